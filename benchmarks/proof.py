@@ -14,7 +14,6 @@ from typing import TypeVar
 from benchmarks.row import Row
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Token, Vocabulary
 from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import Renderer
 from importer.chat_template.request_coverage.check import check
@@ -22,6 +21,7 @@ from importer.chat_template.request_coverage.findings import WayIn
 from importer.chat_template.samples import Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.tool_calls import find_form
+from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.decisions.decision import Target
 from importer.engines import get, install
 from importer.engines.parsers import ParserWorker, Tokens

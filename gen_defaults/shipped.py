@@ -17,9 +17,9 @@ from gen_defaults.index import Index, IndexFailure, Release, order
 from gen_defaults.place import ROOT, write
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.offers import FILE, shape_of
 from importer.chat_template.render import Renderer, Renders
+from importer.chat_template.vocabulary import Vocabulary
 
 TARGET = ROOT / "importer" / "data" / FILE
 ENGINE, PACKAGE = "vllm", "vllm"

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.chat_template import find, markers
+from importer.chat_template import find
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
 from importer.chat_template.render import Renderer
 from importer.chat_template.request_coverage.findings import ORDER, WayIn, WayInFinding, WayInSeverity
+from importer.chat_template.vocabulary import read_vocabulary
 from importer.errors import ImporterError
 from importer.hub import local
 
@@ -45,7 +46,7 @@ def read(folder: Path) -> Iterator[Checked]:
             model = place.name.replace("__", "/", 1)
             try:
                 snapshot = local.resolve(model, place)
-                template, tokens = find.find(snapshot), markers.read_vocabulary(snapshot)
+                template, tokens = find.find(snapshot), read_vocabulary(snapshot)
             except ImporterError:
                 continue
             if template is None:

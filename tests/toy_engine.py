@@ -20,7 +20,7 @@ from typing import Any
 def adapter(mode: str, *, warm_up: bool = False, host: str = "") -> Any:
     """The adapter; its imports stay out of the toy's own process."""
     from importer.engines.base import Launch, Readiness
-    from importer.engines.logs import Death, Died
+    from importer.engines.deaths import Death, Died
 
     warm = ("/warm", {"n": 1}) if warm_up else None
     ready = Readiness("/health", fatal=(503,), warm_up=warm, seconds=120)

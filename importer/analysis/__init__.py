@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.study import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.related import RelatedRepositories

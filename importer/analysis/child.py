@@ -14,15 +14,15 @@ from importer.analysis import (
     Question,
     packed,
 )
-from importer.chat_template import find, markers, offers
+from importer.chat_template import find, offers
 from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import wrap
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.offers import with_offers
 from importer.chat_template.override import template_of
 from importer.chat_template.render_worker import Local
 from importer.chat_template.study import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary, read_vocabulary
 from importer.engines import registries
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
@@ -66,7 +66,7 @@ def _analyse(question: Question) -> PackedAnalysis:
     if problem is not None:
         raise problem
     _check_something(snapshot)
-    template, tokens = find.find(snapshot), markers.read_vocabulary(snapshot)
+    template, tokens = find.find(snapshot), read_vocabulary(snapshot)
     if kind.kind in TASKS and question.override is None and not question.any_kind:
         template = None  # no conversation is rendered for a model that pools or transcribes
     named = find.named(snapshot)

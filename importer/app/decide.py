@@ -39,14 +39,14 @@ from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim, Goal, aim
 from importer.progress import Progress, silent
 from importer.proof import Proof
-from importer.proof.prompts import downgraded, evidence_of, own_renderer, rendered_by
+from importer.proof.prompt_evidence import downgraded, evidence_of, own_renderer, rendered_by
 from importer.reasons import Reason, ReasonKind
 from importer.signals import token_numbers
 from importer.signals.evidence import Evidence, Rule
 
 if TYPE_CHECKING:
     from importer.chat_template.find import Template
-    from importer.chat_template.markers import Vocabulary
+    from importer.chat_template.vocabulary import Vocabulary
     from importer.engines.parsers import Tokens
 
 
@@ -90,7 +90,7 @@ def related(
     """
     if (device is None and memory is None) or snapshot.model_id is None:
         return None
-    from importer.hub.related import quantised_from
+    from importer.hub.related_listing import quantised_from
 
     return quantised_from(snapshot.model_id, offline=offline)
 
@@ -494,9 +494,9 @@ def check_tokens(snapshot: Snapshot, template: str, *, offline: bool) -> list[Ev
 def _rows(snapshot: Snapshot, *, offline: bool) -> int | None:
     """Return the rows by the headers of the weights; ``None`` where they cannot be read."""
     from importer.hub import tensor_headers
-    from importer.memory import weights
+    from importer.memory import embedding, weights
 
     try:
-        return weights.rows(tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline))
+        return embedding.rows(tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline))
     except (HubError, RepositoryError):
         return None

@@ -76,7 +76,7 @@ class Plan(Decided):
         """Return a new receipt: review pending, never validated."""
         from importer.config_file.receipt import Receipt, evidence_json
         from importer.hub import digests
-        from importer.hub.digests import content_digest, content_files
+        from importer.hub.content import content_digest, content_files
 
         directory = self.snapshot.directory if self.snapshot.model_id is None else None
         # A later import keeps the frontend: with it in the request, the same import writes nothing.

@@ -152,7 +152,8 @@ def offline_parsers(
 
     Their worker starts with the first question.
     """
-    from importer.chat_template import find, markers
+    from importer.chat_template import find
+    from importer.chat_template.vocabulary import read_vocabulary
     from importer.engines.parsers import ParserWorker
     from importer.engines.registries import FAMILY
     from importer.hub import local
@@ -167,7 +168,7 @@ def offline_parsers(
         )
         if template is None:
             return nullcontext()
-        tokens, _declared = tokens_of(snapshot, template, markers.read_vocabulary(snapshot))
+        tokens, _declared = tokens_of(snapshot, template, read_vocabulary(snapshot))
     except RepositoryError:
         return nullcontext()
     worker = ParserWorker(FAMILY.get(backend, backend), python, frontend=frontend)

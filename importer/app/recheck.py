@@ -37,7 +37,7 @@ from importer.decisions.parsers import Unavailable
 from importer.errors import DocumentError, HubError, ImporterError, RepositoryError, UsageError
 from importer.frozen import frozen
 from importer.hub import digests
-from importer.hub.digests import content_digest, weight_files
+from importer.hub.content import content_digest, weight_files
 from importer.hub.local import AllowedFolders
 from importer.hub.resolver import files_at
 from importer.hub.snapshot import RepoFile, Snapshot

@@ -15,8 +15,8 @@ from importer.sandbox.task import Closing
 
 if TYPE_CHECKING:
     from importer.chat_template.find import Template
-    from importer.chat_template.markers import Vocabulary
     from importer.chat_template.study import TemplateAnalysis
+    from importer.chat_template.vocabulary import Vocabulary
     from importer.engines.parsers import ParserWorker, Tokens
     from importer.proof.prompt_result import FrontendPrompts
 

@@ -450,7 +450,7 @@ def record(report: Mapping[str, Any], store: Store, name: str, digest: str) -> N
 @contextmanager
 def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]:
     """Name the parser of the proof in the error of an engine that dies of its configuration."""
-    from importer.engines.logs import Died, of_parser
+    from importer.engines.deaths import Died, of_parser
     from importer.validation.proof_check import instead
 
     try:

@@ -21,7 +21,7 @@ from importer.chat_template.cases import (
     Turn,
 )
 from importer.chat_template.find import Template
-from importer.chat_template.markers import SHAPE, Vocabulary
+from importer.chat_template.markers import SHAPE
 from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.reasoning import ReasoningFormat, is_closed, is_open
 from importer.chat_template.render import Recorder, Rendered, RenderRefused, Renders, Result
@@ -29,6 +29,7 @@ from importer.chat_template.render_worker import Local
 from importer.chat_template.request_coverage.check import check
 from importer.chat_template.samples import Sample, TemplateProblem, Thinking
 from importer.chat_template.study import Served, SettingSamples, TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
 from importer.frozen import frozen
 from importer.reasons import Reason
 

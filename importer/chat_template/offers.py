@@ -19,12 +19,13 @@ from importer.chat_template import tool_calls
 from importer.chat_template.cases import QUESTION
 from importer.chat_template.conventions import own_calls
 from importer.chat_template.find import REPOSITORY, Template
-from importer.chat_template.markers import Vocabulary, last_marker
+from importer.chat_template.markers import last_marker
 from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import Renders
 from importer.chat_template.request_coverage.check import check
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import UsageError
 from importer.frozen import frozen
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.find import MAX_CHARACTERS, REPOSITORY, Template
-from importer.chat_template.markers import Vocabulary
+from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind

@@ -11,9 +11,10 @@ from typing import Any
 from importer.chat_template import cases
 from importer.chat_template.cases import CaseStyle, Turn
 from importer.chat_template.find import Template
-from importer.chat_template.markers import ENDS, SHAPE, Marks, Vocabulary, first_marker
+from importer.chat_template.markers import ENDS, SHAPE, Marks, first_marker
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Renders, Result
 from importer.chat_template.samples import TemplateProblem
+from importer.chat_template.vocabulary import Vocabulary
 from importer.frozen import frozen
 from importer.reasons import Reason
 

@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import Any
 
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.request_coverage.findings import WayIn
 from importer.chat_template.samples import Sample, Thinking
+from importer.chat_template.vocabulary import Vocabulary
 from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.sandbox import Task

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, Settled, merge_plan, plan, write
 from importer.app.session import ImportSession
-from importer.cli import listing, messages, output
+from importer.cli import messages, output
 from importer.cli.options import INSTALLED, chosen
+from importer.cli.summary import attention, lines_summary
 from importer.config import now
 from importer.config_file.build import to_json
 from importer.config_file.merge import BOOKKEEPING
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     settled = _settled(arguments, planned, store)
     planned = settled.plan
     for warning in settled.warnings:
-        output.note(listing.attention(warning))
+        output.note(attention(warning))
     if not arguments.json:
         _show(planned, path)
     _print_changes(request, settled)
@@ -63,7 +64,7 @@ def _show(planned: Plan, path: Path) -> None:
     subject = planned.snapshot.model_id or str(planned.snapshot.directory)
     revision = f" at {planned.snapshot.revision}" if planned.snapshot.revision else ""
     output.line(output.plain(f"{subject}{revision} → {path}"))
-    for text in listing.lines_summary(planned):
+    for text in lines_summary(planned):
         output.line(text)
 
 

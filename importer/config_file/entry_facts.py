@@ -16,7 +16,7 @@ from importer.config_file.receipt import Receipt
 from importer.config_file.validation_status import validation
 from importer.frozen import frozen
 from importer.hub.snapshot import mapping, text, whole
-from importer.memory.planner import gib
+from importer.memory.plan_settings import gib
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import counted, render
 from importer.signals.evidence import TASKS

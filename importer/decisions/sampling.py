@@ -21,7 +21,7 @@ from importer.decisions.precedence import WeighReason, by_user, decide_setting, 
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.reasons import GenerationReason
-from importer.signals.sampling import MODES_KEY, RANGES
+from importer.signals.sampling_values import MODES_KEY, RANGES
 
 MODES = {True: "thinking", False: "non_thinking"}
 KEYS = tuple(f"parameters.{key}" for key in RANGES)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from importer.config_file import check, template_file
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.logs import Death
+from importer.engines.deaths import Death
 from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind

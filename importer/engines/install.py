@@ -27,7 +27,7 @@ from typing import Literal
 
 from importer import config, launcher
 from importer.engines.base import Engine, Pip, Step, steps
-from importer.engines.logs import ENGINE, ENVIRONMENT, DeathCause, Died
+from importer.engines.deaths import ENGINE, ENVIRONMENT, DeathCause, Died
 from importer.errors import DocumentError, EngineError
 from importer.frozen import frozen
 from importer.launcher import Purpose, isolated

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from importer import launcher
-from importer.engines.logs import Accident
+from importer.engines.deaths import Accident
 from importer.launcher import PIPE, Purpose
 from importer.reasons import Reason
 

@@ -26,7 +26,7 @@ from importer.engines.base import (
     sent_by_client,
     stopwords,
 )
-from importer.engines.logs import CONFIGURATION, ENVIRONMENT, Death, Died
+from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.folders import Folder, why

@@ -25,7 +25,7 @@ from importer.engines.base import (
     sent_by_client,
     unset,
 )
-from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
 from importer.frozen import frozen

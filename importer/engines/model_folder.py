@@ -10,7 +10,7 @@ from typing import Any
 
 from importer.config_file import template_file
 from importer.engines.base import TEMPLATE, Unstartable
-from importer.engines.logs import CONFIGURATION, DeathCause, Died
+from importer.engines.deaths import CONFIGURATION, DeathCause, Died
 from importer.errors import DocumentError
 from importer.hub import local
 from importer.hub.folders import Folder, read_object

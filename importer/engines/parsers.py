@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from importer.chat_template.samples import Sample
 from importer.decisions.decision import RUST, Frontend
+from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.jsonl_worker import JsonLinesWorker, RefusedError, WorkerLostError
-from importer.engines.logs import Accident, ParserFailure
 from importer.engines.registries import Registry, load
 from importer.errors import EngineError
 from importer.frozen import frozen

@@ -25,7 +25,7 @@ from importer.config_file.template_file import ChatTemplate
 from importer.engines import install, logs, model_folder, start_trials
 from importer.engines.arguments import grouped
 from importer.engines.base import Document, Engine, Launch, Readiness
-from importer.engines.logs import CONFIGURATION, ENGINE, OF_FILES, DeathCause, Died
+from importer.engines.deaths import CONFIGURATION, ENGINE, OF_FILES, DeathCause, Died
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.frozen import frozen

@@ -23,7 +23,7 @@ from importer.engines.base import (
     stopwords,
     word,
 )
-from importer.engines.logs import CONFIGURATION, ENVIRONMENT, Death, Died
+from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX, TORCH

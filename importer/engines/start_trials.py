@@ -9,7 +9,8 @@ from typing import Any
 
 from importer.config_file import argument_check
 from importer.engines import model_folder, registries
-from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died, Lacking
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
+from importer.engines.logs import Lacking
 from importer.engines.model_folder import CONFIG
 from importer.frozen import frozen
 from importer.launcher import SECRET

@@ -15,11 +15,11 @@ from importer.chat_template import find
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub import local, tensor_headers
-from importer.hub.digests import weight_files
+from importer.hub.content import weight_files
 from importer.hub.folders import Folder, read_object
 from importer.hub.snapshot import listed, mapping, text, whole
 from importer.launcher import Purpose, isolated
-from importer.memory import weights
+from importer.memory import embedding
 from importer.signals import token_numbers
 from importer.signals.token_numbers import BeyondToken
 
@@ -147,7 +147,7 @@ def of_folder(folder: Path) -> TokenTable | None:
     tokenizer = read_object(folder, TOKENIZER, TOKEN_NUMBERS_LARGEST) or {}
     words = dict(_vocabulary(tokenizer))
     numbers = {**words, **numbers, **dict(_added(tokenizer))}
-    held = weights.rows(tensors)
+    held = embedding.rows(tensors)
     rows = held if held is not None else token_numbers.size(snapshot)
     if not numbers or rows is None:
         return None

@@ -38,7 +38,7 @@ from importer.engines.base import (
     unset,
     word,
 )
-from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
 from importer.frozen import frozen

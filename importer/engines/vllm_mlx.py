@@ -22,7 +22,7 @@ from importer.engines.base import (
     parameters,
     required_template,
 )
-from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX, parsers

@@ -13,7 +13,7 @@ from typing import Any
 from importer.errors import DocumentError, EngineError, HubError, ImporterError
 from importer.hub import cache, client, endpoint, listing, local
 from importer.hub.client import ExchangeReason
-from importer.hub.digests import BESIDE, weight_files
+from importer.hub.content import BESIDE, weight_files
 from importer.hub.folders import Folder
 from importer.hub.local import AllowedFolders
 from importer.hub.organisation import Paging, following

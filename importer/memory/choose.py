@@ -23,7 +23,13 @@ from importer.hub.snapshot import Snapshot
 from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
-from importer.memory.planner import asked_plan_settings, described_plan_settings, fixed_layout, gib, settings
+from importer.memory.plan_settings import (
+    asked_plan_settings,
+    described_plan_settings,
+    fixed_layout,
+    gib,
+    settings,
+)
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights

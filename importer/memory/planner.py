@@ -11,26 +11,16 @@ from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed, mapping
 from importer.memory import pages, shape, weights
 from importer.memory.config_keys import Keys
-from importer.memory.devices import GIB, MOST
+from importer.memory.devices import MOST
 from importer.memory.estimate_types import Amount, Fit
 from importer.memory.experts import chosen, count
 from importer.memory.layers import Attention, Cache, Latent
 from importer.memory.parallelism import (
-    BATCHED,
-    CACHE,
-    DATA,
-    ENCODER,
-    EXPERTS,
     FP8,
     KV_DTYPE,
     LAYOUT,
-    LOCAL,
-    ON_CARDS,
     PARTED,
-    PIPELINE,
-    SHARE,
     SLOTS,
-    TENSOR,
     LoadCase,
     Placed,
     cache_bytes,
@@ -38,241 +28,15 @@ from importer.memory.parallelism import (
     inside,
     spread,
 )
-from importer.memory.plans import Plan, PlanReason, Split
+from importer.memory.plans import PlanReason, Split
 from importer.memory.quantised import sizes
 from importer.memory.shape import Shape
 from importer.reasons import Reason
 from importer.signals.architecture import text_config
-from importer.signals.evidence import Evidence, Rule, Source, warning
 from importer.signals.quantisation import MLX
 from importer.signals.quantised_variants import KEY, LISTED, described
 
 # merged
-
-SEQUENCES = 8  # that a processor's KV space holds at most
-CPU_PART = 8  # the space is at most the memory divided by this, and at least one sequence
-MIB = 2**20
-GOALS = {
-    "latency": PlanReason.GOAL_LATENCY,
-    "throughput": PlanReason.GOAL_THROUGHPUT,
-    "context": PlanReason.GOAL_CONTEXT,
-}
-
-
-def gib(size: float) -> str:
-    """Return bytes as text, such as ``15.3 GiB``; less than half a GiB in MiB, less than a MiB in KiB."""
-    if size >= GIB / 2:
-        return f"{size / GIB:.1f} GiB"
-    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
-
-
-def settings(plan: Candidate) -> list[Evidence]:
-    """Return the settings of a plan that the user has not fixed, each with its reason.
-
-    SGLang gets tensor parallelism alone: it chooses its own share of a card. Engines on MLX get none.
-    """
-    backend = plan.case.backend
-    made = _written(plan) if backend in ON_CARDS else ()
-    if backend == "sglang":
-        made = (e for e in made if e.key == TENSOR)
-    return [e for e in made if not plan.case.request.is_fixed(e.key)]
-
-
-def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
-    """Yield warnings at the user's values: few sequences, cards idle or missing, parts that do not divide."""
-    from importer.memory.parallelism import divides
-
-    case, split = plan.case, plan.split
-    if case.request.is_fixed(SLOTS) and not plan.meets and case.aim.concurrency is not None:
-        yield Evidence(Rule.FITS, SLOTS, case.request.get(SLOTS), Source.FIT, warning(_held(plan)))
-    fixed = [key for key in LAYOUT if case.request.is_fixed(key) and case.request.get(key) is not None]
-    if case.backend not in ON_CARDS or not fixed:
-        return
-    whys = []
-    if not divides(case.config, case.shape, split.tensor, experts=split.experts):
-        whys.append(Reason(PlanReason.NOT_EVEN, cards=split.tensor))
-    if (idle := case.device.count - split.devices) > 0 and case.device.is_card:
-        whys.append(Reason(PlanReason.IDLE, count=idle, device=case.device.name))
-    if idle < 0:
-        needed, device = split.devices, case.device.label
-        whys.append(
-            Reason(PlanReason.MORE_THAN_DEVICE, needed=needed, device=device, count=case.device.count)
-        )
-    for why in whys:
-        yield Evidence(Rule.FITS, fixed[0], case.request.get(fixed[0]), Source.FIT, warning(why))
-
-
-def described_plan_settings(plans: tuple[Candidate, ...], context: int) -> tuple[Plan, ...]:
-    """Return plans as receipts hold them, the best first; ``context`` is that of the best."""
-    return tuple(_plan(p, context if p is plans[0] else min(p.context, p.case.context)) for p in plans)
-
-
-def asked_plan_settings(tokens: int) -> Reason:
-    """Return the reason of a context that the user requested with ``--context``."""
-    return Reason(PlanReason.ASKED, tokens=tokens)
-
-
-def _plan(plan: Candidate, context: int) -> Plan:
-    case, split = plan.case, plan.split
-    facts = settings(plan)
-    return Plan(
-        case.device.label, split, context, plan.sequences, str(case.request.get(KV_DTYPE) or "auto"),
-        plan.placed.share, tuple((e.key, e.value) for e in facts),
-        None if plan.step is None else plan.step.seconds * 1000,
-        None if plan.busy is None else plan.busy.rate,
-        tuple(_reasons(plan)), tuple(_costs(plan)), plan.meets,
-    )  # fmt: skip
-
-
-def _reasons(plan: Candidate) -> Iterator[Reason]:
-    """Yield the reasons for the layout, and what it holds."""
-    # merged
-
-    case, split = plan.case, plan.split
-    if case.aim.goal is not None:
-        yield Reason(GOALS[case.aim.goal])
-    if case.pools and split.copies > 1:
-        yield Reason(PlanReason.POOLED)
-    if case.aim.goal == "throughput" and split.tensor > 1 and plan.busy is not None:
-        yield Reason(PlanReason.DECODING_ALONE)
-    if split.devices > 1 or case.device.count > 1:
-        yield from dict.fromkeys(why for _, _, why in _layout(plan))
-    if plan.is_fp8:
-        yield Reason(PlanReason.FP8_CACHE, device=case.device.name)
-    yield _held(plan)
-    if (named := named_by_card(case)) is not None:
-        yield Reason(PlanReason.SISTERS, names=named)
-
-
-def _held(plan: Candidate) -> Reason:
-    tokens = min(plan.case.tokens, plan.context)
-    wanted = plan.case.aim.concurrency
-    if wanted is not None and plan.sequences < wanted:
-        return Reason(PlanReason.FEWER, held=plan.sequences, wanted=wanted, tokens=tokens)
-    return Reason(PlanReason.SEQUENCES, count=plan.sequences, tokens=tokens)
-
-
-def _costs(plan: Candidate) -> Iterator[Reason]:
-    """Yield what the plan costs beside others."""
-    case, split = plan.case, plan.split
-    caches = {c for layer in case.shape.layers for c in layer}
-    if split.tensor > 1:
-        yield Reason(PlanReason.SUMS, cards=split.tensor, linked=case.device.link is not None)
-        fewest = min((c.kv_heads for c in caches if isinstance(c, Attention)), default=split.tensor)
-        if fewest * split.parts < split.tensor:
-            yield Reason(PlanReason.KEYS_COPIED, heads=fewest, cards=split.tensor)
-        if case.encodes_whole(split):
-            yield Reason(PlanReason.ENCODER_COPIED, size=gib(case.encoder_copies(split)), cards=split.tensor)
-        if any(isinstance(c, Latent) for c in caches) and split.parts == 1:
-            yield Reason(PlanReason.LATENT_COPIED, cards=split.tensor)
-        if split.parts > 1:
-            yield Reason(PlanReason.GATHERED, parts=split.parts)
-    if split.pipeline > 1:
-        yield Reason(PlanReason.BUBBLES, stages=split.pipeline)
-    if (machines := split.cards // inside(case.device)) > 1:
-        over = PlanReason.COPIES_OF_MACHINES if spread(case.device, split) else PlanReason.MACHINES
-        yield Reason(over, count=machines)
-    if plan.is_fp8:
-        yield Reason(PlanReason.ROUNDED)
-    if (idle := case.device.count - split.devices) > 0:
-        yield Reason(PlanReason.IDLE, count=idle, device=case.device.name)
-
-
-Setting = tuple[str | None, Any, Reason]
-
-
-def _layout(plan: Candidate) -> Iterator[Setting]:
-    """Yield key, value and reason for each part of the layout; servers beside each other have no key."""
-    case, split = plan.case, plan.split
-    name = case.device.name
-    if split.tensor > 1:
-        kind = PlanReason.EXPERTS_WHOLE if split.experts and split.data == 1 else PlanReason.TENSOR
-        yield TENSOR, split.tensor, Reason(kind, cards=split.tensor, device=name, heads=case.shape.heads)
-    if split.parts > 1:
-        yield PARTED, split.parts, Reason(PlanReason.TOKENS_PARTED, parts=split.parts)
-    if split.pipeline > 1:
-        over = split.tensor * split.pipeline > case.device.node
-        why = Reason(PlanReason.STAGES, stages=split.pipeline, cards=split.tensor, device=name, machines=over)
-        yield PIPELINE, split.pipeline, why
-    cards, each = split.tensor * split.data, split.cards // split.data
-    dealt = Reason(PlanReason.EXPERTS, copies=split.data, cards=cards, each=each)
-    if split.data > 1:
-        copied = Reason(PlanReason.COPIES, copies=split.data, cards=cards, each=each)
-        yield DATA, split.data, dealt if split.experts else copied
-    if spread(case.device, split):
-        machines = max(split.cards // inside(case.device), 1)
-        local = split.data // machines
-        yield LOCAL, local, Reason(PlanReason.LOCAL_COPIES, copies=local, machines=machines)
-    if split.experts:
-        yield EXPERTS, True, dealt
-    if split.replicas > 1:
-        yield None, split.replicas, Reason(PlanReason.SERVERS, servers=split.replicas, cards=split.cards)
-
-
-def _written(plan: Candidate) -> Iterator[Evidence]:
-    """Yield the layout, the share of each card, the cache, and the limits of requests and steps."""
-    case, placed = plan.case, plan.placed
-    for key, value, why in _layout(plan):
-        if key is not None:
-            yield _fact(key, value, why)
-    if case.device.is_card:
-        kind = PlanReason.LARGER_SHARE if placed.share > case.device.share else PlanReason.SHARE
-        why = Reason(
-            kind, budget=gib(placed.budget), memory=gib(case.device.memory or 0), device=case.device.name,
-            usual=case.device.share,
-        )  # fmt: skip
-        yield _fact(SHARE, placed.share, why)
-    else:
-        yield _cpu_cache(plan)
-    if case.encodes_whole(plan.split):
-        size = gib(case.encoder_copies(plan.split))
-        yield _fact(ENCODER, "data", Reason(PlanReason.ENCODER, size=size, cards=plan.split.tensor))
-    if plan.is_fp8:
-        yield _fact(KV_DTYPE, FP8, Reason(PlanReason.FP8_CACHE, device=case.device.name))
-    yield from _limits(plan)
-
-
-def _limits(plan: Candidate) -> Iterator[Evidence]:
-    case, split = plan.case, plan.split
-    if plan.is_fewer:
-        count = case.request.count(SLOTS)
-        why = Reason(PlanReason.FEW_SLOTS, count=count)
-        yield _fact(SLOTS, count, warning(_held(plan)) if case.aim.concurrency else why)
-    elif (slots := case.slots(split)) is not None:
-        why = Reason(PlanReason.SLOTS, count=slots, copies=split.copies)
-        short = plan.sequences < (case.aim.concurrency or 1)
-        yield _fact(SLOTS, slots, warning(_held(plan)) if short else why)
-    if (batched := case.batched()) is not None:
-        less = case.aim.goal == "latency"
-        yield _fact(
-            BATCHED,
-            batched,
-            Reason(PlanReason.BATCHED_LESS if less else PlanReason.BATCHED_MORE, tokens=batched),
-        )
-
-
-def _fact(key: str, value: Any, why: Reason) -> Evidence:
-    return Evidence(Rule.FIT, key, value, Source.FIT, why)
-
-
-def _cpu_cache(plan: Candidate) -> Evidence:
-    """Return the size of the cache on processors: vLLM's default needs nearly all memory to be free."""
-    case, placed = plan.case, plan.placed
-    tokens = min(plan.context, case.context) or case.context
-    return cpu_cache(
-        case.fit(tokens, placed.split), placed.budget - placed.spare, case.device.memory or 0,
-        case.aim.concurrency or 1,
-    )  # fmt: skip
-
-
-def cpu_cache(fit: Fit, room: int, memory: int, wanted: int = 1) -> Evidence:
-    """Return the cache of a processor with ``memory`` bytes: for ``wanted`` sequences at least."""
-    one = cache_bytes(fit)
-    free = max(one, room - fit.total.likely + one)
-    size = min(free, max(SEQUENCES, wanted) * one, max(one * wanted, memory // CPU_PART))
-    size = -(-size // MIB) * MIB
-    count = size // one if one else 0
-    return _fact(CACHE, size, Reason(PlanReason.CACHE, count=max(1, count), tokens=fit.load.context))
 
 
 OPERATIONS = 250  # of 16 bits that a card calculates while it reads one byte; 150 to 300 on cards of today

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from importer.errors import RepositoryError
 from importer.frozen import frozen
-from importer.hub.digests import weight_files
+from importer.hub.content import weight_files
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory.config_keys import whole
 from importer.memory.estimate_types import Amount, SizeReason, Unknown, UnknownReason
@@ -255,19 +255,3 @@ def _index(snapshot: Snapshot) -> Mapping[str, Any]:
 def _mapped(snapshot: Snapshot) -> set[str]:
     mapped = _index(snapshot).get("weight_map")
     return {v for v in mapped.values() if isinstance(v, str)} if isinstance(mapped, Mapping) else set()
-
-
-# The names that architectures give the table of token vectors; quantised tables keep a row for each token.
-TABLE = re.compile(
-    r"(?:^|\.)(?:embed_tokens|wte|word_embeddings|tok_embeddings|embed_in|token_embedding|embeddings)\.weight\Z"
-)
-
-
-def rows(tensors: Mapping[str, WeightTensor]) -> int | None:
-    """Return the rows of the largest table of token vectors; ``None`` where no tensor has such a name."""
-    tables = [
-        tensor.shape[0]
-        for name, tensor in tensors.items()
-        if TABLE.search(name) and not TOWER.search(name) and len(tensor.shape) > 1
-    ]
-    return max(tables, default=None)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from importer.chat_template.samples import Sample, SampleCall
-from importer.engines.logs import Accident
+from importer.engines.deaths import Accident
 from importer.proof.result import JudgeReason
 from importer.reasons import Reason
 

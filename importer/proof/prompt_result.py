@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.decisions.decision import PromptVerdict
-from importer.engines.logs import Accident, ParserFailure
+from importer.engines.deaths import Accident, ParserFailure
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind, Text
 from importer.sentences import render

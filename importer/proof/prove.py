@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from importer.chat_template.find import Template
 from importer.chat_template.learnt_format import learn_format
-from importer.chat_template.markers import SHAPE, Vocabulary
+from importer.chat_template.markers import SHAPE
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.tool_calls import as_instructed
+from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import Target
 from importer.engines.parsers import EngineParser, ParserWorker, Tokens
 from importer.hub.folders import has_files

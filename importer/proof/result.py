@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from importer.decisions.parsers import HF
-from importer.engines.logs import Accident, ParserFailure
+from importer.engines.deaths import Accident, ParserFailure
 from importer.frozen import frozen
 from importer.proof.prompt_result import FrontendPrompts
 from importer.reasons import Fields, Reason, ReasonKind

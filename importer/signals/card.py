@@ -14,7 +14,7 @@ from importer.hub.snapshot import Snapshot, mapping
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.reasons import CardReason
-from importer.signals.sampling import MODES_KEY, usable
+from importer.signals.sampling_values import MODES_KEY, usable
 from importer.yaml_reader import YamlError
 
 Mode = Literal["thinking", "non_thinking"]

@@ -10,7 +10,6 @@ from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import (
-    architecture,
     caching,
     card,
     code,
@@ -30,6 +29,7 @@ from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import TASKS, Evidence, Rule
 from importer.signals.family import own_name
 from importer.signals.kind import KindFinding, task_backend, task_evidence
+from importer.signals.modalities import evidence
 from importer.signals.reasons import GatherReason
 from importer.signals.template_markers import translate
 
@@ -109,7 +109,7 @@ def for_engine(
         *loading.evidence(snapshot, able, machine),
         *template_markers.evidence_template_fault(snapshot, engine, kind, facts),
         *context.evidence(snapshot, able),
-        *architecture.evidence(snapshot, able),
+        *evidence(snapshot, able),
         *task_evidence(snapshot, kind, able),
         *([] if kind in TASKS else speculation.evidence(snapshot, able, machine)),
         *caching.evidence(snapshot, able, machine),

@@ -13,7 +13,7 @@ from importer.reasons import Reason
 from importer.signals.architecture import model_types
 from importer.signals.evidence import Evidence, Rule, Source
 from importer.signals.family import own_name
-from importer.signals.name import Likeness, closest
+from importer.signals.name_likeness import Likeness, closest
 from importer.signals.reasons import ClaimReason, KinReason, ShownReason
 from importer.signals.template_markers import STRIPPED, translate
 

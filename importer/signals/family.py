@@ -14,7 +14,7 @@ from importer.signals.architecture import config_of, model_types
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.name import normalise
 from importer.signals.reasons import ModelNameReason
-from importer.signals.sampling import MODES_KEY
+from importer.signals.sampling_values import MODES_KEY
 from importer.signals.tables import PARSERS, Match, SamplingRow, Table, parser_table, sampling_table
 
 SOURCE = "parser_defaults.json"

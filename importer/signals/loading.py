@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed
 from importer.reasons import Reason
-from importer.signals.architecture import architectures, config_of, model_type, sees, text_config
+from importer.signals.architecture import architectures, config_of, model_type, text_config
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import Evidence, Rule, Source, warning
+from importer.signals.modalities import sees
 from importer.signals.quantisation import MLX, Quantised, read
 from importer.signals.reasons import BackendReason, LoadReason
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from importer.chat_template import markers
+from importer.chat_template.vocabulary import CONFIG, read_vocabulary
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed, whole
 from importer.reasons import Reason
@@ -47,7 +47,7 @@ def size(snapshot: Snapshot) -> int | None:
 
 def declared(snapshot: Snapshot) -> dict[int, str]:
     """Return the numbers that the small files declare, with their texts."""
-    return {t.id: t.content for t in markers.read_vocabulary(snapshot).tokens if t.id is not None}
+    return {t.id: t.content for t in read_vocabulary(snapshot).tokens if t.id is not None}
 
 
 def beyond(
@@ -57,7 +57,7 @@ def beyond(
     if rows is None:
         return ()
     replaced, ends = set(_placeholders(snapshot)), set(_ends(snapshot))
-    named = markers.read_vocabulary(snapshot).named
+    named = read_vocabulary(snapshot).named
     roles = {named.get("bos_token"), named.get("eos_token")}
     found = [
         BeyondToken(number, text, number in ends or text in roles or bool(text and text in template))
@@ -73,7 +73,7 @@ def evidence(found: Sequence[BeyondToken], rows: int, *, exact: bool) -> Evidenc
     names = tuple(token.content for token in found[:3])
     reason = Reason(kind, tokens=names, count=len(found), rows=rows)
     value = {str(token.number): token.content for token in found}
-    return Evidence(Rule.TOKENIZER, KEY, value, markers.CONFIG, warning(reason))
+    return Evidence(Rule.TOKENIZER, KEY, value, CONFIG, warning(reason))
 
 
 def _ends(snapshot: Snapshot) -> Iterator[int]:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from importer.engines import logs
-from importer.engines.logs import Attribution, Death, Lacking
+from importer.engines.deaths import Attribution, Death
+from importer.engines.logs import Lacking
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 

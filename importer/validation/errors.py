@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from importer.engines.logs import Attribution
+from importer.engines.deaths import Attribution
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 from importer.validation.outcome import Fail, Inconclusive

@@ -17,7 +17,8 @@ from typing import Any
 from importer.chat_template.render import now
 from importer.engines import logs
 from importer.engines.arguments import grouped
-from importer.engines.logs import Attribution, Lacking
+from importer.engines.deaths import Attribution
+from importer.engines.logs import Lacking
 from importer.reasons import Reason, ReasonKind
 from importer.validation import rendering, resend
 from importer.validation.context import Context

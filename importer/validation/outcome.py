@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeVar
 
-from importer.engines.logs import Attribution
+from importer.engines.deaths import Attribution
 from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.sentences import render

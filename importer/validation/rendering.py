@@ -13,9 +13,10 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from importer.chat_template import find, markers
+from importer.chat_template import find
 from importer.chat_template.render import Renderer, RenderJob, RenderRefused
 from importer.chat_template.study import STUDY, Served, TemplateAnalysis
+from importer.chat_template.vocabulary import read_vocabulary
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.sandbox import OverLimit
@@ -60,7 +61,7 @@ class PromptRendering(Closing):
         """Read template and vocabulary; raises RepositoryError for a template too large or not JSON."""
         self._template = template or find.find(snapshot)
         self.files = snapshot.settings
-        words = markers.read_vocabulary(snapshot)
+        words = read_vocabulary(snapshot)
         self._vocabulary = words
         self._names, self._stops = words.variables, words.stops
         claimed = snapshot.json("tokenizer_config.json").get("tool_parser_type")

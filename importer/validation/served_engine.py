@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from importer.engines.deaths import CONFIGURATION, MODEL
 from importer.engines.install import Conflict
-from importer.engines.logs import CONFIGURATION, MODEL
 from importer.engines.start_trials import Setup
 from importer.frozen import frozen
 from importer.validation.outcome import ProbeRow

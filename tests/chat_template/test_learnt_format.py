@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
 from importer.chat_template.learnt_format import learn_format, unmarked
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.render_worker import Local
 from importer.chat_template.samples import Sample
+from importer.chat_template.vocabulary import Vocabulary
 from tests import template_texts as texts
 
 JSON = '{"name": "get_weather", "arguments": {"city": "Paris"}}'

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.render import Renderer
 from importer.chat_template.request_coverage.compare import cause_of
 from importer.chat_template.request_coverage.covering import covering, shapes
@@ -34,6 +33,7 @@ from importer.chat_template.request_coverage.traits import (
     without,
 )
 from importer.chat_template.study import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
 from importer.sentences import render
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Pass

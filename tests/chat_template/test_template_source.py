@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from importer.chat_template import find, markers
+from importer.chat_template import find
+from importer.chat_template.vocabulary import read_vocabulary
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
 
@@ -110,7 +111,7 @@ def test_a_huge_template_is_refused() -> None:
 
 
 def test_vocabulary_merges_its_files() -> None:
-    read = markers.read_vocabulary(
+    read = read_vocabulary(
         snapshot(
             {
                 "tokenizer_config.json": {
@@ -148,13 +149,13 @@ def test_vocabulary_merges_its_files() -> None:
 
 
 def test_vocabulary_of_nothing() -> None:
-    read = markers.read_vocabulary(snapshot({}))
+    read = read_vocabulary(snapshot({}))
     assert (read.tokens, read.declared, read.sources, read.stops) == ((), False, (), ())
     assert read.variables["bos_token"] == "<s>"
 
 
 def test_special_tokens_alone_declare_no_vocabulary() -> None:
-    read = markers.read_vocabulary(snapshot({"special_tokens_map.json": {"eos_token": "</s>"}}))
+    read = read_vocabulary(snapshot({"special_tokens_map.json": {"eos_token": "</s>"}}))
     assert read.contents == {"</s>"}
     assert not read.declared
 
@@ -162,7 +163,7 @@ def test_special_tokens_alone_declare_no_vocabulary() -> None:
 @pytest.mark.parametrize("odd", [{"added_tokens_decoder": []}, {"added_tokens_decoder": {"x": 3, "1": {}}},
                                  {"additional_special_tokens": 5}, {"eos_token": 7}])  # fmt: skip
 def test_odd_vocabularies_are_read_as_far_as_they_go(odd: dict[str, Any]) -> None:
-    assert markers.read_vocabulary(snapshot({"tokenizer_config.json": odd})).tokens == ()
+    assert read_vocabulary(snapshot({"tokenizer_config.json": odd})).tokens == ()
 
 
 @pytest.mark.parametrize(

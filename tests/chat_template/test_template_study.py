@@ -10,10 +10,10 @@ import pytest
 from importer.chat_template import analyze as learning
 from importer.chat_template.cases import ANSWER, CALLS, NARRATION, ONE, OTHER, REASONING, TOOLS
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Token, Vocabulary
 from importer.chat_template.render import RefusalReason, Renderer
 from importer.chat_template.samples import Sample, TemplateProblem
 from importer.chat_template.study import TemplateAnalysis
+from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.reasons import Reason
 from tests import template_texts as texts
 

@@ -15,10 +15,10 @@ from importer.chat_template import cases
 from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import CONVENTIONS, PYTHONIC
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.override import read, template_of
 from importer.chat_template.render import Renderer
 from importer.chat_template.samples import Sample
+from importer.chat_template.vocabulary import Vocabulary
 from importer.cli.main import run
 from importer.config_file.store import Store
 from importer.demo import MODEL

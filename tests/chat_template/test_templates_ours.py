@@ -16,9 +16,9 @@ from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import CONVENTIONS, offered
 from importer.chat_template.conventions.wrap import Traits, compose, wrap
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.override import FILE, TemplateOverride, by_name, read, template_of
 from importer.chat_template.render import Rendered, Renderer, RenderJob, RenderRefused
+from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import UsageError
 from tests import template_texts as texts
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import own_calls
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.override import TemplateOverride, by_name, is_name, template_of
 from importer.chat_template.render import Renderer
 from importer.chat_template.request_coverage import nonces
@@ -25,6 +24,7 @@ from importer.chat_template.request_coverage.findings import (
     WayInKind,
     WayInSeverity,
 )
+from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import UsageError
 from importer.sentences import render
 from tests import template_texts as texts

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from gen_defaults.sources import outside, vllm_docs
 from importer.chat_template.samples import Sample, SampleCall
 from importer.engines import logs, mlx, mlx_vlm, process, vllm, vllm_mlx
-from importer.engines.logs import causes
+from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import judge
 from importer.validation import calls, engine_log, mutations, other_apis, proof_check, reply, tool_markup

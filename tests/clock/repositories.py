@@ -10,17 +10,19 @@ from typing import Any
 from importer.app.decide import fit
 from importer.chat_template import find, learnt_format, markers, reasoning
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Marks, Token, Vocabulary
+from importer.chat_template.markers import Marks
 from importer.chat_template.samples import Sample
+from importer.chat_template.vocabulary import Token, Vocabulary, read_vocabulary
 from importer.decisions.decision import Target
 from importer.engines import registries
-from importer.hub import allowlist, digests, endpoint, listing, reference, safetensors
+from importer.hub import allowlist, endpoint, listing, reference, safetensors
+from importer.hub.content import weight_files
 from importer.hub.related import TAG, RelatedRepositories
 from importer.hub.related import parse as parse_related
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
 from importer.memory import devices, quantised, weights
 from importer.memory.parallelism import FitRequest
-from importer.proof.prompts import own_renderer
+from importer.proof.prompt_evidence import own_renderer
 from importer.proof.prove import tokens_of
 from importer.signals import (
     architecture,
@@ -42,6 +44,7 @@ from importer.signals.card import blocks
 from importer.signals.description import description
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.kind import find_kind
+from importer.signals.name_likeness import closest
 
 
 def pieces(text: str, each: int = 8) -> list[str]:
@@ -104,7 +107,7 @@ def evidence(one: Snapshot) -> None:
     )
     declared_parsers.declared_parsers(one, "vllm")
     weights.files(one)
-    digests.weight_files(one.files)
+    weight_files(one.files)
     allowlist.choose(one.files, "a/b")
 
 
@@ -265,7 +268,7 @@ READERS = (
      4_000, listed),
     ("context of a card", lambda t: context.evidence(snapshot(config_json={"n_positions": 9}, README_md=t),
      registries.load_capabilities("vllm")), "signals.context", 10_000, as_is),
-    ("vocabulary", markers.read_vocabulary, "chat_template.markers", 6_000, tokenizer),
+    ("vocabulary", read_vocabulary, "chat_template.markers", 6_000, tokenizer),
     ("stops", lambda s: sampling.evidence_stop_words(s, None), "chat_template.markers", 6_000, tokenizer),
     ("markers", marked, "chat_template.markers", 2_000, as_is),
     ("markers out of many tokens", declared, "chat_template.markers", 800, as_is),
@@ -275,7 +278,7 @@ READERS = (
      "chat_template.learnt_format", 10_000, as_is),
     ("markers of parsers", lambda t: (template_markers.fitting("vllm", "tool", [t[:99]], t),
      [*template_markers.markers_in(t, "vllm", "tool")]), "", 20_000, as_is),
-    ("likeness of names", lambda t: name.closest(t, {"qwen3": "A", "hy_v3": "B"}), "signals.name", 2_000,
+    ("likeness of names", lambda t: closest(t, {"qwen3": "A", "hy_v3": "B"}), "signals.name", 2_000,
      as_is),
     ("a file of JSON", lambda t: parse_object(t, "f", "a/b"), "hub.snapshot", 20_000, as_is),
     ("reference", reference.parse, "hub.reference", 2_000, as_is),

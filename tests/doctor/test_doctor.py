@@ -18,9 +18,9 @@ from importer.cli.main import run as command
 from importer.config_file.store import load
 from importer.demo import MODEL
 from importer.engines import doctor, get, install
+from importer.engines.deaths import ENVIRONMENT
 from importer.engines.doctor import CHECKS, DoctorCase, everything, refuse
 from importer.engines.install import Installed
-from importer.engines.logs import ENVIRONMENT
 from importer.errors import EngineError
 from importer.hub import ANYWHERE
 from tests.commandline import BASE, Desk, desk

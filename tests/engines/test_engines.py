@@ -17,7 +17,7 @@ import pytest
 from importer.cli.messages import hint
 from importer.engines import ENGINES, get, install
 from importer.engines.base import steps
-from importer.engines.logs import Death
+from importer.engines.deaths import Death
 from importer.engines.mlx import CONSTRAINTS, VERSION, Mlx
 from importer.errors import DocumentError, EngineError
 from tests.waiting import PYTHON

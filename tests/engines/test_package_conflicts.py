@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from importer.engines import install
+from importer.engines.deaths import DeathCause, Died
 from importer.engines.install import Conflict
-from importer.engines.logs import DeathCause, Died
 from importer.engines.parser_worker.requirements import conflicts
 from importer.reasons import Reason
 

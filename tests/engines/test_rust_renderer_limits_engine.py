@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from importer.engines.logs import Accident
+from importer.engines.deaths import Accident
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Conversation, EngineRefused
 from importer.engines.renderers import rust as renderer

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from importer.engines import logs, process, start_trials
-from importer.engines.logs import Died, Lacking
+from importer.engines.deaths import Died
+from importer.engines.logs import Lacking
 from importer.engines.process import Exit, StartWatch, serve
 from importer.engines.start_trials import Setup, StartSetting, culprit
 from importer.errors import EngineError

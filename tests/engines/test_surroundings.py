@@ -10,7 +10,8 @@ import pytest
 
 from importer.engines import ENGINES, get, logs
 from importer.engines import logs as surroundings
-from importer.engines.logs import ENVIRONMENT, ENVIRONMENT_ERRORS, Death, Died, Lacking
+from importer.engines.deaths import ENVIRONMENT, Death, Died
+from importer.engines.logs import ENVIRONMENT_ERRORS, Lacking
 from importer.reasons import Reason
 from importer.sentences import placeholders, render
 from importer.validation import failures

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from importer.engines import model_folder, start_trials
-from importer.engines.logs import ENVIRONMENT, DeathCause, Died
+from importer.engines.deaths import ENVIRONMENT, DeathCause, Died
 from importer.reasons import Reason
 
 CAUSE = DeathCause(Reason(Died.TOKENIZER_BROKEN, words="has an empty prompt"), ENVIRONMENT)

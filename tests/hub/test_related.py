@@ -13,7 +13,8 @@ import pytest
 from importer import config
 from importer.hub import related
 from importer.hub.client import Deadline
-from importer.hub.related import MOST, MOST_VALUES, TAG, RelatedReason, parse, quantised_from
+from importer.hub.related import MOST, MOST_VALUES, TAG, RelatedReason, parse
+from importer.hub.related_listing import LONGEST, quantised_from
 from tests.hubserver import Fault, HubServer, Repo, isolate
 
 BASE = "acme/anvil"
@@ -91,7 +92,7 @@ def test_offline_without_a_kept_answer_has_a_reason(server: HubServer) -> None:
         (Fault("/api/models?", 200, body=b"\xff", times=9), RelatedReason.MALFORMED),
         (Fault("/api/models?", 200, body=b"[" * (MOST_VALUES + 1), times=9), RelatedReason.MALFORMED),
         (
-            Fault("/api/models?", 200, body=b" " * (related.LONGEST + 1), times=9),
+            Fault("/api/models?", 200, body=b" " * (LONGEST + 1), times=9),
             RelatedReason.MALFORMED,
         ),
     ],

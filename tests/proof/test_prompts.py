@@ -13,26 +13,24 @@ import pytest
 from importer.chat_template.analyze import analyze
 from importer.chat_template.cases import CaseStyle
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.render import Rendered, Renderer, RenderJob, date_at, now
+from importer.chat_template.vocabulary import Vocabulary
 from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, PromptVerdict, Target
-from importer.engines.logs import Accident, ParserFailure
+from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused
 from importer.errors import EngineError
 from importer.proof.cache import cached_prompts
+from importer.proof.prompt_evidence import FORMAT, KEY, downgraded
 from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptDifference
 from importer.proof.prompts import (
     CONVERSATIONS,
-    FORMAT,
-    KEY,
     Ours,
     PromptCase,
     compare,
     difference,
-    downgraded,
     evidence_of,
     leaves,
     moved,

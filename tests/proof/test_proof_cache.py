@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from importer.chat_template.samples import Sample, SampleCall
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Target
-from importer.engines.logs import Accident
+from importer.engines.deaths import Accident
 from importer.engines.parsers import Reading, Tokens
 from importer.hub.snapshot import Snapshot
 from importer.proof import ParserVerdict, Proof
 from importer.proof import cache as module
 from importer.proof.cache import cached
 from importer.proof.judge import judge_tool
-from importer.proof.prompts import MODES, own_renderer, rendered_by
+from importer.proof.prompt_evidence import MODES, own_renderer, rendered_by
 from importer.proof.prove import unproved
 from importer.proof.result import NO_CALLS, NO_THINKING, DerivedTemplate, JudgeReason, ProofReason
 from importer.reasons import Reason

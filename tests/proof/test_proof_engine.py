@@ -15,9 +15,9 @@ import pytest
 from importer.app.target import bind
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary, read_vocabulary
 from importer.chat_template.render import Renderer
 from importer.chat_template.study import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary, read_vocabulary
 from importer.cli.main import run
 from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences

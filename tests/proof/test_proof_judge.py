@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from importer.chat_template.samples import Sample, SampleCall
-from importer.engines.logs import ParserFailure
+from importer.engines.deaths import ParserFailure
 from importer.engines.parsers import ReadCall, Reading
 from importer.proof.judge import judge_reasoning, judge_tool, same
 from importer.reasons import Reason

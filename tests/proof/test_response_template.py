@@ -11,9 +11,10 @@ import pytest
 
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Marks, Vocabulary
+from importer.chat_template.markers import Marks
 from importer.chat_template.render import Renderer
 from importer.chat_template.study import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
 from importer.proof.response_template import derive, escaped, flexible, frame, general, json_value
 from importer.proof.template_proof import BRACKETS, RENAMED, variants
 from tests import template_texts as texts

@@ -8,8 +8,8 @@ import pytest
 
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.render import Renderer
+from importer.chat_template.vocabulary import Vocabulary
 from importer.engines.install import Installed
 from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
 from importer.proof.judge import judge_tool

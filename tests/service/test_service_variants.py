@@ -12,7 +12,7 @@ import yaml
 
 from importer import import_model
 from importer.config_file.store import load
-from importer.hub.digests import content_digest
+from importer.hub.content import content_digest
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory.devices import size
 from importer.service.domain.bulk import again

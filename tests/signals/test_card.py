@@ -13,7 +13,7 @@ from importer.hub.snapshot import Snapshot
 from importer.sentences import render
 from importer.signals import card
 from importer.signals.evidence import Evidence
-from importer.signals.sampling import RANGES, usable
+from importer.signals.sampling_values import RANGES, usable
 from tests import card_texts as texts
 from tests.tiers import one_of_each
 

@@ -12,10 +12,10 @@ import pytest
 
 from importer.chat_template import analyze as learning
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.render import Renderer
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences, Target
 from importer.engines import registries

@@ -9,8 +9,8 @@ import pytest
 
 from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.signals.architecture import evidence, read_modalities
 from importer.signals.kind import find_kind
+from importer.signals.modalities import evidence, read_modalities
 
 VLLM, MLX_VLM = registries.load_capabilities("vllm", "0.32.0"), registries.load_capabilities("mlx-vlm")
 

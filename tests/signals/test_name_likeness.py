@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.engines import registries
-from importer.signals.name import Likeness, closest
+from importer.signals.name_likeness import Likeness, closest
 
 VLLM = registries.load("vllm", "0.32.0")
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.chat_template import analyze as learning
-from importer.chat_template import markers
 from importer.chat_template.find import Template
 from importer.chat_template.render import Renderer
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
+from importer.chat_template.vocabulary import read_vocabulary
 from importer.hub.snapshot import Snapshot
 from importer.signals import sampling
 from tests import template_texts as texts
@@ -111,7 +111,7 @@ def test_nothing_that_an_answer_may_hold_becomes_a_stop_word() -> None:
 def test_the_end_is_the_one_that_the_template_writes(renderer: Renderer, text: str, end: str) -> None:
     files = {"tokenizer_config": tokenizer(), "generation_config": {"eos_token_id": 1}}
     study = learning.analyze(
-        Template(text, "chat_template.jinja"), markers.read_vocabulary(snapshot(**files)), renderer
+        Template(text, "chat_template.jinja"), read_vocabulary(snapshot(**files)), renderer
     )
     assert found(study, **files)[0] == [end]
     number = next(i for i, t in TOKENS.items() if t == end)
@@ -139,7 +139,7 @@ def test_where_nothing_ends_a_turn_the_next_one_begins(
         "generation_config": {"eos_token_id": [0, 5]},
     }
     study = learning.analyze(
-        Template(text, "chat_template.jinja"), markers.read_vocabulary(snapshot(**files)), renderer
+        Template(text, "chat_template.jinja"), read_vocabulary(snapshot(**files)), renderer
     )
     assert study.end_of_turn == ""
     assert found(study, **files)[0] == words

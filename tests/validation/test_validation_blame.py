@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from importer.app.local_evidence import rendering
-from importer.engines.logs import Death, Died
+from importer.engines.deaths import Death, Died
 from importer.proof.result import NO_CALLS, ParserVerdict, Proof
 from importer.reasons import Reason
 from importer.sentences import render

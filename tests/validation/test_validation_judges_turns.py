@@ -16,7 +16,7 @@ from importer import demo
 from importer.chat_template.render import CLOCK, date_at, now
 from importer.chat_template.request_coverage.findings import WayInField, WayInKind
 from importer.engines import get, install, tokenizer
-from importer.engines.logs import Attribution
+from importer.engines.deaths import Attribution
 from importer.hub import local
 from importer.proof.result import Proof
 from importer.reasons import Reason

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from importer.engines.logs import Attribution
+from importer.engines.deaths import Attribution
 from importer.reasons import Reason
 from importer.validation.attribution import root_causes
 from importer.validation.errors import RequestRefused

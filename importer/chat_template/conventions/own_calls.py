@@ -13,11 +13,11 @@ from importer.chat_template import tool_calls
 from importer.chat_template.cases import ASK, ONE, TOOLS, CaseStyle, Turn
 from importer.chat_template.conventions.wrap import convention_text
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.reasoning import analyze_thinking
 from importer.chat_template.render import Renders
 from importer.chat_template.request_coverage.check import check
+from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason, ReasonKind
 

@@ -11,9 +11,9 @@ from importer.chat_template import cases
 from importer.chat_template.cases import ONE, TOOLS, CaseStyle, Turn
 from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Vocabulary
 from importer.chat_template.probe import HOPELESS
 from importer.chat_template.render import RenderJob, RenderRefused, Renders, Result
+from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind

@@ -18,8 +18,8 @@ import psutil
 from importer import config
 from importer.engines import get, install
 from importer.engines.base import Engine
+from importer.engines.deaths import ENVIRONMENT, Attribution
 from importer.engines.install import Installed
-from importer.engines.logs import ENVIRONMENT, Attribution
 from importer.errors import EngineError, ImporterError
 from importer.frozen import frozen
 from importer.hub.folders import read_object

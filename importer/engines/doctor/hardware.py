@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from importer.engines import machine
+from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import (
     GB,
     MLX,
@@ -30,10 +31,9 @@ from importer.engines.doctor.case import (
 from importer.engines.doctor.host import up
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.packages import again
-from importer.engines.logs import CONFIGURATION
 from importer.engines.vllm import cache_space
 from importer.hub import local
-from importer.hub.digests import weight_files
+from importer.hub.content import weight_files
 from importer.memory.estimate import OVERHEAD
 from importer.memory.estimate_types import Amount
 from importer.reasons import Reason

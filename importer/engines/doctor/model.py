@@ -22,6 +22,7 @@ from importer.chat_template.conventions import PYTHONIC
 from importer.config_file import document_keys
 from importer.decisions.decision import RUST
 from importer.engines import registries, start_check, tokenizer
+from importer.engines.deaths import CONFIGURATION, ENGINE
 from importer.engines.doctor.case import (
     VLLM,
     CheckSkipped,
@@ -35,12 +36,11 @@ from importer.engines.doctor.case import (
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.packages import again
-from importer.engines.logs import CONFIGURATION, ENGINE
 from importer.engines.machine import has_gpu
 from importer.engines.vllm import SINCE, is_rust
 from importer.errors import DocumentError, EngineError, RepositoryError, UsageError
 from importer.hub import local, safetensors, tensor_headers
-from importer.hub.digests import weight_files
+from importer.hub.content import weight_files
 from importer.hub.folders import Folder, holds, why
 from importer.hub.snapshot import RepoFile
 from importer.hub.weights import TOKENIZERS

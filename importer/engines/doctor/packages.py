@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from importer.engines import install
+from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import (
     VLLM,
     X86,
@@ -18,7 +19,6 @@ from importer.engines.doctor.case import (
     version,
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
-from importer.engines.logs import CONFIGURATION
 from importer.engines.registries import FAMILY
 from importer.errors import EngineError
 from importer.reasons import Reason

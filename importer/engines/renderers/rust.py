@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 
 from importer import config, launcher
-from importer.engines.logs import Accident, ParserFailure
+from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.parsers import Tokens
 from importer.engines.process import LOOPBACK, SUPERVISOR, free_port, lifeline
 from importer.engines.renderers import FORMATS, Answer, Conversation, EnginePrompt, EngineRefused

@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from importer.frozen import frozen
-from importer.memory.planner import gib
+from importer.memory.plan_settings import gib
 from importer.reports.pictures.runs import LEGEND
 from importer.reports.pictures.shapes import (
     WIDTH,

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importer.app.local_evidence import snapshot_of
-from importer.chat_template import find, markers
+from importer.chat_template import find
 from importer.chat_template.cases import CALLS, QUESTION, STYLES, Turn, tools_for
 from importer.chat_template.render import Rendered, Renderer, RenderJob, RenderRefused
+from importer.chat_template.vocabulary import read_vocabulary
 from importer.config_file import document_keys
 from importer.config_file.document_keys import KeyPath, same
 from importer.config_file.effective import Editor, effective, value_at
@@ -134,7 +135,7 @@ def _template(
     kwargs = stored.data.get("chat_template_kwargs")
     extra = dict(kwargs) if isinstance(kwargs, Mapping) else {}
     snapshot = snapshot_of(stored, places, offline=True)
-    known = markers.read_vocabulary(snapshot).variables
+    known = read_vocabulary(snapshot).variables
     if own is not None:
         return own.text, known | extra
     found = find.find(snapshot)

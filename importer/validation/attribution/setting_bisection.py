@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from importer.engines import start_trials
-from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT
 from importer.engines.start_trials import Setup
 from importer.errors import ImporterError
 from importer.progress import Progress

@@ -1,0 +1,130 @@
+"""The output of an import: what requires attention, then key, value and source in 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from importer.app.import_ import Plan
+from importer.cli import messages, output
+from importer.config_file.attention import Attention
+from importer.config_file.build import source
+from importer.config_file.document_keys import REMARKS, SAMPLING, UNWRITTEN
+from importer.decisions.decide import PARSERS
+from importer.decisions.decision import Decision
+from importer.memory.choose import Choice
+from importer.memory.parallelism import cache_bytes
+from importer.memory.plan_settings import gib
+from importer.memory.plans import Plan as Deployment
+from importer.signals import speculation
+from importer.signals.reasons import DraftReason
+
+if TYPE_CHECKING:
+    pass
+
+
+WIDTH = 80  # columns
+
+
+ROWS = 16  # of a table; with what stands around it an ordinary import has 25 lines
+
+
+KEY, SOURCE = 30, 34  # columns at most
+
+
+HIDDEN = (*REMARKS, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_tokens")
+
+
+FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.{key}" for key in SAMPLING))
+
+
+def lines_summary(planned: Plan) -> Iterator[str]:
+    """Yield the table, the number of values that it leaves out, the fit, and what is off and could be on."""
+    rows = list(_rows(planned.decisions))
+    key = min(KEY, max(len(name) for name, _, _ in rows))
+    origin = min(SOURCE, max(len(text) for _, _, text in rows))
+    for cells in rows[:ROWS]:
+        name, value, text = (output.plain(cell) for cell in cells)
+        room = WIDTH - key - origin - 4
+        yield f"{cut(name, key):<{key}}  {cut(value, room):<{room}}  {cut(text, origin)}".rstrip()
+    if len(rows) > ROWS:
+        yield f"… and {len(rows) - ROWS} more: --explain prints all"
+    yield output.plain(cut(f"fit: {_fit(planned.fit)}", WIDTH))
+    for word, plan in zip(("plan", *["next"] * len(planned.fit.plans)), _compared(planned.fit), strict=False):
+        yield output.plain(cut(f"{word}: {_plan(plan)}", WIDTH))
+    yield from (output.plain(f"worth knowing: {messages.text(reason)}") for reason in planned.fit.advice)
+    yield from _offers(planned.decisions)
+
+
+def _offers(decisions: Mapping[str, Decision]) -> Iterator[str]:
+    decision = decisions.get(speculation.KEY)
+    why = () if decision is None or decision.value is not None else decision.why
+    if any(reason.kind is DraftReason.OFFERED for reason in why):
+        yield messages.SPECULATION.format(key=speculation.KEY.partition(".")[2], method=speculation.OWN_HEADS)
+
+
+def attention(warning: Attention) -> str:
+    """Return a warning in one line, with the flags that help."""
+    return f"Needs attention: {warning.key}: {messages.text(warning.reason)}"
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text in at most ``width`` columns."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _rows(decisions: Mapping[str, Decision]) -> Iterator[tuple[str, str, str]]:
+    for key in dict.fromkeys((*FIRST, *decisions)):
+        decision = decisions.get(key)
+        if decision is None or (key in HIDDEN and decision.status != "planned"):
+            continue
+        if decision.value is not None:
+            yield key, _value(decision.value), source(decision)
+        elif key in PARSERS:
+            yield key, "–", "unknown" if decision.status == "unknown" else source(decision)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_value(inner)}" for name, inner in value.items())
+    return ", ".join(map(_value, value)) if isinstance(value, list) else str(value)
+
+
+def _sizes(choice: Choice) -> str:
+    """Return the sizes of a document that is for no device in particular."""
+    if choice.fit is None:
+        return "unknown"
+    cache = cache_bytes(choice.fit)
+    weights = choice.fit.term("weights")
+    loaded = gib(0 if weights is None else weights.amount.likely)
+    return f"no limits; weights {loaded}, cache {gib(cache)} for {choice.fit.load.context:,} tokens"
+
+
+def _compared(choice: Choice) -> tuple[Deployment, ...]:
+    """Return the plans where there are several: the document's, then the next-best."""
+    return choice.plans if len(choice.plans) > 1 else ()
+
+
+def _plan(plan: Deployment) -> str:
+    """Return the layout of a plan, the sequences that it holds, and the bounds of its times."""
+    bound = "" if plan.step is None else f"; ≥ {plan.step:.1f} ms a token, ≤ {plan.rate or 0:,.0f}/s"
+    return f"{output.layout(plan.to_json())}; {plan.sequences:,} sequences{bound}"
+
+
+def _fit(choice: Choice) -> str:
+    """Return the device, and the share of its memory that the model needs."""
+    if choice.device is None:
+        return _sizes(choice)
+    if (
+        choice.verdict == "too-large"
+        and choice.plans
+        and choice.fit is not None
+        and choice.placed is not None
+    ):
+        each = f"{gib(choice.fit.total.likely)} of {gib(choice.placed.budget)} on each"
+        return f"too large for {choice.device.label}; {choice.plans[0].device}: {each}"
+    if choice.fit is None or choice.placed is None:
+        return f"unknown on {choice.device.label}"
+    cards = f" on each of {choice.placed.split.cards}" if choice.placed.split.cards > 1 else ""
+    amounts = f"{gib(choice.fit.total.likely)} of {gib(choice.placed.budget)}"
+    return f"{choice.verdict} on {choice.device.label}, about {amounts}{cards}"

@@ -1,0 +1,179 @@
+"""The causes of an engine's end: a regular expression over the log, a kind, and the part at fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
+
+from importer.frozen import frozen
+from importer.reasons import Fields, Reason, ReasonKind
+
+
+def _death(fields: Fields) -> str:
+    how = "closed its answers" if fields["status"] is None else f"ended with status {fields['status']}"
+    return f"the worker {how}" + (f": {fields['words']}" if fields["words"] else "")
+
+
+class Accident(ReasonKind):
+    """An effect of a busy or full machine on a process."""
+
+    HANG = "hang", "the worker gave no answer within {seconds:g} s"
+    DEATH = "death", _death
+    OVERRUN = "overrun", "it took longer than {seconds:g} s"
+    MEMORY = "memory", "it took more memory than it may"
+
+
+class ParserFailure(ReasonKind):
+    """A failure that is the same on every machine."""
+
+    RAISED = "raised", "{words}"
+
+
+# The part at fault. The configuration is the document or the repository.
+Attribution = Literal["configuration", "model", "engine", "environment"]
+
+
+CONFIGURATION: Final = "configuration"
+
+
+MODEL: Final = "model"
+
+
+ENGINE: Final = "engine"
+
+
+ENVIRONMENT: Final = "environment"
+
+
+def _elsewhere(fields: Fields) -> str:
+    where = f"it listens on {fields['address']}, and clients ask {fields['asked']}"
+    return where if fields["argument"] is None else f"{where}: take {fields['argument']} out of its start"
+
+
+class Died(ReasonKind):
+    """An end of an engine by its own doing, its settings or its installation."""
+
+    ARCHITECTURE = "architecture", "{words} by this version of the engine"
+    CARD_IN_USE = "card-in-use", "{words}"
+    CODE_NOT_TRUSTED = (
+        "code-not-trusted",
+        "the repository brings code, which runs only with trust_remote_code: true",
+    )
+    CONFIG_BROKEN = "config-broken", "config.json is missing or broken"
+    CONFIG_LACKS = "config-lacks", "config.json lacks {keys}"
+    CONTEXT_TOO_LARGE = "context-too-large", "the context does not fit into memory: {words}"
+    CONTEXT_TOO_LONG = "context-too-long", "{words}"
+    CONTENTS_REFUSED = (
+        "contents-refused",
+        (
+            "its files are whole, and what stands in one of them is refused ({problem}): compare them with "
+            "the vendor's"
+        ),
+    )
+    ELSEWHERE = "elsewhere", _elsewhere
+    FILE_BROKEN = "file-broken", "a weights file, or another file of JSON, is broken: {words}"
+    JSON_BROKEN = "json-broken", "config.json, or another file of JSON, is missing or broken"
+    LAST_WORDS = "last-words", "{words}"
+    MODEL_TYPE_UNKNOWN = "model-type-unknown", "model type {type} is not known to this version of the engine"
+    MODEL_TYPE_UNSUPPORTED = (
+        "model-type-unsupported",
+        "{words} is not supported by this version of the engine",
+    )
+    NO_AVX2 = "no-avx2", "this processor lacks AVX2, which the build needs"
+    NO_DEVICE = "no-device", "it finds no device that it is built for: its driver, or its build, is another's"
+    NO_DTYPE = "no-dtype", "config.json's dtype {dtype} is none"
+    NO_LIBRARY = "no-library", "the system lacks {library}; install libnuma1 and libgomp1"
+    NO_MEMORY_FOR_CACHE = "no-memory-for-cache", "there is not enough memory for weights and KV cache"
+    NO_MEMORY_FOR_WEIGHTS = "no-memory-for-weights", "there is not enough memory for the weights"
+    NO_MODULE = "no-module", "its environment lacks {module}; install that there, or the engine again"
+    OPTION_REFUSED = "option-refused", "its server refused an option: {words}"
+    OWN_FILES = (
+        "own-files",
+        (
+            "it starts with the model that ships and not with this one ({problem}): compare config.json, the "
+            "tokenizer and the weights with the vendor's"
+        ),
+    )
+    PACKAGE_UNFIT = (
+        "package-unfit",
+        (
+            "{package} asks for {requirement}, and {installed} is installed ({problem}): install the engine "
+            "again"
+        ),
+    )
+    PARSER_NOT_THERE = "parser-not-there", "its server has no parser {parser} for {option}"
+    PARSER_UNFIT = "parser-unfit", "the parser {parser} does not fit the tokenizer: {words}"
+    PARSER_UNKNOWN = "parser-unknown", "{words}"
+    PARSER_WITH_ANOTHER = "parser-with-another", "{problem}. {remedy}"
+    PORT_TAKEN = "port-taken", "the port is taken"
+    PYTHON_FAILS = "python-fails", "its Python does not start: {words}"
+    QUANTISATION_UNTOLD = (
+        "quantisation-untold",
+        "the weights are quantised, and config.json does not say how: put its quantization back",
+    )
+    REASONING_PARSER_UNFIT = (
+        "reasoning-parser-unfit",
+        "{words}; another reasoning_parser, or none, is this model's",
+    )
+    SETTING = "setting", "it starts without {setting}: correct it, or take it out ({problem})"
+    SETTINGS_REFUSED = "settings-refused", "it refused its settings: {words}"
+    SILENT = "silent", "its log is empty"
+    TOKENIZER_BROKEN = "tokenizer-broken", "the tokenizer is missing or broken ({words})"
+    TOKENIZERS_PARSER = (
+        "tokenizers-parser",
+        "tokenizer_config.json names the tool parser {parser}, which this version does not have",
+    )
+    TOOL_PARSER_UNFIT = "tool-parser-unfit", "{words}; another tool_parser is this model's"
+    TORCHVISION = (
+        "torchvision",
+        "its torchvision is built for another torch ({words}); install the engine again",
+    )
+    WEIGHTS_BROKEN = "weights-broken", "a weights file is broken: {words}"
+    WEIGHTS_UNFIT = "weights-unfit", "the weights do not fit config.json ({words})"
+    WORKER_GONE = "worker-gone", "{words}"
+
+
+# Deaths of a parser's name or of its format.
+OF_PARSERS = frozenset({
+    Died.PARSER_NOT_THERE, Died.PARSER_UNFIT, Died.PARSER_UNKNOWN, Died.REASONING_PARSER_UNFIT,
+    Died.TOKENIZERS_PARSER, Died.TOOL_PARSER_UNFIT,
+})  # fmt: skip
+
+
+# Deaths of a file that is away, cut, or whole with contents that no library reads.
+OF_FILES = frozenset({Died.CONFIG_BROKEN, Died.FILE_BROKEN, Died.JSON_BROKEN, Died.TOKENIZER_BROKEN})
+
+
+@frozen
+class Death:
+    """A pattern of a log, its kind, and the part at fault.
+
+    The pattern's named groups are the fields of the reason: texts of the engine.
+    """
+
+    pattern: str
+    kind: ReasonKind
+    attribution: Attribution = ENGINE
+
+
+@frozen
+class DeathCause:
+    """Why an engine ended, and the part at fault."""
+
+    reason: Reason
+    attribution: Attribution = ENGINE
+
+
+def of_parser(reason: object) -> bool:
+    """Return whether a parser ended the engine, by the kind or by the text of the log."""
+    if not isinstance(reason, Reason):
+        return False
+    return reason.kind in OF_PARSERS or "parser" in str(reason.fields.get("words", ""))
+
+
+def causes(text: str, deaths: Iterable[Death]) -> Iterator[DeathCause]:
+    """Yield the causes that ``text`` shows, in the order of ``deaths``."""
+    for death in deaths:
+        if (match := re.search(death.pattern, text, re.MULTILINE)) is not None:
+            yield DeathCause(Reason(death.kind, **match.groupdict()), death.attribution)
