@@ -373,7 +373,7 @@ def run_on(
                 (given, start_trials.of_machine(served.variables, given)),
                 start_trials.of_model(weights),
                 served.start_seconds,
-                lambda: install.of_package_conflicts(installed.python, engine.distributions),
+                lambda: install.conflicts_of(installed.python, engine.distributions),
             ),
         )
         report = validate(

@@ -406,7 +406,7 @@ class Conflict:
     installed: str
 
 
-def of_package_conflicts(python: Path, distributions: Sequence[str]) -> tuple[Conflict, ...]:
+def conflicts_of(python: Path, distributions: Sequence[str]) -> tuple[Conflict, ...]:
     """Return the conflicts among the packages that an engine needs; none where they cannot be read.
 
     Packages that are away are none: an engine is installed without what its server does not use.
@@ -424,7 +424,7 @@ def judged(cause: DeathCause, python: Path, distributions: Sequence[str]) -> Dea
     """Return the cause of an end; the environment for one of the engine's that has the wrong packages."""
     if cause.attribution != ENGINE:
         return cause
-    found = of_package_conflicts(python, distributions)
+    found = conflicts_of(python, distributions)
     if not found:
         return cause
     reason = Reason(Died.PACKAGE_UNFIT, problem=cause.reason, **asdict(found[0]))

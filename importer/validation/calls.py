@@ -15,8 +15,8 @@ from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, TRAINED_WEIGHTS, Remedy
-from importer.validation.rendering import only_streamed, streaming_fault
 from importer.validation.reply import Reply, ToolCall
+from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import call_markup, drafted, gives_argument, looks_like_call, outside
 
 

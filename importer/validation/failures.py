@@ -20,7 +20,7 @@ from importer.engines.arguments import grouped
 from importer.engines.deaths import Attribution
 from importer.engines.logs import Lacking
 from importer.reasons import Reason, ReasonKind
-from importer.validation import rendering, resend
+from importer.validation import resend
 from importer.validation.context import Context
 from importer.validation.engine_log import Ended, Journal
 from importer.validation.errors import (
@@ -39,6 +39,7 @@ from importer.validation.progress import PATH as LIGHT
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.resend import Resent
+from importer.validation.streams import broken
 from importer.validation.tokens import tokens_of
 
 NOTICED = 0.5  # seconds until an engine that broke the connection is seen to be gone
@@ -80,7 +81,7 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
         return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=space))
     if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
         return failing(outcome, "configuration", correction)
-    if isinstance(outcome, Fail) and (stream := rendering.broken(error, ctx)) is not None:
+    if isinstance(outcome, Fail) and (stream := broken(error, ctx)) is not None:
         outcome = replace(outcome, remedy=stream)
     raised = journal.raised() if journal is not None and (broke or isinstance(error, TimedOut)) else None
     return outcome if raised is None else _raised(error, outcome, raised)

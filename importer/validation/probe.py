@@ -27,6 +27,7 @@ class Probe:
     ``tasks``     the kinds of pooling and transcribing models that the probe is for
     ``feature``   one of engines (``engines.base.OFFERS``): without it, a failure is a known limit
     ``concerns``  sampling values, one of which the document must have for that
+    ``alone``     it follows the others, with nothing beside it
     """
 
     name: str
@@ -36,6 +37,7 @@ class Probe:
     tasks: Collection[str] = ()
     feature: str | None = None
     concerns: Collection[str] = ()
+    alone: bool = False
 
 
 def probe(
@@ -46,9 +48,10 @@ def probe(
     tasks: Collection[str] = (),
     feature: str | None = None,
     concerns: Collection[str] = (),
+    alone: bool = False,
 ) -> Callable[[Run], Probe]:
     """Make a probe of the function that runs it."""
-    return lambda run: Probe(name, lesson, needs, run, tasks, feature, concerns)
+    return lambda run: Probe(name, lesson, needs, run, tasks, feature, concerns, alone)
 
 
 @frozen

@@ -177,7 +177,7 @@ def probe(
     """Run probes against an API; rows keep the order of ``probes``. Health and the first answer come first,
     one at a time; where one does not pass, nothing else is asked.
 
-    Each probe gets ``bench`` with a log of its own. Those with ``ALONE`` follow the others, one at a time.
+    Each probe gets ``bench`` with a log of its own. Those marked ``alone`` follow the others, one at a time.
     An engine that leaves everything unanswered gets no more requests. ``steps`` counts further probes of the
     run, too.
     """
@@ -207,25 +207,20 @@ def probe(
         steps.done(result)
         return result
 
-    together = [one for one in probes if not alone(one)]
+    together = [one for one in probes if not one.alone]
     pool = ThreadPoolExecutor(SIDE_BY_SIDE)
     try:
         here = [copy_context() for _ in together]  # of the span that asks
         rows = list(pool.map(lambda context, one: context.run(row, one), here, together))
     finally:  # on Ctrl-C no answer is awaited: they end with the engine
         pool.shutdown(wait=False, cancel_futures=True)
-    rows += [row(one) for one in probes if alone(one)]
+    rows += [row(one) for one in probes if one.alone]
     order = {one.name: place for place, one in enumerate(probes)}
     place = bench.render.place if bench.render is not None else ""
     traced = [
         root_causes.with_a_place(root_causes.with_a_remedy(row), place) for row in root_causes.traced(rows)
     ]
     return sorted(traced, key=lambda made: order[made.probe])
-
-
-def alone(one: Probe) -> bool:
-    """Return whether a probe measures time, load or memory, and so must run by itself."""
-    return bool(getattr(one, "ALONE", False))
 
 
 def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:
@@ -249,7 +244,7 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
     if needless is not None:
         return NotApplicable(needless)
     outcome = _attributed(one, ctx)
-    if not alone(one) and one is not sampling_arrives:
+    if not one.alone and one is not sampling_arrives:
         outcome = steadied(ctx, outcome, partial(_attributed, one), shared)
         outcome = without(ctx, outcome, partial(_attributed, one), shared)
     outcome = stage_cause.within(outcome, one, ctx)

@@ -67,8 +67,8 @@ def receipt(desk: Desk) -> Receipt:
 
 
 def test_probes_are_found_by_name_and_keep_the_order_of_the_report() -> None:
-    assert [p.NAME for p in named(["tool-call", "health", "stops-cleanly"])] == ["health", "tool-call"]
-    assert [name for name, _, _ in listed()] == [*(p.NAME for p in PROBES), "stops-cleanly"]
+    assert [p.name for p in named(["tool-call", "health", "stops-cleanly"])] == ["health", "tool-call"]
+    assert [name for name, _, _ in listed()] == [*(p.name for p in PROBES), "stops-cleanly"]
 
 
 def test_the_list_of_probes_needs_no_document(desk: Desk) -> None:

@@ -67,7 +67,7 @@ def test_from_a_directory_to_a_document_that_was_run(
     assert first["validation"]["digest"] == first["digest"]
     assert (first["validation"]["passed"], failed(first["validation"])) == (True, [])
     outcomes = {o["probe"]: o["outcome"] for o in first["validation"]["outcomes"]}
-    assert {p.NAME for p in PROBES} <= set(outcomes)
+    assert {p.name for p in PROBES} <= set(outcomes)
     apart = [probe for probe in APART if probe not in KNOWN_BY_IMPORT]
     assert [probe for probe, outcome in outcomes.items() if outcome != "pass"] == apart
 

@@ -117,8 +117,8 @@ def changed(text: str) -> None:
 
 READERS = (
     ("signs", signed, "validation.tool_markup", 4_000, as_is),
-    ("log", logged, "validation.engine_log engines.reported engines.reported engines.logs", 4_000, as_is),
-    ("deaths", died, "engines.logs engines.start_watch", 4_000, as_is),
+    ("log", logged, "validation.engine_log engines.logs", 4_000, as_is),
+    ("deaths", died, "engines.logs engines.process", 4_000, as_is),
     ("stream", streamed, "validation.reply", 10_000, as_is),
     ("a call in parts", call_in_parts, "validation.reply", 5_000, as_is),
     ("events", fed, "validation.reply", 8_000, as_is),

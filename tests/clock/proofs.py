@@ -150,10 +150,10 @@ READERS = (
     ("the way in of roles", turned, "chat_template.request_coverage.roles", 16_000, as_is),
     ("the way in of values", valued, "chat_template.request_coverage.values", 16_000, as_is),
     ("prompts of engines", differing, "proof.prompts", LONGEST // 10, as_is),
-    ("response templates", derived, "proof.response_template proof.wire_regex proof.call_fields proof.delimiters", 12_000, analysed),
+    ("response templates", derived, "proof.response_template", 12_000, analysed),
     ("response templates of JSON", derived, "proof.response_template", 24_000, jsoned),
     ("a rendered template", evidenced,
-     ("signals.template_markers signals.parser_markers chat_template.analyze chat_template.instructed_calls "
+     ("signals.template_markers chat_template.analyze chat_template.tool_calls "
      "chat_template.offers"), 12_000, analysed),
     ("the effect of a parser", digested, "proof.fingerprint", 80_000, read_back),
     ("a source of an engine", of_an_engine, "gen_defaults.rust_source gen_defaults.sources.markers", 40_000, as_is),

@@ -55,26 +55,25 @@ READERS = tuple(
 # Modules with a pattern or a parser that read no stranger's text, or read one that something else bounds.
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
-        config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities
-        engines.jsonl_worker engines.registries exports.compose exports.entry_icon exports.kubernetes exports.vllm analysis config_file.receipt
-        launchers.run_record launchers.ssh launchers.slurm service.traces service.http.pages storage.progress storage.leftovers memory.config_keys
-        storage.idempotency_store storage.audit service.domain.gallery storage.executors storage.jobs storage.queue storage.published hub.cache hub.related_listing
-        storage.releases service.http.releases
-        service.domain.reviewed service.http.webhooks storage.findings storage.retention
-        proof.cache proof.conversations service.jobs.validation_steps service.http.idempotency
-        service.http.openapi service.http.localai_configs
+        config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.registries
+        engines.jsonl_worker exports.compose exports.kubernetes exports.vllm analysis config_file.receipt
+        launchers.follow launchers.ssh launchers.slurm service.http.pages storage.jobs memory.config_keys
+        storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache hub.related_listing
+        service.http.releases service.domain.reviewed service.http.webhooks storage.findings storage.retention
+        proof.cache service.jobs.validation_steps service.http.idempotency
+        service.http.openapi service.http.localai
         cli.commands.show cli.answers cli.organisation cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
         cli.validate_options cli.reviewing config_file.template_file engines.vllm
-        app.preferences service.settings """,
+        app.preferences""",
     "it asks this machine and what is installed on it": """
-        engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
-        launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache
-        engines.start_check engines.package_conflicts engines.parser_worker.start cli.main""",
+        engines.doctor.hardware engines.doctor.case engines.doctor.model
+        launcher engines.install engines.machine engines.tokenizer
+        engines.start_check engines.parser_worker.start cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.http.gallery service.http.query service.http.review_page service.http.summary_models launchers.bundle
-        launchers.ray hub.weights service.domain.variants storage.actors chat_template.render_worker hub.outgoing hub.folders
-        engines.token_merges engines.whole_files messages.words memory.embedding
+        engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.http.overview service.http.query service.http.review service.http.summary_models
+        launchers.ray hub.weights service.domain.index chat_template.render_worker hub.outgoing hub.folders
+        engines.model_folder sentences memory.embedding
         """,
     "it is about time itself: a bounded child tries what it is given": "config_file.slow_patterns",
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from importer import config
-from importer.hub import related
+from importer.hub import related_listing
 from importer.hub.client import Deadline
 from importer.hub.related import MOST, MOST_VALUES, TAG, RelatedReason, parse
 from importer.hub.related_listing import LONGEST, quantised_from
@@ -71,7 +71,7 @@ def test_an_old_answer_is_asked_for_again(server: HubServer, monkeypatch: pytest
     assert names() == ["acme/anvil-gptq"]
     server.faults.append(Fault("/api/models?", 503, times=9))
     monkeypatch.setattr(config, "now", lambda: (later + timedelta(days=2)).isoformat(timespec="seconds"))
-    monkeypatch.setattr(related, "PATIENCE", Deadline(pause=0.01, tries=2))
+    monkeypatch.setattr(related_listing, "PATIENCE", Deadline(pause=0.01, tries=2))
     assert names() == ["acme/anvil-gptq"], "so it is after a failure"
 
 
@@ -100,7 +100,7 @@ def test_offline_without_a_kept_answer_has_a_reason(server: HubServer) -> None:
 def test_a_failure_is_a_reason(
     server: HubServer, monkeypatch: pytest.MonkeyPatch, fault: Fault, kind: RelatedReason
 ) -> None:
-    monkeypatch.setattr(related, "PATIENCE", Deadline(pause=0.01, tries=2))
+    monkeypatch.setattr(related_listing, "PATIENCE", Deadline(pause=0.01, tries=2))
     server.faults.append(fault)
     found = quantised_from(BASE)
     assert found.problem is not None

@@ -37,6 +37,7 @@ PURE = {
     "functools",
     "itertools",
     "math",
+    "operator",
     "re",
     "types",
     "typing",
@@ -69,7 +70,8 @@ READS_YAML = {
     "importer.config_file.yaml_edit.cst",
 }  # the latter what the former has accepted
 KNOWS_YAML = READS_YAML | {
-    "importer.config_file.yaml_edit.patch", "importer.config_file.yaml_edit.source_map",
+    "importer.config_file.yaml_edit.patch", "importer.config_file.yaml_edit.render",
+    "importer.config_file.yaml_edit.source_map",
     "importer.config_file.build", "importer.exports.base",  # nodes to edit, to point at, to write
 }  # fmt: skip
 FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "multiprocessing", "torch", "vllm", "mlx"}
@@ -290,8 +292,8 @@ def test_answers_of_clusters_are_read_in_one_place() -> None:
         for name in (call for call, _ in calls(path))
         if reading.search(name)
     }
-    own = {("bundle", "loads"), ("bundle", "load"), ("run_record", "loads")}
-    assert found == own | {("answers", "validate_json"), ("answers", "parsed"), ("result", "parsed")}
+    own = {("bundle", "loads"), ("bundle", "load"), ("follow", "loads")}
+    assert found == own | {("answers", "validate_json"), ("answers", "parsed"), ("bundle", "parsed")}
     remote = re.compile(r"(?<!class )Purpose\.REMOTE")
     asking = {
         m for m, p in MODULES.items() if m != "importer.launcher" and remote.search(p.read_text("utf-8"))

@@ -23,7 +23,7 @@ from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused
 from importer.errors import EngineError
 from importer.proof.cache import cached_prompts
-from importer.proof.prompt_evidence import FORMAT, KEY, downgraded
+from importer.proof.prompt_evidence import FORMAT, KEY, downgraded, evidence_of
 from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptDifference
 from importer.proof.prompts import (
     CONVERSATIONS,
@@ -31,7 +31,6 @@ from importer.proof.prompts import (
     PromptCase,
     compare,
     difference,
-    evidence_of,
     leaves,
     moved,
     shaped,

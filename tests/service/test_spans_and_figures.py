@@ -51,7 +51,7 @@ def test_probes_are_spans_of_the_step_also_side_by_side() -> None:
     with kept() as spans, serving(Talking) as url, tracing.span("step run"):
         rows = probe(Context(Expectations(), "m", Client(url)), chosen, print)
     named = {span.name: span for span in spans}
-    assert {*named} == {"step run", *(f"probe {one.NAME}" for one in chosen)}
+    assert {*named} == {"step run", *(f"probe {one.name}" for one in chosen)}
     step = named["step run"].context
     for row in rows:
         one = named[f"probe {row.probe}"]

@@ -218,7 +218,7 @@ def test_an_engine_that_is_not_healthy_is_asked_nothing_more() -> None:
     with server(say(http(b"{}", "503 Service Unavailable"))) as url:
         report = validate(DOCUMENT, Running(url))
     found = by_name(report)
-    assert list(found) == [p.NAME for p in PROBES] + ["stops-cleanly"]
+    assert list(found) == [p.name for p in PROBES] + ["stops-cleanly"]
     assert found.pop("health") == ("fail", "engine")
     assert found.pop("stops-cleanly") == ("pass", None)
     assert set(found.values()) == {("inconclusive", "engine")}
@@ -253,7 +253,7 @@ def test_the_report_keeps_order_evidence_and_time() -> None:
 class Waiting:
     """A probe whose answer comes when the test lets it."""
 
-    NAME, LESSON = "waiting", "."
+    name, lesson, alone, tasks, feature, concerns = "waiting", ".", False, (), None, ()
 
     def __init__(self) -> None:
         self.begun, self.over, self.let = threading.Event(), threading.Event(), threading.Event()
@@ -271,7 +271,7 @@ class Waiting:
 class Interrupting:
     """A probe during which the user stops it all."""
 
-    NAME, LESSON = "interrupting", "."
+    name, lesson, alone, tasks, feature, concerns = "interrupting", ".", False, (), None, ()
 
     def __init__(self, other: Waiting) -> None:
         self.other = other

@@ -49,7 +49,7 @@ class Machine:
         yield self.calm or self.harm in left_out
 
     def ask(self, well: Any, probes: Sequence[Any]) -> list[ProbeRow]:
-        return [_row(one.NAME, None if well and one.NAME in self.mends else "engine") for one in probes]
+        return [_row(one.name, None if well and one.name in self.mends else "engine") for one in probes]
 
 
 def _row(probe: str, blames: Blame | None, *follows: str) -> ProbeRow:

@@ -88,7 +88,7 @@ def why(report: Report) -> str:
 
 def test_the_demo_model_passes_every_probe(python: Path) -> None:
     report = run(python, MODEL)
-    names = [*(probe.NAME for probe in PROBES if probe.NAME not in APART), "stops-cleanly"]
+    names = [*(probe.name for probe in PROBES if probe.name not in APART), "stops-cleanly"]
     by_probe = found(report)
     assert [by_probe.pop(name) for name in APART] == [("not-applicable", None)] * len(APART)
     assert by_probe == dict.fromkeys(names, ("pass", None)), why(report)
@@ -111,7 +111,7 @@ def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> No
     report = run(python, MODEL, DOCUMENT | {"options": []})
     by_probe = found(report)
     promise = promise_of(DOCUMENT | {"options": []}, get("mlx").offers)
-    unasked = {probe.NAME for probe in PROBES if probe.needs(promise)}
+    unasked = {probe.name for probe in PROBES if probe.needs(promise)}
     assert {"tool-call", "later-turns", "plain-completion"} < unasked
     not_applicable = {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"}
     assert not_applicable == unasked | {
@@ -130,7 +130,7 @@ def test_what_mlx_lm_is_said_to_lack_it_does_lack_and_a_temperature_that_did_not
     asked = (health, stop_strings, log_probabilities, sampling_arrives)
     with serve(get("mlx"), python, DOCUMENT, MODEL) as served:  # greedy
         report = validate(document, served, options=ProbeOptions(asked))
-    assert [found(report)[probe.NAME] for probe in asked] == [("pass", None), *[("fail", "engine")] * 3], why(
+    assert [found(report)[probe.name] for probe in asked] == [("pass", None), *[("fail", "engine")] * 3], why(
         report
     )
     assert "goes on after it" in why(report)

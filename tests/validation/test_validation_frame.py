@@ -68,10 +68,10 @@ def test_trials_are_counted_with_those_that_agreed(monkeypatch: pytest.MonkeyPat
 class Slow:
     """A probe that says when it ran."""
 
-    LESSON = "."
+    lesson, tasks, feature, concerns = ".", (), None, ()
 
     def __init__(self, name: str, spans: list[tuple[str, float, float]], *, alone: bool) -> None:
-        self.NAME, self.ALONE, self.spans = name, alone, spans
+        self.name, self.alone, self.spans = name, alone, spans
 
     def needs(self, promise: Expectations, /) -> None:
         return None
@@ -79,7 +79,7 @@ class Slow:
     def run(self, ctx: Context, /) -> Outcome:
         begun = time.monotonic()
         time.sleep(0.05)
-        self.spans.append((self.NAME, begun, time.monotonic()))
+        self.spans.append((self.name, begun, time.monotonic()))
         return Pass(as_reason("ran"))
 
 
@@ -194,7 +194,7 @@ def test_what_is_shown_must_be_left_of_what_was_written(written: str, shown: str
 class Busy:
     """A probe with many exchanges."""
 
-    NAME, LESSON = "busy", "."
+    name, lesson, alone, tasks, feature, concerns = "busy", ".", False, (), None, ()
 
     def needs(self, promise: Expectations, /) -> None:
         return None

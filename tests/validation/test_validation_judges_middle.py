@@ -174,8 +174,8 @@ def test_one_cause_explains_what_follows_from_it() -> None:
         (prompt_counts, Remedy.REQUESTS_UNALTERED),
     ):
         cause = Fail(as_reason("it is another's"), "engine", root_causes.Reason(remedy))
-        told = root_causes.traced([noise, ProbeRow(probe.NAME, "", cause)])[0].outcome
-        assert (told.attribution, told.follows) == ("engine", (probe.NAME,))
+        told = root_causes.traced([noise, ProbeRow(probe.name, "", cause)])[0].outcome
+        assert (told.attribution, told.follows) == ("engine", (probe.name,))
 
 
 @pytest.mark.parametrize(

@@ -95,5 +95,5 @@ def test_the_recording_is_a_second_of_sound() -> None:
 
 @pytest.mark.parametrize("kind", ["embedding", "reranker", "classifier", "reward", "transcription"])
 def test_each_kind_has_one_probe_of_its_own(kind: str) -> None:
-    own = [p for p in PROBES if getattr(p, "TASKS", None) and p.needs(Expectations()) is not None]
+    own = [p for p in PROBES if p.tasks and p.needs(Expectations()) is not None]
     assert len([p for p in own if p.needs(Expectations(kind=kind)) is None]) == 1

@@ -21,6 +21,7 @@ from importer.validation.errors import AnswerFailure, Overloaded
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, ProbeRow
 from importer.validation.probes import PROBES
+from importer.validation.probes import server as server_probes
 from importer.validation.probes.chat import plain_chat
 from importer.validation.probes.server import (
     WITHIN,
@@ -120,7 +121,7 @@ def test_a_server_that_answers_health_alone_has_a_verdict_in_a_stated_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert 2 * WITHIN < 100  # the streamed greeting, then the whole one
-    monkeypatch.setattr(first_answer, "WITHIN", 0.3)
+    monkeypatch.setattr(server_probes, "WITHIN", 0.3)
     over, asked = threading.Event(), list[int]()
 
     class Hangs(Talking):
@@ -239,7 +240,7 @@ def test_the_time_limit_ends_the_requests() -> None:
 
 
 def test_what_is_left_at_the_time_limit_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_answer, "TOKENS", 1)
+    monkeypatch.setattr(server_probes, "TOKENS", 1)
 
     class Slow(Talking):
         pause = 0.05

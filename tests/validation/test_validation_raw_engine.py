@@ -152,7 +152,7 @@ def test_a_template_that_refuses_is_blamed_in_its_own_words(mlx_engine: Installe
     template.write_text(strict + template.read_text())
 
     class Strict:
-        NAME, LESSON = "strict", "."
+        name, lesson, alone, tasks, feature, concerns = "strict", ".", False, (), None, ()
 
         def needs(self, promise: Expectations, /) -> None:
             return None

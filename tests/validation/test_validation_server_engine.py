@@ -45,7 +45,7 @@ def held(served: EngineServer, judged: Mapping[str, Any], *probes: Probe) -> Fou
     client, promise = Client(served.base_url), promise_of(judged, engine.offers)
     rows = probe(Context(promise, served.model, client, journal=journal), (health, *probes), print)
     told = {row.probe: (row.outcome.outcome, row.outcome.attribution) for row in rows}
-    return {one.NAME: told[one.NAME] for one in probes}
+    return {one.name: told[one.name] for one in probes}
 
 
 def found(installed: Installed, started: Mapping[str, Any], judged: Mapping[str, Any], one: Probe) -> Found:

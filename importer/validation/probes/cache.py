@@ -50,7 +50,6 @@ class PrefixCacheReason(ReasonKind):
     SLOW = "slow", "the second turn does not find the first in a cache: {times}"
 
 
-ALONE = True  # it measures time, and the cache must hold nothing of other probes
 SHORTEST = 256  # tokens of context; blocks of a cache have up to 128 and more
 WORD = "again "
 MOST = 2000  # words
@@ -88,6 +87,7 @@ def needs_prefix_cache(promise: Expectations) -> Reason | None:
     "prefix-cache",
     "A cache that agents never hit, or lost with each sampling value, took 30 s for a first word, not 0.3.",
     needs=needs_prefix_cache,
+    alone=True,  # it measures time, and the cache must hold nothing of other probes
 )
 def prefix_cache(ctx: Context) -> Outcome:
     """Judge what a cache holds, and whether an answer is the same with it and without."""

@@ -43,8 +43,8 @@ from importer.validation.remedy import (
     WHOLE_ANSWERS,
     Remedy,
 )
-from importer.validation.rendering import streaming_fault
 from importer.validation.reply import Reply
+from importer.validation.streams import streaming_fault
 from importer.validation.tokens import OWN, altered
 from importer.validation.tool_markup import (
     blanked,

@@ -19,8 +19,8 @@ from importer.validation.remedy import (
     TRAINED_WEIGHTS,
     Remedy,
 )
-from importer.validation.rendering import only_streamed, streaming_fault
 from importer.validation.reply import Reply
+from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import closing_marker, thinking_markup, thinks
 
 

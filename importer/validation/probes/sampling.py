@@ -456,7 +456,6 @@ class OptionReason(ReasonKind):
     HEEDED = "heeded", "{option} takes effect"
 
 
-ALONE = True  # it measures time, and tells answers of clients apart
 SHORT, SHORTER = 7, 3  # tokens
 LONG = 96  # tokens: more than the caps that were met
 SOME = 96  # tokens: letters of two bytes, more than a piece of any odd length has places
@@ -493,6 +492,7 @@ def needs_request_options(promise: Expectations) -> Reason | None:
     "request-options",
     "Gateways dropped seeds, capped or crossed answers and kept streams back; the weights were blamed.",
     needs=needs_request_options,
+    alone=True,  # it measures time, and tells answers of clients apart
 )
 def request_options(ctx: Context) -> Outcome:
     """Force answers of known words, and compare each with its request."""

@@ -432,7 +432,6 @@ class MemoryFlatReason(ReasonKind):
     GROWS = "grows", "its memory grows: {change}"
 
 
-ALONE = True  # it measures memory
 TURNS = 20
 SECONDS = 8.0  # after which half of the turns are enough
 WARM = 5  # turns until caches are made and libraries loaded
@@ -453,6 +452,7 @@ def needs_memory_flat(promise: Expectations) -> Reason | None:
     "memory-flat",
     "With every turn of a conversation another copy of it stayed in memory, until the machine had none.",
     needs=needs_memory_flat,
+    alone=True,  # it measures memory
 )
 def memory_flat(ctx: Context) -> Outcome:
     """Request one token after each turn, and measure the memory."""
@@ -566,7 +566,6 @@ class SixteenReason(ReasonKind):
     ANSWERED = "answered", "{good} of {count} answered as each alone"
 
 
-CONCURRENCY_ALONE = True  # it is a load
 AT_ONCE = 16
 FEWER = 8  # of a slow engine
 APART = 0.02  # seconds between two requests: the load is for the engine, not for its queue of connections
@@ -577,6 +576,7 @@ QUESTIONS = (SUM, COUNT, NAME_RECALL, AGAIN)
     "sixteen-at-once",
     "Entries of another batch's shape crashed every later request, and answers went to the wrong client.",
     needs=no_chat,
+    alone=True,  # it is a load
 )
 def concurrency(ctx: Context) -> Outcome:
     """Send the questions that the model answers right by itself, several times each and all at once."""
@@ -647,7 +647,6 @@ class ClientLeavesReason(ReasonKind):
     ANSWERED = "answered", "answered in {seconds:.1f} s after four clients had left"
 
 
-CLIENT_DISCONNECT_ALONE = True  # it measures the time of the answer after
 BRIEF = 16  # tokens of the answers that are timed
 SLOWER = 5.0  # times ``before``; and that many seconds are always allowed
 
@@ -656,6 +655,7 @@ SLOWER = 5.0  # times ``before``; and that many seconds are always allowed
     "client-leaves",
     "Work for clients that had left went on to its end and kept their slots; a race crashed the engine.",
     needs=no_chat,
+    alone=True,  # it measures the time of the answer after
 )
 def client_disconnect(ctx: Context) -> Outcome:
     """Hang up twice in each way, then send a question."""

@@ -37,8 +37,8 @@ from importer.validation.prompts import (
     Prompt,
 )
 from importer.validation.remedy import ALLOW_TOKENS, OTHER_TOOL_PARSER, TRAINED_WEIGHTS, Remedy
-from importer.validation.rendering import only_streamed, streaming_fault
 from importer.validation.reply import Reply, ToolCall, holds_object
+from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import control_token, outside, unended
 
 
