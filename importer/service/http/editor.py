@@ -292,7 +292,7 @@ async def me(request: Request, at: AtDesk) -> dict[str, Any]:
     openapi_extra=YAML,
     summary="Check a text without keeping it",
 )
-async def check_preview(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, Any]:
+async def check(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, Any]:
     """Return each mistake with its line, and what would change; `PUT` saves it."""
     del who
     return await at.reading(_checked, name, await request.body(), at)
