@@ -15,6 +15,7 @@ from importer.config import now
 from importer.config_file import merge, model_conflicts, schema, template_file
 from importer.config_file.attention import Attention, attention, device_label, other_device
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
+from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import Change, KeyPath, differences, digest
 from importer.config_file.merge import Conflict, Merge, Take, of_conflicts
 from importer.config_file.name_allocator import Names, check
@@ -242,7 +243,7 @@ class Settled:
     plan: Plan
     text: str
     old: StoredDocument | None = None
-    base: Mapping[str, Any] | None = None
+    base: Document | None = None
     remarks: Mapping[KeyPath, str] = field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()
     keys: Mapping[str, Take] = field(default_factory=dict)
@@ -311,22 +312,22 @@ def merge_plan(
 def _settled(
     planned: Plan,
     take: Take | None,
-    data: dict[str, Any],
+    data: Document,
     written: merge.Written,
     old: StoredDocument,
-    base: Mapping[str, Any] | None,
+    base: Document | None,
     conflicts: tuple[Conflict, ...] = (),
 ) -> Settled:
     plan = replace(planned, built=Built(data, {}))
     return Settled(planned, take, plan, written.text, old, base, written.remarks, conflicts)
 
 
-def _base(old: StoredDocument) -> Mapping[str, Any] | None:
+def _base(old: StoredDocument) -> Document | None:
     """Return the importer's last data; ``None`` without a receipt that has them."""
     return None if old.receipt is None else old.receipt.wrote
 
 
-def with_derived(data: dict[str, Any]) -> dict[str, Any]:
+def with_derived(data: Document) -> Document:
     """Return the data with values that follow from others: the sampling that clients have to send."""
     from importer.engines import get, runs
 
@@ -336,7 +337,7 @@ def with_derived(data: dict[str, Any]) -> dict[str, Any]:
     backend = data.get("backend")
     sent = get(backend).client_sampling(data) if backend in config.NAMES and runs(backend) else {}
     own = {k: v for k, v in block.items() if k != "client_sampling"}
-    return {**data, "importer": {**own, **({"client_sampling": sent} if sent else {})}}
+    return document_of({**data, "importer": {**own, **({"client_sampling": sent} if sent else {})}})
 
 
 def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> Receipt:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from importer.config_file.document import Document
 from importer.config_file.store import StoredDocument
 from importer.engines import model_folder, tokenizer
 from importer.engines.tokenizer import MergedWords, TokenTable
@@ -109,9 +110,7 @@ def digests_of(files: Mapping[str, str], weights: Path, progress: Progress) -> d
     return digests.served(weights, large, progress)
 
 
-def rendering(
-    weights: Path, document: Mapping[str, Any], override: ChatTemplate | None = None
-) -> PromptRendering:
+def rendering(weights: Path, document: Document, override: ChatTemplate | None = None) -> PromptRendering:
     """Return the rendering of the weights' template, or of ``override``, with the engine's variables.
 
     Raises RepositoryError for a template that is not valid JSON or too large.
@@ -122,7 +121,7 @@ def rendering(
 
 
 def rendered_by(
-    snapshot: Snapshot, document: Mapping[str, Any], override: ChatTemplate | None = None
+    snapshot: Snapshot, document: Document, override: ChatTemplate | None = None
 ) -> PromptRendering:
     """Return the rendering of a snapshot's template, or of ``override``, with the engine's variables.
 
@@ -136,7 +135,7 @@ def rendered_by(
 
 
 def template_rendering(
-    weights: Path, document: Mapping[str, Any], override: ChatTemplate | None
+    weights: Path, document: Document, override: ChatTemplate | None
 ) -> AbstractContextManager[PromptRendering | None]:
     """Return the rendering of prompts; nothing where the template's file is broken: the engine rejects it."""
     try:

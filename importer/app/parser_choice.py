@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from importer.app.decide import ImportRequest
 from importer.app.preferences import check_parsers
@@ -31,7 +30,7 @@ def check_chosen(request: ImportRequest, backend: str) -> None:
     check_parsers(request.preferences, target)
 
 
-def check_edited(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+def check_edited(before: Mapping[str, object], after: Mapping[str, object]) -> None:
     """Raise UsageError("unknown-parser") for a parser that an edit names and the engine's version lacks.
 
     Nothing for a version without a registry, and for a template of ours, whose parser is importer's own.

@@ -12,6 +12,7 @@ from importer import config
 from importer.config_file import check, document_keys, model_conflicts, schema
 from importer.config_file.argument_check import arguments_of, kind_name
 from importer.config_file.build import SCHEMA, put
+from importer.config_file.document import Document
 from importer.config_file.document_keys import ABSENT, FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL, same
 from importer.config_file.engine_arguments import load
 from importer.config_file.model_conflicts import ModelFacts
@@ -93,7 +94,7 @@ def _check_values(values: Mapping[str, Any]) -> None:
     """
     if not any(value is not None for key, value in values.items() if key != BACKEND):
         return
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "name": "model", "backend": "", "parameters": {"model": MODEL},
         "importer": {"schema": SCHEMA, "reference": MODEL, "engine": {"name": ""}},
     }  # fmt: skip
@@ -148,13 +149,13 @@ def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
     return Preferences({**_checked(remaining), **typed.values}, typed.unset)
 
 
-def written(document: Mapping[str, Any], wrote: Mapping[str, Any] | None) -> dict[str, Any]:
+def written(document: Document, wrote: Document | None) -> dict[str, Any]:
     """Return the values of a person's file that the importer did not write, by the names of preferences."""
     settings, imported = dict(_settings_of(document)), {} if wrote is None else dict(_settings_of(wrote))
     return {key: value for key, value in settings.items() if not same(value, imported.get(key, ABSENT))}
 
 
-def _settings_of(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _settings_of(document: Document) -> Iterator[tuple[str, Any]]:
     if document.get("backend") in config.NAMES:
         yield "backend", document["backend"]
     for key, value in _map(document, "parameters").items():
@@ -162,8 +163,9 @@ def _settings_of(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"parameters.{key}", value
     for key in TOP_LEVEL:
         if key in document and key not in (*RESERVED, *DESCRIBING):
-            inner = document[key] if key in OPEN and isinstance(document[key], Mapping) else None
-            named = {key: document[key]} if inner is None else {f"{key}.{k}": v for k, v in inner.items()}
+            value = document.get(key)
+            inner = value if key in OPEN and isinstance(value, Mapping) else None
+            named = {key: value} if inner is None else {f"{key}.{k}": v for k, v in inner.items()}
             yield from ((path, v) for path, v in named.items() if path.count(".") < 2)
     for key in OPTIONS:
         if any(option.key == key for option in document_keys.of(document)):
@@ -171,7 +173,7 @@ def _settings_of(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from ((k, v) for k, v in _map(document, "importer").items() if k in FACTS)
 
 
-def _map(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _map(document: Document, key: str) -> Mapping[str, Any]:
     value = document.get(key)
     return value if isinstance(value, Mapping) else {}
 
@@ -300,7 +302,7 @@ def check_parsers(preferences: Preferences, target: Target) -> None:
             )
 
 
-def check_document(data: Mapping[str, Any], preferences: Preferences, model: ModelFacts) -> None:
+def check_document(data: Document, preferences: Preferences, model: ModelFacts) -> None:
     """Raise UsageError("bad-value") for a setting that the schema, the engine or the model has something
     against.
     """

@@ -15,6 +15,7 @@ from importer.app.session import ImportSession
 from importer.app.target import bind
 from importer.config_file import document_keys
 from importer.config_file.build import kept
+from importer.config_file.document import Document
 from importer.config_file.document_keys import (
     ABSENT,
     ELSEWHERE,
@@ -609,7 +610,7 @@ def touch(one: KeyPath, other: KeyPath) -> bool:
     return one[:shorter] == other[:shorter]
 
 
-def _at(data: Mapping[str, Any], path: KeyPath) -> Any:
+def _at(data: Document, path: KeyPath) -> Any:
     value: Any = data
     for step in path:
         value = value.get(step, ABSENT) if isinstance(value, Mapping) else ABSENT

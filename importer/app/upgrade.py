@@ -41,6 +41,7 @@ from importer.app.upgrade_versions import (
 )
 from importer.config import now
 from importer.config_file import merge
+from importer.config_file.document import Document
 from importer.config_file.document_keys import differences, digest, same
 from importer.config_file.merge import Merge, Take
 from importer.config_file.receipt import Receipt
@@ -99,7 +100,7 @@ class Written:
     """A working copy for the new version: its text, its data and its receipt."""
 
     text: str
-    data: Mapping[str, Any]
+    data: Document
     receipt: Receipt
 
 
@@ -261,7 +262,7 @@ def _found(
 
 
 def _left(
-    static: Sequence[ChangeCause], merged: Mapping[str, Any], stored: StoredDocument, moved: VersionDifference
+    static: Sequence[ChangeCause], merged: Document, stored: StoredDocument, moved: VersionDifference
 ) -> list[ChangeCause]:
     """Return the causes that stay in the merged document, and that the new version would refuse."""
     if not any(cause.what in BLOCKING for cause in static):
@@ -275,9 +276,9 @@ def _left(
 class _Sides:
     """The three sides of a merge, under the names of the new version."""
 
-    base: Mapping[str, Any]
-    edited: Mapping[str, Any]
-    theirs: Mapping[str, Any]
+    base: Document
+    edited: Document
+    theirs: Document
     merged: Merge
 
 
@@ -289,7 +290,7 @@ def _sides(stored: StoredDocument, moved: VersionDifference, shared: Outlook, ta
     return _Sides(base, edited, theirs, Merge(base, edited, theirs, take))
 
 
-def _upgraded(base: Mapping[str, Any], moved: VersionDifference, shared: Outlook) -> dict[str, Any]:
+def _upgraded(base: Document, moved: VersionDifference, shared: Outlook) -> Document:
     """Return what an import writes for the version: what differs between both documents of the outlook.
 
     It is a merge, too: the data of this document stay where the version moves nothing.
@@ -330,7 +331,7 @@ def _receipt(
     moved: VersionDifference,
     shared: Outlook,
     base: str,
-    data: Mapping[str, Any],
+    data: Document,
     engine: Mapping[str, Any],
 ) -> Receipt:
     """Return the receipt of the working copy: the parts that moved are those of the new version."""

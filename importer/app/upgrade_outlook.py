@@ -15,6 +15,7 @@ from importer.app.session import ImportSession
 from importer.app.upgrade_versions import BY_MODEL, KINDS, OF_VERSION, VersionDifference
 from importer.config_file import model_conflicts, template_file
 from importer.config_file.build import kept, to_text
+from importer.config_file.document import Document
 from importer.config_file.document_keys import ELSEWHERE, REMARKS, canonical, same, shown
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
@@ -104,7 +105,7 @@ class Outlook:
     refused: ImporterError | None = None
 
 
-def likeness(receipt: Receipt, data: Mapping[str, Any]) -> str:
+def likeness(receipt: Receipt, data: Document) -> str:
     """Return a digest that documents share where another version of their engine changes the same.
 
     It is over the template's digest, the facts that were found (not their places), the decisions and the

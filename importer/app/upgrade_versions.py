@@ -11,6 +11,7 @@ from importer import config
 from importer.app.recheck import CauseKind, ChangeCause
 from importer.config_file import argument_check, check, document_keys, engine_arguments, model_conflicts
 from importer.config_file.argument_conflicts import ArgumentConflict
+from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import KeyPath, dotted, shown
 from importer.config_file.engine_arguments import ArgumentRegistry
 from importer.config_file.model_conflicts import ModelConflict, RecordedFacts
@@ -200,7 +201,6 @@ def _unequal(before: Any, after: Any) -> set[str]:
     return {*before} ^ {*after}
 
 
-Data = Mapping[str, Any]
 HYBRID = "hybrid"  # the trait of architectures with layers of state
 # Kinds of causes that a person has to settle, for the engine would refuse the document.
 BLOCKING = frozenset(
@@ -229,7 +229,7 @@ class Renamed:
     after: str
 
 
-def at_version(data: Data, version: str, frontend: str | None) -> dict[str, Any]:
+def at_version(data: Document, version: str, frontend: str | None) -> Document:
     """Return a document's data for another version of its engine."""
     block = data.get("importer")
     own = dict(block) if isinstance(block, Mapping) else {}
@@ -237,15 +237,15 @@ def at_version(data: Data, version: str, frontend: str | None) -> dict[str, Any]
     named = {**(engine if isinstance(engine, Mapping) else {}), "version": version}
     if "frontend" in named or frontend is not None:
         named["frontend"] = named.get("frontend") or frontend
-    return {**data, "importer": {**own, "engine": named}}
+    return document_of({**data, "importer": {**own, "engine": named}})
 
 
-def renames(data: Data, moved: VersionDifference) -> tuple[Renamed, ...]:
+def renames(data: Document, moved: VersionDifference) -> tuple[Renamed, ...]:
     """Return the names in a document that the new version spells otherwise."""
     return (*_parser_renames(data, moved), *_argument_renames(data, moved))
 
 
-def _parser_renames(data: Data, moved: VersionDifference) -> Iterator[Renamed]:
+def _parser_renames(data: Document, moved: VersionDifference) -> Iterator[Renamed]:
     old, new = _registries(data, moved)
     for key, kind in KINDS.items():
         name = document_keys.parser(data, key)
@@ -257,7 +257,7 @@ def _parser_renames(data: Data, moved: VersionDifference) -> Iterator[Renamed]:
             yield Renamed((document_keys.KEY, key), name, twins[0])
 
 
-def _argument_renames(data: Data, moved: VersionDifference) -> Iterator[Renamed]:
+def _argument_renames(data: Document, moved: VersionDifference) -> Iterator[Renamed]:
     old, new = moved.before.arguments, moved.after.arguments
     written = data.get(argument_check.KEY)
     if old is None or new is None or not isinstance(written, Mapping):
@@ -268,17 +268,16 @@ def _argument_renames(data: Data, moved: VersionDifference) -> Iterator[Renamed]
             yield Renamed((argument_check.KEY, name), name, now.name)
 
 
-def renamed(data: Data, names: Sequence[Renamed]) -> dict[str, Any]:
+def renamed(data: Document, names: Sequence[Renamed]) -> Document:
     """Return the data under the new names; values and their order stay."""
-    result = dict(data)
+    result = data.copy()
     for one in names:
-        if one.path[0] == argument_check.KEY and isinstance(result.get(argument_check.KEY), Mapping):
-            written = result[argument_check.KEY]
-            result[argument_check.KEY] = {
+        if one.path[0] == argument_check.KEY and isinstance(written := result.get("engine_args"), Mapping):
+            result["engine_args"] = {
                 one.after if key == one.before else key: value for key, value in written.items()
             }
-        elif one.path[0] == document_keys.KEY and isinstance(result.get(document_keys.KEY), list):
-            result[document_keys.KEY] = [_option(entry, one) for entry in result[document_keys.KEY]]
+        elif one.path[0] == document_keys.KEY and isinstance(entries := result.get("options"), list):
+            result["options"] = [_option(entry, one) for entry in entries]
     return result
 
 
@@ -288,7 +287,7 @@ def _option(entry: Any, one: Renamed) -> Any:
     return document_keys.write(option.key, one.after) if same else entry
 
 
-def causes(data: Data, facts: RecordedFacts | None, moved: VersionDifference) -> Iterator[ChangeCause]:
+def causes(data: Document, facts: RecordedFacts | None, moved: VersionDifference) -> Iterator[ChangeCause]:
     """Yield what moved of the names, values and defaults that a document has or relies on."""
     yield from _frontend(data, moved)
     yield from _parsers(data, moved)
@@ -299,19 +298,19 @@ def causes(data: Data, facts: RecordedFacts | None, moved: VersionDifference) ->
     yield from _defaults_upgrade_causes(data, facts, moved)
 
 
-def _registries(data: Data, moved: VersionDifference) -> tuple[Registry | None, Registry | None]:
+def _registries(data: Document, moved: VersionDifference) -> tuple[Registry | None, Registry | None]:
     frontend = document_keys.frontend_of(data)
     return moved.before.registry(frontend), moved.after.registry(frontend)
 
 
-def _frontend(data: Data, moved: VersionDifference) -> Iterator[ChangeCause]:
+def _frontend(data: Document, moved: VersionDifference) -> Iterator[ChangeCause]:
     """Yield the frontend of the document where the new version lacks it."""
     named = document_keys.frontend_of(data)
     if named in moved.before.frontends and moved.after.registry(named) is None:
         yield ChangeCause(CauseKind.FRONTEND, named, None, keys=["frontend"])
 
 
-def _parsers(data: Data, moved: VersionDifference) -> Iterator[ChangeCause]:
+def _parsers(data: Document, moved: VersionDifference) -> Iterator[ChangeCause]:
     old, new = _registries(data, moved)
     spelled = {str(one.path[1]): one.after for one in _parser_renames(data, moved)}
     for key, kind in KINDS.items():
@@ -324,7 +323,7 @@ def _parsers(data: Data, moved: VersionDifference) -> Iterator[ChangeCause]:
             yield ChangeCause(CauseKind.PARSER_GONE, name, None, keys=[key])
 
 
-def _faults(data: Data, facts: RecordedFacts | None, moved: VersionDifference) -> Iterator[ChangeCause]:
+def _faults(data: Document, facts: RecordedFacts | None, moved: VersionDifference) -> Iterator[ChangeCause]:
     """Yield what the new version has against the document, and the version before had not."""
     known = {_identity(fault) for fault in _against(data, facts, moved.before.version)}
     for path, reason in _against(data, facts, moved.after.version):
@@ -334,7 +333,7 @@ def _faults(data: Data, facts: RecordedFacts | None, moved: VersionDifference) -
 
 
 def _against(
-    data: Data, facts: RecordedFacts | None, version: str
+    data: Document, facts: RecordedFacts | None, version: str
 ) -> list[tuple[tuple[str | int, ...], Reason]]:
     there = at_version(data, version, None)
     return [*check.faults(there), *model_conflicts.faults(there, facts)]
@@ -353,7 +352,7 @@ def _kind(reason: Reason) -> CauseKind:
     return CauseKind.TOGETHER if pair else CauseKind.ARGUMENT_CHANGED
 
 
-def _shown_at(data: Data, path: Sequence[str | int]) -> str | None:
+def _shown_at(data: Document, path: Sequence[str | int]) -> str | None:
     value: Any = data
     for step in path:
         try:
@@ -363,7 +362,7 @@ def _shown_at(data: Data, path: Sequence[str | int]) -> str | None:
     return shown(value)
 
 
-def _variables(data: Data, moved: VersionDifference) -> Iterator[ChangeCause]:
+def _variables(data: Document, moved: VersionDifference) -> Iterator[ChangeCause]:
     """Yield variables that the version before reads and the new one does not."""
     old, new = moved.before.arguments, moved.after.arguments
     if old is None or new is None:
@@ -375,35 +374,35 @@ def _variables(data: Data, moved: VersionDifference) -> Iterator[ChangeCause]:
             )
 
 
-def _has_tools(data: Data, _: tuple[str, ...]) -> bool:
+def _has_tools(data: Document, _: tuple[str, ...]) -> bool:
     return document_keys.parser(data, "tool_parser") is not None
 
 
-def _has_reasoning(data: Data, _: tuple[str, ...]) -> bool:
+def _has_reasoning(data: Document, _: tuple[str, ...]) -> bool:
     return document_keys.parser(data, "reasoning_parser") is not None
 
 
-def _is_hybrid(_: Data, traits: tuple[str, ...]) -> bool:
+def _is_hybrid(_: Document, traits: tuple[str, ...]) -> bool:
     return HYBRID in traits
 
 
-def _drafts(data: Data, _: tuple[str, ...]) -> bool:
+def _drafts(data: Document, _: tuple[str, ...]) -> bool:
     return "speculative_config" in check.arguments_of(data)
 
 
-def _adapts(data: Data, _: tuple[str, ...]) -> bool:
+def _adapts(data: Document, _: tuple[str, ...]) -> bool:
     return bool(check.arguments_of(data).get("enable_lora"))
 
 
 # Which documents rely on the default of an argument, by the first word of its name; else all of the engine.
-RELYING: Mapping[str, Callable[[Data, tuple[str, ...]], bool]] = {
+RELYING: Mapping[str, Callable[[Document, tuple[str, ...]], bool]] = {
     "tool": _has_tools, "reasoning": _has_reasoning, "mamba": _is_hybrid, "gdn": _is_hybrid,
     "spec": _drafts, "lora": _adapts,
 }  # fmt: skip
 
 
 def _defaults_upgrade_causes(
-    data: Data, facts: RecordedFacts | None, moved: VersionDifference
+    data: Document, facts: RecordedFacts | None, moved: VersionDifference
 ) -> Iterator[ChangeCause]:
     """Yield defaults of arguments that the document does not set, where its model or parsers use them."""
     if not moved.defaults:

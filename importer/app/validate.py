@@ -25,6 +25,7 @@ from importer.app.local_evidence import (
     template_rendering,
 )
 from importer.app.preferences import written
+from importer.config_file.document import Block, Document, document_of
 from importer.config_file.document_keys import frontend_of
 from importer.config_file.grants import Grant
 from importer.config_file.store import Store, StoredDocument
@@ -71,9 +72,9 @@ class RunSettings:
         """Return the settings as a report has them."""
         return {"device": self.device, "settings": dict(self.settings)}
 
-    def applied(self, document: Mapping[str, Any]) -> dict[str, Any]:
+    def applied(self, document: Document) -> Document:
         """Return the document with these settings."""
-        changed = dict(document)
+        changed: dict[str, object] = {**document}
         for key, value in self.settings.items():
             head, _, rest = key.partition(".")
             if not rest:
@@ -86,7 +87,7 @@ class RunSettings:
                 changed.pop(head, None)
             else:
                 changed[head] = inner
-        return changed
+        return document_of(changed)
 
 
 def for_run(stored: StoredDocument, engine: str, folder: Path) -> RunSettings | None:
@@ -156,7 +157,7 @@ def _map(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def fit_error(fit: Mapping[str, Any] | None, document: Mapping[str, Any], log: Path) -> dict[str, Any]:
+def fit_error(fit: Mapping[str, Any] | None, document: Document, log: Path) -> dict[str, Any]:
     """Return the predicted memory beside the log's; empty where the estimate or the log has none."""
     from importer.engines import logs
     from importer.memory.estimate_types import compare
@@ -165,7 +166,8 @@ def fit_error(fit: Mapping[str, Any] | None, document: Mapping[str, Any], log: P
         return {}
     measured = logs.read_memory(log)
     explicit = (document.get("engine_args") or {}).get("kv_cache_memory_bytes")  # the log rounds it
-    return compare(fit, measured.context, measured.weights, explicit or measured.cache, measured.tokens)
+    cache = explicit if isinstance(explicit, int) and explicit else measured.cache
+    return compare(fit, measured.context, measured.weights, cache, measured.tokens)
 
 
 def resident(fit: Mapping[str, Any] | None, held: int | None) -> dict[str, Any]:
@@ -322,14 +324,15 @@ def run_on(
     from importer.validation.run import validate
     from importer.validation.served_engine import Controls
 
-    block = {**stored.data.get("importer", {})}
+    block = stored.data.get("importer", Block()).copy()
     frontend = frontend_of(stored.data)
     block["engine"] = {"name": backend, "version": installed.version}
-    block["engine"] |= {} if frontend is None or backend != "vllm" else {"frontend": frontend}
+    if frontend is not None and backend == "vllm":
+        block["engine"]["frontend"] = frontend
     run = for_run(stored, engine.name, weights)
     fit = None if run is None else run.fit
-    document = {**(stored.data if run is None else run.applied(stored.data))}
-    document |= {"backend": backend, "importer": block}
+    document = stored.data if run is None else run.applied(stored.data)
+    document = {**document, "backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     template_file, proof = stored.chat_template(), proof_of(stored, backend)
     recorded = references_of(stored, weights, progress)
@@ -448,7 +451,7 @@ def record(report: Mapping[str, Any], store: Store, name: str, digest: str) -> N
 
 
 @contextmanager
-def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]:
+def _instead(document: Document, proof: Proof | None) -> Iterator[None]:
     """Name the parser of the proof in the error of an engine that dies of its configuration."""
     from importer.engines.deaths import Died, of_parser
     from importer.validation.proof_check import instead

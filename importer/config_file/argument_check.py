@@ -7,8 +7,9 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
+from importer.config_file.document import Document
 from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load, names
 from importer.hub.reference import is_directory
 from importer.launcher import COMPUTE, SECRET
@@ -130,7 +131,7 @@ def refusal(engine: str, name: str) -> Reason | None:
     return Reason(Refusal.SECRET, key=name) if SECRETS.search(name.lower()) else None
 
 
-KEY = "engine_args"
+KEY: Final = "engine_args"
 LONGEST = 4000  # characters of a text
 DEEPEST = 12
 ANY_CASE = "any_case"  # beside choices of which the engine reads small and capital letters alike
@@ -189,7 +190,7 @@ def known(engine: str, version: str | None, name: str) -> Argument | None:
     return added or (None if registry is None else registry.get(name))
 
 
-def faults(engine: str, version: str | None, values: Mapping[str, Any]) -> Iterator[Fault]:
+def faults(engine: str, version: str | None, values: Mapping[str, object]) -> Iterator[Fault]:
     """Yield what is wrong with ``engine_args``; nothing for an engine without known arguments."""
     registry = load(engine, version)
     if registry is None:
@@ -422,7 +423,7 @@ def _shown(value: Any) -> Any:
     return value if len(text) < 80 else f"{text[:60]}…"
 
 
-ENVIRONMENT_KEY = "env"
+ENVIRONMENT_KEY: Final = "env"
 MOST = 200  # variables
 ENVIRONMENT_LONGEST = 1000  # characters of a value
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
@@ -470,7 +471,7 @@ TYPES = {
 OWN = frozenset(("VLLM_USE_RUST_FRONTEND", "VLLM_NO_USAGE_STATS", "VLLM_TARGET_DEVICE", "VLLM_API_KEY"))
 
 
-def of_environment(document: Mapping[str, Any]) -> dict[str, str]:
+def of_environment(document: Document) -> dict[str, str]:
     """Return the variables of a document as texts; those of null are not set."""
     named = document.get(ENVIRONMENT_KEY)
     if not isinstance(named, Mapping):
@@ -484,7 +485,7 @@ def text(value: object) -> str:
 
 
 def faults_environment(
-    engine: str, version: str | None, variables: Mapping[str, Any]
+    engine: str, version: str | None, variables: Mapping[str, object]
 ) -> Iterator[tuple[tuple[str, ...], Reason]]:
     """Yield what is wrong with ``env``, each with its path below that key."""
     if len(variables) > MOST:

@@ -45,7 +45,7 @@ class ArgumentConflict(ReasonKind):
 
 
 Conflict = tuple[tuple[str, ...], Reason]  # the path of a value, and why it does not go with another
-Values = Mapping[str, Any]
+Values = Mapping[str, object]
 
 
 def conflicts(document: Values) -> Iterator[Conflict]:

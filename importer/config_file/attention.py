@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from importer.chat_template.find import TemplateFault
+from importer.config_file.document import Document
 from importer.decisions.decision import Decision, Decisions, PromptVerdict
 from importer.decisions.parsers import DerivedReason, ForeignReason, FrontendReason, PairReason, ParserReason
 from importer.decisions.precedence import WeighReason
@@ -111,7 +112,7 @@ def other_device(before: str | None, after: str | None) -> Attention:
     return Attention(AttentionReason.OTHER_DEVICE, "device", Reason(OtherDevice.CHANGED, **devices))
 
 
-def granted(data: Mapping[str, Any]) -> tuple[Attention, ...]:
+def granted(data: Document) -> tuple[Attention, ...]:
     """Return what a document sets beyond the positive list: an approval of the document allows it."""
     from importer.config_file import grants
 

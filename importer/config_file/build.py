@@ -11,6 +11,7 @@ import yaml
 
 from importer.config_file import document_keys
 from importer.config_file.attention import Attention
+from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
 from importer.config_file.yaml_edit.render import block, printable
 from importer.decisions.decide import PinReason
@@ -145,7 +146,7 @@ class DocumentSubject:
 class Built:
     """The document's data, for each YAML path the comment on what decided, and the comments of the head."""
 
-    data: dict[str, Any]
+    data: Document
     comments: Mapping[tuple[str | int, ...], str]
     heads: tuple[str, ...] = ()
 
@@ -158,7 +159,7 @@ def build(
     ``engine`` is ``{"name", "version"}`` and more for our block; ``findings`` are further entries there.
     """
     kind = decisions["kind"].value if "kind" in decisions else "chat"
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "name": subject.name,
         "description": imported_description(subject.model_id or subject.model),
         "backend": engine["name"],
@@ -192,7 +193,7 @@ def build(
         source = {"type": "huggingface", "repo": subject.model_id, "revision": subject.revision}
         data["artifacts"] = [{"name": "model", "target": "model", "source": source}]
     data["importer"] = _block(subject, decisions, engine, findings)
-    return Built(data, comments)
+    return Built(document_of(data), comments)
 
 
 def imported_description(model: str) -> str:
@@ -258,7 +259,7 @@ def _unsaid(decision: Decision) -> str:
     return "built-in" if by_frontend else decision.status
 
 
-def put(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+def put(data: dict[str, object], path: tuple[str, ...], value: Any) -> None:
     """Set a nested key, making the maps on the way."""
     for step in path[:-1]:
         inner = data.get(step)

@@ -8,18 +8,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from importer import config
 from importer.config_file import argument_check, argument_conflicts, document_keys
+from importer.config_file.document import Document, document_of
 from importer.config_file.engine_arguments import load, version_of, versions
 from importer.reasons import Reason, ReasonKind
 
 WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 NAMES = ("dtype", "load_format", "quantization")  # keys with the name of something of the engine
 AT_WILL = -1  # vLLM's other spelling of auto
-CONTEXT, AUTO = "max_model_len", "auto"  # vLLM measures its memory, and takes the longest context that fits
-LIMITS, MODALITIES = "limit_mm_per_prompt", ("image", "video", "audio")
+CONTEXT: Final = "max_model_len"
+AUTO = "auto"  # vLLM measures its memory, and takes the longest context that fits
+LIMITS: Final = "limit_mm_per_prompt"
+MODALITIES = ("image", "video", "audio")
 BY_FLAG = ("vllm", "vllm-mlx", "sglang")  # engines with options for their parsers
 THINKING = "enable_thinking"  # the only variable of a chat template that mlx-vlm has an option for
 UNKNOWN = (argument_check.ArgumentReason.UNKNOWN, argument_check.ArgumentReason.UNKNOWN_NEAR)
@@ -45,7 +48,7 @@ class ValueReason(ReasonKind):
 Fault = tuple[tuple[str | int, ...], Reason]
 
 
-def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
+def faults(document: Document) -> Iterator[Fault]:
     """Yield what the engine of a document has against it, each with its path in the document.
 
     Nothing for a document without an engine that is known here, and for parts of another type: those are the
@@ -71,14 +74,14 @@ def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     yield from argument_conflicts.conflicts({**document, argument_check.KEY: arguments_of(document)})
 
 
-def arguments_of(document: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_of(document: Document) -> dict[str, Any]:
     """Return the engine's arguments of a document, with those that vLLM's flags among ``options`` set."""
     written = document.get(argument_check.KEY)
     flags = (pair for _, pair in _flags(document)) if document.get("backend") == "vllm" else ()
     return {**combined(flags), **(written if isinstance(written, Mapping) else {})}
 
 
-def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _values(document: Document) -> Iterator[Fault]:
     """Yield values of the document's own keys that the engine's command line does not carry."""
     sampling, variables = document.get("parameters"), document.get("chat_template_kwargs")
     model = sampling.get("model") if isinstance(sampling, Mapping) else None
@@ -103,7 +106,7 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
             yield ("chat_template_kwargs", key), Reason(ValueReason.VARIABLE_LOST, only=THINKING)
 
 
-def _limits(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _limits(document: Document) -> Iterator[Fault]:
     """Yield a slip of a kind of input, and sizes for an engine that takes numbers alone."""
     limits = document.get(LIMITS)
     for kind, value in limits.items() if isinstance(limits, Mapping) else ():
@@ -115,7 +118,7 @@ def _limits(document: Mapping[str, Any]) -> Iterator[Fault]:
             yield (LIMITS, kind), wrong
 
 
-def _length(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _length(document: Document) -> Iterator[Fault]:
     """Yield a context that is neither a number of tokens nor, on vLLM, left to the engine's memory."""
     length = document.get(CONTEXT)
     if length == AUTO and document.get("backend") != "vllm":
@@ -124,7 +127,7 @@ def _length(document: Mapping[str, Any]) -> Iterator[Fault]:
         yield (CONTEXT,), Reason(ValueReason.NO_LENGTH, value=length)
 
 
-def _options(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _options(document: Document) -> Iterator[Fault]:
     """Yield entries that no engine here reads as they are meant: a slip of a key, a flag for another engine.
 
     Other entries are LocalAI's.
@@ -149,7 +152,7 @@ def of_settings(values: Mapping[str, Any], backend: str | None = None) -> Fault 
     Without a backend one engine that takes them is enough; where none knows a name, the near names are those
     of all of them.
     """
-    document: dict[str, Any] = {}
+    document: dict[str, object] = {}
     for key, value in values.items():
         place, *steps = (document, *key.split("."))
         for step in steps[:-1]:
@@ -161,7 +164,7 @@ def of_settings(values: Mapping[str, Any], backend: str | None = None) -> Fault 
     for engine in (backend,) if backend in config.NAMES else config.NAMES:
         for version in reversed(versions(str(engine))):
             named = {"backend": engine, "importer": {"engine": {"version": version}}}
-            found = next(faults({**document, **named}), None)
+            found = next(faults(document_of({**document, **named})), None)
             if found is None:
                 return None
             if first is None or first[1].kind in UNKNOWN:
@@ -186,7 +189,7 @@ def _texts(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list | tuple) else []
 
 
-def _flags(document: Mapping[str, Any]) -> Iterator[tuple[int, tuple[str, Any]]]:
+def _flags(document: Document) -> Iterator[tuple[int, tuple[str, Any]]]:
     """Yield the flags among ``options``: the place of each, its name and its value."""
     for place, option in enumerate(document_keys.of(document)):
         if option.key.startswith("--"):

@@ -63,7 +63,7 @@ def path_of(key: str) -> tuple[str, ...] | None:
     return tuple(key.split("."))
 
 
-KEY = "options"  # where they stand in a document
+KEY: Final = "options"  # where they stand in a document
 NONE = {"", "none", "null"}  # what a person writes for a parser that there is to be none of
 WORDS: Mapping[str, bool] = {"true": True, "false": False}
 WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
@@ -103,7 +103,7 @@ def parse(text: str) -> Option:
     return Option(text, text[: separator.start()].strip(), text[separator.end() :].strip())
 
 
-def of(document: Mapping[str, Any]) -> tuple[Option, ...]:
+def of(document: Mapping[str, object]) -> tuple[Option, ...]:
     """Return every entry of a document in its order, repeated keys included."""
     entries = document.get(KEY)
     return tuple(parse(str(e)) for e in entries) if isinstance(entries, list | tuple) else ()
@@ -117,7 +117,7 @@ def grouped(entries: Iterable[Option]) -> dict[str, tuple[Option, ...]]:
     return {key: tuple(options) for key, options in groups.items()}
 
 
-def parser(document: Mapping[str, Any], key: str) -> str | None:
+def parser(document: Mapping[str, object], key: str) -> str | None:
     """Return the parser named under ``key``: the last entry counts, and ``none`` or nothing is none."""
     named = [o.value or "" for o in of(document) if o.key == key]
     return named[-1] if named and named[-1].lower() not in NONE else None
@@ -130,7 +130,7 @@ def write(key: str, value: object) -> str:
     return f"{key}:{str(value).lower() if isinstance(value, bool) else value}"
 
 
-def frontend_of(document: Mapping[str, Any]) -> Frontend | None:
+def frontend_of(document: Mapping[str, object]) -> Frontend | None:
     """Return vLLM's frontend of a document; ``None`` where it names none, or none that there is."""
     block = document.get("importer")
     engine = block.get("engine") if isinstance(block, Mapping) else None
@@ -143,7 +143,7 @@ def canonical(data: object) -> str:
     return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def digest(document: Mapping[str, Any]) -> str:
+def digest(document: Mapping[str, object]) -> str:
     """Return ``sha256:…`` over the data in canonical JSON; comments, key order and layout do not count."""
     return "sha256:" + hashlib.sha256(canonical(document).encode()).hexdigest()
 
@@ -183,7 +183,7 @@ class Change:
         return f"{dotted(self.path)}: {shown(self.before)} → {shown(self.after)}"
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+def differences(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Change, ...]:
     """Return every change, in the order of the keys; empty exactly when both have one digest."""
     return tuple(_maps((), before, after))
 
@@ -216,7 +216,7 @@ def _json(value: object) -> str:
     return text if text.isprintable() else json.dumps(value)
 
 
-def _maps(path: KeyPath, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+def _maps(path: KeyPath, before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[Change]:
     for key in dict.fromkeys((*before, *after)):
         yield from _values((*path, key), before.get(key, ABSENT), after.get(key, ABSENT))
 

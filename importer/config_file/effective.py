@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from importer.config_file import build, document_keys
 from importer.config_file.attention import AttentionReason
+from importer.config_file.document import Document
 from importer.config_file.document_keys import (
     ABSENT,
     FACTS,
@@ -84,7 +85,7 @@ class EffectiveValue:
 
 def effective(
     stored: StoredDocument,
-    served: Mapping[str, Any] | None = None,
+    served: Mapping[str, object] | None = None,
     editors: Editors | None = None,
     defaults: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[EffectiveValue]:
@@ -129,7 +130,7 @@ def place(key: str) -> KeyPath | None:
     return ("importer", key) if key in FACTS else tuple(key.split("."))
 
 
-def value_at(data: Mapping[str, Any], path: KeyPath) -> Any:
+def value_at(data: Mapping[str, object], path: KeyPath) -> Any:
     """Return the value at a path as ``differences`` names it; ``ABSENT`` where there is none."""
     if path[0] == document_keys.KEY and len(path) == 2:
         named = document_keys.parser(data, str(path[1]))
@@ -144,8 +145,8 @@ def value_at(data: Mapping[str, Any], path: KeyPath) -> Any:
 
 
 def _value(
-    key: str, path: KeyPath, data: Mapping[str, Any], imported: Any, decision: Mapping[str, Any] | None,
-    receipt: Receipt, served: Mapping[str, Any] | None, editors: Editors | None,
+    key: str, path: KeyPath, data: Document, imported: Any, decision: Mapping[str, Any] | None,
+    receipt: Receipt, served: Mapping[str, object] | None, editors: Editors | None,
 ) -> EffectiveValue:  # fmt: skip
     value = value_at(data, path)
     if value is imported is ABSENT and key in UNWRITTEN and decision is not None:
@@ -180,7 +181,7 @@ def _offers(receipt: Receipt, key: str) -> Iterator[tuple[str, dict[str, Any]]]:
 Notes = dict[KeyPath, str | None]
 
 
-def patched(before: StoredDocument, data: Mapping[str, Any], editor: Editor) -> str:
+def patched(before: StoredDocument, data: Mapping[str, object], editor: Editor) -> str:
     """Return the document's text with other data; comments of importer that no longer hold are renewed.
 
     A value that the edit adds has a comment, too. Raises DocumentError("cannot-edit").
@@ -205,7 +206,7 @@ def renewed(before: StoredDocument, text: str, editor: Editor) -> str:
 class _Comments:
     """The values of a document in the last import, before the edit and after it, by their places."""
 
-    def __init__(self, before: StoredDocument, data: Mapping[str, Any], editor: Editor) -> None:
+    def __init__(self, before: StoredDocument, data: Mapping[str, object], editor: Editor) -> None:
         receipt = before.receipt
         base = None if receipt is None else receipt.base
         self._editor = editor
@@ -256,7 +257,7 @@ class _Comments:
                 yield at
 
 
-def _headed(before: StoredDocument, text: str, data: Mapping[str, Any]) -> str:
+def _headed(before: StoredDocument, text: str, data: Mapping[str, object]) -> str:
     """Return the text with the lines ``attention: …`` of those warnings whose key no person has changed."""
     receipt = before.receipt
     if receipt is None or receipt.wrote is None or not receipt.warnings:
@@ -273,6 +274,6 @@ def _line(warning: Mapping[str, Any]) -> str:
     return f"# attention: {worded(kind.short, {'key': warning.get('key')})}"
 
 
-def _is_edited(key: str, wrote: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+def _is_edited(key: str, wrote: Mapping[str, object], data: Mapping[str, object]) -> bool:
     at = place(key)
     return at is not None and not same(value_at(wrote, at), value_at(data, at))

@@ -132,7 +132,7 @@ def load(engine: str, version: str | None = None) -> ArgumentRegistry | None:
     return _read(engine, (before or known[:1])[-1])
 
 
-def version_of(document: Mapping[str, Any]) -> str | None:
+def version_of(document: Mapping[str, object]) -> str | None:
     """Return the version of the engine that a document names."""
     block = document.get("importer")
     engine = block.get("engine") if isinstance(block, Mapping) else None

@@ -11,6 +11,7 @@ from dataclasses import asdict, field
 from typing import Any, Literal
 
 from importer.config_file.build import imported_description
+from importer.config_file.document import Document
 from importer.config_file.document_keys import digest, parser
 from importer.config_file.receipt import Receipt
 from importer.config_file.validation_status import validation
@@ -211,7 +212,7 @@ class EntryFacts:
         return data | {"validated": asdict(record) | more}
 
 
-def entry_facts(document: Mapping[str, Any], receipt: Receipt | None) -> EntryFacts:
+def entry_facts(document: Document, receipt: Receipt | None) -> EntryFacts:
     """Return the facts of a document; a text of a receipt that is of another type counts as unknown."""
     block = mapping(document.get("importer"))
     fit = mapping(None if receipt is None else receipt.fit)
@@ -244,7 +245,7 @@ def entry_facts(document: Mapping[str, Any], receipt: Receipt | None) -> EntryFa
     )
 
 
-def _description(document: Mapping[str, Any], receipt: Receipt | None, summary: str) -> tuple[str, Described]:
+def _description(document: Document, receipt: Receipt | None, summary: str) -> tuple[str, Described]:
     """Return a person's description, else that of the card, else the sentence of facts."""
     own = document.get("description")
     block, parameters = mapping(document.get("importer")), mapping(document.get("parameters"))
@@ -255,7 +256,7 @@ def _description(document: Mapping[str, Any], receipt: Receipt | None, summary: 
     return (card[:LONGEST], "card") if card else (summary, "facts")
 
 
-def _context(document: Mapping[str, Any], fit: Mapping[str, Any]) -> int | None:
+def _context(document: Document, fit: Mapping[str, Any]) -> int | None:
     """Return the tokens of one sequence: those of the document, else those that the fit was made for."""
     named = (document.get("max_model_len"), document.get("context_size"), fit.get("wanted"))
     return next((tokens for one in named if (tokens := whole(one, 1)) is not None), None)
@@ -267,7 +268,7 @@ def _modalities(block: Mapping[str, Any]) -> tuple[str, ...]:
     return (*([] if block.get("kind") == "transcription" else ["text"]), *dict.fromkeys(more))
 
 
-def _quantization(document: Mapping[str, Any], block: Mapping[str, Any]) -> str | None:
+def _quantization(document: Document, block: Mapping[str, Any]) -> str | None:
     named = (block.get("quantization_scheme"), document.get("quantization"), block.get("quantization"))
     return next((one for one in named if isinstance(one, str) and one), None)
 
@@ -282,7 +283,7 @@ def _memory(fit: Mapping[str, Any]) -> DeviceMemory | None:
     return DeviceMemory(needed, text(device.get("name")), cards, whole(load.get("context"), 1))
 
 
-def _validated(document: Mapping[str, Any], receipt: Receipt | None) -> ValidationRecord | None:
+def _validated(document: Document, receipt: Receipt | None) -> ValidationRecord | None:
     """Return the run that validated the present data, or failed to."""
     held = None if receipt is None else validation(receipt, document, digest(document))
     if held is None or held.run is None or held.state not in ("passed", "failed"):
@@ -322,7 +323,7 @@ def size_class(parameters: int) -> str:
     return f"{billions:.0f}b" if billions >= 3 else f"{billions:.1f}b".replace(".0b", "b")
 
 
-def _tags(document: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[str]:
+def _tags(document: Document, facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield each tag once: task, engine, family, uses, abilities, quantisation and size."""
     parameters, active, inputs = facts["parameters"], facts["active"], facts["modalities"]
     uses = document.get("known_usecases")

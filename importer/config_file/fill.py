@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from importer.config_file import document_keys
+from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import KeyPath, keyed
 from importer.config_file.merge import interleaved, remarks
 from importer.config_file.yaml_edit.patch import rewrite
@@ -18,7 +19,7 @@ class Draft:
     An option's path is ``("options", key)`` and its value the whole entry.
     """
 
-    def __init__(self, document: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+    def __init__(self, document: Mapping[str, object], plan: Mapping[str, object]) -> None:
         self._document = document
         self._flags = {
             o.key.lstrip("-").replace("-", "_") for o in document_keys.of(document) if o.key.startswith("--")
@@ -46,7 +47,7 @@ class Draft:
         if path[0] in ("engine_args", path[-1]) and path[-1] in self._flags:
             return True
         if path[0] == document_keys.KEY and document_keys.KEY in self._document:
-            entries = keyed((document_keys.KEY,), self._document[document_keys.KEY])
+            entries = keyed((document_keys.KEY,), self._document.get(document_keys.KEY))
             return not entries or path[1] in entries
         inner: Any = self._document
         for step in path:
@@ -136,16 +137,16 @@ class Filled:
     """The text and its data after the additions; ``added`` by path, and by path the comments that say why."""
 
     text: str
-    data: dict[str, Any]
+    data: Document
     added: Mapping[KeyPath, Any]
     why: Mapping[KeyPath, str]
 
 
 def fill(
     text: str,
-    data: Mapping[str, Any],
+    data: Document,
     plan: str,
-    planned: Mapping[str, Any],
+    planned: Document,
     backend: str,
     path: object = "It",
 ) -> Filled:
@@ -156,13 +157,13 @@ def fill(
     draft = Draft(data, planned)
     for hook in hooks(backend, named=bool(data.get("backend"))):
         hook(draft)
-    whole = _with(data, _nested(draft.added), planned)
+    whole = document_of(_with(data, _nested(draft.added), planned))
     comments = remarks(plan)
     why = {place: comments[place] for place in comments if any(place[: len(p)] == p for p in draft.added)}
     return Filled(rewrite(text, whole, why, path), whole, draft.added, why)
 
 
-def _nested(added: Mapping[KeyPath, Any]) -> dict[str, Any]:
+def _nested(added: Mapping[KeyPath, Any]) -> dict[str, object]:
     """Return values by path as the maps and the list of options that they make."""
     data: dict[str, Any] = {}
     for path, value in added.items():
@@ -176,7 +177,7 @@ def _nested(added: Mapping[KeyPath, Any]) -> dict[str, Any]:
     return data
 
 
-def _with(mine: Mapping[str, Any], added: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, Any]:
+def _with(mine: Mapping[str, Any], added: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, object]:
     """Return both together: the order of ``mine``, and each addition behind the key it follows in the
     plan.
     """

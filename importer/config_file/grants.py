@@ -70,14 +70,14 @@ class Grant(NamedTuple):
         return Reason(self.kind, subject=subject, **fields)
 
 
-def grants(data: Mapping[str, Any]) -> frozenset[Grant]:
+def grants(data: Mapping[str, object]) -> frozenset[Grant]:
     """Return what the data of a document grant; another model, commit or value is another grant."""
     flags = check.combined(check.flag(o) for o in document_keys.of(data) if o.key.startswith("--"))
     moved = {**data, "flags": flags}  # they set what ``engine_args`` sets
     return frozenset((*_code(moved), *_folders(data), *_drafters(moved), *_settings(moved)))
 
 
-def set_values(values: Mapping[str, Any], of: Mapping[str, Any] | None = None) -> frozenset[Grant]:
+def set_values(values: Mapping[str, object], of: Mapping[str, object] | None = None) -> frozenset[Grant]:
     """Return what values grant that are to be set by their dotted paths, in a document or in any."""
     data = {key: value for key, value in (of or {}).items() if key in SUBJECT}
     for key, value in values.items():
@@ -91,18 +91,18 @@ def set_values(values: Mapping[str, Any], of: Mapping[str, Any] | None = None) -
     return grants(data)
 
 
-def runs(data: Mapping[str, Any]) -> list[Grant]:
+def runs(data: Mapping[str, object]) -> list[Grant]:
     """Return the grants that take effect in a run, in a fixed order: all but folders that are read."""
     return sorted(grant for grant in grants(data) if grant.kind is not GrantReason.FOLDER)
 
 
-def _code(data: Mapping[str, Any]) -> Iterator[Grant]:
+def _code(data: Mapping[str, object]) -> Iterator[Grant]:
     for key, value in _values(data):
         if key == CODE and value is not False:
             yield Grant(GrantReason.CODE, _subject(data))
 
 
-def _settings(data: Mapping[str, Any]) -> Iterator[Grant]:
+def _settings(data: Mapping[str, object]) -> Iterator[Grant]:
     """Yield what the positive list of the engine does not hold; without an engine, of any engine."""
     engine, version = data.get("backend"), version_of(data)
     found = [load(engine, version)] if isinstance(engine, str) else []
@@ -176,7 +176,9 @@ class _Listed:
         elif isinstance(value, str) and not any(_chosen(kind, value) for kind in kinds):
             yield _setting(f"engine_args.{dotted}", value, Effect.TEXT)
 
-    def _inside(self, path: tuple[str, ...], kinds: list[Kind], value: Mapping[str, Any]) -> Iterator[Grant]:
+    def _inside(
+        self, path: tuple[str, ...], kinds: list[Kind], value: Mapping[str, object]
+    ) -> Iterator[Grant]:
         """Yield the grants of a map, whose known keys are declared or stand in the list of free maps."""
         named = [kind["config"] for kind in kinds if isinstance(kind, Mapping) and "config" in kind]
         tables = (self._registry.configs, self._registry.maps)
@@ -206,7 +208,7 @@ def _chosen(kind: Kind, value: str) -> bool:
     return "one_of" in kind and argument_check.chosen(kind, value)
 
 
-def _inside(value: object) -> Iterator[Mapping[str, Any]]:
+def _inside(value: object) -> Iterator[Mapping[str, object]]:
     """Yield the map that a value is, or the maps of its lists."""
     if isinstance(value, Mapping):
         yield value
@@ -215,7 +217,7 @@ def _inside(value: object) -> Iterator[Mapping[str, Any]]:
             yield from _inside(item)
 
 
-def _drafters(data: Mapping[str, Any]) -> Iterator[Grant]:
+def _drafters(data: Mapping[str, object]) -> Iterator[Grant]:
     """Yield second models that draft, with their commits: under ``speculative_config`` at any place."""
     for key, value in data.items():
         last = str(key).rpartition(".")[2]
@@ -231,14 +233,14 @@ def _kind_of(model: str) -> GrantReason:
     return GrantReason.FOLDER if is_directory(model) else GrantReason.DRAFTER
 
 
-def _subject(data: Mapping[str, Any]) -> str:
+def _subject(data: Mapping[str, object]) -> str:
     """Return the model and its commit, by all their names."""
     block = data.get("importer")
     revision = block.get("revision") if isinstance(block, Mapping) else None
     return ", ".join(dict.fromkeys([*_model(data), *([str(revision)] if revision else [])])) or "any"
 
 
-def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _values(data: Mapping[str, object]) -> Iterator[tuple[str, Any]]:
     """Yield every value by the last step of its key, at any place: no engine has these two elsewhere."""
     for key, value in data.items():
         yield from (pair for inner in _inside(value) for pair in _values(inner))
@@ -246,7 +248,7 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key.rpartition(".")[2].replace("-", "_"), value
 
 
-def _folders(data: Mapping[str, Any]) -> Iterator[Grant]:
+def _folders(data: Mapping[str, object]) -> Iterator[Grant]:
     """Yield the folders of this disk that the data name; a name without a slash is one for
     ``parameters.model``.
     """
@@ -255,7 +257,7 @@ def _folders(data: Mapping[str, Any]) -> Iterator[Grant]:
             yield Grant(GrantReason.FOLDER, name)
 
 
-def _model(data: Mapping[str, Any]) -> Iterator[str]:
+def _model(data: Mapping[str, object]) -> Iterator[str]:
     """Yield what names the model."""
     block, parameters = data.get("importer"), data.get("parameters")
     named = [parameters.get("model")] if isinstance(parameters, Mapping) else []

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from importer.config_file import build, document_keys
 from importer.config_file.attention import Attention, AttentionReason
+from importer.config_file.document import document_of
 from importer.config_file.document_keys import ABSENT, KeyPath, dotted, keyed, same, shown
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
@@ -67,15 +68,15 @@ class Merge:
 
     def __init__(
         self,
-        base: Mapping[str, Any],
-        edited: Mapping[str, Any],
-        imported: Mapping[str, Any],
+        base: Mapping[str, object],
+        edited: Mapping[str, object],
+        imported: Mapping[str, object],
         take: Take | None = None,
         keys: Mapping[str, Take] = NO_KEYS,
     ) -> None:
         self._take, self._keys = take, keys
         self.conflicts: list[Conflict] = []
-        self.data = self._maps((), base, edited, imported)
+        self.data = document_of(self._maps((), base, edited, imported))
 
     def _value(self, path: KeyPath, base: Any, edited: Any, imported: Any) -> Any:
         if path in DERIVED or same(base, edited):
@@ -101,17 +102,16 @@ class Merge:
     def _choice(self, path: KeyPath) -> Take | None:
         return self._keys.get(dotted(path), self._take)
 
-    def _maps(
-        self, path: KeyPath, base: Mapping[str, Any], edited: Mapping[str, Any], imported: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        sides = {
-            key: self._value((*path, key), *(side.get(key, ABSENT) for side in (base, edited, imported)))
-            for key in interleaved(edited, imported)
+    def _maps(self, path: KeyPath, *sides: Mapping[str, object]) -> dict[str, object]:
+        """Return the merged map of the sides base, edited and imported."""
+        merged = {
+            key: self._value((*path, key), *(side.get(key, ABSENT) for side in sides))
+            for key in interleaved(*sides[1:])
         }
-        return {key: value for key, value in sides.items() if value is not ABSENT}
+        return {key: value for key, value in merged.items() if value is not ABSENT}
 
 
-def _as_maps(path: KeyPath, *sides: Any) -> list[Mapping[str, Any]] | None:
+def _as_maps(path: KeyPath, *sides: Any) -> list[Mapping[str, object]] | None:
     """Return sides that are all maps, or all lists whose entries have keys, as maps; an absent one is empty.
 
     ``None`` for any other sides.
@@ -143,7 +143,7 @@ def interleaved(edited: Iterable[str], imported: Iterable[str]) -> list[str]:
     return order
 
 
-def _entries(merged: Mapping[str, Any], edited: Any, imported: Any) -> list[str]:
+def _entries(merged: Mapping[str, object], edited: Any, imported: Any) -> list[str]:
     """Return ``options`` in the order of ``edited``, each entry as its own side writes it."""
     options, others = (
         [] if side is ABSENT else [document_keys.parse(entry) for entry in side]
@@ -180,7 +180,7 @@ class Written:
 
 def write(
     edited: str,
-    data: Mapping[str, Any],
+    data: Mapping[str, object],
     base: str | None,
     imported: str,
     path: object = "It",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from importer.config_file import argument_check, check
 from importer.config_file.argument_check import known
 from importer.config_file.build import put
+from importer.config_file.document import Document
 from importer.config_file.engine_arguments import load, version_of
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
@@ -162,18 +163,16 @@ def _quantised(snapshot: Snapshot) -> bool:
     return beside or quantisation.read(snapshot) is not None or quantisation.has_block(snapshot)
 
 
-def conflicts(
-    document: Mapping[str, Any], settings: Mapping[str, Any], facts: ModelFacts
-) -> Iterator[Conflict]:
+def conflicts(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
     """Yield the settings, by dotted paths, that the engine of the document refuses for this model."""
     for rule in RULES.get(str(document.get("backend")), ()):
         yield from rule(document, dict(_settings(document, settings)), facts)
 
 
-Settings = Mapping[str, Any]
+Settings = Mapping[str, object]
 
 
-def _settings(document: Mapping[str, Any], settings: Settings) -> Iterator[tuple[str, Any]]:
+def _settings(document: Settings, settings: Settings) -> Iterator[tuple[str, Any]]:
     """Yield the settings with the arguments of a map apart, each by the engine's own name."""
     arguments = settings.get("engine_args")
     arguments = arguments if isinstance(arguments, Mapping) else {}
@@ -266,9 +265,6 @@ RULES: Mapping[str, tuple[Callable[[Settings, Settings, ModelFacts], Iterator[Co
 }
 
 
-OF_VERSIONS: Mapping[str, Any] = {"drafts": None, "longest": None}  # facts that an engine's version decides
-
-
 @frozen
 class RecordedFacts:
     """The facts of a receipt, with the commit and the engine (name, version) that they were read for."""
@@ -277,7 +273,7 @@ class RecordedFacts:
     revision: str | None
     engine: Mapping[str, Any]
 
-    def of(self, document: Mapping[str, Any]) -> ModelFacts:
+    def of(self, document: Mapping[str, object]) -> ModelFacts:
         """Return the facts that hold for a document; what is unknown of it is ``None``.
 
         None hold for another commit. For another version of the engine, those of the version are unknown.
@@ -287,7 +283,7 @@ class RecordedFacts:
         if block.get("revision", self.revision) != self.revision:
             return ModelFacts()
         if block.get("engine", self.engine) != self.engine:
-            return replace(self.facts, **OF_VERSIONS)
+            return replace(self.facts, drafts=None, longest=None)  # decided by the version
         changed = arguments.get(OVERRIDES.removeprefix(f"{argument_check.KEY}."))
         return replace(self.facts, longest=None) if changed else self.facts
 
@@ -306,12 +302,12 @@ def recorded(receipt: Receipt | None) -> RecordedFacts | None:
     return RecordedFacts(ModelFacts(**{**known, **listed}), receipt.revision, receipt.engine)
 
 
-def faults(document: Mapping[str, Any], model: RecordedFacts | None) -> Iterator[Conflict]:
+def faults(document: Document, model: RecordedFacts | None) -> Iterator[Conflict]:
     """Yield the values of a document that its engine refuses for the model; nothing where no facts are
     recorded.
     """
     if model is not None:
-        whole = {**document, argument_check.KEY: check.arguments_of(document)}
+        whole = {**document, "engine_args": check.arguments_of(document)}
         yield from conflicts(whole, whole, model.of(whole))
 
 

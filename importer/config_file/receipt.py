@@ -8,6 +8,7 @@ from dataclasses import asdict, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
+from importer.config_file.document import Document
 from importer.config_file.document_keys import digest
 from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError
@@ -103,7 +104,7 @@ class Receipt:
         return self.device if self.request.get("per_device") else None
 
     @property
-    def wrote(self) -> dict[str, Any] | None:
+    def wrote(self) -> Document | None:
         """Return the data of ``base``, where it can be read."""
         try:
             return parse_yaml(self.base) if self.base else None
@@ -133,7 +134,7 @@ class Receipt:
             return "approved" if seen else "stale"
         return "rejected" if said == "rejected" and seen else "draft"
 
-    def with_review(self, word: ReviewEntry, data: Mapping[str, Any]) -> Receipt:
+    def with_review(self, word: ReviewEntry, data: Mapping[str, object]) -> Receipt:
         """Return the same receipt after one more word on ``data``, which is kept where it was approved."""
         review = {**asdict(word), "digest": digest(data)}
         approved = {**review, "data": data} if word.state == "approved" else self.approved

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from importer import config
 from importer.config_file import check as engine_check
 from importer.config_file import model_conflicts, template_file
+from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import KeyPath
 from importer.config_file.model_conflicts import RecordedFacts
 from importer.errors import DocumentError
@@ -168,8 +169,8 @@ def faults(name: str, data: object, model: RecordedFacts | None = None) -> Itera
             yield SchemaFault(path, _short(error.message))
     if name == "document" and isinstance(data, Mapping):
         found = chain(
-            wide_numbers(data), engine_check.faults(data), model_conflicts.faults(data, model),
-            template_file.faults(data),
+            wide_numbers(data), engine_check.faults(document_of(data)),
+            model_conflicts.faults(document_of(data), model), template_file.faults(document_of(data)),
         )  # fmt: skip
         yield from (SchemaFault(path, reason) for path, reason in found)
 
@@ -243,7 +244,7 @@ class DocumentReason(ReasonKind):
 
 
 def problems(
-    text: str, filled_in: Mapping[str, Any] | None = None, model: RecordedFacts | None = None
+    text: str, filled_in: Mapping[str, object] | None = None, model: RecordedFacts | None = None
 ) -> list[YamlProblem]:
     """Return what is wrong, in the order of the lines; of a text that is no YAML only the first thing.
 
@@ -252,7 +253,7 @@ def problems(
     from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 
     try:
-        data = {**(filled_in or {}), **parse_yaml(text)}
+        data = document_of({**(filled_in or {}), **parse_yaml(text)})
     except UnreadableYaml as error:
         return [error.problem]
     found = (problem for _, problem in document_faults(text, data, model))
@@ -260,7 +261,7 @@ def problems(
 
 
 def document_faults(
-    text: str, data: Mapping[str, Any], model: RecordedFacts | None = None
+    text: str, data: Document, model: RecordedFacts | None = None
 ) -> Iterator[tuple[KeyPath, YamlProblem]]:
     """Yield the faults in the data of a text, as they are found."""
     from importer.config_file.yaml_edit.source_map import SourceMap
@@ -270,7 +271,7 @@ def document_faults(
         yield fault.path, places.problem(fault.path, fault.message)
 
 
-def checked(text: str, path: object, model: RecordedFacts | None = None) -> dict[str, Any]:
+def checked(text: str, path: object, model: RecordedFacts | None = None) -> Document:
     """Return the text's data; raises DocumentError("invalid") with every problem and its line."""
     from importer.config_file.yaml_edit.source_map import parse_yaml
 

@@ -11,10 +11,11 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from importer.config_file import schema, template_file
 from importer.config_file.build import SCHEMA_FILE
+from importer.config_file.document import Document
 from importer.config_file.document_keys import digest
 from importer.config_file.model_conflicts import RecordedFacts, recorded
 from importer.config_file.schema import checked
@@ -94,7 +95,7 @@ class StoredDocument:
 
     path: Path
     text: str
-    data: dict[str, Any]
+    data: Document
     digest: str
     receipt: Receipt | None
 

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from importer.config_file import document_keys
+from importer.config_file.document import Document
 from importer.config_file.document_keys import KeyPath
 from importer.decisions.decision import Decision
 from importer.decisions.parsers import DERIVED_REASONING, DERIVED_TOOL, HF
@@ -18,7 +19,7 @@ from importer.frozen import frozen
 from importer.hub.folders import read_plain
 from importer.reasons import Reason, ReasonKind
 
-KEY = "chat_template"  # under ``importer``
+KEY: Final = "chat_template"  # under ``importer``
 LONGEST = 4 * 1024 * 1024  # bytes; a template that is rendered has a million characters at most
 ENDING = ".chat_template.jinja"
 FILE = re.compile(r"[a-z0-9][a-z0-9._-]*\.chat_template\.jinja")
@@ -52,13 +53,13 @@ def place(document: Path) -> Path:
     return document.with_name(document.stem + ENDING)
 
 
-def named(data: Mapping[str, Any]) -> bool:
+def named(data: Document) -> bool:
     """Return whether a document names a template."""
     block = data.get("importer")
     return isinstance(block, Mapping) and block.get(KEY) is not None
 
 
-def of(data: Mapping[str, Any], document: Path) -> ChatTemplate | None:
+def of(data: Document, document: Path) -> ChatTemplate | None:
     """Return the template that the document at that path names; raises DocumentError("chat-template")."""
     if not named(data):
         return None
@@ -74,14 +75,14 @@ def of(data: Mapping[str, Any], document: Path) -> ChatTemplate | None:
     return ChatTemplate(document.with_name(file), text)
 
 
-def named_template(data: Mapping[str, Any], text: str | None) -> str | None:
+def named_template(data: Document, text: str | None) -> str | None:
     """Return the text, if it is the template that the document names; a person may have named another."""
-    named_entry = data["importer"][KEY] if named(data) else {}
+    named_entry: Mapping[str, object] = data["importer"][KEY] if named(data) else {}
     same = text is not None and isinstance(named_entry, Mapping) and named_entry.get("sha256") == _hash(text)
     return text if same else None
 
 
-def check_free(data: Mapping[str, Any] | None, document: Path, text: str) -> None:
+def check_free(data: Document | None, document: Path, text: str) -> None:
     """Raise DocumentError("exists") where a file lies that is neither ``text`` nor what ``data`` names."""
     path = place(document)
     try:
@@ -90,7 +91,7 @@ def check_free(data: Mapping[str, Any] | None, document: Path, text: str) -> Non
         return
     except (OSError, UnicodeDecodeError):
         raise DocumentError("exists", path=path) from None
-    named_entry = data["importer"][KEY] if data is not None and named(data) else {}
+    named_entry: Mapping[str, object] = data["importer"][KEY] if data is not None and named(data) else {}
     if present != text and (
         not isinstance(named_entry, Mapping) or named_entry.get("sha256") != _hash(present)
     ):
@@ -105,7 +106,7 @@ def holds(document: Path, text: str) -> bool:
         return False
 
 
-def forget(data: Mapping[str, Any], document: Path) -> None:
+def forget(data: Document, document: Path) -> None:
     """Remove the template of a document that no longer names it, unless a person has changed the file."""
     with suppress(DocumentError, OSError):
         old = of(data, document)
@@ -143,7 +144,7 @@ def entry_derived_parser(
     return {DERIVED_PARSER_KEY: dict(template)} if used and template is not None else {}
 
 
-def of_derived_parser(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def of_derived_parser(document: Document) -> Mapping[str, Any] | None:
     """Return the document's template, where one of its parsers reads with it."""
     block = document.get("importer")
     template = block.get(DERIVED_PARSER_KEY) if isinstance(block, Mapping) else None
@@ -151,7 +152,7 @@ def of_derived_parser(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return template if used and isinstance(template, Mapping) and template else None
 
 
-def faults(document: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Reason]]:
+def faults(document: Document) -> Iterator[tuple[KeyPath, Reason]]:
     """Yield a pattern of the template that takes too long on some text; a bounded child tries them all.
 
     Also where no parser reads with the template: another edit may turn one on. Raises SandboxError.

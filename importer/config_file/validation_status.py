@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from importer.config_file.document import Document
 from importer.config_file.document_keys import canonical
 from importer.config_file.receipt import KEPT, Receipt
 from importer.config_file.store import StoredDocument
@@ -48,7 +49,7 @@ class ValidationStatus:
         return None if self.run is None or self.state == "stale" else self.run.get("carried")
 
 
-def validation(receipt: Receipt, data: Mapping[str, Any], digest: str) -> ValidationStatus:
+def validation(receipt: Receipt, data: Document, digest: str) -> ValidationStatus:
     """Return the state that the receipt's runs give a document with these data and this digest."""
     if not receipt.runs:
         return ValidationStatus("never")
@@ -94,7 +95,7 @@ def builds(backend: object) -> set[str]:
     return {f"{backend}{build}" for build in BUILDS}
 
 
-def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> Reason | None:
+def _other_engine(data: Document, run: Mapping[str, Any]) -> Reason | None:
     """Return why a run was not of the document's engine; ``None`` where it was, or where that is unknown."""
     ran = run.get("engine") or {}
     block = data.get("importer")
@@ -118,7 +119,7 @@ def _release(version: str) -> str:
     return version.partition("+")[0]
 
 
-def carry_over(receipt: Receipt, data: Mapping[str, Any], digest: str, old: StoredDocument) -> Receipt:
+def carry_over(receipt: Receipt, data: Document, digest: str, old: StoredDocument) -> Receipt:
     """Return a new import's receipt with the validation of ``old``, if that holds for the new commit.
 
     It does where both commits have one digest of content, and the documents differ in the commit alone. The

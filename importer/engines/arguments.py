@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from importer.config_file import argument_check, document_keys, schema
+from importer.config_file.document import Document
 from importer.config_file.engine_arguments import Argument, version_of
-from importer.engines.base import Document, Unstartable, invalid
+from importer.engines.base import Unstartable, invalid
 from importer.reasons import Reason
 
 Words = tuple[str, list[str]]  # a flag, and the words behind it

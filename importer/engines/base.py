@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from importer.config_file import check, template_file
+from importer.config_file.document import Document
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
@@ -16,7 +17,6 @@ from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 TEMPLATE = "chat_template.jinja"
-Document = Mapping[str, Any]
 Pip = tuple[str, ...]
 
 

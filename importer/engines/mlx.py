@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from importer.config_file import argument_check
+from importer.config_file.document import Document
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
-    Document,
     Launch,
     Pip,
     Readiness,

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from importer.config_file import argument_check, document_keys
+from importer.config_file.document import Document
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import apart, without_flags, written
 from importer.engines.base import (
     Address,
-    Document,
     Launch,
     Pip,
     Readiness,

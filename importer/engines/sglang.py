@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from importer.config_file import argument_check, document_keys, template_file
+from importer.config_file.document import Document
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
     Address,
-    Document,
     Launch,
     Plan,
     Readiness,
@@ -153,13 +153,13 @@ def _limits(document: Document) -> Iterator[str]:
         yield f"--context-length={number(document, 'context_size', document['context_size'])}"
     for key, flag in NUMBERS.items():
         if document.get(key) is not None:
-            yield f"--{flag}={number(document, key, document[key])}"
+            yield f"--{flag}={number(document, key, document.get(key))}"
     for key, flag in WORDS.items():
         if document.get(key) is not None:
-            yield f"--{flag}={word(document, key, document[key])}"
+            yield f"--{flag}={word(document, key, document.get(key))}"
     for key, flag in OBJECTS.items():
         if document.get(key):
-            yield f"--{flag}={json.dumps(document[key])}"
+            yield f"--{flag}={json.dumps(document.get(key))}"
 
 
 def _extra(document: Document) -> Iterator[str]:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from importer import launcher
-from importer.config_file import argument_check, template_file
-from importer.engines.base import Document, Engine
+from importer.config_file import argument_check
+from importer.config_file.document import Block, Document
+from importer.engines.base import Engine
 from importer.engines.install import Installed
 from importer.engines.process import SETTINGS
 from importer.engines.vllm import is_rust, with_flags
@@ -92,11 +93,12 @@ def ask(
     return Accepted(bool(request["validators"] and request["model"]))
 
 
-def _plain(document: Document, installed: Installed) -> dict[str, Any]:
+def _plain(document: Document, installed: Installed) -> Document:
     """Return the document for the version that is installed, without the file of its template."""
-    block = {k: v for k, v in (document.get("importer") or {}).items() if k != template_file.KEY}
-    named = {**(block.get("engine") or {}), "version": installed.version}
-    return {"name": "model", **document, "importer": {**block, "engine": named}}
+    block = (document.get("importer") or Block()).copy()
+    block.pop("chat_template", None)
+    block["engine"] = {**(block.get("engine") or {}), "version": installed.version}
+    return {"name": "model", **document, "importer": block}
 
 
 def _answer(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from importer.config_file import argument_check
+from importer.config_file.document import Document, document_of
 from importer.engines import model_folder, registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
 from importer.engines.logs import Lacking
@@ -77,13 +77,13 @@ class Setup:
 Starts = Callable[[Collection[Setup], float], bool]
 
 
-def of_document(document: Mapping[str, Any]) -> tuple[Setup, ...]:
+def of_document(document: Document) -> tuple[Setup, ...]:
     """Return the settings of a document that a start may go without."""
     return tuple(
         Setup(key, str(name), str(value))
         for key in KEYS
-        if isinstance(document.get(key), Mapping)
-        for name, value in document[key].items()
+        if isinstance(settings := document.get(key), Mapping)
+        for name, value in settings.items()
     )
 
 
@@ -105,18 +105,19 @@ def scales(settings: Collection[Setup]) -> set[str]:
     return {one.name for one in settings if one.key == CONFIG}
 
 
-def without(document: Mapping[str, Any], left_out: Collection[Setup]) -> dict[str, Any]:
+def without(document: Document, left_out: Collection[Setup]) -> Document:
     """Return the document without these settings."""
-    changed = dict(document)
+    changed: dict[str, object] = {**document}
     for key in {one.key for one in left_out if one.key in KEYS}:
         names = {one.name for one in left_out if one.key == key}
-        changed[key] = {n: v for n, v in changed[key].items() if str(n) not in names}
-    return changed
+        if isinstance(settings := changed[key], Mapping):
+            changed[key] = {n: v for n, v in settings.items() if str(n) not in names}
+    return document_of(changed)
 
 
-def of_engine(document: Mapping[str, Any]) -> dict[str, Any]:
+def of_engine(document: Document) -> Document:
     """Return the document without what belongs to its model."""
-    return {key: document[key] for key in OF_ENGINE if key in document}
+    return document_of({key: value for key, value in document.items() if key in OF_ENGINE})
 
 
 def half_installed(cause: DeathCause, engine: str) -> DeathCause:

@@ -16,6 +16,7 @@ import psutil
 from importer.chat_template.conventions import PYTHONIC
 from importer.config_file import argument_check, check, document_keys, template_file
 from importer.config_file.check import AUTO, CONTEXT
+from importer.config_file.document import Document, Settings
 from importer.config_file.document_keys import frontend_of
 from importer.config_file.template_file import ChatTemplate
 from importer.decisions.decision import RUST
@@ -23,7 +24,6 @@ from importer.engines.arguments import grouped, joined, written
 from importer.engines.base import (
     OFFERS,
     Address,
-    Document,
     Launch,
     Plan,
     Readiness,
@@ -77,7 +77,8 @@ def extra(document: Document) -> Iterator[str]:
 def names(document: Document) -> list[str]:
     """Return the words with the names of the served model: that of the document is the first."""
     told = (document.get("engine_args") or {}).get(NAMES) or ()
-    further = [n for n in ([told] if isinstance(told, str) else told) if n != document["name"]]
+    listed = told if isinstance(told, list | tuple) else [told]
+    further = [str(name) for name in listed if name != document["name"]]
     flag = f"--{NAMES.replace('_', '-')}"
     return [flag, document["name"], *further] if further else [f"{flag}={document['name']}"]
 
@@ -131,7 +132,7 @@ def parsers_vllm_frontends(document: Document) -> Iterator[str]:
         yield f"{flag}={NONE if name is None else word(document, key, name)}"
 
 
-def without_lacking(arguments: Mapping[str, object]) -> dict[str, object]:
+def without_lacking(arguments: Settings) -> Settings:
     """Return ``engine_args`` without those that end the start."""
     return {key: value for key, value in arguments.items() if key not in LACKS}
 
@@ -547,10 +548,10 @@ def _limits(document: Document) -> Iterator[str]:
             yield f"--{flag(key)}={AUTO if (key, value) == (CONTEXT, AUTO) else number(document, key, value)}"
     for key in WORDS:
         if document.get(key) is not None:
-            yield f"--{flag(key)}={word(document, key, document[key])}"
+            yield f"--{flag(key)}={word(document, key, document.get(key))}"
     for key, name in (
         ("limit_mm_per_prompt", "limit-mm-per-prompt"),
         ("chat_template_kwargs", "default-chat-template-kwargs"),
     ):
         if document.get(key):
-            yield f"--{name}={json.dumps(document[key])}"
+            yield f"--{name}={json.dumps(document.get(key))}"

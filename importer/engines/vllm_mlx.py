@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from importer.config_file import argument_check, document_keys
+from importer.config_file.document import Document
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
     Address,
-    Document,
     Launch,
     Plan,
     Readiness,

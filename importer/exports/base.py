@@ -14,10 +14,11 @@ from typing import Any, Literal, Self
 import yaml
 
 from importer.config_file import template_file
+from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import OPTIONS, digest, parse, parser
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.base import NEUTRAL, Document, Unstartable, invalid
+from importer.engines.base import NEUTRAL, Unstartable, invalid
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
@@ -409,21 +410,20 @@ def without_effect(
     whole = settings(document)
     parameters = {k: v for k, v in document["parameters"].items() if k != "model"}
     without: dict[str, Document] = {
-        key: {k: v for k, v in document.items() if k != key}
-        for key in document
-        if key not in (*ABOUT, "parameters", "options", *sent)
-        and document[key] not in (None, False, "", [], {})
+        key: document_of({k: v for k, v in document.items() if k != key})
+        for key, value in document.items()
+        if key not in (*ABOUT, "parameters", "options", *sent) and value not in (None, False, "", [], {})
     }
     for key, value in parameters.items():
         if key not in sent and value is not None and value != NEUTRAL.get(key):
             left = {k: v for k, v in document["parameters"].items() if k != key}
-            without[f"parameters.{key}"] = {**document, "parameters": left}
+            without[f"parameters.{key}"] = document_of({**document, "parameters": left})
     options = document.get("options") or []
     none = {key for key in OPTIONS if parser(document, key) is None}  # expressed by the absence of a flag
     for index, option in enumerate(options):
         if parse(option).key in none:
             continue
-        without[f"options: {option}"] = {**document, "options": options[:index] + options[index + 1 :]}
+        without[f"options: {option}"] = {**document, "options": [*options[:index], *options[index + 1 :]]}
     return tuple(Reason(Loss.KEY, key=key) for key, changed in without.items() if settings(changed) == whole)
 
 

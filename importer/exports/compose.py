@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
-from importer.engines.base import Address, Document
+from importer.engines.base import Address
 from importer.exports import sglang
 from importer.exports.base import ExportComment, Exported, ExportRefused, Options, Origin, yaml_text
 from importer.exports.vllm import BUILDS, VllmPlacement, devices, folder_of, served, version, with_files

@@ -9,8 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
-from importer.engines.base import Address, Document
+from importer.engines.base import Address
 from importer.exports import vllm
 from importer.exports.base import Device, ExportComment, MemoryReason, yaml_text
 from importer.exports.compose import IMAGES, SETTINGS

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
-from importer.engines.base import Document
 from importer.exports.base import (
     ExportComment,
     Exported,

@@ -7,15 +7,16 @@ Read in LocalAI at 82c191a (2026-08-22): core/config, core/backend, backend/pyth
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from importer.config_file import argument_check, schema, template_file
 from importer.config_file.check import AUTO, CONTEXT, LIMITS, MODALITIES
+from importer.config_file.document import Document, Parameters, document_of
 from importer.config_file.document_keys import OPTIONS, parse, parser, write
 from importer.config_file.engine_arguments import version_of
 from importer.config_file.receipt import Receipt
 from importer.engines import registries
-from importer.engines.base import Address, Document
+from importer.engines.base import Address
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.vllm import VllmCuda, with_flags
@@ -35,7 +36,7 @@ from importer.reasons import Reason
 
 GREEDY = 0.01  # the lowest temperature that vLLM keeps; LocalAI's backends take 0 for unset
 # Defaults of the engines; LocalAI would use the values of its own table, or those of llama.cpp.
-UNSAID: dict[str, dict[str, Any]] = {
+UNSAID: dict[str, Parameters] = {
     "vllm": {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
     "mlx": {"temperature": GREEDY, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
     "mlx-vlm": {"temperature": GREEDY, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
@@ -45,7 +46,7 @@ THINKING = "enable_thinking"
 ANSWER = 200  # default limit of an answer in LocalAI's backends, in tokens
 
 # A step changes the data in place and returns the losses.
-Step = Callable[[dict[str, Any]], list[Reason]]
+Step = Callable[[Document], list[Reason]]
 
 
 def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | ExportRefused:
@@ -59,13 +60,13 @@ def export(document: Document, receipt: Receipt | None, _options: Options) -> Ex
 
 def model(
     document: Document, receipt: Receipt | None
-) -> tuple[Origin, dict[str, Any], list[Reason]] | ExportRefused:
+) -> tuple[Origin, Document, list[Reason]] | ExportRefused:
     """Return origin and data for LocalAI, and all differences there.
 
     Raises DocumentError("invalid") for values that the adapters of importer reject too.
     """
     backend = document["backend"]
-    if backend not in UNSAID:
+    if backend is None or backend not in UNSAID:
         remedy = Reason(ExportRemedy.IMPORT_FOR, backends=["vllm", "mlx"])
         return ExportRefused(Reason(Unexportable.LOCALAI_BACKEND, backend=backend), remedy)
     refused = parser_as_data(document)
@@ -78,13 +79,14 @@ def model(
     document, toolless = _own_template(document)
     document = with_flags(document) if backend == "vllm" else document
     _startable(document, backend)
-    data = {k: _copied(v) for k, v in document.items() if k not in ("importer", "artifacts")}
+    data = document_of({k: _copied(v) for k, v in document.items() if k not in ("importer", "artifacts")})
     steps: list[Step] = [_sampling, _thinking, _flags, _variables]
     steps += (
         [_vllm_options, _vllm_engine, _pinned(origin)] if backend == "vllm" else [_mlx, _unpinned(origin)]
     )
     lost = [loss for step in steps for loss in step(data)]
-    return origin, data, [*toolless, *lost, *_stops(document), *_fitting(data)]
+    data, dropped = _fitting(data)
+    return origin, data, [*toolless, *lost, *_stops(document), *dropped]
 
 
 def losses(document: Document, receipt: Receipt | None) -> list[Reason] | None:
@@ -103,7 +105,8 @@ def _own_template(document: Document) -> tuple[Document, list[Reason]]:
     if not template_file.named(document):
         return document, []
     options = [o for o in document.get("options") or () if parse(o).key != "tool_parser"]
-    block = {k: v for k, v in document["importer"].items() if k != template_file.KEY}
+    block = document["importer"].copy()
+    del block[template_file.KEY]
     return {**document, "options": options, "importer": block}, [Reason(Loss.TEMPLATE)]
 
 
@@ -124,21 +127,21 @@ def _copied(value: Any) -> Any:
     return [_copied(v) for v in value] if isinstance(value, list) else value
 
 
-def _sampling(data: dict[str, Any]) -> list[Reason]:
+def _sampling(data: Document) -> list[Reason]:
     """Write every sampling value, none of them zero where LocalAI reads zero as unset; return the losses."""
     parameters, lost = data["parameters"], []
-    added = {k: value for k, value in UNSAID[data["backend"]].items() if parameters.get(k) is None}
+    added = {k: value for k, value in UNSAID[str(data["backend"])].items() if parameters.get(k) is None}
     if added:
-        parameters |= added
+        parameters = data["parameters"] = cast("Parameters", {**parameters, **added})
         lost.append(Reason(Loss.ADDED, values=[f"{key} {value}" for key, value in added.items()]))
     if parameters["temperature"] == 0:
         parameters["temperature"] = GREEDY
         lost.append(Reason(Loss.GREEDY, value=GREEDY))
     if parameters.get("max_tokens") is None:
-        if not isinstance(data.get("max_model_len"), int):
+        if not isinstance(limit := data.get("max_model_len"), int):
             lost.append(Reason(Loss.MAXIMUM, tokens=ANSWER))
         else:
-            parameters["max_tokens"] = data["max_model_len"]
+            parameters["max_tokens"] = limit
             lost.append(Reason(Loss.CONTEXT_AS_MAXIMUM, tokens=ANSWER))
     if parameters.get("seed") == 0:
         lost.append(Reason(Loss.SEED))
@@ -148,20 +151,21 @@ def _sampling(data: dict[str, Any]) -> list[Reason]:
     return lost
 
 
-def _thinking(data: dict[str, Any]) -> list[Reason]:
+def _thinking(data: Document) -> list[Reason]:
     """Write the switch for thinking: the Python backends pass this variable only, and only where it is
     true.
     """
     variables = data.get("chat_template_kwargs") or {}
     lost = [Reason(Loss.VARIABLE, key=key) for key in variables if key != THINKING]
     if isinstance(variables.get(THINKING), bool):
-        data.setdefault("reasoning", {}).setdefault("disable", not variables[THINKING])
+        reasoning = data.get("reasoning") or {}
+        data["reasoning"] = {**reasoning, "disable": reasoning.get("disable", not variables[THINKING])}
         if not variables[THINKING]:
             lost.append(Reason(Loss.THINKING_OFF, key=THINKING))
     return lost
 
 
-def _flags(data: dict[str, Any]) -> list[Reason]:
+def _flags(data: Document) -> list[Reason]:
     """Remove options that begin like a flag; valid flags are ``engine_args`` by now."""
     options = [o for o in data.get("options") or () if not o.lstrip().startswith("-")]
     dropped = [o for o in data.get("options") or () if o not in options]
@@ -170,7 +174,7 @@ def _flags(data: dict[str, Any]) -> list[Reason]:
     return [Reason(Loss.FLAG, option=option) for option in dropped]
 
 
-def _vllm_options(data: dict[str, Any]) -> list[Reason]:
+def _vllm_options(data: Document) -> list[Reason]:
     """Write parsers, with an empty name for none: it keeps LocalAI's own table from adding one."""
     named = {key: parser(data, key) for key in OPTIONS}
     others = [o for o in data.get("options") or () if parse(o).key not in OPTIONS]
@@ -188,7 +192,7 @@ def _versions(key: str, name: str) -> list[Reason]:
     return [Reason(Loss.PARSER_VERSIONS, key=key, name=name, versions=lacking)] if lacking else []
 
 
-def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
+def _vllm_engine(data: Document) -> list[Reason]:
     """Write limits to the keys that the backend reads; return the losses."""
     lost = []
     if data.get("max_model_len") is None and data.get("context_size") is not None:
@@ -196,7 +200,7 @@ def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
     if data.get(CONTEXT) == AUTO:
         del data[CONTEXT]
         lost.append(Reason(Loss.AUTO_CONTEXT))
-    arguments = data.get("engine_args") or {}
+    arguments = {**(data.get("engine_args") or {})}
     for key in [k for k in arguments if _of_server(data, k)]:  # LocalAI fails on them
         del arguments[key]
         lost.append(Reason(Loss.ARGUMENT_OF_SERVER, key=key))
@@ -205,20 +209,20 @@ def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
         arguments[LIMITS] = limits  # under its own key, LocalAI makes 1 of a 0
     if any(isinstance(one, dict) for one in limits.values()):
         arguments[LIMITS] = data.pop(LIMITS)  # there a number alone is valid
-    if arguments:
+    if arguments or data.get("engine_args"):
         data["engine_args"] = arguments
     if data["parameters"].get("repeat_penalty") not in (None, 1):
         lost.append(Reason(Loss.REPEAT_PENALTY))
     return lost
 
 
-def _of_server(data: dict[str, Any], key: str) -> bool:
+def _of_server(data: Document, key: str) -> bool:
     """Return whether an argument is of vLLM's server, not of its engine."""
     argument = argument_check.known("vllm", version_of(data), key)
     return argument is not None and argument.server
 
 
-def _variables(data: dict[str, Any]) -> list[Reason]:
+def _variables(data: Document) -> list[Reason]:
     """Remove the variables: a model's YAML has no place for them in LocalAI."""
     return [
         Reason(Loss.ENVIRONMENT, key=key)
@@ -235,14 +239,14 @@ def _stops(document: Document) -> list[Reason]:
     return []
 
 
-def _mlx(data: dict[str, Any]) -> list[Reason]:
+def _mlx(data: Document) -> list[Reason]:
     """Move the repetition penalty to the options, and drop ``engine_args``: the MLX backends read none."""
     lost = []
     parameters = data["parameters"]
-    parameters["top_k"] = max(0, parameters["top_k"])
+    parameters["top_k"] = max(0, parameters["top_k"] or 0)
     if parameters.get("repeat_penalty") not in (None, 1):
         data["options"] = [
-            *data.get("options", ()),
+            *(data.get("options") or ()),
             write("repetition_penalty", parameters["repeat_penalty"]),
         ]
     arguments = data.pop("engine_args", None)
@@ -258,7 +262,7 @@ def _pinned(origin: Origin) -> Step:
     backend.
     """
 
-    def step(data: dict[str, Any]) -> list[Reason]:
+    def step(data: Document) -> list[Reason]:
         if origin.revision is not None:
             source = {"type": "huggingface", "repo": origin.hub_id, "revision": origin.revision}
             data["artifacts"] = [{"name": "model", "target": "model", "source": source}]
@@ -270,7 +274,7 @@ def _pinned(origin: Origin) -> Step:
 def _unpinned(origin: Origin) -> Step:
     """Return the step that reports the loss of the commit: the MLX backends fetch the newest one."""
 
-    def step(data: dict[str, Any]) -> list[Reason]:
+    def step(data: Document) -> list[Reason]:
         if origin.revision is None:
             return []
         return [Reason(Loss.COMMIT, backend=data["backend"])]
@@ -278,12 +282,13 @@ def _unpinned(origin: Origin) -> Step:
     return step
 
 
-def _fitting(data: dict[str, Any]) -> list[Reason]:
-    """Remove values that the types of LocalAI cannot hold, and return the losses."""
-    dropped = []
+def _fitting(data: Document) -> tuple[Document, list[Reason]]:
+    """Return the data without values that the types of LocalAI cannot hold, and the losses."""
+    dropped, parameters = list[Reason](), dict[str, object](data["parameters"])
+    kept: dict[str, object] = {**data, "parameters": parameters}
     for fault in list(schema.faults("localai-model", data)):
         path = [str(step) for step in fault.path]
         *place, key = path[: 2 if path[0] == "parameters" else 1]
-        if (data["parameters"] if place else data).pop(key, None) is not None:
+        if (parameters if place else kept).pop(key, None) is not None:
             dropped.append(Reason(Loss.VALUE, key=".".join(path), problem=fault.message))
-    return dropped
+    return document_of(kept), dropped

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from importer.config_file.document import Document
 from importer.config_file.entry_facts import entry_facts
 from importer.config_file.name_allocator import ending
 from importer.config_file.receipt import Receipt
-from importer.engines.base import Document
 from importer.exports.base import Exported, ExportRefused, Options, Origin, yaml_text
 from importer.exports.localai import model
 from importer.frozen import frozen

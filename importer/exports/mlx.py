@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from importer.config_file.argument_check import of_environment
+from importer.config_file.document import Document
 from importer.config_file.document_keys import OPTIONS, parse
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.base import Address, Document
+from importer.engines.base import Address
 from importer.exports.base import (
     ExportComment,
     Exported,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
-from importer.engines.base import Document
 from importer.engines.mlx import Mlx
 from importer.exports.base import Exported, ExportRefused, Options
 from importer.exports.mlx import export_command

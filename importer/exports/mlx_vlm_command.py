@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from importer.config_file import template_file
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
-from importer.engines.base import TEMPLATE, Document
+from importer.engines.base import TEMPLATE
 from importer.engines.mlx_vlm import MlxVlm
 from importer.exports.base import Exported, ExportRefused, ExportRemedy, Options, Unexportable
 from importer.exports.mlx import export_command

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
 from importer.engines.arguments import grouped
-from importer.engines.base import Document
 from importer.engines.vllm import is_rust
 from importer.exports.base import (
     ExportComment,

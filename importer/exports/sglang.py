@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from importer.config_file import argument_check, template_file
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.base import Address, Document, number
+from importer.engines.base import Address, number
 from importer.engines.sglang import SGLang
 from importer.exports.base import (
     ExportComment,

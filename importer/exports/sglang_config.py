@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
 from importer.engines.arguments import grouped
-from importer.engines.base import Document
 from importer.exports.base import (
     ExportComment,
     Exported,
@@ -26,7 +25,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     service = served(document, receipt, options)
     if isinstance(service, ExportRefused):
         return service
-    data: dict[str, Any] = {"model-path": service.origin.model}
+    data: dict[str, object] = {"model-path": service.origin.model}
     for flag, values in grouped(service.words):
         read = [argument_value(text) for text in values]
         data[flag.removeprefix("--")] = True if not read else read[0] if len(read) == 1 else read

@@ -10,9 +10,10 @@ from functools import partial
 from typing import Any
 
 from importer.config_file import argument_check, template_file
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.base import Address, Document, Unstartable, invalid, number, stopwords
+from importer.engines.base import Address, Unstartable, invalid, number, stopwords
 from importer.engines.registries import PINNED
 from importer.engines.vllm import Vllm, VllmCpu, VllmCuda, is_rust, variables
 from importer.engines.vllm import lost as lacking

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
-from importer.engines.base import Document
 from importer.exports.base import Exported, ExportRefused, Options, script, with_variables
 from importer.exports.vllm import beside, served, with_files
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
 from importer.engines.arguments import grouped
-from importer.engines.base import Document, Unstartable, invalid
+from importer.engines.base import Unstartable, invalid
 from importer.exports.base import (
     ExportComment,
     Exported,
@@ -26,7 +26,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     service = served(document, receipt, options, beside)
     if isinstance(service, ExportRefused):
         return service
-    data: dict[str, Any] = {"model": service.origin.model}
+    data: dict[str, object] = {"model": service.origin.model}
     for flag, values in grouped(service.words):
         key = flag.removeprefix("--")
         read = [argument_value(text) for text in values]

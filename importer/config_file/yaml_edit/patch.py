@@ -140,7 +140,7 @@ class Patch:
         else:
             self._list(node, have, want, path)
 
-    def _map(self, node: yaml.Node, have: dict[str, Any], want: dict[str, Any], path: KeyPath) -> None:
+    def _map(self, node: yaml.Node, have: dict[str, object], want: dict[str, object], path: KeyPath) -> None:
         slots = self._layout.slots(node)
         merged = [s for s in slots if _merges(s)]
         own = {str(s.step): s for s in slots if not _merges(s)}
@@ -159,7 +159,7 @@ class Patch:
                 self._add(node, slots, before, {key: value})
         self._remove(node, slots, stay)
 
-    def _changes(self, merged: list[Node], want: dict[str, Any]) -> bool:
+    def _changes(self, merged: list[Node], want: dict[str, object]) -> bool:
         """Return whether what ``<<`` names changes or holds a key too many; then its keys are written out."""
         values = [s.node for s in merged]
         named = [n for v in values for n in (v.value if isinstance(v, yaml.SequenceNode) else [v])]
@@ -401,7 +401,7 @@ def _quote(node: yaml.Node) -> str | None:
 Notes = Mapping[KeyPath, str | None]
 
 
-def rewrite(text: str, target: Mapping[str, Any], notes: Notes | None = None, path: object = "It") -> str:
+def rewrite(text: str, target: Mapping[str, object], notes: Notes | None = None, path: object = "It") -> str:
     """Return ``text`` with the data ``target``; raises DocumentError("cannot-edit") where that is not safe.
 
     ``notes`` are comments on the lines of their paths: they replace the present ones, and ``None`` removes
@@ -424,7 +424,7 @@ def rewrite(text: str, target: Mapping[str, Any], notes: Notes | None = None, pa
     return done
 
 
-def _check(before: Layout, own: set[int], after: str, target: Mapping[str, Any]) -> None:
+def _check(before: Layout, own: set[int], after: str, target: Mapping[str, object]) -> None:
     try:
         data = read(after, "the result")
     except DocumentError as error:

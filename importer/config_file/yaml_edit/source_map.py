@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import yaml
 
 from importer import yaml_reader
+from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import KeyPath, dotted
 from importer.errors import DocumentError
 from importer.frozen import frozen
@@ -57,7 +57,7 @@ class UnreadableYaml(Exception):
         super().__init__(str(problem))
 
 
-def parse_yaml(text: str) -> dict[str, Any]:
+def parse_yaml(text: str) -> Document:
     """Return the data of a document's text; raises UnreadableYaml."""
     try:
         data = yaml_reader.read(text)
@@ -67,10 +67,10 @@ def parse_yaml(text: str) -> dict[str, Any]:
         raise UnreadableYaml(YamlProblem(1, 1, Reason(TextReason.NOT_A_MAP)))
     for path, reason in _unspeakable(data):
         raise UnreadableYaml(SourceMap(text).problem(path, reason))
-    return data
+    return document_of(data)
 
 
-def read(text: str, path: object) -> dict[str, Any]:
+def read(text: str, path: object) -> Document:
     """Parse a document's text; raises DocumentError("invalid") with the line."""
     try:
         return parse_yaml(text)

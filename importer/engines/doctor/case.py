@@ -16,6 +16,7 @@ from typing import Any, Literal
 import psutil
 
 from importer import config
+from importer.config_file.document import Document
 from importer.engines import get, install
 from importer.engines.base import Engine
 from importer.engines.deaths import ENVIRONMENT, Attribution
@@ -80,7 +81,7 @@ class DoctorCase:
     engine: Engine | None = None
     installed: Installed | None = None
     missing: EngineError | None = None
-    document: Mapping[str, Any] | None = None
+    document: Document | None = None
     fit: Mapping[str, Any] | None = None
     weights: Path | None = None
     port: int | None = None

@@ -126,7 +126,8 @@ def judge_cards(case: DoctorCase, cards: list[tuple[int, int]]) -> Result:
     """Judge (free, total) bytes of each card."""
     document = case.document or {}
     pipeline = (document.get("engine_args") or {}).get("pipeline_parallel_size") or 1
-    required = int(document.get("tensor_parallel_size") or 1) * int(pipeline)
+    stages = int(pipeline) if isinstance(pipeline, int | str) else 1
+    required = int(document.get("tensor_parallel_size") or 1) * stages
     if required > len(cards):
         few = Reason(DoctorReason.CARDS_FEW, wanted=required, count=len(cards))
         return Trouble(few, Reason(DoctorRemedy.FEWER_CARDS), part=CONFIGURATION)

@@ -6,6 +6,7 @@ import re
 from itertools import islice
 from typing import Any
 
+from importer.config_file.document import Document
 from importer.config_file.model_conflicts import RecordedFacts
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
@@ -18,7 +19,7 @@ WORD = re.compile(r"""'[^']*'|"[^"]*"|[^\s:,\[\]{}#]+""")  # a key, or a plain v
 MOST = 200  # mistakes in a response
 
 
-def _read(text: str, model: RecordedFacts | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _read(text: str, model: RecordedFacts | None) -> tuple[Document, list[dict[str, Any]]]:
     """Return the data, and each mistake with JSON pointer, line, column and message."""
     if len(text) > LONGEST:
         detail = f"must have at most {LONGEST:,} characters"
@@ -69,7 +70,7 @@ def pointer(path: tuple[str | int, ...]) -> str:
 
 def looked_at(
     text: str, name: str, model: RecordedFacts | None
-) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+) -> tuple[Document | None, list[dict[str, Any]]]:
     """Return the text's data where it is a document of that name, and its mistakes, up to ``MOST``.
 
     ``model`` has the facts of the model that its import recorded.
@@ -84,7 +85,7 @@ def looked_at(
     return None, [_mistake(text, at, ("name",)) | {"kind": "other-name"}]
 
 
-def checked(text: str, name: str, model: RecordedFacts | None) -> dict[str, Any]:
+def checked(text: str, name: str, model: RecordedFacts | None) -> Document:
     """Return the text's data; raises DocumentError("invalid") with the mistakes."""
     data, mistakes = looked_at(text, name, model)
     if data is None or mistakes:

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 
 from importer.app.overview import publication_state
 from importer.config import now
+from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
 from importer.config_file.receipt import parse as parse_receipt
 from importer.config_file.store import Store, StoredDocument, receipt_path
@@ -54,7 +55,7 @@ class DocumentVersion(Version):
         )
         return StoredDocument(path, self.text, data, self.digest, receipt)
 
-    def chat_template(self, data: Mapping[str, Any]) -> ChatTemplate | None:
+    def chat_template(self, data: Document) -> ChatTemplate | None:
         """Return the template that its data name.
 
         Raises DocumentError("chat-template") where the version has another one.
