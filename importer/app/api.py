@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from importer.app import approvals
 from importer.app.decide import ImportRequest
@@ -21,6 +21,7 @@ from importer.config import now
 from importer.config_file.attention import Attention
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
+from importer.config_file.records import OutcomeRecord, Report
 from importer.config_file.store import Store, named
 from importer.frozen import frozen
 from importer.hub import digests
@@ -59,11 +60,11 @@ class Imported:
         return self.plan.name
 
     @property
-    def document(self) -> Mapping[str, Any]:
+    def document(self) -> Mapping[str, object]:
         """Return the document's data."""
         return self.plan.built.data
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return what ``importer REFERENCE --json`` prints."""
         return self.plan.report(self.path) | {"warnings": [warning.to_json() for warning in self.warnings]}
 
@@ -74,7 +75,7 @@ class Validated:
 
     name: str
     engine: str
-    report: Mapping[str, Any]
+    report: Report
 
     @property
     def passed(self) -> bool:
@@ -82,7 +83,7 @@ class Validated:
         return bool(self.report["passed"])
 
     @property
-    def failed(self) -> tuple[Mapping[str, Any], ...]:
+    def failed(self) -> tuple[OutcomeRecord, ...]:
         """Return the outcomes that did not pass: probe, reason, attribution, remedy."""
         return tuple(o for o in self.report["outcomes"] if o["outcome"] in ("fail", "inconclusive"))
 

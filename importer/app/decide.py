@@ -171,9 +171,10 @@ class ImportRequest:
     @property
     def backend(self) -> str | None:
         """Return the backend that the user names; ``None`` where that is left open."""
-        return self.preferences.values.get("backend")
+        named = self.preferences.values.get("backend")
+        return None if named is None else str(named)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the request for a receipt, without the options of one run."""
         own = {f.name for f in fields(self)} - {o.name for o in OPTIONS.values() if not o.recorded}
         members = {f.name: getattr(self, f.name) for f in fields(self) if f.name in own}
@@ -205,7 +206,7 @@ class ImportRequest:
             frontend=self._frontend(stored, earlier), **self._devices(earlier), **kept,
         )  # fmt: skip
 
-    def added(self, typed: ImportRequest) -> dict[str, Any]:
+    def added(self, typed: ImportRequest) -> dict[str, object]:
         """Return what this request has from an earlier import, beyond the ``typed`` one; no template."""
         values = self.preferences.values
         found = {key: value for key, value in values.items() if key not in typed.preferences.values}
@@ -218,7 +219,7 @@ class ImportRequest:
         names = (name for name in KEPT if name not in (*RULED, *self.preferences.unset))
         return [name for name in names if not getattr(self, name)]
 
-    def _devices(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
+    def _devices(self, earlier: Mapping[str, object]) -> dict[str, Any]:
         """Return device and memory: the requested ones, else the last ones. One device alone stays so."""
         if "device" in self.preferences.unset:
             return {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from importer.app.decide import ImportRequest, study_snapshot
 from importer.app.session import ImportSession
@@ -86,7 +85,7 @@ class DerivedParser:
 
     model: str
     proof: TemplateProof
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     target: Target
 
     @property

@@ -45,9 +45,17 @@ class Filling:
     problems: list[YamlProblem]
     receipt: Receipt | None
 
-    def report(self) -> dict[str, Any]:
-        """Return the line of --json."""
+    @property
+    def added(self) -> list[dict[str, Any]]:
+        """Return each added value with its path and the comment that says why."""
         why = self.filled.why
+        return [
+            {"path": dotted(path), "value": value, "why": why.get(path, why.get((*path, 0)))}
+            for path, value in self.filled.added.items()
+        ]
+
+    def report(self) -> dict[str, object]:
+        """Return the line of --json."""
         return {
             "schema": 1,
             "path": str(self.stored.path),
@@ -55,10 +63,7 @@ class Filling:
             "model_id": self.planned.snapshot.model_id,
             "revision": self.planned.snapshot.revision,
             "backend": self.planned.target.backend,
-            "added": [
-                {"path": dotted(path), "value": value, "why": why.get(path, why.get((*path, 0)))}
-                for path, value in self.filled.added.items()
-            ],
+            "added": self.added,
             "problems": [str(problem) for problem in self.problems],
             "document": self.filled.data,
         }

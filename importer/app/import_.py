@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from importer import config
 from importer.app.decide import Decided, ImportRequest, decide_snapshot
@@ -19,6 +19,7 @@ from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import Change, KeyPath, differences, digest
 from importer.config_file.merge import Conflict, Merge, Take, of_conflicts
 from importer.config_file.name_allocator import Names, check
+from importer.config_file.records import Remark
 from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
@@ -59,7 +60,7 @@ class Plan(Decided):
         """Return what needs a person's attention, the gravest first."""
         return attention(self.decisions)
 
-    def report(self, path: Path) -> dict[str, Any]:
+    def report(self, path: Path) -> dict[str, object]:
         """Return the frozen line of --json."""
         return {
             "schema": 1,
@@ -192,9 +193,9 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
 
 def _with_limits(
     decisions: Mapping[str, Decision],
-    client: Mapping[str, Any],
+    client: Mapping[str, object],
     offers: Collection[str],
-    engine: Mapping[str, Any],
+    engine: Mapping[str, object],
 ) -> dict[str, Decision]:
     """Return the decisions, with a reason on each value that this version of the engine is not started
     with.
@@ -210,7 +211,7 @@ def _with_limits(
     }
 
 
-def _beside(name: str, decided: Decided) -> dict[str, Any]:
+def _beside(name: str, decided: Decided) -> dict[str, object]:
     """Return the entry of the template beside the document, for the importer's block."""
     override, text = decided.request.template, decided.chat_template
     if override is None or text is None:
@@ -218,7 +219,7 @@ def _beside(name: str, decided: Decided) -> dict[str, Any]:
     return {template_file.KEY: template_file.entry(override.name, name, text)}
 
 
-def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[str, Any]:
+def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[str, object]:
     """Return the differences of the chosen parsers between whole and split input, for the importer's
     block.
     """
@@ -255,7 +256,7 @@ class Settled:
         """
         return (*self.planned.warnings, *of_device(self.planned, self.old), *of_conflicts(self.conflicts))
 
-    def report(self, path: Path) -> dict[str, Any]:
+    def report(self, path: Path) -> dict[str, object]:
         """Return the frozen line of --json."""
         return self.plan.report(path) | {"warnings": [warning.to_json() for warning in self.warnings]}
 
@@ -376,7 +377,7 @@ def _receipt(settled: Settled) -> Receipt:
     """Return the plan's receipt with the parts of the last one that still hold."""
     from importer.config_file.validation_status import carry_over
 
-    remarks = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
+    remarks: list[Remark] = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
     receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old
     last = None if old is None else old.receipt
     if old is None or last is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from importer.config_file.document import Document
 from importer.config_file.store import StoredDocument
@@ -55,7 +55,7 @@ class References:
     merges: MergedWords | None
     likelihood: Likelihood
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the receipt's entries of a run."""
         weights = {path: digest for path, digest in self.served.items() if path.endswith(WEIGHTS)}
         measured = self.likelihood.to_json()

@@ -59,7 +59,7 @@ def decide_entry(
     return decide_snapshot(snapshot, request, bench, progress)
 
 
-def facts(settled: Settled) -> dict[str, Any]:
+def facts(settled: Settled) -> dict[str, object]:
     """Return what the totals count of an import."""
     decisions = settled.plan.decisions
     found = {key: decisions[key].value for key in ("kind", "family", "backend", *PARSERS) if key in decisions}

@@ -117,9 +117,9 @@ class Overview:
 
     state: PublicationState
     facts: EntryFacts
-    needs_attention: tuple[Mapping[str, Any], ...]
+    needs_attention: tuple[Mapping[str, object], ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the members that a row of a list adds to name, model and backend."""
         reason = self.state.reason
         return {
@@ -136,7 +136,7 @@ def overview(stored: StoredDocument, served: str | None = None) -> Overview:
     return Overview(state, entry_facts(stored.data, stored.receipt), needs_attention(stored, state))
 
 
-def needs_attention(stored: StoredDocument, state: PublicationState) -> tuple[Mapping[str, Any], ...]:
+def needs_attention(stored: StoredDocument, state: PublicationState) -> tuple[Mapping[str, object], ...]:
     """Return what a person has to look at, the state itself first; none for a document that only waits.
 
     An approval or a rejection settles the warnings of the import.
@@ -147,7 +147,7 @@ def needs_attention(stored: StoredDocument, state: PublicationState) -> tuple[Ma
     )
 
 
-def _of_state(stored: StoredDocument, state: PublicationState) -> Iterator[Mapping[str, Any]]:
+def _of_state(stored: StoredDocument, state: PublicationState) -> Iterator[Mapping[str, object]]:
     """Yield the trouble of a state, and that of a validation which the state does not show."""
     reason = state.reason
     shown = [] if reason is None or reason.kind not in TROUBLES else [reason]
@@ -158,18 +158,18 @@ def _of_state(stored: StoredDocument, state: PublicationState) -> Iterator[Mappi
         yield {"kind": str(one.kind), "key": STATE_KEY, "reason": one.to_json(), "message": render(one)}
 
 
-def _warnings(stored: StoredDocument) -> Iterator[Mapping[str, Any]]:
+def _warnings(stored: StoredDocument) -> Iterator[Mapping[str, object]]:
     """Yield the grants, then the warnings of the import."""
     yield from (one.to_json() for one in granted(stored.data))
     yield from () if stored.receipt is None else stored.receipt.warnings
 
 
-def rows(store: Store) -> list[dict[str, Any]]:
+def rows(store: Store) -> list[dict[str, object]]:
     """Return a row for each document of a folder by name, those that cannot be read included."""
     return [row_of(store, name) for name in store.names()]
 
 
-def row_of(store: Store, name: str) -> dict[str, Any]:
+def row_of(store: Store, name: str) -> dict[str, object]:
     """Return the row of a document; one that cannot be read has a row, too."""
     try:
         stored = store.load(name)
@@ -181,7 +181,7 @@ def row_of(store: Store, name: str) -> dict[str, Any]:
     return {**row(stored), **overview(stored).to_json()}
 
 
-def ordered(rows: Sequence[dict[str, Any]], sort: str) -> list[dict[str, Any]]:
+def ordered(rows: Sequence[dict[str, object]], sort: str) -> list[dict[str, object]]:
     """Return rows in an order, with ``-`` the last first; rows without a value come last either way."""
     key, backwards = sort.removeprefix("-"), sort.startswith("-")
     known = [one for one in rows if _value(one, key) is not None]

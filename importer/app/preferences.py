@@ -87,7 +87,7 @@ def parse(
     return Preferences(checked, frozenset(dropped))
 
 
-def _check_values(values: Mapping[str, Any]) -> None:
+def _check_values(values: Mapping[str, object]) -> None:
     """Raise UsageError("bad-value") for the first value that no document can have at its key.
 
     ``values`` are by full key (``parameters.temperature``); null takes a value away, and is not checked.
@@ -116,7 +116,7 @@ def _at(document: Any, path: tuple[str | int, ...]) -> object:
     return document
 
 
-def _check_engine(values: Mapping[str, Any], backend: str | None) -> None:
+def _check_engine(values: Mapping[str, object], backend: str | None) -> None:
     """Raise UsageError for arguments and variables that no version of the engine takes."""
     found = check.of_settings(values, backend)
     if found is None:
@@ -149,7 +149,7 @@ def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
     return Preferences({**_checked(remaining), **typed.values}, typed.unset)
 
 
-def written(document: Document, wrote: Document | None) -> dict[str, Any]:
+def written(document: Document, wrote: Document | None) -> dict[str, object]:
     """Return the values of a person's file that the importer did not write, by the names of preferences."""
     settings, imported = dict(_settings_of(document)), {} if wrote is None else dict(_settings_of(wrote))
     return {key: value for key, value in settings.items() if not same(value, imported.get(key, ABSENT))}
@@ -173,12 +173,12 @@ def _settings_of(document: Document) -> Iterator[tuple[str, Any]]:
     yield from ((k, v) for k, v in _map(document, "importer").items() if k in FACTS)
 
 
-def _map(document: Document, key: str) -> Mapping[str, Any]:
+def _map(document: Document, key: str) -> Mapping[str, object]:
     value = document.get(key)
     return value if isinstance(value, Mapping) else {}
 
 
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
+def _checked(values: dict[str, object]) -> dict[str, object]:
     """Return values that a decision can have; raises UsageError("bad-value")."""
     for key, known in (("kind", KINDS), ("backend", config.NAMES)):
         if key in values and values[key] not in known:
@@ -290,7 +290,7 @@ def check_parsers(preferences: Preferences, target: Target) -> None:
     """Raise UsageError("unknown-parser") for a chosen parser that the target engine lacks."""
     for key in OPTIONS:
         name = preferences.values.get(key)
-        if name is not None and not target.has(key, name):
+        if isinstance(name, str) and not target.has(key, name):
             near = get_close_matches(name, target.parsers[key], 5, 0.4) or sorted(target.parsers[key])[:5]
             raise UsageError(
                 "unknown-parser",

@@ -31,6 +31,7 @@ from importer.config_file.document_keys import (
 from importer.config_file.merge import Conflict
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
+from importer.config_file.records import DecisionRecord, Fact
 from importer.config_file.review import change_json
 from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decision import PYTHON, Decision, Target
@@ -102,9 +103,9 @@ class ChangeCause:
     keys: Sequence[str] | None = None
     why: Reason | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the members for ``--json``; ``files``, ``keys`` and ``why`` where they are known."""
-        members: dict[str, Any] = {"what": str(self.what), "before": self.before, "after": self.after}
+        members: dict[str, object] = {"what": str(self.what), "before": self.before, "after": self.after}
         beside = {"files": self.files, "keys": self.keys}
         members |= {name: list(value) for name, value in beside.items() if value is not None}
         return members if self.why is None else members | {"why": render(self.why)}
@@ -186,7 +187,7 @@ def _weights(receipt: Receipt, before: Sequence[RepoFile] | None, now: Snapshot)
     return [] if _of_receipt(receipt, now) else [file.path for file in weight_files(now.files)]
 
 
-Facts = Sequence[Mapping[str, Any]]  # evidence as it stands in receipts
+Facts = Sequence[Fact]  # evidence as it stands in receipts
 RULES = frozenset(str(rule) for rule in Rule)  # a receipt of another importer may have others
 UNPROVED = (
     ProofReason.NOT_PROVED, Unavailable.NOTHING_RENDERED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_INSTALLED,
@@ -223,7 +224,7 @@ class RecheckReason(ReasonKind):
 class Side:
     """One decision at one time: itself, the facts on it, and the engine it was made for."""
 
-    decision: Mapping[str, Any]
+    decision: DecisionRecord
     facts: Facts
     target: Target
     importer: str
@@ -233,7 +234,7 @@ class Side:
         """Return the value; ``None`` without a decision."""
         return self.decision.get("value")
 
-    def proof(self) -> Mapping[str, Any] | None:
+    def proof(self) -> Fact | None:
         """Return the proof of the engine's parsers, if it was run."""
         proof = next((f for f in self.facts if f["rule"] == Rule.PROOF), None)
         return proof if proof is not None and proof["value"].get("asked") else None
@@ -296,7 +297,7 @@ def rules_moved(old: Side, new: Side) -> tuple[Rule, ...]:
     return tuple(dict.fromkeys(Rule(fact["rule"]) for fact in facts if fact["rule"] in RULES))
 
 
-def _unmatched(facts: Facts, others: Facts) -> list[Mapping[str, Any]]:
+def _unmatched(facts: Facts, others: Facts) -> list[Fact]:
     """Return facts without an equal among the others, apart from their text; the proof is compared
     elsewhere.
     """
@@ -304,11 +305,11 @@ def _unmatched(facts: Facts, others: Facts) -> list[Mapping[str, Any]]:
     return [f for f in facts if f["rule"] != Rule.PROOF and _identity(f) not in known]
 
 
-def _identity(fact: Mapping[str, Any]) -> str:
+def _identity(fact: Fact) -> str:
     return json.dumps([fact["rule"], fact["source"], fact["value"], fact["quote"]], sort_keys=True)
 
 
-def _brief(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
+def _brief(one: Fact, other: Fact) -> tuple[str, str]:
     """Return the two in short texts that differ: their quotes, else their values."""
     if one["quote"] and other["quote"] and one["quote"] != other["quote"]:
         return str(one["quote"]), str(other["quote"])
@@ -331,7 +332,7 @@ class Yours:
 
     value: Any
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the members for ``--json``; ``yours`` is left out for a removed key."""
         return {"covered": True} | ({} if self.value is ABSENT else {"yours": self.value})
 
@@ -350,7 +351,7 @@ class Altered:
     yours: Yours | None = None
     rules: tuple[Rule, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the members for ``--json``."""
         members = {
             "key": self.key,
@@ -368,7 +369,7 @@ class MovedRevision:
     change: Change
     yours: Yours | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the members for ``--json``."""
         return change_json(self.change) | ({"covered": False} if self.yours is None else self.yours.to_json())
 
@@ -382,7 +383,7 @@ class RecheckFinding:
 
     name: str
     model: str | None
-    request: Mapping[str, Any]
+    request: Mapping[str, object]
     causes: tuple[ChangeCause, ...] = ()
     decisions: tuple[Altered, ...] = ()
     moved: tuple[MovedRevision, ...] = ()
@@ -405,7 +406,7 @@ class RecheckFinding:
         kinds += [CauseKind.REFUSED] if self.refused else []
         return tuple(dict.fromkeys(kinds)) or ((CauseKind.RULES,) if self.changed else ())
 
-    def to_json(self, worded: Callable[[ImporterError], Mapping[str, Any]]) -> dict[str, Any]:
+    def to_json(self, worded: Callable[[ImporterError], Mapping[str, object]]) -> dict[str, object]:
         """Return the line for ``--json``; ``worded`` returns a failure's kind, message and next step."""
         no = self.refused
         return {
@@ -421,7 +422,7 @@ class RecheckFinding:
         }
 
 
-UNDECIDED: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision of the other side alone
+UNDECIDED: DecisionRecord = {"value": None, "why": (), "reasons": ()}  # a decision of the other side alone
 
 
 @frozen
@@ -534,7 +535,7 @@ def _version(version: str | None, frontend: str | None) -> str | None:
     return version if frontend in (None, PYTHON) else f"{version} ({frontend})"
 
 
-def _device(fit: Mapping[str, Any] | None) -> str | None:
+def _device(fit: Mapping[str, object] | None) -> str | None:
     """Return the device that a document was fitted to, as text."""
     device = (fit or {}).get("device")
     if not isinstance(device, Mapping) or not isinstance(device.get("memory"), int):
@@ -571,7 +572,7 @@ def _why(decision: Decision | None) -> tuple[Reason, ...]:
     return () if decision is None else decision.why
 
 
-def _new_warnings(old: Mapping[str, Any], new: Decision | None) -> tuple[Reason, ...]:
+def _new_warnings(old: DecisionRecord, new: Decision | None) -> tuple[Reason, ...]:
     """Return warnings that the receipt lacks."""
     known = old.get("reasons", ())
     return tuple(reason for reason in _why(new) if is_warning(reason) and reason.to_json() not in known)

@@ -6,15 +6,16 @@ import math
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from importer import launchers
 from importer.app import approvals
 from importer.app.validate import record, validate_document
 from importer.config_file import schema
+from importer.config_file.records import Report
 from importer.config_file.store import Store, StoredDocument
 from importer.engines import get, install
 from importer.engines.machine import cards_named, this_machine
@@ -39,8 +40,6 @@ from importer.progress import Progress
 from importer.validation.registry import named
 from importer.version import __version__
 
-KEY = "remote"  # of a report in a receipt
-
 
 @frozen
 class RemoteOptions:
@@ -53,7 +52,7 @@ class RemoteOptions:
     queue_seconds: float = QUEUE_SECONDS
 
     @property
-    def question(self) -> dict[str, Any]:
+    def question(self) -> dict[str, object]:
         """Return what decides the result."""
         return {"score": self.score, "probes": None if self.probes is None else [*self.probes]}
 
@@ -82,7 +81,7 @@ def report_of(
     since: float | None = None,
     patience: float = 0.0,
     check: Callable[[], None] = lambda: None,
-) -> dict[str, Any]:
+) -> Report:
     """Follow a task to its end and return its report with where it was made, as ``follow`` does.
 
     Raises LauncherError.
@@ -91,7 +90,7 @@ def report_of(
     found = follow(
         launcher, task, progress, queue_seconds=queue_seconds, since=since, patience=patience, check=check
     )
-    report = {**(found.report or {}), KEY: remote_facts(launcher, run, found)}
+    report = cast("Report", {**(found.report or {}), "remote": remote_facts(launcher, run, found)})
     _check(report, stored, run)
     return report
 
@@ -104,7 +103,7 @@ def validate_on(
     options: RemoteOptions,
     progress: Progress,
     named: Callable[[RemoteRun], None] = lambda _: None,
-) -> dict[str, Any]:
+) -> Report:
     """Validate a document at a target and record the report; a killed call is gone on with by the next.
 
     ``named``  is called with the run before it is submitted. Raises LauncherError, and
@@ -156,15 +155,15 @@ def _clean(launcher: Launcher, known: RunRecord, hurry: float = math.inf) -> Non
     known.forget()
 
 
-def _recorded(store: Store, stored: StoredDocument, ident: str) -> dict[str, Any] | None:
+def _recorded(store: Store, stored: StoredDocument, ident: str) -> Report | None:
     """Return the report of a run from the receipt."""
     found = store.find(stored.name)
     receipt = None if found is None else found.receipt
     runs = [] if receipt is None else [*receipt.runs, *([receipt.partial] if receipt.partial else [])]
-    return next(({**run} for run in runs if (run.get(KEY) or {}).get("run") == ident), None)
+    return next((run.copy() for run in runs if (run.get("remote") or {}).get("run") == ident), None)
 
 
-def _check(report: Mapping[str, Any], stored: StoredDocument, run: RemoteRun) -> None:
+def _check(report: Report, stored: StoredDocument, run: RemoteRun) -> None:
     """Raise LauncherError for a report that no receipt could hold, "bad-result", or of data not sent."""
     if report.get("digest", stored.digest) != stored.digest:
         got = str(report["digest"])[:100]
@@ -212,7 +211,7 @@ def run_task(bundle: Bundle, progress: Progress) -> Result:
     return Result(bundle.task, stored.digest, __version__, facts, report=report)
 
 
-def machine(engine: str) -> dict[str, Any]:
+def machine(engine: str) -> dict[str, object]:
     """Return the host, the device that the engine runs on, its driver, and the image if one is named."""
     device, cards = this_machine(engine), cards_named()
     return {

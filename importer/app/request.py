@@ -66,7 +66,7 @@ class ImportOptions(TypedDict, total=False):
     frontend: Annotated[Literal["python", "rust"] | None, Option(
         "the server of vLLM 0.33 and later; the last import's by default, else python", kept=True)
     ]  # fmt: skip
-    settings: Annotated[Mapping[str, Any] | list[str] | None, Option(
+    settings: Annotated[Mapping[str, object] | list[str] | None, Option(
         "values that win over everything, by decision or YAML path", "set", "KEY=VALUE", most=200)
     ]  # fmt: skip
     unset: Annotated[Iterable[str], Option(

@@ -41,7 +41,7 @@ from importer.app.upgrade_versions import (
 )
 from importer.config import now
 from importer.config_file import merge
-from importer.config_file.document import Document
+from importer.config_file.document import Document, Engine
 from importer.config_file.document_keys import differences, digest, same
 from importer.config_file.merge import Merge, Take
 from importer.config_file.receipt import Receipt
@@ -332,7 +332,7 @@ def _receipt(
     shared: Outlook,
     base: str,
     data: Document,
-    engine: Mapping[str, Any],
+    engine: Engine,
 ) -> Receipt:
     """Return the receipt of the working copy: the parts that moved are those of the new version."""
     last = stored.need_receipt()
@@ -379,9 +379,9 @@ class CauseGroup:
     left: int = 0
     names: list[str] = field(default_factory=list)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the members for ``--json`` and REST."""
-        members: dict[str, Any] = {
+        members: dict[str, object] = {
             "what": self.what, "keys": [*self.keys], "before": self.before, "after": self.after,
             "documents": self.total, "left": self.left, "examples": [*self.names],
         }  # fmt: skip
@@ -443,7 +443,7 @@ class UpgradeReport:
         """Return the groups, those with the most documents first."""
         return sorted(self._groups.values(), key=lambda one: (-one.total, one.what, one.keys))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the members for ``--json``."""
         counts = ("changed", "version_only", "conflicts", "left", "refused", "failed", "unjudged", "written")
         return {

@@ -19,6 +19,7 @@ from importer.config_file.document import Document
 from importer.config_file.document_keys import ELSEWHERE, REMARKS, canonical, same, shown
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
+from importer.config_file.records import DecisionRecord, Fact
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError, RepositoryError, UsageError
 from importer.frozen import frozen
@@ -36,7 +37,7 @@ from importer.version import __version__
 PARSERS = (*KINDS,)
 CHAT = "chat"  # the kind of models with a template
 ASIDE = (*ELSEWHERE, "sisters")  # remarks on other repositories: no version of an engine changes them
-UNDECIDED: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision of the other side alone
+UNDECIDED: DecisionRecord = {"value": None, "why": (), "reasons": ()}  # a decision of the other side alone
 OF_MODEL = ("reference", "revision", "name", "engine_version")  # of a request; no setting
 
 
@@ -77,8 +78,8 @@ class Redecided:
     """A decision with another value under the new version, with its JSON on either side."""
 
     key: str
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
+    before: DecisionRecord
+    after: DecisionRecord
     why: tuple[Reason, ...]
 
 
@@ -92,14 +93,14 @@ class Outlook:
     ``refused``   the reason why the new version's import fails.
     """
 
-    data: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+    data: tuple[Document, Document] | None = None
     texts: tuple[str, str] = ("", "")
     decisions: tuple[Redecided, ...] = ()
-    evidence: tuple[Mapping[str, Any], ...] = ()
-    proof: Mapping[str, Any] | None = None
-    fit: Mapping[str, Any] | None = None
-    warnings: tuple[Mapping[str, Any], ...] = ()
-    model: Mapping[str, Any] | None = None
+    evidence: tuple[Fact, ...] = ()
+    proof: Mapping[str, object] | None = None
+    fit: Mapping[str, object] | None = None
+    warnings: tuple[Mapping[str, object], ...] = ()
+    model: Mapping[str, object] | None = None
     causes: tuple[ChangeCause, ...] = ()
     proved: bool = False
     refused: ImporterError | None = None
@@ -164,11 +165,13 @@ def _names_parser(receipt: Receipt, key: str, new: frozenset[str]) -> bool:
 def parsers_gone(receipt: Receipt, moved: VersionDifference) -> bool:
     """Return whether a decided parser is absent in the new version."""
     new = moved.after.registry(receipt.engine.get("frontend"))
-    values = {key: receipt.decisions.get(key, {}).get("value") for key in PARSERS}
+    values = {
+        key: str(value)
+        for key in PARSERS
+        if (value := receipt.decisions.get(key, {}).get("value")) is not None
+    }
     return new is not None and any(
-        values[key] is not None
-        and moved.before.parsers.has(kind, values[key])
-        and not new.has(kind, values[key])
+        key in values and moved.before.parsers.has(kind, values[key]) and not new.has(kind, values[key])
         for key, kind in KINDS.items()
     )
 
@@ -189,7 +192,7 @@ class Evaluator:
         self._bench, self._store, self._places = bench, store, places
 
     def outlook(
-        self, stored: StoredDocument, moved: VersionDifference, spelled: Mapping[str, Any]
+        self, stored: StoredDocument, moved: VersionDifference, spelled: Mapping[str, object]
     ) -> Outlook:
         """Return what the new version changes; ``spelled`` are the preferences under its names.
 
@@ -221,12 +224,12 @@ class _Sided:
         self._request, self._snapshot, self._bench = request, snapshot, bench
         self.proved = False
 
-    def plan(self, store: Store, earlier: Mapping[str, Any] | None) -> Plan:
+    def plan(self, store: Store, earlier: Mapping[str, object] | None) -> Plan:
         """Return the plan; without the version's environment the ``earlier`` proof stands for its parsers."""
         studied = study_snapshot(self._snapshot, self._request, self._bench)
         return build_plan(self._decided(studied, earlier), Names(store), own=True)
 
-    def _decided(self, studied: Studied, earlier: Mapping[str, Any] | None) -> Decided:
+    def _decided(self, studied: Studied, earlier: Mapping[str, object] | None) -> Decided:
         proof = None
         try:
             proof = prove_studied(studied, self._bench)
@@ -275,7 +278,7 @@ def _redecided(before: Plan, after: Plan) -> Iterator[Redecided]:
             yield Redecided(key, old.decision, new.decision, reasons_recheck_causes(key, old, new, own))
 
 
-def _side(plan: Plan, key: str, facts: Sequence[Mapping[str, Any]]) -> Side:
+def _side(plan: Plan, key: str, facts: Sequence[Fact]) -> Side:
     decision = UNDECIDED if key not in plan.decisions else kept(plan.decisions[key])
     return Side(decision, [fact for fact in facts if fact["key"] == key], plan.target, __version__)
 
@@ -295,7 +298,7 @@ def _causes(after: Plan, decisions: Sequence[Redecided]) -> Iterator[ChangeCause
         yield ChangeCause(CauseKind.SUPPORT, None, None, keys=support)
 
 
-def _memory(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ChangeCause]:
+def _memory(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[ChangeCause]:
     """Yield another estimate for the same device."""
     parts = ("estimate", "chosen", "verdict")
     if any(not same(before.get(part), after.get(part)) for part in parts):

@@ -97,7 +97,7 @@ class VersionDifference:
     all_models: bool
     frontends: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the counts and names for ``--json``."""
         return {
             "before": self.before.version,

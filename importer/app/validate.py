@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
 
 from importer.app import approvals, local_evidence
 from importer.app.local_evidence import (
@@ -28,6 +28,7 @@ from importer.app.preferences import written
 from importer.config_file.document import Block, Document, document_of
 from importer.config_file.document_keys import frontend_of
 from importer.config_file.grants import Grant
+from importer.config_file.records import Report
 from importer.config_file.store import Store, StoredDocument
 from importer.engines import machine
 from importer.errors import EngineError, ImporterError
@@ -65,10 +66,10 @@ class RunSettings:
     """
 
     device: str
-    settings: Mapping[str, Any]
-    fit: Mapping[str, Any]
+    settings: Mapping[str, object]
+    fit: Mapping[str, object]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the settings as a report has them."""
         return {"device": self.device, "settings": dict(self.settings)}
 
@@ -106,7 +107,9 @@ def for_run(stored: StoredDocument, engine: str, folder: Path) -> RunSettings | 
     choice = choose(snapshot, read, weights.read(snapshot, read), device, backend, request, Aim())
     if choice.placed is None or choice.verdict not in ("fits", "shortened"):
         return RunSettings(device.label, {}, choice.to_json())
-    wanted: dict[str, Any] = {e.key: e.value for e in choice.evidence if e.rule is Rule.FIT and e.key in OURS}
+    wanted: dict[str, object] = {
+        e.key: e.value for e in choice.evidence if e.rule is Rule.FIT and e.key in OURS
+    }
     present = FitRequest(stored.data)
     left_out = {k: None for k in OURS if k in _dropped(stored, device.kind, device.count)}
     settings = {k: v for k, v in {**left_out, **wanted}.items() if v != present.get(k)}
@@ -153,11 +156,11 @@ def _set_by_person(stored: StoredDocument) -> frozenset[str]:
     return frozenset(named) | maps
 
 
-def _map(value: object) -> Mapping[str, Any]:
+def _map(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def fit_error(fit: Mapping[str, Any] | None, document: Document, log: Path) -> dict[str, Any]:
+def fit_error(fit: Mapping[str, object] | None, document: Document, log: Path) -> dict[str, object]:
     """Return the predicted memory beside the log's; empty where the estimate or the log has none."""
     from importer.engines import logs
     from importer.memory.estimate_types import compare
@@ -170,7 +173,7 @@ def fit_error(fit: Mapping[str, Any] | None, document: Document, log: Path) -> d
     return compare(fit, measured.context, measured.weights, cache, measured.tokens)
 
 
-def resident(fit: Mapping[str, Any] | None, held: int | None) -> dict[str, Any]:
+def resident(fit: Mapping[str, object] | None, held: int | None) -> dict[str, object]:
     """Return the estimate beside the memory of the engine's processes, for engines that report nothing."""
     from importer.memory import estimate_types
 
@@ -283,7 +286,7 @@ def ready(
 
 def run_document(
     stored: StoredDocument, engine_name: str, weights: Path, places: AllowedFolders, **how: Unpack[RunOptions]
-) -> dict[str, Any]:
+) -> Report:
     """Check the document for the engine, then serve it, probe it and stop the engine; return the report.
 
     Raises EngineError and DocumentError.
@@ -310,7 +313,7 @@ def run_on(
     hold: Sequence[int] = (),
     score: int = 0,
     time_limit: float | None = None,
-) -> dict[str, Any]:
+) -> Report:
     """Serve, probe and stop on this engine, installed there; ``backend`` is its name in the document.
 
     The report is as it stands in a receipt. Raises EngineError and DocumentError.
@@ -384,7 +387,7 @@ def run_on(
         ).to_json()
         report |= {"fit": fit_error(fit, document, served.log)}
     fields = {} if run is None else {"run": run.to_json()}
-    return {**report, **fields, **recorded.to_json()}
+    return cast("Report", {**report, **fields, **recorded.to_json()})
 
 
 def validate_document(
@@ -397,7 +400,7 @@ def validate_document(
     snapshot: Snapshot | None = None,
     typed: Collection[Grant] = (),
     **how: Unpack[RunOptions],
-) -> dict[str, Any]:
+) -> Report:
     """Find the weights, run the document, and record the report in its receipt; return the report.
 
     ``snapshot``  of the document's model, where the caller has it. ``typed``  what the user has just granted.
@@ -424,7 +427,7 @@ def validate_against(
     probes: Sequence[Probe] | None = None,
     score: int = 0,
     time_limit: float | None = None,
-) -> dict[str, Any]:
+) -> Report:
     """Probe a running server and record the report in the receipt: partial, without key and headers.
 
     ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
@@ -440,12 +443,12 @@ def validate_against(
     name = the_model(client, model, str(stored.data["name"]))
     with local_evidence.background(stored, places) as known:
         report = against(stored.data, client, name, known, options).to_json()
-    shareable: dict[str, Any] = without(report, client.secrets)
+    shareable = cast("Report", without(report, client.secrets))
     record(shareable, store, stored.name, stored.digest)
     return shareable
 
 
-def record(report: Mapping[str, Any], store: Store, name: str, digest: str) -> None:
+def record(report: Report, store: Store, name: str, digest: str) -> None:
     """Add a report on the data of ``digest`` to the receipt as it is now: a review during the run stays."""
     store.amend(name, lambda receipt: receipt.with_validation(report, digest))
 

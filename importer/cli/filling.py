@@ -49,6 +49,6 @@ def _difference(filling: Filling) -> None:
 
 
 def _added(filling: Filling) -> None:
-    for entry in filling.report()["added"]:
+    for entry in filling.added:
         why = f"  # {entry['why']}" if entry["why"] else ""
         output.line(output.plain(f"{entry['path']}: {output.json_text(entry['value'])}{why}"))

@@ -25,7 +25,7 @@ WIDE = (
 )  # fmt: skip
 
 
-def table(rows: Sequence[Mapping[str, Any]], width: int) -> Table:
+def table(rows: Sequence[Mapping[str, object]], width: int) -> Table:
     """Return the table of rows as ``app.overview`` has them."""
     heads = WIDE if width >= NARROW else HEADS
     cells = [{head: output.value(cell) for head, cell in _cells(row)} for row in rows]

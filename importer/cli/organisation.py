@@ -129,7 +129,7 @@ class _Import:
         binds = ", the Hub's limit binds" if self.budget.bound > SHARE * seconds else ""
         return f"{done / seconds:.1f} repositories a second{binds}"
 
-    def _answer(self, entry: Entry, future: Future[Decided]) -> dict[str, Any]:
+    def _answer(self, entry: Entry, future: Future[Decided]) -> dict[str, object]:
         """Plan and write one document; every failure is an answer of its own."""
         try:
             settled = self._write(future.result())
@@ -152,7 +152,7 @@ class _Import:
         return settled
 
 
-def _refused(entry: Entry, error: ImporterError) -> dict[str, Any]:
+def _refused(entry: Entry, error: ImporterError) -> dict[str, object]:
     return {"schema": 1, "model": entry.repo, "revision": entry.commit, "error": messages.error_json(error)}
 
 

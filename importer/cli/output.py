@@ -191,7 +191,7 @@ def decisions(chosen: Mapping[str, Any], values: Sequence[Mapping[str, Any]] = (
     return table(("decision", "value", "status", "why", "overruled"), rows)
 
 
-def effective_value(one: Mapping[str, Any], side: str = "value") -> str:
+def effective_value(one: Mapping[str, object], side: str = "value") -> str:
     """Return a value of an effective value's JSON form in a cell; ``absent`` where there is none."""
     return value(one[side]) if side in one else "absent"
 
@@ -284,7 +284,7 @@ def layout(plan: Mapping[str, Any]) -> str:
     )
 
 
-def change(changed: Mapping[str, Any]) -> str:
+def change(changed: Mapping[str, object]) -> str:
     """Return ``path: before → after`` for the JSON of a change."""
     from importer.config_file.document_keys import ABSENT, shown
 

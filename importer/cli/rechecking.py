@@ -6,7 +6,6 @@ import argparse
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from importer.app.recheck import Altered, CauseKind, ChangeCause, RecheckFinding, Yours
 from importer.app.recheck import recheck as plan_again
@@ -143,7 +142,7 @@ def _covered(yours: Yours | None) -> Iterator[str]:
         yield f"    yours: {shown(yours.value)}"
 
 
-def again(request: Mapping[str, Any], folder: str) -> str:
+def again(request: Mapping[str, object], folder: str) -> str:
     """Return the command that imports the same again; what was set then is remembered by the receipt."""
     words = ["importer", str(request["reference"])]
     for key, value in request.items():

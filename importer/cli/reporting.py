@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from importer import config
 from importer.cli import output
@@ -138,12 +138,12 @@ def _lines(comparison: RunComparison) -> Iterator[str]:
         yield f"{part}: {_seconds(spent)} → {_seconds(spends)}"
 
 
-def _named(head: Mapping[str, Any]) -> str:
+def _named(head: Mapping[str, object]) -> str:
     engine = f"{head['engine']} {head['version'] or ''}".strip()
     return f"{head['name']} on {engine}, {head['state']}, {head['started']}, {head['digest']}"
 
 
-def _decided(decision: Mapping[str, Any] | None) -> str:
+def _decided(decision: Mapping[str, object] | None) -> str:
     return "none" if decision is None else f"{shown(decision['value'])} ({decision['status']})"
 
 

@@ -172,7 +172,7 @@ def _record(store: Store, name: str, state: State, note: str | None, seen: str |
     return stored
 
 
-def _page(stored: StoredDocument) -> dict[str, Any]:
+def _page(stored: StoredDocument) -> dict[str, object]:
     """Return everything that a reviewer is shown, effective values and losses of an entry included."""
     found = losses(stored.data, stored.receipt)
     values = [one.to_json() for one in effective(stored, defaults=sampling_defaults(stored.data))]
@@ -217,11 +217,11 @@ def _approval(view: Mapping[str, Any]) -> list[str]:
     return [f"Changed since it was approved by {who}:", *_changes(view["differences"])]
 
 
-def _changes(changes: list[dict[str, Any]]) -> list[str]:
+def _changes(changes: list[dict[str, object]]) -> list[str]:
     return [f"  {output.change(change)}" for change in changes]
 
 
-def _who(word: Mapping[str, Any]) -> str:
+def _who(word: Mapping[str, object]) -> str:
     return f"{word.get('by')}, {word.get('at')}"
 
 

@@ -6,7 +6,6 @@ import argparse
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from importer.app import upgrade_versions
 from importer.app.session import ImportSession
@@ -114,7 +113,7 @@ class _Run:
         else:
             output.line(output.plain(f"{name}: not checked: {messages.line(error)}"))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the report for ``--json``."""
         moved = [
             difference(self._upgrade.after.engine, b, self._upgrade.after.version) for b in self._known()

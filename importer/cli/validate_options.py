@@ -191,7 +191,7 @@ def _tool(name: str) -> Any:
     return tool
 
 
-def _unsound(schema: dict[str, Any]) -> str | None:
+def _unsound(schema: dict[str, object]) -> str | None:
     """Return why arguments cannot be judged by a schema."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from importer.app.import_ import Plan
 from importer.app.validate import ready, validate_against, validate_document
@@ -12,6 +12,7 @@ from importer.cli import messages, output, validate_options
 from importer.cli.options import INSTALLED
 from importer.cli.reporting import place, write_file
 from importer.config_file.grants import Grant, set_values
+from importer.config_file.records import Report
 from importer.config_file.store import Store, StoredDocument, named
 from importer.errors import EngineError, Interrupted, UsageError, ValidationError
 from importer.hub.local import ANYWHERE
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def after_import(
-    arguments: argparse.Namespace, planned: Plan, store: Store, values: Mapping[str, Any]
+    arguments: argparse.Namespace, planned: Plan, store: Store, values: Mapping[str, object]
 ) -> None:
     """Validate by default where engine and weights are here; fetch only on ``--validate``.
 
@@ -85,7 +86,7 @@ def validate(arguments: argparse.Namespace) -> None:
     _verdict(report, stored, engine)
 
 
-def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
+def _show(report: Report, stored: StoredDocument) -> None:
     """Print what did not pass with its remedy, and one line for the rest; of a part, every probe."""
     from importer.reasons import key_of
     from importer.sentences import counted
@@ -142,7 +143,7 @@ def _run(
     score: int = 0,
     time_limit: float | None = None,
     typed: Collection[Grant] = (),
-) -> Mapping[str, Any]:
+) -> Report:
     """Print what the doctor warns of, then validate; raises EngineError before anything is fetched."""
     from importer.engines import get, install
     from importer.validation.probes import BY_NAME
@@ -175,7 +176,7 @@ def _ask(
     server: validate_options.Server,
     arguments: argparse.Namespace,
     probes: Sequence[Probe] | None,
-) -> Mapping[str, Any]:
+) -> Report:
     """Validate against a running server; return its report."""
     from importer.validation.probes import BY_NAME
 
@@ -191,7 +192,7 @@ def _ask(
 
 def _elsewhere(
     stored: StoredDocument, store: Store, target: Target, engine: str, arguments: argparse.Namespace
-) -> Mapping[str, Any] | None:
+) -> Report | None:
     """Validate at a target and return the report; ``None`` after ``--on-cancel``."""
     from importer.app.remote import RemoteOptions, cancel_on, validate_on
     from importer.launchers.follow import QUEUE_SECONDS
@@ -216,7 +217,7 @@ def _elsewhere(
         raise Interrupted("detached", name=stored.name, where=target.text, run=runs[0].id) from None
 
 
-def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> None:
+def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:
     """Print the result in one line; raises ValidationError where a probe did not pass."""
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
     pace = report_model.pace(report.get("speed") or {})
@@ -235,7 +236,7 @@ def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> 
         )
 
 
-def _result(report: Mapping[str, Any]) -> str:
+def _result(report: Report) -> str:
     """Return the result of a run as text; a partial run is no validation of the document."""
     part = report.get("partial")
     if part is None:

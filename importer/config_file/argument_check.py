@@ -357,7 +357,7 @@ class _Check:
             yield from _drafter(path, value)
 
 
-def _drafter(path: tuple[str, ...], value: Mapping[str, Any]) -> Iterator[Fault]:
+def _drafter(path: tuple[str, ...], value: Mapping[str, object]) -> Iterator[Fault]:
     """Yield a second repository without a commit; ``ngram`` is a method in the place of a model."""
     model, revision = str(value["model"]), value.get("revision")
     if is_directory(model) or not (HUB_ID.fullmatch(model) and COMMIT.fullmatch(str(revision))):

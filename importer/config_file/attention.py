@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from importer.chat_template.find import TemplateFault
 from importer.config_file.document import Document
@@ -91,13 +90,13 @@ class Attention:
         """Return kind, key and reason as one reason, for the text of a front end."""
         return Reason(self.kind, key=self.key, reason=self.why, helps=self.helps)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return kind, key, the reason with its fields, and the sentence."""
         why = self.why.to_json()
         return {"kind": self.kind.value, "key": self.key, "reason": why, "message": render(self.reason)}
 
 
-def device_label(fit: Mapping[str, Any] | None) -> str | None:
+def device_label(fit: Mapping[str, object] | None) -> str | None:
     """Return the device of a receipt's fit by its name for imports; ``None`` where there was none."""
     device = (fit or {}).get("device")
     if not isinstance(device, Mapping):

@@ -13,6 +13,7 @@ from importer.config_file import document_keys
 from importer.config_file.attention import Attention
 from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
+from importer.config_file.records import DecisionRecord
 from importer.config_file.yaml_edit.render import block, printable
 from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
@@ -97,7 +98,7 @@ def _line(text: str | None) -> str | None:
     return None if text is None else one_line(text)
 
 
-def to_json(decision: Decision, instead: Mapping[str, Text] | None = None) -> dict[str, Any]:
+def to_json(decision: Decision, instead: Mapping[str, Text] | None = None) -> DecisionRecord:
     """Return the frozen form: value, status, why, overruled; ``instead`` holds a front end's own
     sentences.
     """
@@ -111,9 +112,9 @@ def to_json(decision: Decision, instead: Mapping[str, Text] | None = None) -> di
     }
 
 
-def kept(decision: Decision) -> dict[str, Any]:
+def kept(decision: Decision) -> DecisionRecord:
     """Return the same with ``reasons``, the kinds and fields of ``why``, which a recheck compares."""
-    return to_json(decision) | {"reasons": [reason.to_json() for reason in decision.why]}
+    return {**to_json(decision), "reasons": [reason.to_json() for reason in decision.why]}
 
 
 SCHEMA = 1
@@ -152,7 +153,10 @@ class Built:
 
 
 def build(
-    subject: DocumentSubject, decisions: Decisions, engine: Mapping[str, Any], findings: Mapping[str, Any]
+    subject: DocumentSubject,
+    decisions: Decisions,
+    engine: Mapping[str, object],
+    findings: Mapping[str, object],
 ) -> Built:
     """Lay the decisions out as LocalAI reads them.
 
@@ -233,9 +237,12 @@ def _ordered(decisions: Decisions) -> list[str]:
 
 
 def _block(
-    subject: DocumentSubject, decisions: Decisions, engine: Mapping[str, Any], findings: Mapping[str, Any]
-) -> dict[str, Any]:
-    block: dict[str, Any] = {"schema": SCHEMA, "reference": subject.reference}
+    subject: DocumentSubject,
+    decisions: Decisions,
+    engine: Mapping[str, object],
+    findings: Mapping[str, object],
+) -> dict[str, object]:
+    block: dict[str, object] = {"schema": SCHEMA, "reference": subject.reference}
     if subject.model_id is not None:
         block |= {"model_id": subject.model_id, "revision": subject.revision}
     block |= {k: decisions[k].value for k in FACTS if k in decisions and decisions[k].value is not None}

@@ -74,7 +74,7 @@ def faults(document: Document) -> Iterator[Fault]:
     yield from argument_conflicts.conflicts({**document, argument_check.KEY: arguments_of(document)})
 
 
-def arguments_of(document: Document) -> dict[str, Any]:
+def arguments_of(document: Document) -> dict[str, object]:
     """Return the engine's arguments of a document, with those that vLLM's flags among ``options`` set."""
     written = document.get(argument_check.KEY)
     flags = (pair for _, pair in _flags(document)) if document.get("backend") == "vllm" else ()
@@ -146,7 +146,7 @@ def _options(document: Document) -> Iterator[Fault]:
             yield (document_keys.KEY, place), reason
 
 
-def of_settings(values: Mapping[str, Any], backend: str | None = None) -> Fault | None:
+def of_settings(values: Mapping[str, object], backend: str | None = None) -> Fault | None:
     """Return what is wrong with settings by dotted paths; ``None`` where a version of the engine takes them.
 
     Without a backend one engine that takes them is enough; where none knows a name, the near names are those

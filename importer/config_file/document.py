@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypedDict, cast
 
+from importer.decisions.decision import Frontend
+
 Setting: TypeAlias = "bool | int | float | str | Sequence[Setting] | Mapping[str, Setting] | None"
 Settings: TypeAlias = Mapping[str, Setting]
 
@@ -38,7 +40,7 @@ class Engine(TypedDict, total=False):
 
     name: str
     version: str
-    frontend: str
+    frontend: Frontend
 
 
 class NamedTemplate(TypedDict):

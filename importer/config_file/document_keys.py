@@ -239,7 +239,7 @@ def _is_map(value: object, other: object) -> bool:
     return isinstance(value, Mapping) or (value is ABSENT and isinstance(other, Mapping) and bool(other))
 
 
-def keyed(path: KeyPath, value: Any) -> dict[str, Any] | None:
+def keyed(path: KeyPath, value: Any) -> dict[str, object] | None:
     """Return a list whose entries have keys as a map: ``options``, and maps that each have their own name."""
     if path == (KEY,) and (value is ABSENT or _all(value, str)):
         entries = () if value is ABSENT else map(parse, value)

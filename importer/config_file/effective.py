@@ -27,6 +27,7 @@ from importer.config_file.document_keys import (
 )
 from importer.config_file.merge import BOOKKEEPING, DERIVED, head, labelled, remarks
 from importer.config_file.receipt import Receipt
+from importer.config_file.records import DecisionRecord
 from importer.config_file.store import StoredDocument
 from importer.config_file.yaml_edit.patch import rewrite
 from importer.config_file.yaml_edit.source_map import read
@@ -68,11 +69,11 @@ class EffectiveValue:
     status: str
     source: str
     imported: Any
-    offers: Mapping[str, Mapping[str, Any]]
+    offers: Mapping[str, Mapping[str, object]]
     editor: Editor | None = None
     served: Any = ABSENT
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the members; an absent value is left out, for null is a value."""
         values = {"value": self.value, "imported": self.imported, "served": self.served}
         editor = {} if self.editor is None else {"by": self.editor.by, "at": self.editor.at}
@@ -115,7 +116,7 @@ def effective(
     return [_with_default(one, (defaults or {}).get(one.key)) for one in found]
 
 
-def _with_default(one: EffectiveValue, default: Mapping[str, Any] | None) -> EffectiveValue:
+def _with_default(one: EffectiveValue, default: Mapping[str, object] | None) -> EffectiveValue:
     if default is None or ENGINE in one.offers:
         return one
     return replace(one, offers={**one.offers, ENGINE: default})
@@ -145,7 +146,7 @@ def value_at(data: Mapping[str, object], path: KeyPath) -> Any:
 
 
 def _value(
-    key: str, path: KeyPath, data: Document, imported: Any, decision: Mapping[str, Any] | None,
+    key: str, path: KeyPath, data: Document, imported: Any, decision: DecisionRecord | None,
     receipt: Receipt, served: Mapping[str, object] | None, editors: Editors | None,
 ) -> EffectiveValue:  # fmt: skip
     value = value_at(data, path)
@@ -269,7 +270,7 @@ def _headed(before: StoredDocument, text: str, data: Mapping[str, object]) -> st
     return kept + text.removeprefix(top)
 
 
-def _line(warning: Mapping[str, Any]) -> str:
+def _line(warning: Mapping[str, object]) -> str:
     kind = AttentionReason(str(warning["kind"]))
     return f"# attention: {worded(kind.short, {'key': warning.get('key')})}"
 

@@ -202,7 +202,7 @@ class EntryFacts:
         more = [line for line in self.lines if line != self.description]
         return "\n\n".join([self.description, " ".join(more)]).rstrip()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the facts as lists and responses have them."""
         data = {key: [*value] if isinstance(value, tuple) else value for key, value in asdict(self).items()}
         record = self.validated
@@ -256,24 +256,24 @@ def _description(document: Document, receipt: Receipt | None, summary: str) -> t
     return (card[:LONGEST], "card") if card else (summary, "facts")
 
 
-def _context(document: Document, fit: Mapping[str, Any]) -> int | None:
+def _context(document: Document, fit: Mapping[str, object]) -> int | None:
     """Return the tokens of one sequence: those of the document, else those that the fit was made for."""
     named = (document.get("max_model_len"), document.get("context_size"), fit.get("wanted"))
     return next((tokens for one in named if (tokens := whole(one, 1)) is not None), None)
 
 
-def _modalities(block: Mapping[str, Any]) -> tuple[str, ...]:
+def _modalities(block: Mapping[str, object]) -> tuple[str, ...]:
     named = block.get("modalities")
     more = [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
     return (*([] if block.get("kind") == "transcription" else ["text"]), *dict.fromkeys(more))
 
 
-def _quantization(document: Document, block: Mapping[str, Any]) -> str | None:
+def _quantization(document: Document, block: Mapping[str, object]) -> str | None:
     named = (block.get("quantization_scheme"), document.get("quantization"), block.get("quantization"))
     return next((one for one in named if isinstance(one, str) and one), None)
 
 
-def _memory(fit: Mapping[str, Any]) -> DeviceMemory | None:
+def _memory(fit: Mapping[str, object]) -> DeviceMemory | None:
     estimate = mapping(fit.get("estimate"))
     needed = whole(mapping(estimate.get("total")).get("likely"), 1)
     if needed is None:

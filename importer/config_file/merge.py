@@ -48,7 +48,7 @@ class Conflict:
         path = dotted(self.path)
         return Reason(MergeReason.CONFLICT, path=path, was=base, mine=edited, theirs=imported)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the path and its values; a side that is not there is left out, for null is a value."""
         sides = {"base": self.base, "mine": self.mine, "theirs": self.theirs}
         return {"path": dotted(self.path)} | {k: v for k, v in sides.items() if v is not ABSENT}

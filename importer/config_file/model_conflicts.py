@@ -101,7 +101,7 @@ class ModelFacts:
     architectures: tuple[str, ...] = ()
 
 
-def read(snapshot: Snapshot, able: Abilities, settings: Mapping[str, Any] | None = None) -> ModelFacts:
+def read(snapshot: Snapshot, able: Abilities, settings: Mapping[str, object] | None = None) -> ModelFacts:
     """Return the facts of a repository, as the version of the engine reads them.
 
     ``settings`` may override its config, and with that its context.
@@ -130,7 +130,7 @@ def _keys(snapshot: Snapshot) -> int | None:
     return found.pop() if len(found) == 1 and not any(isinstance(c, Latent) for c in caches) else None
 
 
-def _overridden(snapshot: Snapshot, settings: Mapping[str, Any]) -> Snapshot:
+def _overridden(snapshot: Snapshot, settings: Mapping[str, object]) -> Snapshot:
     """Return the repository with the ``hf_overrides`` of settings by dotted paths in its config."""
     whole = settings.get("engine_args")
     held = settings.get(OVERRIDES) or (whole.get(HF) if isinstance(whole, Mapping) else None)
@@ -144,7 +144,7 @@ def _overridden(snapshot: Snapshot, settings: Mapping[str, Any]) -> Snapshot:
     return replace(snapshot, texts={**snapshot.texts, "config.json": json.dumps(config)})
 
 
-def merged(config: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+def merged(config: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
     """Return a config with other values; those of a part such as ``text_config`` are merged, as in vLLM."""
     found = dict(config)
     for key, value in changed.items():
@@ -271,7 +271,7 @@ class RecordedFacts:
 
     facts: ModelFacts
     revision: str | None
-    engine: Mapping[str, Any]
+    engine: Mapping[str, object]
 
     def of(self, document: Mapping[str, object]) -> ModelFacts:
         """Return the facts that hold for a document; what is unknown of it is ``None``.
@@ -288,7 +288,7 @@ class RecordedFacts:
         return replace(self.facts, longest=None) if changed else self.facts
 
 
-def to_json(facts: ModelFacts) -> dict[str, Any]:
+def to_json(facts: ModelFacts) -> dict[str, object]:
     """Return the facts as they stand in a receipt."""
     return asdict(facts)
 
@@ -311,5 +311,5 @@ def faults(document: Document, model: RecordedFacts | None) -> Iterator[Conflict
         yield from conflicts(whole, whole, model.of(whole))
 
 
-def _map(value: object) -> Mapping[str, Any]:
+def _map(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}

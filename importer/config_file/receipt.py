@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from importer.config_file.document import Document
+from importer.config_file.document import Document, Engine, Settings, document_of
 from importer.config_file.document_keys import digest
+from importer.config_file.records import Approved, DecisionRecord, Fact, Remark, Report, ReviewRecord
 from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError
 from importer.frozen import frozen
@@ -64,32 +65,32 @@ class Receipt:
     digest: str
     imported_at: str
     importer: str
-    engine: Mapping[str, Any]
-    decisions: Mapping[str, Any]
-    evidence: Sequence[Mapping[str, Any]]
+    engine: Engine
+    decisions: Mapping[str, DecisionRecord]
+    evidence: Sequence[Fact]
     unknown: Mapping[str, str]
-    review: Mapping[str, Any]
-    validation: Mapping[str, Any] | None = None
+    review: ReviewRecord
+    validation: Report | None = None
     proof: Mapping[str, Any] | None = None
     base: str = ""
     request: Mapping[str, Any] = field(default_factory=dict)
-    approved: Mapping[str, Any] | None = None
-    history: Sequence[Mapping[str, Any]] = ()
+    approved: Approved | None = None
+    history: Sequence[ReviewRecord] = ()
     fit: Mapping[str, Any] | None = None
-    earlier: Sequence[Mapping[str, Any]] = ()
-    partial: Mapping[str, Any] | None = None
+    earlier: Sequence[Report] = ()
+    partial: Report | None = None
     files: Mapping[str, str] = field(default_factory=dict)
-    remarks: Sequence[Mapping[str, Any]] = ()
-    warnings: Sequence[Mapping[str, Any]] = ()
+    remarks: Sequence[Remark] = ()
+    warnings: Sequence[Mapping[str, object]] = ()
     content: str | None = None
     content_files: Mapping[str, str] | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
-    score: Mapping[str, Any] | None = None
+    score: Mapping[str, object] | None = None
     weights: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
 
     @property
-    def runs(self) -> list[Mapping[str, Any]]:
+    def runs(self) -> list[Report]:
         """Return the whole reports, the newest first."""
         return [*([] if self.validation is None else [self.validation]), *self.earlier]
 
@@ -136,8 +137,12 @@ class Receipt:
 
     def with_review(self, word: ReviewEntry, data: Mapping[str, object]) -> Receipt:
         """Return the same receipt after one more word on ``data``, which is kept where it was approved."""
-        review = {**asdict(word), "digest": digest(data)}
-        approved = {**review, "data": data} if word.state == "approved" else self.approved
+        review: ReviewRecord = {
+            "state": word.state, "by": word.by, "at": word.at, "note": word.note, "digest": digest(data),
+        }  # fmt: skip
+        approved: Approved | None = (
+            {**review, "data": document_of(data)} if word.state == "approved" else self.approved
+        )
         return replace(self, review=review, approved=approved, history=[*self.history, review])
 
     def with_past(self, old: Receipt) -> Receipt:
@@ -159,14 +164,14 @@ class Receipt:
             score=old.score,
         )
 
-    def with_validation(self, report: Mapping[str, Any], digest: str) -> Receipt:
+    def with_validation(self, report: Mapping[str, object], digest: str) -> Receipt:
         """Return the same receipt with a run's report; what is partial is kept apart and takes no other's
         place. Its score stands by itself.
         """
-        run = {"digest": digest, **report}
-        figures = run.pop("score", None)
-        of: dict[str, Any] = {key: run[key] for key in ("digest", "engine", "started") if key in run}
-        score = self.score if figures is None else of | figures
+        figures = report.get("score")
+        run = cast("Report", {"digest": digest, **{k: v for k, v in report.items() if k != "score"}})
+        of: dict[str, object] = {key: run.get(key) for key in ("digest", "engine", "started") if key in run}
+        score = self.score if figures is None else of | dict(cast("Settings", figures))
         if run.get("partial"):
             return replace(self, partial=run, score=score)
         others = [r for r in self.runs if r["engine"] != run["engine"]]
@@ -186,7 +191,7 @@ def check_number(data: Any, path: object) -> None:
         raise DocumentError("newer-receipt", path=path, schema=number, known=SCHEMA)
 
 
-def evidence_json(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
+def evidence_json(evidence: Sequence[Evidence]) -> list[Fact]:
     """Evidence as it stands in a receipt."""
     return [
         {

@@ -42,7 +42,7 @@ def record_review(store: Store, name: str, word: ReviewEntry, seen: str | None =
     return StoredDocument(stored.path, stored.text, stored.data, stored.digest, receipt)
 
 
-def row(stored: StoredDocument) -> dict[str, Any]:
+def row(stored: StoredDocument) -> dict[str, object]:
     """Return the document in a list: its model, its backend and its two states."""
     block, receipt = stored.data.get("importer"), stored.receipt
     return {
@@ -89,11 +89,11 @@ def page(stored: StoredDocument) -> dict[str, Any]:
     }
 
 
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[dict[str, object]]:
     return [change_json(change) for change in differences(before, after)]
 
 
-def change_json(change: Change) -> dict[str, Any]:
+def change_json(change: Change) -> dict[str, object]:
     """Return ``path``, ``before``, ``after``; an absent side is left out, for null is a value."""
     sides = {"before": change.before, "after": change.after}
     return {"path": dotted(change.path)} | {k: v for k, v in sides.items() if v is not ABSENT}

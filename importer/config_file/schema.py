@@ -65,7 +65,7 @@ def _validator(name: str) -> Any:
     return Draft202012Validator(load(name))
 
 
-def accepts(schema: Any, value: Any, root: Mapping[str, Any]) -> bool:
+def accepts(schema: Any, value: Any, root: Mapping[str, object]) -> bool:
     """Return whether jsonschema would accept ``value``; false as well for a keyword that ``FITS`` lacks.
 
     jsonschema takes longer to load than an import needs for its document, and only a misfit needs a message.
@@ -79,7 +79,9 @@ def _fits_type(value: Any, names: str | Sequence[str], *_: Any) -> bool:
     return any(TYPES[name](value) for name in ([names] if isinstance(names, str) else names))
 
 
-def _fits_properties(value: Any, properties: Mapping[str, Any], _: Any, root: Mapping[str, Any]) -> bool:
+def _fits_properties(
+    value: Any, properties: Mapping[str, object], _: Any, root: Mapping[str, object]
+) -> bool:
     return not isinstance(value, dict) or all(
         accepts(schema, value[key], root) for key, schema in properties.items() if key in value
     )
@@ -92,7 +94,7 @@ def _fits_further(value: Any, schema: Any, beside: Mapping[str, Any], root: Mapp
     )
 
 
-def _fits_reference(value: Any, place: str, _: Any, root: Mapping[str, Any]) -> bool:
+def _fits_reference(value: Any, place: str, _: Any, root: Mapping[str, object]) -> bool:
     schema: Any = root
     for key in place.removeprefix("#/").split("/"):
         schema = schema[key]
@@ -117,7 +119,7 @@ TYPES: Mapping[str, Callable[[Any], bool]] = {
     "integer": lambda value: _is_number(value) and value % 1 == 0,
 }
 # From a keyword to the check of a value, with the keyword's own value, its schema and the whole schema.
-FITS: Mapping[str, Callable[[Any, Any, Any, Mapping[str, Any]], bool]] = {
+FITS: Mapping[str, Callable[[Any, Any, Any, Mapping[str, object]], bool]] = {
     **dict.fromkeys(("$schema", "$defs", "title", "description", "format"), lambda *_: True),
     "$ref": _fits_reference,
     "type": _fits_type,
@@ -187,7 +189,7 @@ def check(name: str, data: Any, path: object, part: str | None = None) -> None:
         raise DocumentError("invalid", path=path, problem=at(*found))
 
 
-def _explain(name: str, schema: Mapping[str, Any], data: Any, path: object) -> None:
+def _explain(name: str, schema: Mapping[str, object], data: Any, path: object) -> None:
     """Raise DocumentError("invalid") with jsonschema's message, if it has one."""
     from jsonschema.exceptions import best_match
 

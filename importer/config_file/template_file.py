@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from importer.config_file import document_keys
 from importer.config_file.document import Document
@@ -137,14 +137,14 @@ PATTERN = "_pattern"  # how the keys of regular expressions end, at every depth
 
 
 def entry_derived_parser(
-    decisions: Mapping[str, Decision], template: Mapping[str, Any] | None
-) -> dict[str, Any]:
+    decisions: Mapping[str, Decision], template: Mapping[str, object] | None
+) -> dict[str, object]:
     """Return the document's entry, where a decided parser reads with the template; else none."""
     used = any(decisions[key].value == HF for key in (DERIVED_TOOL, DERIVED_REASONING))
     return {DERIVED_PARSER_KEY: dict(template)} if used and template is not None else {}
 
 
-def of_derived_parser(document: Document) -> Mapping[str, Any] | None:
+def of_derived_parser(document: Document) -> Mapping[str, object] | None:
     """Return the document's template, where one of its parsers reads with it."""
     block = document.get("importer")
     template = block.get(DERIVED_PARSER_KEY) if isinstance(block, Mapping) else None

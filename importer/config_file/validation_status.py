@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, cast
 
 from importer.config_file.document import Document
 from importer.config_file.document_keys import canonical
 from importer.config_file.receipt import KEPT, Receipt
+from importer.config_file.records import Carried, Report
 from importer.config_file.store import StoredDocument
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
@@ -41,10 +42,10 @@ class ValidationStatus:
 
     state: Literal["never", "passed", "failed", "stale"]
     why: Reason | None = None
-    run: Mapping[str, Any] | None = None
+    run: Report | None = None
 
     @property
-    def carried(self) -> Mapping[str, Any] | None:
+    def carried(self) -> Carried | None:
         """Return the commit and the digest that were run, where those are of an earlier commit."""
         return None if self.run is None or self.state == "stale" else self.run.get("carried")
 
@@ -68,7 +69,7 @@ def validation(receipt: Receipt, data: Document, digest: str) -> ValidationStatu
     return ValidationStatus("failed", Reason(HoldingReason.FAILED, probes=bad), run)
 
 
-def _other_weights(receipt: Receipt, run: Mapping[str, Any]) -> Reason | None:
+def _other_weights(receipt: Receipt, run: Report) -> Reason | None:
     """Return why a run was not of the present weights; ``None`` where it was, or where that is unknown.
 
     Weights in a folder are compared by their kept digests and never read: a list of documents stays quick.
@@ -95,7 +96,7 @@ def builds(backend: object) -> set[str]:
     return {f"{backend}{build}" for build in BUILDS}
 
 
-def _other_engine(data: Document, run: Mapping[str, Any]) -> Reason | None:
+def _other_engine(data: Document, run: Report) -> Reason | None:
     """Return why a run was not of the document's engine; ``None`` where it was, or where that is unknown."""
     ran = run.get("engine") or {}
     block = data.get("importer")
@@ -135,9 +136,10 @@ def carry_over(receipt: Receipt, data: Document, digest: str, old: StoredDocumen
     held = validation(last, old.data, old.digest)
     if held.run is None or held.state not in ("passed", "failed"):
         return receipt
-    ran = held.run.get("carried") or {"revision": last.revision, "digest": old.digest}
+    ran = held.run.get("carried") or cast("Carried", {"revision": last.revision, "digest": old.digest})
     others = [run for run in last.runs if run["engine"] != held.run["engine"]]
-    return replace(receipt, validation={**held.run, "digest": digest, "carried": ran}, earlier=others[:KEPT])
+    whole: Report = {**held.run, "digest": digest, "carried": ran}
+    return replace(receipt, validation=whole, earlier=others[:KEPT])
 
 
 def carried(stored: StoredDocument) -> dict[str, str] | None:

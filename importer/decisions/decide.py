@@ -35,7 +35,7 @@ def decide(
     preferences: Preferences,
     target: Target,
     thinking: Thinking | None = None,
-    setting: Callable[[Any], Mapping[str, Any] | None] | None = None,
+    setting: Callable[[Any], Mapping[str, object] | None] | None = None,
 ) -> dict[str, Decision]:
     """Return one decision for each key with evidence, and always for both parsers.
 
@@ -65,7 +65,7 @@ def decide(
     return decisions | sampling | parsers
 
 
-def _pinned(kwargs: Mapping[str, Any], parser: Decision) -> Decision:
+def _pinned(kwargs: Mapping[str, object], parser: Decision) -> Decision:
     """Return the variables that give template and parser the same default."""
     reason = Reason(PinReason.DEFAULT_UNSAID, parser=parser.value)
     return Chosen(dict(kwargs), "proved", (reason,))

@@ -149,6 +149,6 @@ class Preferences:
     model's own chat template: a convention, or ``file``.
     """
 
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, object] = field(default_factory=dict)
     unset: frozenset[str] = frozenset()
     template: str | None = None

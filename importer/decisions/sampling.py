@@ -88,7 +88,7 @@ def thinks(thinking: Thinking | None, decisions: Decisions, backend: str) -> boo
     return parser if thinking.switch is None else None
 
 
-def _variables(decisions: Decisions) -> dict[str, Any]:
+def _variables(decisions: Decisions) -> dict[str, object]:
     """Return the document's template variables, set as a whole or one by one."""
     whole = decisions["chat_template_kwargs"].value if "chat_template_kwargs" in decisions else None
     single = {
@@ -187,9 +187,9 @@ def _undecided(key: str, facts: Sequence[Evidence]) -> Decision | None:
     return Undecided((Reason(SamplingReason.BOTH_WAYS_DIFFER), *(e.reason for e in by_mode)))
 
 
-def _sets(facts: Sequence[Evidence], usual: bool | None) -> dict[str, dict[str, Any]]:
+def _sets(facts: Sequence[Evidence], usual: bool | None) -> dict[str, dict[str, object]]:
     """Return the values of each mode with evidence, by the precedence of rules."""
-    sets: dict[str, dict[str, Any]] = {}
+    sets: dict[str, dict[str, object]] = {}
     for way, mode in MODES.items():
         own = [e for e in facts if e.key.startswith(f"{MODES_KEY}.{mode}.")]
         if not own:
@@ -202,7 +202,7 @@ def _sets(facts: Sequence[Evidence], usual: bool | None) -> dict[str, dict[str, 
     return sets
 
 
-def _both(sets: Mapping[str, Mapping[str, Any]], facts: Sequence[Evidence], way: bool | None) -> Decision:
+def _both(sets: Mapping[str, Mapping[str, object]], facts: Sequence[Evidence], way: bool | None) -> Decision:
     by_mode = [e for e in facts if e.key.startswith(f"{MODES_KEY}.")]
     first = ranked(by_mode)[0]
     mode = None if way is None else MODES[way]

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, cast
 
 from importer.config_file import check, template_file
-from importer.config_file.document import Document
+from importer.config_file.document import Document, Setting, Settings
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
@@ -69,7 +69,7 @@ class Readiness:
 
     path: str = "/health"
     fatal: tuple[int, ...] = ()
-    warm_up: tuple[str, Mapping[str, Any]] | None = None
+    warm_up: tuple[str, Mapping[str, object]] | None = None
     seconds: float = 300.0
 
 
@@ -191,7 +191,7 @@ class Engine(Protocol):
         Raises DocumentError("invalid").
         """
 
-    def client_sampling(self, document: Document) -> dict[str, Any]:
+    def client_sampling(self, document: Document) -> dict[str, Setting]:
         """Return ``parameters`` and ``stopwords`` that it cannot be started with, under the document's
         names.
         """
@@ -214,9 +214,10 @@ def steps(engine: Engine) -> tuple[Step, ...]:
 NEUTRAL = {"repeat_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 
 
-def parameters(document: Document) -> dict[str, Any]:
+def parameters(document: Document) -> dict[str, Setting]:
     """Return the ``parameters`` of a document without null values."""
-    return {k: v for k, v in (document.get("parameters") or {}).items() if v is not None}
+    values = cast("Settings", document.get("parameters") or {})
+    return {k: v for k, v in values.items() if v is not None}
 
 
 def unset(document: Document) -> set[str]:
@@ -227,13 +228,13 @@ def unset(document: Document) -> set[str]:
     return {key for key in keys if key not in parameters(document)}
 
 
-def stopwords(document: Document) -> dict[str, Any]:
+def stopwords(document: Document) -> dict[str, list[str]]:
     """Return the stop words in the form of a request, where there are any."""
     words = [w for w in document.get("stopwords") or () if isinstance(w, str) and w]
     return {"stopwords": words} if words else {}
 
 
-def sent_by_client(document: Document, names: tuple[str, ...]) -> dict[str, Any]:
+def sent_by_client(document: Document, names: tuple[str, ...]) -> dict[str, Setting]:
     """Return those of ``names`` that the document sets to a value with an effect."""
     values = parameters(document)
     return {n: values[n] for n in names if n in values and values[n] != NEUTRAL.get(n)}

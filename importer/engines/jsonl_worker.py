@@ -86,7 +86,7 @@ class JsonLinesWorker:
         self._folder.cleanup()
         return status
 
-    def _answer(self, patience: float) -> Mapping[str, Any]:
+    def _answer(self, patience: float) -> Mapping[str, object]:
         deadline, searched = time.monotonic() + patience, 0
         with selectors.DefaultSelector() as selector:
             if self._output is not None:
@@ -102,7 +102,7 @@ class JsonLinesWorker:
                 if not chunk:
                     raise self._died()
                 self._buffer += chunk
-        answer: Mapping[str, Any] = json.loads(self._buffer[:end])
+        answer: Mapping[str, object] = json.loads(self._buffer[:end])
         del self._buffer[: end + 1]
         return answer
 

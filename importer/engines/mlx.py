@@ -7,10 +7,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from importer.config_file import argument_check
-from importer.config_file.document import Document
+from importer.config_file.document import Document, Setting
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
@@ -183,7 +182,7 @@ class Mlx:
             arguments.append("--trust-remote-code")
         return arguments
 
-    def client_sampling(self, document: Document) -> dict[str, Any]:
+    def client_sampling(self, document: Document) -> dict[str, Setting]:
         """Return penalties, the seed and stop words: its server reads them from requests only."""
         return sent_by_client(document, PER_REQUEST) | stopwords(document)
 

@@ -5,10 +5,9 @@ requests only.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from importer.config_file import argument_check, document_keys
-from importer.config_file.document import Document
+from importer.config_file.document import Document, Setting
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import apart, without_flags, written
 from importer.engines.base import (
@@ -104,7 +103,7 @@ class MlxVlm:
             arguments.append("--trust-remote-code")
         return arguments
 
-    def client_sampling(self, document: Document) -> dict[str, Any]:
+    def client_sampling(self, document: Document) -> dict[str, Setting]:
         """Return all sampling: for requests without a value the server reads generation_config.json.
 
         Stop words are missing: its server ignores them.

@@ -6,7 +6,6 @@ import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from importer.config_file import template_file
 from importer.engines.base import TEMPLATE, Unstartable
@@ -74,7 +73,7 @@ def dressed(model_dir: Path, template: str, folder: Path) -> Path:
     return _copy(model_dir, {**bare, TEMPLATE: template}, folder, without=TEMPLATES)
 
 
-def with_response_template(model_dir: Path, template: Mapping[str, Any], folder: Path) -> Path:
+def with_response_template(model_dir: Path, template: Mapping[str, object], folder: Path) -> Path:
     """Return a new folder in ``folder`` with the model's files, and ``template`` in the tokenizer's
     configuration.
 
@@ -98,7 +97,7 @@ def without_keys(model_dir: Path, keys: Collection[str], folder: Path) -> Path:
     return _copy(model_dir, {CONFIG: json.dumps(kept)}, folder)
 
 
-def config_of(model_dir: Path) -> Mapping[str, Any]:
+def config_of(model_dir: Path) -> Mapping[str, object]:
     """Return the content of a model's ``config.json``; empty where it cannot be read."""
     return read_object(model_dir, CONFIG, LARGEST) or {}
 

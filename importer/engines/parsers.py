@@ -124,7 +124,7 @@ class Tokens:
     bos: str | None = None
     chat_template: str | None = None
     model_type: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     assumed: bool = False
 
 
@@ -211,8 +211,8 @@ class ParserWorker(Closing):
         return tuple(map(_reading, listed))
 
     def render(
-        self, tokens: Tokens, conversations: Sequence[Mapping[str, Any]], formats: Sequence[str]
-    ) -> tuple[Sequence[Mapping[str, Any] | Reason], ...]:
+        self, tokens: Tokens, conversations: Sequence[Mapping[str, object]], formats: Sequence[str]
+    ) -> tuple[Sequence[Mapping[str, object] | Reason], ...]:
         """Return for each form of contents the prompts of the server: ``text`` and the ``format`` that
         applied, or the reason of a refusal.
 
@@ -224,13 +224,13 @@ class ParserWorker(Closing):
 
     def _judged(
         self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
-    ) -> dict[ParserQuestion, Sequence[Mapping[str, Any] | Reason]]:
+    ) -> dict[ParserQuestion, Sequence[Mapping[str, object] | Reason]]:
         """Return the items of each pair; a pair whose worker was lost gets the reason.
 
         Items come in the order of ``asks``, so a lost worker was busy with the first pair without one.
         """
         pending = [*dict.fromkeys(asks)]
-        answers: dict[ParserQuestion, Sequence[Mapping[str, Any] | Reason]] = {}
+        answers: dict[ParserQuestion, Sequence[Mapping[str, object] | Reason]] = {}
         fields = {
             "tokenizer": _tokenizer(tokens),
             "samples": [_sample(sample) for sample in samples],
@@ -315,7 +315,7 @@ def _identity(item: Mapping[str, Any]) -> tuple[str, str, str]:
     return item["kind"], item["module"], item["class"]
 
 
-def _tokenizer(tokens: Tokens) -> dict[str, Any]:
+def _tokenizer(tokens: Tokens) -> dict[str, object]:
     return {
         "directory": None if tokens.directory is None else str(tokens.directory),
         "tokens": [{"content": content, "special": special} for content, special in tokens.tokens],
@@ -328,7 +328,7 @@ def _tokenizer(tokens: Tokens) -> dict[str, Any]:
     }
 
 
-def _sample(sample: Sample) -> dict[str, Any]:
+def _sample(sample: Sample) -> dict[str, object]:
     return {
         "prompt": sample.prompt,
         "completion": sample.completion,

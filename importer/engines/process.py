@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -197,7 +196,7 @@ def answers(readiness: Readiness, port: int, deadline: float, report: Callable[[
     return status == HTTP_OK
 
 
-def _status(port: int, path: str, body: Mapping[str, Any] | None, seconds: float) -> int | None:
+def _status(port: int, path: str, body: Mapping[str, object] | None, seconds: float) -> int | None:
     """Return the status of one request; ``None`` without a whole answer."""
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=seconds)
     with closing(connection):

@@ -209,7 +209,7 @@ def _read_capabilities(family: str, version: str | None) -> Abilities:
     return Abilities(**{**values, "engine": family, "version": version})
 
 
-def _file(name: str) -> Mapping[str, Any]:
+def _file(name: str) -> Mapping[str, object]:
     path = CAPABILITIES_FOLDER / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
@@ -235,7 +235,7 @@ DEFAULTS: Mapping[str, Mapping[str, float]] = {
 }
 
 
-def sampling_defaults(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def sampling_defaults(document: Mapping[str, object]) -> dict[str, dict[str, object]]:
     """Return value and source for each key of sampling; empty for an engine that is not known here."""
     block = document.get("importer")
     engine = block.get("engine") if isinstance(block, Mapping) else None

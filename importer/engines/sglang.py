@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from importer.config_file import argument_check, document_keys, template_file
-from importer.config_file.document import Document
+from importer.config_file.document import Document, Setting
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
@@ -136,7 +135,7 @@ class SGLang:
             arguments.append(f"--chat-template={folder}/{TEMPLATE}")
         return arguments
 
-    def client_sampling(self, document: Document) -> dict[str, Any]:
+    def client_sampling(self, document: Document) -> dict[str, Setting]:
         """Return all sampling values and stop words: its server has no option that reaches its chat route."""
         return sent_by_client(document, PER_REQUEST) | stopwords(document)
 

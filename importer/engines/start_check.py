@@ -7,7 +7,6 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from importer import launcher
 from importer.config_file import argument_check
@@ -102,8 +101,8 @@ def _plain(document: Document, installed: Installed) -> Document:
 
 
 def _answer(
-    installed: Installed, request: Mapping[str, Any], variables: Mapping[str, str]
-) -> dict[str, Any] | None:
+    installed: Installed, request: Mapping[str, object], variables: Mapping[str, str]
+) -> dict[str, object] | None:
     with tempfile.TemporaryDirectory(prefix="importer-start-") as folder:
         hidden = {"HF_HOME": folder, "HF_HUB_CACHE": folder, "VLLM_TARGET_DEVICE": "cpu"}
         if request["card"]:
@@ -118,7 +117,7 @@ def _answer(
                 extra={**variables, **SETTINGS, **hidden},
             )
             found = re.findall(r"^RESULT (\{.*\})$", done.output, re.MULTILINE)
-            answer: dict[str, Any] = json.loads(found[-1])
+            answer: dict[str, object] = json.loads(found[-1])
         except (OSError, ValueError, IndexError):
             return None
     return answer

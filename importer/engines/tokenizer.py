@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from importer import launcher
 from importer.chat_template import find
@@ -157,7 +157,7 @@ def of_folder(folder: Path) -> TokenTable | None:
     return TokenTable(rows, held is not None, max(numbers), beyond)
 
 
-def _vocabulary(tokenizer: dict[str, Any]) -> Iterator[tuple[int, str]]:
+def _vocabulary(tokenizer: dict[str, object]) -> Iterator[tuple[int, str]]:
     """Yield the words of the vocabulary that are no added tokens."""
     added = {number for number, _ in _added(tokenizer)}
     words = mapping(tokenizer.get("model")).get("vocab")
@@ -167,7 +167,7 @@ def _vocabulary(tokenizer: dict[str, Any]) -> Iterator[tuple[int, str]]:
             yield number, word
 
 
-def _added(tokenizer: dict[str, Any]) -> Iterator[tuple[int, str]]:
+def _added(tokenizer: dict[str, object]) -> Iterator[tuple[int, str]]:
     listed = tokenizer.get("added_tokens")
     for token in listed if isinstance(listed, list) else ():
         number = whole(mapping(token).get("id"))
@@ -210,7 +210,7 @@ def of_folder_token_merges(folder: Path) -> MergedWords | None:
     return None if data is None else of_tokenizer(data)
 
 
-def of_tokenizer(data: Mapping[str, Any]) -> MergedWords | None:
+def of_tokenizer(data: Mapping[str, object]) -> MergedWords | None:
     """Return the words of a tokenizer; ``None`` where they are not made by plain merges."""
     model = mapping(data.get("model"))
     vocabulary, merges = mapping(model.get("vocab")), _merges(model.get("merges"))

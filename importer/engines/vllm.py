@@ -9,14 +9,13 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from importer.chat_template.conventions import PYTHONIC
 from importer.config_file import argument_check, check, document_keys, template_file
 from importer.config_file.check import AUTO, CONTEXT
-from importer.config_file.document import Document, Settings
+from importer.config_file.document import Document, Setting, Settings
 from importer.config_file.document_keys import frontend_of
 from importer.config_file.template_file import ChatTemplate
 from importer.decisions.decision import RUST
@@ -398,7 +397,7 @@ class Vllm(ABC):
         kept = (pair for pair in grouped(arguments) if pair[0] not in flags)
         return [*joined(kept), *beside]
 
-    def client_sampling(self, document: Document) -> dict[str, Any]:
+    def client_sampling(self, document: Document) -> dict[str, Setting]:
         """Return the seed, stop words that are no end tokens, and values that the version does not accept.
 
         The seed of the server is one for all requests together; that of the document is one for each.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.config_file import argument_check, document_keys
-from importer.config_file.document import Document
+from importer.config_file.document import Document, Setting
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
@@ -134,7 +134,7 @@ class VllmMlx:
             arguments.append("--trust-remote-code")
         return arguments
 
-    def client_sampling(self, _document: Document) -> dict[str, Any]:
+    def client_sampling(self, _document: Document) -> dict[str, Setting]:
         """Return nothing: requests cannot set the seed, frequency penalty and stop words either.
 
         Stop words end a streamed answer, and are shown; whole answers go on.
@@ -147,8 +147,9 @@ def _sampling(document: Document) -> Iterator[str]:
     for key in (k for k in FLAGS if k in sampling):
         value = number(document, f"parameters.{key}", sampling[key])
         yield f"{FLAGS[key]}={'0' if key == 'top_k' and value.startswith('-') else value}"
-    if (sampling.get("max_tokens") or 0) > MOST_TOKENS:
-        yield f"--max-request-tokens={number(document, 'parameters.max_tokens', sampling['max_tokens'])}"
+    most = sampling.get("max_tokens")
+    if isinstance(most, int) and most > MOST_TOKENS:
+        yield f"--max-request-tokens={number(document, 'parameters.max_tokens', most)}"
 
 
 def _variables(document: Document) -> dict[str, Any]:

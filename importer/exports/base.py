@@ -393,7 +393,7 @@ def _commit(document: Document, hub_id: str | None) -> str | None:
     return next((r for r in revisions if COMMIT.fullmatch(r)), None)
 
 
-def explained(server: str, sent: Mapping[str, Any], lost: Sequence[Reason]) -> list[Reason]:
+def explained(server: str, sent: Mapping[str, object], lost: Sequence[Reason]) -> list[Reason]:
     """Return comments on the values that a server lacks at its start."""
     values = json.dumps(sent)
     reasons = [Reason(ExportComment.FROM_CLIENTS, server=server, values=values)] if sent else []
@@ -401,7 +401,7 @@ def explained(server: str, sent: Mapping[str, Any], lost: Sequence[Reason]) -> l
 
 
 def without_effect(
-    document: Document, settings: Callable[[Document], Any], sent: Mapping[str, Any]
+    document: Document, settings: Callable[[Document], Any], sent: Mapping[str, object]
 ) -> tuple[Reason, ...]:
     """Return the keys without an effect: the settings of the server are the same without them.
 

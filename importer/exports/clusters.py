@@ -78,7 +78,7 @@ def export(
     return Exported({f"{origin.name}.{form['file']}": text}, service.lost)
 
 
-def _filled(part: Any, values: Mapping[str, Any]) -> Any:
+def _filled(part: Any, values: Mapping[str, object]) -> Any:
     """Return a part of a template with its values."""
     if isinstance(part, dict):
         return {key: _filled(inner, values) for key, inner in part.items()}
@@ -87,7 +87,7 @@ def _filled(part: Any, values: Mapping[str, Any]) -> Any:
     return values[part] if isinstance(part, str) and part.startswith("$") else part
 
 
-def _items(part: list[Any], values: Mapping[str, Any]) -> Iterator[Any]:
+def _items(part: list[Any], values: Mapping[str, object]) -> Iterator[Any]:
     """Yield the items of a list; a value that is a list gives each of its own."""
     for item in part:
         filled = _filled(item, values)

@@ -42,7 +42,7 @@ class Container:
     environment: list[str]
     port: int
     folder: str | None
-    resources: dict[str, Any]
+    resources: dict[str, object]
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
@@ -117,12 +117,12 @@ def _text(origin: Origin, container: Container, comments: list[Reason]) -> str:
     return yaml_text(_literal(data), comments)
 
 
-def _cards(count: int) -> dict[str, Any]:
+def _cards(count: int) -> dict[str, object]:
     card = {"driver": "nvidia", "count": count, "capabilities": ["gpu"]}
     return {"deploy": {"resources": {"reservations": {"devices": [card]}}}}
 
 
-def _bound(source: str, target: str) -> dict[str, Any]:
+def _bound(source: str, target: str) -> dict[str, object]:
     return {"type": "bind", "source": source, "target": target, "read_only": True}
 
 

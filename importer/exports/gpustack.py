@@ -6,7 +6,6 @@ Fields: those of the package gpustack 2.3.0, ``gpustack/schemas/model_sets.py`` 
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
@@ -35,7 +34,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     origin = service.origin
     if origin.hub_id is None:
         return ExportRefused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
-    spec: dict[str, Any] = {
+    spec: dict[str, object] = {
         "mode": "standard",
         "source": "huggingface",
         "huggingface_repo_id": origin.hub_id,
@@ -44,7 +43,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         "backend_parameters": [_parameter(word) for word in service.words if not word.startswith(NAMED)],
         "env": {"VLLM_NO_USAGE_STATS": "1", **service.variables},
     }
-    entry: dict[str, Any] = {
+    entry: dict[str, object] = {
         "name": origin.name,
         "description": str(document.get("description") or origin.model),
         "categories": [_category(document)],

@@ -75,7 +75,7 @@ def object_name(name: str) -> str:
     return plain[:NAME].rstrip("-")
 
 
-def unprivileged() -> dict[str, Any]:
+def unprivileged() -> dict[str, object]:
     """Return the rights of a container: no user of the host, no capability, a read-only root."""
     return {
         "runAsNonRoot": True,
@@ -88,13 +88,13 @@ def unprivileged() -> dict[str, Any]:
     }
 
 
-def secret(variable: str, name: str, key: str, *, optional: bool) -> dict[str, Any]:
+def secret(variable: str, name: str, key: str, *, optional: bool) -> dict[str, object]:
     """Return a variable whose value stays in a secret of the cluster."""
     reference = {"name": name, "key": key, "optional": optional}
     return {"name": variable, "valueFrom": {"secretKeyRef": reference}}
 
 
-def variables(values: Mapping[str, str]) -> list[dict[str, Any]]:
+def variables(values: Mapping[str, str]) -> list[dict[str, object]]:
     """Return variables with literal values."""
     return [{"name": name, "value": literal(value)} for name, value in values.items()]
 
@@ -105,7 +105,9 @@ def writable(paths: Mapping[str, str]) -> tuple[list[dict[str, Any]], list[dict[
     return mounts, [{"name": name, "emptyDir": {}} for name in paths]
 
 
-def pod(service: VllmService, document: Document, quantities: Mapping[str, str], port: int) -> dict[str, Any]:
+def pod(
+    service: VllmService, document: Document, quantities: Mapping[str, str], port: int
+) -> dict[str, object]:
     """Return the specification of a pod with the server of a document."""
     mounts, volumes = writable({"cache": CACHE, "tmp": "/tmp"})  # noqa: S108 - of the pod alone
     mounts.append({"name": "shared", "mountPath": "/dev/shm"})  # noqa: S108 - likewise
@@ -148,7 +150,7 @@ def settings_name(name: str) -> str:
     return f"{object_name(name)}-settings"
 
 
-def config_map(service: VllmService, metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+def config_map(service: VllmService, metadata: Mapping[str, object]) -> list[dict[str, object]]:
     """Return the ConfigMap with the files of a server; none without files."""
     if not service.files:
         return []
@@ -156,7 +158,7 @@ def config_map(service: VllmService, metadata: Mapping[str, Any]) -> list[dict[s
     return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": own, "data": dict(service.files)}]
 
 
-def manifests(objects: Sequence[Mapping[str, Any]], comments: Sequence[Reason]) -> str:
+def manifests(objects: Sequence[Mapping[str, object]], comments: Sequence[Reason]) -> str:
     """Return objects as one YAML stream below ``comments``."""
     first, *others = objects
     return yaml_text(first, comments) + "".join(f"---\n{yaml_text(item, [])}" for item in others)

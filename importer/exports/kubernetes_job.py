@@ -7,7 +7,6 @@ objects in Git: it succeeds when every probe passes, and the report is its log.
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
@@ -53,7 +52,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         return ExportRefused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
     wanted = amounts(document, receipt, service.device)
     name = f"validate-{object_name(origin.name)}"[:52].rstrip("-")
-    about: dict[str, Any] = {"name": name, "annotations": labels(origin)}
+    about: dict[str, object] = {"name": name, "annotations": labels(origin)}
     files = {f"{origin.name}.yaml": yaml_text(document, [])}
     if options.template is not None:
         files[options.template.path.name] = options.template.text
@@ -78,7 +77,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     return Exported({f"{origin.name}.job.yaml": manifests([config, job], comments)})
 
 
-def _pod(document: str, config: str, image: str, quantities: dict[str, str]) -> dict[str, Any]:
+def _pod(document: str, config: str, image: str, quantities: dict[str, str]) -> dict[str, object]:
     """Return the pod: a copy of the document where it can be written beside, then the importer."""
     mounts, volumes = writable({"work": WORK, "home": HOME, "tmp": "/tmp"})  # noqa: S108 - of the pod alone
     mounts.append({"name": "input", "mountPath": INPUT, "readOnly": True})

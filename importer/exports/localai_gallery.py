@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 from importer.config_file.document import Document
@@ -60,7 +59,7 @@ class GalleryEntry:
 
     item: str
     file: str
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     lost: tuple[Reason, ...]
 
 
@@ -81,13 +80,13 @@ def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportR
     origin, data, lost = converted
     data.pop("description", None)
     facts, own = entry_facts(document, receipt), _device(receipt)
-    about: dict[str, Any] = {"name": origin.name, "description": facts.text, "icon": icon(origin.model)}
+    about: dict[str, object] = {"name": origin.name, "description": facts.text, "icon": icon(origin.model)}
     if facts.license:
         about["license"] = facts.license
     urls, tags = [f"{HUB}/{origin.hub_id}"], [*facts.tags, *own.values()]
     listed = {"tags": tags} | ({} if facts.weights is None else {"size": decimal_size(facts.weights)})
     checked = {} if facts.last_checked is None else {"last_checked": facts.last_checked}
-    item: dict[str, Any] = {**about, **listed, **checked, "config_file": data}
+    item: dict[str, object] = {**about, **listed, **checked, "config_file": data}
     if data.get("known_usecases"):
         item["overrides"] = {"known_usecases": data["known_usecases"]}  # where its filters look
     files = _files(origin, receipt) if "artifacts" not in data else []

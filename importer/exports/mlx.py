@@ -4,11 +4,11 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from importer.config_file.argument_check import of_environment
-from importer.config_file.document import Document
+from importer.config_file.document import Document, Setting
 from importer.config_file.document_keys import OPTIONS, parse
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
@@ -39,7 +39,7 @@ class _Engine(Protocol):
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
     ) -> list[str]: ...
 
-    def client_sampling(self, document: Document) -> dict[str, Any]: ...
+    def client_sampling(self, document: Document) -> dict[str, Setting]: ...
 
 
 def export_command(
@@ -72,7 +72,7 @@ def export_command(
 
 
 def _lost(
-    document: Document, settings: Callable[[Document], Any], sent: dict[str, Any]
+    document: Document, settings: Callable[[Document], Any], sent: Mapping[str, object]
 ) -> tuple[Reason, ...]:
     """Return the keys without an option, apart from the parsers, that are inferred."""
     options = [o for o in document.get("options") or () if parse(str(o)).key not in OPTIONS]

@@ -63,7 +63,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     if isinstance(service, ExportRefused):
         return service
     origin = service.origin
-    model: dict[str, Any] = {
+    model: dict[str, object] = {
         "model_loading_config": {"model_id": origin.name, "model_source": origin.model},
         "engine_kwargs": dict(_keywords(service.words)),
         "deployment_config": {"num_replicas": 1},

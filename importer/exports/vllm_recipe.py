@@ -183,7 +183,7 @@ def _apart(word: str) -> list[str]:
     return [name, value] if equals and value and not value.startswith("-") else [word]
 
 
-def _meta(document: Document, service: VllmService, day: str, node: Node | None) -> dict[str, Any]:
+def _meta(document: Document, service: VllmService, day: str, node: Node | None) -> dict[str, object]:
     model = str(service.origin.hub_id)
     owner, _, name = model.partition("/")
     dates = {"date_added": day, "date_updated": day} if day else {}
@@ -257,7 +257,7 @@ def precision(document: Document) -> str:
     return named or PLAIN.get(str(document.get("dtype")), "bf16")
 
 
-def _strategy(words: Words, node: Node | None) -> tuple[str, dict[str, Any]]:
+def _strategy(words: Words, node: Node | None) -> tuple[str, dict[str, object]]:
     """Return the strategy with these sizes, and the change that makes it the document's own."""
     tensor, data, stages = (words.sizes.get(name, 1) for name in (TENSOR, DATA, PIPELINE))
     count = None if node is None else node.count
@@ -290,5 +290,5 @@ def _sizes(wanted: Mapping[str, int], made: Mapping[str, int | None]) -> Iterato
             yield from (f"--{name}", str(size))
 
 
-def _extra(args: list[str]) -> dict[str, Any]:
+def _extra(args: list[str]) -> dict[str, object]:
     return {"extra_args": args} if args else {}

@@ -19,6 +19,7 @@ from typing import Any
 from importer import config
 from importer.config_file import template_file
 from importer.config_file.receipt import Receipt
+from importer.config_file.records import Report
 from importer.config_file.store import StoredDocument, load, make_folder, receipt_path, write_all
 from importer.errors import LauncherError
 from importer.frozen import frozen
@@ -103,7 +104,7 @@ def _light(receipt: Receipt) -> Receipt:
     return replace(receipt, validation=own, earlier=earlier, partial=None, score=None)
 
 
-def _without_exchanges(run: Mapping[str, Any]) -> Mapping[str, Any]:
+def _without_exchanges(run: Report) -> Report:
     return {**run, "outcomes": []}
 
 

@@ -38,10 +38,10 @@ class RunComparison:
     ``alike`` is the number of probes with the same outcome.
     """
 
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
+    before: Mapping[str, object]
+    after: Mapping[str, object]
     outcomes: tuple[OutcomeChange, ...]
-    decisions: Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
+    decisions: Mapping[str, tuple[Mapping[str, object] | None, Mapping[str, object] | None]]
     time: Mapping[str, tuple[float | None, float | None]]
     alike: int
 
@@ -50,7 +50,7 @@ class RunComparison:
         """Return how many probes got worse; a new one does not count."""
         return sum(moved.way == "worse" for moved in self.outcomes)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the data in the form of ``comparison.schema.json``."""
         return {
             "schema": SCHEMA,
@@ -100,7 +100,7 @@ def _decisions(
             yield key, (before, after)
 
 
-def _head(sheet: ReportModel, run: Run) -> dict[str, Any]:
+def _head(sheet: ReportModel, run: Run) -> dict[str, object]:
     return {
         "name": sheet.name,
         "digest": run.digest,

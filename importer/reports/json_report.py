@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
 
 from importer.reports.report_model import ReportModel, Run
 
@@ -16,7 +15,7 @@ def write(sheet: ReportModel) -> str:
     return json.dumps(data(sheet), indent=1) + "\n"
 
 
-def data(sheet: ReportModel) -> dict[str, Any]:
+def data(sheet: ReportModel) -> dict[str, object]:
     """Return the report as data."""
     return {
         "schema": SCHEMA,
@@ -32,7 +31,7 @@ def data(sheet: ReportModel) -> dict[str, Any]:
     }
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: Run) -> dict[str, object]:
     row = asdict(run)
     row["outcomes"] = row.pop("outcomes")  # behind the fields of the run
     return row | {"counts": run.counts}

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from importer.config_file.records import DecisionRecord, Fact, OutcomeRecord, Report, ReviewRecord
 from importer.config_file.validation_status import validation
 from importer.frozen import frozen
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from importer.config_file.store import StoredDocument
 
 
-Json = Mapping[str, Any]
 OUTCOMES = ("pass", "fail", "inconclusive", "not-applicable")
 PASSED = ("pass", "not-applicable")
 
@@ -41,9 +41,9 @@ class ProbeOutcome:
     seconds: float = 0.0
     lesson: str = ""
     log: str = ""
-    exchanges: tuple[Json, ...] = ()
-    cause: Json | None = None
-    remedy: Json | None = None
+    exchanges: tuple[Mapping[str, object], ...] = ()
+    cause: Mapping[str, Any] | None = None
+    remedy: Mapping[str, object] | None = None
 
     @property
     def passed(self) -> bool:
@@ -80,9 +80,9 @@ class Run:
     digest: str
     seconds: dict[str, float]
     outcomes: tuple[ProbeOutcome, ...]
-    partial: Json | None = None
-    fit: Json = field(default_factory=dict)
-    speed: Json = field(default_factory=dict)
+    partial: Mapping[str, object] | None = None
+    fit: Mapping[str, object] = field(default_factory=dict)
+    speed: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -112,10 +112,10 @@ class ReportModel:
     validation: str
     text: str
     runs: tuple[Run, ...]
-    word: Json = field(default_factory=dict)
-    decisions: Json = field(default_factory=dict)
-    evidence: tuple[Json, ...] = ()
-    fit: Json = field(default_factory=dict)
+    word: ReviewRecord = field(default_factory=ReviewRecord)
+    decisions: Mapping[str, DecisionRecord] = field(default_factory=dict)
+    evidence: tuple[Fact, ...] = ()
+    fit: Mapping[str, object] = field(default_factory=dict)
     importer: str | None = None
 
     @property
@@ -176,7 +176,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 120 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def pace(speed: Json) -> str:
+def pace(speed: Mapping[str, object]) -> str:
     """Return the speed of the answers as text: ``, first token 0.31 s, 41.0 tokens/s``; may be empty."""
     first, rate = speed.get("first_token_seconds"), speed.get("tokens_per_second")
     texts = ["" if first is None else f", first token {_number(first):.2f} s"]
@@ -195,7 +195,7 @@ def value(data: Any) -> str:
     return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
 
 
-def sheet(stored: StoredDocument, reports: Sequence[Json] | None = None) -> ReportModel:
+def sheet(stored: StoredDocument, reports: Sequence[Report] | None = None) -> ReportModel:
     """Return the report model of a document with every run of its receipt, or with these ``reports``
     alone.
     """
@@ -242,7 +242,7 @@ def of_receipt(receipt: Receipt) -> ReportModel:
     )
 
 
-def run(report: Json, digest: str) -> Run:
+def run(report: Report, digest: str) -> Run:
     """Return the run of one report; ``digest`` is that of the present document."""
     engine = _mapping(report.get("engine"))
     passed, partial = report.get("passed") is True, report.get("partial")
@@ -267,7 +267,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
     return list(dict.fromkeys(outcome.probe for run in runs for outcome in run.outcomes))
 
 
-def _outcome(entry: Json) -> ProbeOutcome:
+def _outcome(entry: OutcomeRecord) -> ProbeOutcome:
     trials = int(_number(entry.get("trials")))
     return ProbeOutcome(
         str(entry["probe"]),
@@ -293,7 +293,7 @@ def _interval(bounds: object) -> tuple[float, float] | None:
     return _number(bounds[0]), _number(bounds[1])
 
 
-def _mapping(data: object) -> Json:
+def _mapping(data: object) -> Mapping[str, object]:
     return data if isinstance(data, Mapping) else {}
 
 

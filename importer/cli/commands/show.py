@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _values(stored: StoredDocument) -> list[dict[str, Any]]:
+def _values(stored: StoredDocument) -> list[dict[str, object]]:
     """Return the effective values of a document."""
     from importer.config_file.effective import effective
     from importer.engines.registries import sampling_defaults

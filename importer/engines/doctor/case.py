@@ -124,11 +124,11 @@ class DoctorCase:
         for place in self.places():
             yield from sorted(place.glob(pattern))
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, object]:
         """Return the model's ``config.json``; empty where it cannot be read."""
         return self.json("config.json")
 
-    def json(self, name: str) -> dict[str, Any]:
+    def json(self, name: str) -> dict[str, object]:
         """Return the object in a file of the model; empty where it cannot be read."""
         return (read_object(self.weights, name, LARGEST) if self.weights else None) or {}
 

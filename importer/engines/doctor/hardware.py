@@ -9,7 +9,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from importer.engines import machine
 from importer.engines.deaths import CONFIGURATION
@@ -436,7 +436,7 @@ def _cache(case: DoctorCase) -> Amount:
     return Amount.exactly(0)
 
 
-def _amount(bounds: Mapping[str, Any]) -> Amount | None:
+def _amount(bounds: Mapping[str, object]) -> Amount | None:
     values = [bounds.get(bound) for bound in ("low", "likely", "high")]
     whole = [value for value in values if isinstance(value, int)]
     return Amount(*whole) if len(whole) == 3 else None

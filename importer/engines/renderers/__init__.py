@@ -21,9 +21,9 @@ FORMATS = ("auto", "string", "openai")  # vLLM's --chat-template-content-format
 class Conversation:
     """One request: messages and tools in OpenAI's form, and variables of the template."""
 
-    messages: Sequence[Mapping[str, Any]]
+    messages: Sequence[Mapping[str, object]]
     tools: Sequence[Mapping[str, Any]] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kwargs: Mapping[str, object] = field(default_factory=dict)
 
 
 @frozen

@@ -192,12 +192,12 @@ def _write(folder: Path, tokens: Tokens) -> None:
     """Write the files that the program reads of a model."""
     vocabulary = {character: n for n, character in enumerate(sorted(byte_of_character()))}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
-    tokenizer: dict[str, Any] = {
+    tokenizer: dict[str, object] = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
         "pre_tokenizer": level, "post_processor": None, "decoder": level,
         "model": {"type": "BPE", "vocab": vocabulary, "merges": [], "ignore_merges": True},
     }  # fmt: skip
-    settings: dict[str, Any] = {k: v for k, v in tokens.settings.items() if k not in LEFT_OUT}
+    settings: dict[str, object] = {k: v for k, v in tokens.settings.items() if k not in LEFT_OUT}
     named = {f"{key}_token": text for key in ("bos", "eos") if (text := getattr(tokens, key)) is not None}
     template: Any = tokens.chat_template
     if isinstance(template, Mapping):
@@ -214,7 +214,7 @@ def _write(folder: Path, tokens: Tokens) -> None:
         (folder / name).write_text(json.dumps(data), encoding="utf-8")
 
 
-def _once(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def _once(message: Mapping[str, object]) -> Mapping[str, object]:
     """Return a message with one of the two names of reasoning: the program refuses both."""
     return {k: v for k, v in message.items() if k != "reasoning_content" or "reasoning" not in message}
 

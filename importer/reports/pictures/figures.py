@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
 
 from importer.frozen import frozen
 from importer.memory.plan_settings import gib
@@ -36,7 +35,7 @@ SMALL = 0.25  # of the device: below it the parts are drawn once more, larger
 SHOWN = 8  # plans
 
 
-def memory(fit: Mapping[str, Any]) -> list[Picture]:
+def memory(fit: Mapping[str, object]) -> list[Picture]:
     """Return the stacked parts against the device, and enlarged where they are small beside it."""
     estimate, device = mapping(fit.get("estimate")), mapping(fit.get("device"))
     terms = mappings(estimate.get("terms"))
@@ -84,20 +83,20 @@ def memory(fit: Mapping[str, Any]) -> list[Picture]:
     return found
 
 
-def _row(part: str, values: Mapping[str, Any], why: str) -> tuple[str, ...]:
+def _row(part: str, values: Mapping[str, object], why: str) -> tuple[str, ...]:
     return (part, *(gib(number(values.get(end))) for end in ENDS), why)
 
 
-def _kind(term: Mapping[str, Any]) -> str:
+def _kind(term: Mapping[str, object]) -> str:
     return KINDS.get(str(term.get("part")), OTHER)
 
 
-def _legend(terms: Sequence[Mapping[str, Any]]) -> list[Legend]:
+def _legend(terms: Sequence[Mapping[str, object]]) -> list[Legend]:
     return [Legend(_kind(term), str(term.get("part"))) for term in terms]
 
 
 def _stacks(
-    terms: Sequence[Mapping[str, Any]], sums: Mapping[str, float], largest: float, ground: bool
+    terms: Sequence[Mapping[str, object]], sums: Mapping[str, float], largest: float, ground: bool
 ) -> list[Bar]:
     bars = []
     for end in ENDS:
@@ -140,7 +139,7 @@ def _amount(figure: str, size: float) -> str:
     return f"{size:,.0f} tokens" if figure.endswith("tokens") else gib(size)
 
 
-def plans(fit: Mapping[str, Any]) -> list[Picture]:
+def plans(fit: Mapping[str, object]) -> list[Picture]:
     """Return the estimated rate of the chosen plan and of the next-best ones."""
     found = mappings(fit.get("plans"))[:SHOWN]
     if not found:
@@ -165,13 +164,13 @@ def plans(fit: Mapping[str, Any]) -> list[Picture]:
     return [Picture("plans", "Plans", label, WIDTH, height, shapes, legend, heads, tuple(rows))]
 
 
-def _parallel(plan: Mapping[str, Any]) -> str:
+def _parallel(plan: Mapping[str, object]) -> str:
     short = (("tensor_parallel", "TP"), ("pipeline_parallel", "PP"), ("data_parallel", "DP"))
     parts = [f"{word} {number(plan.get(key)):.0f}" for key, word in short if number(plan.get(key)) > 1]
     return ", ".join([f"{_count(plan, 'devices')} × {plan.get('device') or 'device'}", *parts])
 
 
-def _count(plan: Mapping[str, Any], key: str) -> str:
+def _count(plan: Mapping[str, object], key: str) -> str:
     return f"{number(plan.get(key)):,.0f}"
 
 

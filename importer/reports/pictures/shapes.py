@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from importer.frozen import frozen
 
@@ -71,12 +71,12 @@ def number(data: object) -> float:
     return max(0.0, float(data))
 
 
-def mapping(data: object) -> dict[str, Any]:
+def mapping(data: object) -> dict[str, object]:
     """Return a mapping with text keys; empty for anything else."""
     return {str(key): value for key, value in data.items()} if isinstance(data, dict) else {}
 
 
-def mappings(data: object) -> list[dict[str, Any]]:
+def mappings(data: object) -> list[dict[str, object]]:
     """Return the mappings of a list; empty for anything else."""
     return [mapping(one) for one in data if isinstance(one, dict)] if isinstance(data, list | tuple) else []
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from importer.app.overview import publication_state
 from importer.config import now
 from importer.config_file.receipt import Receipt
+from importer.config_file.records import ReviewRecord
 from importer.config_file.store import receipt_path, write_all
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
@@ -162,7 +163,7 @@ def undelete(change: Change, name: str) -> Summary:
 
 def _reviewed(receipt: Receipt, present: Receipt | None, digest: str) -> Receipt:
     """Return the version's receipt with all reviews, and the last one only where that rejected these data."""
-    pending = {"state": "pending", "by": None, "at": None, "digest": None}
+    pending: ReviewRecord = {"state": "pending", "by": None, "at": None, "digest": None}
     if present is None:
         return replace(receipt, review=pending)
     last = next((word for word in reversed(present.history) if word.get("digest") == digest), None)

@@ -114,7 +114,7 @@ def save(gallery: Gallery, job: Job, body: Import, decided: Decided, binds: str 
         settled = merge_plan(planned, change.checkout, body.take, body.on_conflict)
         write(settled, change.checkout)
         saved = change.save(planned.name)
-        result = {
+        result: dict[str, object] = {
             "name": planned.name, "model": decided.model, "revision": decided.snapshot.revision,
             "backend": decided.target.backend, "version": saved.version, "state": saved.state,
             "digest": saved.digest, "written": change.wrote(planned.name),
