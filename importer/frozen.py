@@ -64,7 +64,7 @@ def _init(made: Any) -> Callable[..., None]:
 
 
 def _completed(
-    made: Any, given: Sequence[Field[Any]], values: list[Any], kwargs: dict[str, Any]
+    made: Any, given: Sequence[Field[Any]], values: list[Any], kwargs: dict[str, object]
 ) -> list[Any]:
     """Return a value for each field; raises TypeError for a missing or an unknown argument."""
     for f in given[len(values) :]:

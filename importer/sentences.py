@@ -36,7 +36,7 @@ def _short(value: object) -> Any:
     return short(value) or "" if isinstance(value, Reason) else worded_field(value)
 
 
-def rendered(kept: Mapping[str, Any]) -> str | None:
+def rendered(kept: Mapping[str, object]) -> str | None:
     """Return the sentence of a reason as ``Reason.to_json`` gave it; ``None`` for an unknown kind."""
     name, _, value = str(kept.get("kind")).partition(".")
     kinds = _loaded(name) or _found(name)

@@ -88,7 +88,7 @@ def effective(
     stored: StoredDocument,
     served: Mapping[str, object] | None = None,
     editors: Editors | None = None,
-    defaults: Mapping[str, Mapping[str, Any]] | None = None,
+    defaults: Mapping[str, Mapping[str, object]] | None = None,
 ) -> list[EffectiveValue]:
     """Return the decisions of a document in their order, then other keys that a person changed.
 
@@ -165,7 +165,7 @@ def _value(
     )  # fmt: skip
 
 
-def _offers(receipt: Receipt, key: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _offers(receipt: Receipt, key: str) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield value and source of the strongest evidence of vendor, table and engine."""
     ranked = sorted(
         (Rule(e["rule"]).rank, at) for at, e in enumerate(receipt.evidence)

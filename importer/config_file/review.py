@@ -67,7 +67,7 @@ def together(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def page(stored: StoredDocument) -> dict[str, Any]:
+def page(stored: StoredDocument) -> dict[str, object]:
     """Return everything that a reviewer is shown, evidence aside. Raises DocumentError("no-receipt")."""
     receipt = stored.need_receipt()
     approved = receipt.approved

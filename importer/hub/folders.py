@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from string import hexdigits
-from typing import Any, BinaryIO, Self, TypeVar
+from typing import BinaryIO, Self, TypeVar
 
 from importer.hub.snapshot import UnreadReason
 from importer.reasons import Reason
@@ -261,7 +261,7 @@ def _whole(file: BinaryIO, limit: int) -> bytes:
     return data
 
 
-def read_object(folder: Path, path: str, limit: int) -> dict[str, Any] | None:
+def read_object(folder: Path, path: str, limit: int) -> dict[str, object] | None:
     """Return the object in a file of JSON; ``None`` where the file is absent, longer, or holds no object."""
     try:
         with Folder(folder) as opened:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from importer.errors import RepositoryError
 from importer.hub.reference import Reference, is_id
@@ -37,7 +36,7 @@ def check_file(reference: Reference, snapshot: Snapshot) -> None:
     raise RepositoryError("gguf-file", file=reference.file, repo=snapshot.label, next=remedy)
 
 
-def made_from(snapshot: Snapshot, header: Mapping[str, Any] | None = None) -> str | None:
+def made_from(snapshot: Snapshot, header: Mapping[str, object] | None = None) -> str | None:
     """Return the repository of the original weights, by the card or the Hub's tags; ``None`` without one.
 
     ``header`` is the card's header, as its file has it, for a folder that the Hub reports nothing of.

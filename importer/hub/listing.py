@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 from importer.errors import HubError, RepositoryError
@@ -49,7 +48,7 @@ class Listing:
     repo: str
     commit: str
     files: tuple[RepoFile, ...]
-    info: Mapping[str, Any]
+    info: Mapping[str, object]
 
 
 def parse(body: bytes, repo: str, revision: str | None) -> Listing:
@@ -73,7 +72,7 @@ def parse(body: bytes, repo: str, revision: str | None) -> Listing:
     return Listing(_repo_id(data, repo), commit, _files(data.get("siblings")), _info(data))
 
 
-def _repo_id(data: Mapping[str, Any], requested: str) -> str:
+def _repo_id(data: Mapping[str, object], requested: str) -> str:
     """Return the canonical id: after a renaming, or with the Hub's own capitals."""
     names = (data.get("id"), data.get("modelId"))
     return next((name for name in names if isinstance(name, str) and is_id(name)), requested)
@@ -92,14 +91,14 @@ def _files(siblings: object) -> tuple[RepoFile, ...]:
     return tuple(files[path] for path in sorted(files))
 
 
-def _hash(entry: Mapping[str, Any]) -> str | None:
+def _hash(entry: Mapping[str, object]) -> str | None:
     """Return the SHA-256 of a large file's content, else git's hash."""
     large = snapshot.mapping(entry.get("lfs"))
     hashes = (large.get("sha256"), entry.get("blobId"))
     return next((h for h in hashes if isinstance(h, str) and HASH.fullmatch(h)), None)
 
 
-def _info(data: Mapping[str, Any]) -> dict[str, Any]:
+def _info(data: Mapping[str, object]) -> dict[str, object]:
     """Return the Hub's fields under importer's names; fields of a wrong type are left out."""
     card = snapshot.mapping(data.get("cardData"))
     weights = snapshot.mapping(data.get("safetensors"))
@@ -118,7 +117,7 @@ def _info(data: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _base_models(card: Mapping[str, Any]) -> list[str]:
+def _base_models(card: Mapping[str, object]) -> list[str]:
     """Return the card's base models: one id or several."""
     named = card.get("base_model")
     return [n for n in (named if isinstance(named, list) else [named])[:MOST_TAGS] if isinstance(n, str)]

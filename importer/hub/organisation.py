@@ -58,7 +58,7 @@ class Filters:
             query += [("sort", SORTS[self.values["sort"]]), ("direction", -1)]
         return query
 
-    def admit(self, row: Mapping[str, Any]) -> bool:
+    def admit(self, row: Mapping[str, object]) -> bool:
         """Return whether an entry of the list passes; those of the Hub's part are checked again."""
         return all(_TESTS[key](row, value) for key, value in self.values.items() if key in _TESTS)
 
@@ -131,23 +131,23 @@ _CHECKS: Mapping[str, Callable[[str], FilterReason | None]] = {
 KEYS = tuple(_CHECKS)
 
 
-def _at_least(key: str) -> Callable[[Mapping[str, Any], str], bool]:
+def _at_least(key: str) -> Callable[[Mapping[str, object], str], bool]:
     return lambda row, value: (snapshot.whole(row.get(key)) or 0) >= int(value)
 
 
-def _updated(row: Mapping[str, Any], value: str) -> bool:
+def _updated(row: Mapping[str, object], value: str) -> bool:
     at, since = _time(row.get("lastModified")), _time(value)
     return at is not None and since is not None and at >= since
 
 
-def _family(row: Mapping[str, Any], pattern: str) -> bool:
+def _family(row: Mapping[str, object], pattern: str) -> bool:
     """Return whether the model type or an architecture of the config fits the pattern."""
     config = snapshot.mapping(row.get("config"))
     named = [config.get("model_type"), *snapshot.listed(config.get("architectures"))]
     return any(isinstance(n, str) and _fits(n, pattern) for n in named)
 
 
-def _name(row: Mapping[str, Any], pattern: str) -> bool:
+def _name(row: Mapping[str, object], pattern: str) -> bool:
     return _fits(str(row.get("id")).rpartition("/")[2], pattern)
 
 
@@ -155,11 +155,11 @@ def _fits(text: str, pattern: str) -> bool:
     return fnmatchcase(text.lower(), pattern.lower())
 
 
-def _library(row: Mapping[str, Any], value: str) -> bool:
+def _library(row: Mapping[str, object], value: str) -> bool:
     return value in (row.get("library_name"), *snapshot.listed(row.get("tags")))
 
 
-_TESTS: Mapping[str, Callable[[Mapping[str, Any], str], bool]] = {
+_TESTS: Mapping[str, Callable[[Mapping[str, object], str], bool]] = {
     "library": _library,
     "task": lambda row, value: row.get("pipeline_tag") == value,
     "name": _name,
@@ -367,7 +367,7 @@ def _page(url: str, filters: Filters, paging: Paging) -> Page:
     return Page(tuple(one for one in kept if one is not None), target)
 
 
-def _entry(row: Mapping[str, Any]) -> Entry | None:
+def _entry(row: Mapping[str, object]) -> Entry | None:
     """Return an entry; ``None`` without a valid id."""
     name, commit = row.get("id"), row.get("sha")
     if not (isinstance(name, str) and is_id(name)) or row.get("disabled") is True:

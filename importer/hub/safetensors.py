@@ -105,7 +105,7 @@ def parse(header: bytes, file_size: int | None) -> dict[str, Tensor]:
     return {name: tensor for name, (tensor, _) in placed.items()}
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     unique = dict(pairs)
     if len(unique) != len(pairs):
         raise MalformedHeader(HeaderReason.TWICE)
@@ -130,7 +130,7 @@ def _tensor(name: str, entry: object) -> tuple[Tensor, tuple[int, int]]:
     return Tensor(dtype, tuple(shape), size), (offsets[0], offsets[1])
 
 
-def _numbers(entry: dict[str, Any], key: str) -> list[int] | None:
+def _numbers(entry: dict[str, object], key: str) -> list[int] | None:
     value = entry.get(key)
     if not isinstance(value, list):
         return None

@@ -138,7 +138,7 @@ class Snapshot:
         """Return whether the repository lists ``path``."""
         return path in self._paths
 
-    def json(self, path: str) -> Mapping[str, Any]:
+    def json(self, path: str) -> Mapping[str, object]:
         """Return the object in ``path``; empty for an unread file.
 
         Raises RepositoryError("broken-json") where the text is not a JSON object.
@@ -147,7 +147,7 @@ class Snapshot:
         return {} if text is None else parse_object(text, path, self.label)
 
 
-def parse_object(text: str, path: str, repo: str) -> dict[str, Any]:
+def parse_object(text: str, path: str, repo: str) -> dict[str, object]:
     """Parse an untrusted JSON object.
 
     Raises RepositoryError("broken-json") for every other text, never RecursionError.

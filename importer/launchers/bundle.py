@@ -124,9 +124,9 @@ class Result:
     task: str
     digest: str
     importer: str
-    machine: Mapping[str, Any]
-    report: Mapping[str, Any] | None = None
-    error: Mapping[str, Any] | None = None
+    machine: Mapping[str, object]
+    report: Mapping[str, object] | None = None
+    error: Mapping[str, object] | None = None
 
     def to_lines(self) -> Iterator[str]:
         """Yield the lines that ``read`` understands."""

@@ -137,9 +137,9 @@ def _ended(
     raise LauncherError("node-lost", **where, says=said or "nothing is known of it there any more")
 
 
-def remote_facts(launcher: Launcher, run: RemoteRun, found: Result) -> dict[str, Any]:
+def remote_facts(launcher: Launcher, run: RemoteRun, found: Result) -> dict[str, object]:
     """Return the receipt's entry on where a report was made; what the cluster knows comes first."""
-    facts: dict[str, Any] = {**found.machine, "importer": found.importer}
+    facts: dict[str, object] = {**found.machine, "importer": found.importer}
     with suppress(LauncherError):
         facts |= launcher.within(Deadline.after(FACTS)).facts(run)
     return {"launcher": run.launcher, "where": run.where, "run": run.id, **facts}

@@ -54,7 +54,7 @@ def pieces(task: RemoteTask) -> dict[str, tuple[str, bytes]]:
     return found
 
 
-def config_map(run: str, name: str, key: str, data: bytes, owner: str) -> dict[str, Any]:
+def config_map(run: str, name: str, key: str, data: bytes, owner: str) -> dict[str, object]:
     """Return a ConfigMap that goes when its Job goes; ``owner`` is the Job's uid."""
     reference = {"apiVersion": "batch/v1", "kind": "Job", "name": run, "uid": owner}
     return {
@@ -66,7 +66,7 @@ def config_map(run: str, name: str, key: str, data: bytes, owner: str) -> dict[s
     }
 
 
-def job(task: RemoteTask, target: Target) -> dict[str, Any]:
+def job(task: RemoteTask, target: Target) -> dict[str, object]:
     """Return the Job of a task: one pod, started once, that ends itself after the task's seconds."""
     options = target.options
     labels = {RUN: task.id}
@@ -91,7 +91,7 @@ def job(task: RemoteTask, target: Target) -> dict[str, Any]:
     }
 
 
-def _pod(task: RemoteTask, target: Target) -> dict[str, Any]:
+def _pod(task: RemoteTask, target: Target) -> dict[str, object]:
     mounts, volumes = writable({"work": WORK, "home": HOME, "tmp": "/tmp"})  # noqa: S108 - of the pod alone
     sources = [{"configMap": {"name": name}} for name in pieces(task)]
     mounts += [
@@ -147,7 +147,7 @@ def _secrets(named: Mapping[str, Any], target: Target) -> list[dict[str, Any]]:
     return found
 
 
-def _resources(task: RemoteTask) -> dict[str, Any]:
+def _resources(task: RemoteTask) -> dict[str, object]:
     wants = task.resources
     quantities = {"cpu": str(wants.cpus)}
     if wants.memory:

@@ -13,7 +13,7 @@ import shlex
 import time
 import zipfile
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, StrictStr
@@ -191,9 +191,9 @@ class RayJobs:
         answer = self._ask("GET", path, allow=(404,))
         return None if answer.status == 404 else self._cluster.question("GET", path).read(Job, answer.body)
 
-    def _request(self, task: RemoteTask, package: str) -> dict[str, Any]:
+    def _request(self, task: RemoteTask, package: str) -> dict[str, object]:
         command = [self._target.python, *FAR_END, TASK]
-        environment: dict[str, Any] = {"working_dir": f"gcs://{package}"}
+        environment: dict[str, object] = {"working_dir": f"gcs://{package}"}
         if task.wheel is not None:  # Ray puts the package's folder in place of the variable
             wheel = f"${{RAY_RUNTIME_ENV_CREATE_WORKING_DIR}}/{task.wheel.name}"
             environment["pip"] = {"packages": [wheel], "pip_check": False}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Literal
 
 from importer.config_file.document_keys import same
 from importer.errors import DocumentError
@@ -88,7 +88,7 @@ def _whole(sheet: ReportModel) -> Run:
 
 def _decisions(
     one: ReportModel, other: ReportModel
-) -> Iterator[tuple[str, tuple[dict[str, Any] | None, dict[str, Any] | None]]]:
+) -> Iterator[tuple[str, tuple[dict[str, object] | None, dict[str, object] | None]]]:
     for key in dict.fromkeys([*one.decisions, *other.decisions]):
         before, after = (
             None
