@@ -1,9 +1,8 @@
 """The data of a document, with its keys and their types as ``document.schema.json`` has them.
 
 LocalAI's keys that importer does not read are left out: no code can read one by its name.
+Annotations here are values, not texts: a TypedDict would compile each text on every start.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypedDict, cast

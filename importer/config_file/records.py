@@ -3,8 +3,6 @@
 No key is certain: a file on disk may be damaged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
