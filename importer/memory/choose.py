@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
@@ -182,9 +182,9 @@ class Choice:
         """Return the reason in one line."""
         return render(self.reason)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the choice as receipts hold it."""
-        data: dict[str, Any] = {
+        data: dict[str, object] = {
             "device": None if self.device is None else self.device.to_json(),
             "verdict": self.verdict,
             "message": self.message,

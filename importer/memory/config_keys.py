@@ -34,20 +34,20 @@ VOCABULARY = ("padded_vocab_size", "vocab_size", "n_vocab")
 class Keys:
     """A config with transformers' defaults of its ``model_type`` for absent keys."""
 
-    config: Mapping[str, Any]
-    defaults: Mapping[str, Any]
+    config: Mapping[str, object]
+    defaults: Mapping[str, object]
     listed: dict[tuple[str, ...], tuple[int, ...]] = field(default_factory=dict, compare=False)
     counted: dict[tuple[str, ...], int | None] = field(default_factory=dict, compare=False)
     parts: dict[str, Keys] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> Keys:
+    def of(cls, config: Mapping[str, object]) -> Keys:
         """Return the config with the defaults of its ``model_type``."""
         kind = config.get("model_type")
         return cls(config, _defaults().get(kind, {}) if isinstance(kind, str) else {})
 
     @classmethod
-    def inside(cls, config: Mapping[str, Any], name: str) -> Keys:
+    def inside(cls, config: Mapping[str, object], name: str) -> Keys:
         """Return a tower's config with the defaults of its owner's ``model_type``."""
         kind, inner = config.get("model_type"), config.get(name)
         defaults = _defaults().get(f"{kind}/{name}", {})
@@ -125,7 +125,7 @@ def whole(value: object) -> int | None:
 
 
 @cache
-def _defaults() -> Mapping[str, Mapping[str, Any]]:
+def _defaults() -> Mapping[str, Mapping[str, object]]:
     text = config.data("shape_defaults.json").read_text(encoding="utf-8")
     types = json.loads(text)["types"]
     return types if isinstance(types, dict) else {}

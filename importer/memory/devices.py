@@ -80,7 +80,7 @@ class Device:
         share = _share(self.kind, memory / GIB) if self.kind == "metal" else self.share
         return replace(self, memory=memory, share=share)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the device as receipts hold it."""
         return {
             "name": self.name,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from importer.frozen import frozen
+from importer.hub.snapshot import listed, mapping
 from importer.memory.devices import CARDS
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
@@ -120,7 +121,7 @@ class Term:
     amount: Amount
     why: Reason
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the term as receipts hold it."""
         return {"part": self.part, **self.amount.to_json(), "why": render(self.why)}
 
@@ -167,7 +168,7 @@ class Load:
     prefix_caching: bool = True
     eager: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the load as receipts hold it."""
         return asdict(self)
 
@@ -189,7 +190,7 @@ class Fit:
         """Return the term of this name, or ``None``."""
         return next((t for t in self.terms if t.part == part), None)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the estimate as receipts hold it."""
         return {
             "backend": self.backend,
@@ -212,27 +213,35 @@ class Longest:
     why: Reason
     fit: Fit
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the result as receipts hold it."""
         why = render(self.why)
         return {"context": self.context, "binding": self.binding, "why": why, "fit": self.fit.to_json()}
 
 
+class Figure(TypedDict):
+    """A prediction in bytes or tokens, an engine's figure, and the prediction's relative error."""
+
+    predicted: int
+    reported: int
+    error: float
+
+
 def compare(
-    fit: Mapping[str, Any], context: int | None, weights: int | None, cache: int | None, tokens: int | None
-) -> dict[str, Any]:
+    fit: Mapping[str, object], context: int | None, weights: int | None, cache: int | None, tokens: int | None
+) -> dict[str, Figure]:
     """Return the predictions of a receipt's ``fit`` beside the engine's figures.
 
     ``weights`` and ``cache`` are bytes on one device, ``tokens`` the capacity of that cache. Each figure has
     ``predicted``, ``reported`` and ``error``, the relative difference. The result is empty where the engine
     ran with another context or reported nothing.
     """
-    estimate = fit.get("estimate") or {}
-    if context is None or not estimate or estimate["load"]["context"] != context:
+    estimate = mapping(fit.get("estimate"))
+    if context is None or not estimate or mapping(estimate["load"])["context"] != context:
         return {}
-    likely = {term["part"]: term["likely"] for term in estimate["terms"]}
-    pool = fit.get("pool") or {}
-    figures = {}
+    likely = {term["part"]: term["likely"] for term in listed(estimate["terms"])}
+    pool = mapping(fit.get("pool"))
+    figures: dict[str, Figure] = {}
     if weights and "weights" in likely:
         figures["weights"] = beside(likely["weights"], weights)
     if cache and tokens and pool.get("blocks"):
@@ -240,16 +249,16 @@ def compare(
     return figures
 
 
-def resident(fit: Mapping[str, Any], held: int | None) -> dict[str, Any]:
+def resident(fit: Mapping[str, object], held: int | None) -> dict[str, Figure]:
     """Return the whole estimate beside the bytes of an engine's processes; empty where either is unknown, and
     where the estimate is of a card: its memory is in no process.
     """
-    estimate = fit.get("estimate") or {}
-    on_card = (estimate.get("load") or {}).get("device") in CARDS
-    total = (estimate.get("total") or {}).get("likely")
+    estimate = mapping(fit.get("estimate"))
+    on_card = mapping(estimate.get("load")).get("device") in CARDS
+    total = mapping(estimate.get("total")).get("likely")
     return {"resident": beside(total, held)} if total and held and not on_card else {}
 
 
-def beside(predicted: int, reported: int) -> dict[str, Any]:
+def beside(predicted: int, reported: int) -> Figure:
     """Return prediction and reported figure with the relative error of the prediction."""
     return {"predicted": predicted, "reported": reported, "error": round(predicted / reported - 1, 4)}

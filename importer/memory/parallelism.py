@@ -28,7 +28,7 @@ WIDTHS = (
 )  # fmt: skip
 
 
-def divides(config: Mapping[str, Any], shape: Shape, number: int, *, experts: bool = False) -> bool:
+def divides(config: Mapping[str, object], shape: Shape, number: int, *, experts: bool = False) -> bool:
     """Return whether vLLM can spread every layer over ``number`` cards; ``experts`` stay whole.
 
     The number must divide the heads, and those of keys and values too, unless each card has a copy of one.
@@ -49,7 +49,7 @@ def divides(config: Mapping[str, Any], shape: Shape, number: int, *, experts: bo
     return block is None or all(w % (number * block) == 0 for w in widths if w % block == 0)
 
 
-def _expert_keys(config: Mapping[str, Any], shape: Shape) -> tuple[str, ...]:
+def _expert_keys(config: Mapping[str, object], shape: Shape) -> tuple[str, ...]:
     """Return the keys with the width of one expert: the general ones, too, where no layer is dense."""
     dense = any(part.role == "mlp" for block in shape.blocks for part in block.parts)
     named = any(text_config(config).get(key) for key in EXPERT_WIDE)
@@ -113,7 +113,7 @@ UNEVEN = 8  # sequences that one copy runs, where the copies together have to ru
 SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
 
 
-def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: str) -> list[Split]:
+def layouts(config: Mapping[str, object], shape: Shape, device: Device, backend: str) -> list[Split]:
     """Return the layouts of a model over all devices: within one machine, and over several machines.
 
     Tensor parallelism stays within a machine; stages, whole servers or experts take the others.
@@ -159,7 +159,7 @@ def spread(device: Device, split: Split) -> bool:
     return split.tensor * split.data > inside(device) and split.data > 1
 
 
-def _layouts(config: Mapping[str, Any], shape: Shape, tensor: int, rest: int) -> Iterator[Split]:
+def _layouts(config: Mapping[str, object], shape: Shape, tensor: int, rest: int) -> Iterator[Split]:
     """Yield the layouts with this tensor parallelism, and ``rest`` devices beside each group."""
     routed = has_experts(shape)
     if divides(config, shape, tensor):
@@ -192,7 +192,7 @@ class FitRequest:
     ``arguments``  names of the arguments that the engine's version has; empty where unknown.
     """
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     fixed: Container[str] = ()
     arguments: Container[str] = ()
 
@@ -236,7 +236,7 @@ class LoadCase:
     ``parts``           whether the cards of a layout each keep a part of the tokens of a sequence.
     """
 
-    config: Mapping[str, Any]
+    config: Mapping[str, object]
     shape: Shape
     weights: Weights
     device: Device

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from math import isqrt
-from typing import Any
 
 from importer.memory import experts
 from importer.memory.attention import inner_width
@@ -260,7 +259,7 @@ def head_count(keys: Keys) -> int:
     return keys.count(*HEADS) or 1
 
 
-def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
+def parts(config: Mapping[str, object], hidden: int) -> tuple[Part, ...]:
     """Return the parameters of a config's towers, estimated from its keys."""
     owners = [config, *(c for c in (config.get("thinker_config"),) if isinstance(c, Mapping))]
     towers = [Keys.inside(o, name) for o in owners for name in CONFIGS if isinstance(o.get(name), Mapping)]
@@ -270,12 +269,12 @@ def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
     return tuple(Part("tower", n, most) for n in counts if n)
 
 
-def sees(config: Mapping[str, Any]) -> bool:
+def sees(config: Mapping[str, object]) -> bool:
     """Return whether the config describes a tower for pictures."""
     return any(isinstance(config.get(name), Mapping) for name in CONFIGS if name.startswith("vis"))
 
 
-def hinted(config: Mapping[str, Any]) -> bool:
+def hinted(config: Mapping[str, object]) -> bool:
     """Return whether the name of any key hints at a tower."""
     return any(HINT.search(name) and value not in (None, False, {}) for name, value in config.items())
 

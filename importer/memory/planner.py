@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import log
-from typing import Any
 
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed, mapping
@@ -394,7 +393,7 @@ def _holds(case: LoadCase, count: int) -> bool:
     return part.held(part.tokens, split, part.device.share) >= (part.aim.concurrency or 1)
 
 
-def _fits(case: LoadCase, row: Mapping[str, Any], counts: list[int]) -> Reason | None:
+def _fits(case: LoadCase, row: Mapping[str, object], counts: list[int]) -> Reason | None:
     """Return the fewest of the counts that hold a listed repository as a reason, else ``None``."""
     sister = _case(case, row) if counts else None
     count = None if sister is None else next((n for n in counts if _holds(sister, n)), None)
@@ -404,10 +403,10 @@ def _fits(case: LoadCase, row: Mapping[str, Any], counts: list[int]) -> Reason |
     return Reason(PlanReason.SISTER_HOLDS, device=device, name=described(row))
 
 
-def _case(case: LoadCase, row: Mapping[str, Any]) -> LoadCase | None:
+def _case(case: LoadCase, row: Mapping[str, object]) -> LoadCase | None:
     """Return the case with the weights of a listed repository; ``None`` where their size is unknown."""
     method, bits, parameters = row.get("method"), row.get("bits"), mapping(row.get("parameters"))
-    block: dict[str, Any] = {"group_size": USUAL_GROUP.get(str(method), USUAL), "bits": bits}
+    block: dict[str, object] = {"group_size": USUAL_GROUP.get(str(method), USUAL), "bits": bits}
     block |= {} if method == MLX else {"quant_method": method}
     config = {k: v for k, v in case.config.items() if k not in BLOCKS} | {BLOCKS[0]: block}
     name = str(row.get("repo"))

@@ -244,7 +244,7 @@ class Split:
         """Return the number of parts that schedule sequences by themselves."""
         return self.data * self.replicas
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the layout as receipts hold it."""
         return {
             "tensor_parallel": self.tensor,
@@ -283,7 +283,7 @@ class Plan:
     costs: tuple[Reason, ...]
     meets: bool
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the plan as receipts hold it."""
         return {
             "device": self.device,

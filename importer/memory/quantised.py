@@ -74,7 +74,7 @@ def sizes(parts: Iterable[Part], scheme: Scheme | None, plain: int) -> int:
 
 
 def scheme(
-    config: Mapping[str, Any], text: Mapping[str, Any], modelopt: Mapping[str, Any], layers: int
+    config: Mapping[str, object], text: Mapping[str, object], modelopt: Mapping[str, object], layers: int
 ) -> Scheme | None:
     """Return the scheme of a checkpoint, or ``None`` for unquantised parameters."""
     for owner in (config, text):
@@ -86,7 +86,7 @@ def scheme(
     return _read(block, layers) if isinstance(block, Mapping) else None
 
 
-def _read(block: Mapping[str, Any], layers: int) -> Scheme | None:
+def _read(block: Mapping[str, object], layers: int) -> Scheme | None:
     inner = block.get("quantization")
     block = {**block, **inner} if isinstance(inner, Mapping) else block
     method = " ".join(str(w) for w in (block.get("quant_method"), block.get("quant_algo")) if w).lower()
@@ -118,14 +118,14 @@ def _float(bits: int, group: int) -> Fraction:
     return bits + Fraction(8, group)
 
 
-def _bitsandbytes(block: Mapping[str, Any]) -> Fraction:
+def _bitsandbytes(block: Mapping[str, object]) -> Fraction:
     """Return four bits and a scale for 64 values; with double quantisation the scale has eight bits."""
     if block.get("load_in_4bit") is False or block.get("load_in_8bit") is True:
         return Fraction(8)
     return Fraction(4) + Fraction(8 if block.get("bnb_4bit_use_double_quant") else 32, 64)
 
 
-def _weights(block: Mapping[str, Any]) -> Fraction | None:
+def _weights(block: Mapping[str, object]) -> Fraction | None:
     """Return the bits of compressed-tensors and Quark for a group of layers; of several, the narrowest."""
     groups = block.get("config_groups")
     listed = list(groups.values()) if isinstance(groups, Mapping) else []
@@ -145,7 +145,7 @@ def _group(weights: object) -> Fraction | None:
     return bits + (Fraction(scale + zeros, group) if group else Fraction(0))
 
 
-def _quark(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _quark(block: Mapping[str, object]) -> Mapping[str, object] | None:
     """Return the weights of AMD's Quark in compressed-tensors' form; Quark has a dtype's name instead."""
     outer = block.get("global_quant_config")
     weights = outer.get("weight") if isinstance(outer, Mapping) else None
@@ -160,7 +160,7 @@ def _quark(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
     }
 
 
-def _mixed(block: Mapping[str, Any]) -> Fraction:
+def _mixed(block: Mapping[str, object]) -> Fraction:
     """Return the bits of ModelOpt's mixed precision: four if any layer has them, else eight."""
     listed = block.get("quantized_layers")
     named = listed.values() if isinstance(listed, Mapping) else ()
@@ -168,10 +168,10 @@ def _mixed(block: Mapping[str, Any]) -> Fraction:
     return _float(4, 16) if any("FP4" in name for name in algorithms) else Fraction(8)
 
 
-def _mlx(block: Mapping[str, Any], bits: int, group: int, layers: int) -> Scheme:
+def _mlx(block: Mapping[str, object], bits: int, group: int, layers: int) -> Scheme:
     """Return MLX's scheme: embeddings and head are quantised too, and modules have settings of their own."""
 
-    def cost(own: Mapping[str, Any]) -> Fraction:
+    def cost(own: Mapping[str, object]) -> Fraction:
         each, wide = whole(own.get("bits")) or bits, whole(own.get("group_size")) or group
         scales = 8 if str(own.get("mode", block.get("mode"))) in {"mxfp4", "nvfp4", "mxfp8"} else 32
         return each + Fraction(scales, wide or 64)
@@ -201,7 +201,7 @@ def _expected(role: Role, layers: int) -> int:
     return 1 if role in {"embedding", "head"} else max(layers, 1) * (4 if role == "attention" else 3)
 
 
-def _left(block: Mapping[str, Any], layers: int) -> dict[Role, Fraction]:
+def _left(block: Mapping[str, object], layers: int) -> dict[Role, Fraction]:
     """Return the share of each role in the lists of unquantised modules."""
     named: dict[Role, set[str]] = {}
     for key in LEFT_OUT:
@@ -229,7 +229,7 @@ def _role(name: object) -> Role | None:
     return next((role for words, role in NAMES if re.search(words, name)), None)
 
 
-def _expert_bits(parsed: Scheme, text: Mapping[str, Any]) -> Scheme:
+def _expert_bits(parsed: Scheme, text: Mapping[str, object]) -> Scheme:
     """Return the scheme with DeepSeek V4's experts in four bits beside layers in eight."""
     if text.get("expert_dtype") != "fp4":
         return parsed
@@ -241,7 +241,7 @@ def _expert_bits(parsed: Scheme, text: Mapping[str, Any]) -> Scheme:
 MOST_SIDES = 16  # of a block in which weights share a scale; real ones have two
 
 
-def scale_block(config: Mapping[str, Any]) -> int | None:
+def scale_block(config: Mapping[str, object]) -> int | None:
     """Return the number of weights that share a scale along the spread side, or ``None``."""
     block = config.get("quantization_config") or text_config(config).get("quantization_config")
     groups = _part(_part(block, "config_groups"), "group_0")
@@ -252,7 +252,7 @@ def scale_block(config: Mapping[str, Any]) -> int | None:
     return max((n for v in flat if (n := whole_snapshot(v, 2))), default=None)
 
 
-def _part(block: object, key: str) -> Mapping[str, Any]:
+def _part(block: object, key: str) -> Mapping[str, object]:
     inner = _get(block, key)
     return inner if isinstance(inner, Mapping) else {}
 

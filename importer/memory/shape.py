@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
@@ -108,7 +107,7 @@ def read(snapshot: Snapshot) -> Shape | Unknown:
 
 
 def describe(
-    config: Mapping[str, Any], method: str | None = None, modelopt: Mapping[str, Any] | None = None
+    config: Mapping[str, object], method: str | None = None, modelopt: Mapping[str, object] | None = None
 ) -> Shape | Unknown:
     """Return the shape from a config, a method of quantisation and ModelOpt's file."""
     return _described(json.dumps([config, method, modelopt or None]))
@@ -191,14 +190,14 @@ def _drafts(keys: Keys, shape: Shape) -> tuple[Part, ...]:
     return tuple(Part("draft", count + 2 * shape.hidden**2) for _ in range(number))
 
 
-def _tied(config: Mapping[str, Any], keys: Keys) -> bool:
+def _tied(config: Mapping[str, object], keys: Keys) -> bool:
     """Return whether embedding and head are tied: by the outer config, the inner one, then defaults."""
     declared = (config.get("tie_word_embeddings"), keys.config.get("tie_word_embeddings"))
     defaults = (Keys.of(config).get("tie_word_embeddings"), keys.get("tie_word_embeddings"))
     return next((v for v in (*declared, *defaults) if isinstance(v, bool)), False)
 
 
-def _context(config: Mapping[str, Any], keys: Keys) -> int | None:
+def _context(config: Mapping[str, object], keys: Keys) -> int | None:
     return keys.count(*CONTEXT) or Keys(config, {}).count(*CONTEXT)
 
 
@@ -220,7 +219,7 @@ def _kv_dtype(blocks: Iterable[object]) -> str | None:
     )
 
 
-def _dtype(config: Mapping[str, Any], keys: Keys) -> str | None:
+def _dtype(config: Mapping[str, object], keys: Keys) -> str | None:
     for value in (
         keys.config.get("dtype"),
         keys.config.get("torch_dtype"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from importer.errors import RepositoryError
 from importer.frozen import frozen
@@ -67,7 +67,7 @@ class Weights:
     active: int | None = None
     bits: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the weights as receipts hold them."""
         return {
             **self.amount.to_json(),
@@ -245,7 +245,7 @@ def _count(shape: Shape) -> int:
     return sum(p.count for p in (*shape.parts, *shape.drafts))
 
 
-def _index(snapshot: Snapshot) -> Mapping[str, Any]:
+def _index(snapshot: Snapshot) -> Mapping[str, object]:
     try:
         return snapshot.json(INDEX)
     except RepositoryError:  # the sizes of files do as well

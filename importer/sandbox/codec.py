@@ -15,7 +15,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from importer.errors import BRANCHES, ImporterError
 from importer.reasons import Reason, ReasonKind
@@ -44,6 +44,8 @@ def codec_of(kind: Any) -> Codec:
 @cache
 def _codec(kind: Any) -> Codec:
     origin, arguments = get_origin(kind), get_args(kind)
+    if is_typeddict(kind):
+        return _codec(Mapping[str, object])
     if kind is Any or kind is object:
         return Codec(_encode_free, _decode_free)
     if kind in PLAIN:

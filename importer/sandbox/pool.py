@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager, nullcontext
 from threading import BoundedSemaphore, Lock
-from typing import Any, Literal
+from typing import Literal
 
 from importer.errors import SandboxError
 from importer.reasons import Reason
 from importer.sandbox.child import Child, ChildLostError, StarvedError
 from importer.sandbox.codec import codec_of, decode_error
-from importer.sandbox.task import MAX_ANSWER, A, Closing, OverLimit, Q, SandboxReason, Task
+from importer.sandbox.task import MAX_ANSWER, A, Closing, OverLimit, Q, Response, SandboxReason, Task
 
 MEMORY = 768 * 2**20  # bytes of address space for a child; after its imports it has 60 MiB
 WALL_SECONDS = 60.0  # that a child may be stalled, on a busy machine
@@ -89,7 +89,7 @@ class Sandbox(Closing):
             raise decode_error(response["error"])
         raise FaultError(response["fault"])
 
-    def _answer(self, line: bytes, what: str, closings: int) -> dict[str, Any]:
+    def _answer(self, line: bytes, what: str, closings: int) -> Response:
         """Return the response to a line, from a second child where the first is starved or lost.
 
         Raises SandboxError where that fails too, and for a call from before the sandbox closed.
@@ -101,7 +101,7 @@ class Sandbox(Closing):
                 raise SandboxError("closed", what=what)
             whole = False
             try:
-                response: dict[str, Any] = json.loads(child.ask(line))
+                response: Response = json.loads(child.ask(line))
                 whole = not response.get("spent", False)
             except StarvedError:
                 kind = "starved"

@@ -21,7 +21,7 @@ from typing import Any
 from importer.errors import ImporterError
 from importer.sandbox.codec import codec_of, encode_error
 from importer.sandbox.limits import OutOfTimeError, confine, deadline, processor
-from importer.sandbox.task import MAX_ANSWER, TASKS, SandboxReason, Task
+from importer.sandbox.task import MAX_ANSWER, TASKS, Response, SandboxReason, Task
 
 GROWN = 256 * 2**20  # bytes
 READY = b'{"ready": true}\n'
@@ -72,8 +72,8 @@ def _resident() -> Resident:
 
 
 def _answer(tasks: dict[str, Work], line: bytes, resident: Resident) -> bytes:
-    def encoded(answer: dict[str, Any]) -> bytes:
-        grown = {"spent": True} if resident() > GROWN else {}
+    def encoded(answer: Response) -> bytes:
+        grown: Response = {"spent": True} if resident() > GROWN else {}
         text = _line(answer | grown)
         return text if len(text) <= MAX_ANSWER else _line({"over": SandboxReason.OUTPUT} | grown)
 
@@ -94,7 +94,7 @@ def _answer(tasks: dict[str, Work], line: bytes, resident: Resident) -> bytes:
         return encoded({"fault": traceback.format_exc()})
 
 
-def _line(answer: dict[str, Any]) -> bytes:
+def _line(answer: Response) -> bytes:
     return json.dumps(answer).encode() + b"\n"
 
 

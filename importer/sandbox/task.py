@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypedDict, TypeVar
 
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
@@ -49,6 +49,16 @@ class SandboxReason(ReasonKind):
     MEMORY = "memory", "it needs more than {size:,} MiB of memory"
     OUTPUT = "output", "what is made of it is larger than {size:,} MiB"
     DEPTH = "depth", "it is nested too deep"
+
+
+class Response(TypedDict, total=False):
+    """A child's line: one of the first four, and ``spent`` where the next call requires a new process."""
+
+    answer: Any
+    over: str
+    error: Any
+    fault: str
+    spent: bool
 
 
 @frozen

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from importer.hub.snapshot import Snapshot, listed, mapping, text
 
 FILE = "config.json"
 
 
-def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def text_config(config: Mapping[str, object]) -> Mapping[str, object]:
     """Return the part that describes the language model; vision models nest it."""
     for key in ("text_config", "llm_config", "language_config", "thinker_config"):
         inner = config.get(key)
@@ -31,7 +30,7 @@ def model_types(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(dict.fromkeys(t.lower() for t in types if isinstance(t, str) and t))
 
 
-def config_of(snapshot: Snapshot) -> Mapping[str, Any]:
+def config_of(snapshot: Snapshot) -> Mapping[str, object]:
     """Return ``config.json``, else the part of it in the Hub's response."""
     config = snapshot.json(FILE)
     if config:

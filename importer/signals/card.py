@@ -433,7 +433,7 @@ def _from_header(snapshot: Snapshot) -> Iterator[Evidence]:
             yield Evidence(Rule.CARD_HEADER, f"parameters.{key}", number, FILE, reason, quote)
 
 
-def metadata(snapshot: Snapshot) -> Mapping[str, Any]:
+def metadata(snapshot: Snapshot) -> Mapping[str, object]:
     """Return the card's YAML header: as the Hub read it, else from the file."""
     return mapping(snapshot.info.get("card") or _yaml(header(snapshot.texts.get(FILE, ""))))
 

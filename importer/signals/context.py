@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, whole
@@ -122,7 +121,7 @@ def _by_positions(snapshot: Snapshot, able: Abilities, base: Length) -> Length:
 
 
 def _after_padding(
-    config: Mapping[str, Any], named: tuple[str, ...], able: Abilities, base: Length
+    config: Mapping[str, object], named: tuple[str, ...], able: Abilities, base: Length
 ) -> Length:
     rows = _count(config.get("max_position_embeddings"))
     table = config.get("position_embedding_type", ABSOLUTE) == ABSOLUTE
@@ -136,12 +135,12 @@ def _after_padding(
     return replace(base, tokens=held, notes=(*base.notes, note))
 
 
-def _stretching(text: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _stretching(text: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     """Yield the settings of the rotary embedding, where they change the named length."""
     yield from () if "gemma3" in str(text.get("model_type")) else _ropes(text)
 
 
-def _named(config: Mapping[str, Any], able: Abilities) -> Length | None:
+def _named(config: Mapping[str, object], able: Abilities) -> Length | None:
     """Return the length under ``DECIDES``, else the smallest that the config names or its class has."""
     by_class = _defaults(config, able)
     lengths: dict[str, int] = {}
@@ -162,7 +161,7 @@ def _named(config: Mapping[str, Any], able: Abilities) -> Length | None:
     )
 
 
-def _defaults(config: Mapping[str, Any], able: Abilities) -> Mapping[str, int]:
+def _defaults(config: Mapping[str, object], able: Abilities) -> Mapping[str, int]:
     model_type = config.get("model_type")
     return able.lengths.get(model_type, {}) if isinstance(model_type, str) else {}
 
@@ -173,7 +172,7 @@ def _assumed(snapshot: Snapshot, able: Abilities) -> Length | None:
     return Length(ASSUMED, Reason(LengthReason.ASSUMED, file=FILE, engine=able.label, tokens=ASSUMED))
 
 
-def _ropes(text: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _ropes(text: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     """Yield the settings of the rotary embedding: one map, or one for each kind of layer."""
     settings = next(
         (t for k in ("rope_parameters", "rope_scaling") if isinstance(t := text.get(k), Mapping)), {}
@@ -185,12 +184,12 @@ def _ropes(text: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield settings
 
 
-def _kind(rope: Mapping[str, Any]) -> str:
+def _kind(rope: Mapping[str, object]) -> str:
     name = rope.get("rope_type", rope.get("type"))
     return {"su": "longrope", "mrope": "default"}.get(str(name), str(name))
 
 
-def _scaled(base: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Length:
+def _scaled(base: Length, ropes: list[Mapping[str, object]], able: Abilities) -> Length:
     unscaled = able.unscaled_ropes or SCALED
     tokens, factor, notes = base.tokens, 1.0, list[Reason]()
     for rope in ropes:
@@ -210,7 +209,9 @@ def _scaled(base: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Le
     return replace(base, notes=(*base.notes, *dict.fromkeys(notes)))
 
 
-def _long(text: Mapping[str, Any], length: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Length:
+def _long(
+    text: Mapping[str, object], length: Length, ropes: list[Mapping[str, object]], able: Abilities
+) -> Length:
     """Return the original length for LongRoPE: vLLM starts with it to keep the quality of short prompts."""
     original = _count(text.get(ORIGINAL)) or _defaults(text, able).get(ORIGINAL)
     if original is None or all(_kind(rope) != "longrope" for rope in ropes):

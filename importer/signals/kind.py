@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from importer.errors import RepositoryError
 from importer.frozen import frozen
@@ -56,7 +55,7 @@ def task_backend(kind: str) -> list[Evidence]:
     return [Evidence(Rule.FILES, "backend", "vllm", FILE, Reason(TaskReason.SERVED_BY, of=kind), kind)]
 
 
-def labels(config: Mapping[str, Any]) -> int:
+def labels(config: Mapping[str, object]) -> int:
     """Return the number of classes of a config; transformers assumes two."""
     named = config.get("id2label")
     count = config.get("num_labels")
@@ -93,7 +92,7 @@ def _flags(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]
 
 def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]:
     """Yield what a request returns: the values of a vector and whether its length is one, or the classes."""
-    shape: dict[str, Any] = {}
+    shape: dict[str, object] = {}
     modules = _modules(snapshot)
     if kind == "embedding":
         width = _dense(snapshot, modules) or _width(snapshot)
@@ -118,7 +117,7 @@ def sentence_length(snapshot: Snapshot) -> int | None:
     return whole(_object(snapshot, LENGTH).get("max_seq_length"), 1, WIDEST)
 
 
-def _modules(snapshot: Snapshot) -> list[Mapping[str, Any]]:
+def _modules(snapshot: Snapshot) -> list[Mapping[str, object]]:
     try:
         data = json.loads(snapshot.texts.get(MODULES, "[]"))
     except (ValueError, RecursionError):
@@ -126,11 +125,11 @@ def _modules(snapshot: Snapshot) -> list[Mapping[str, Any]]:
     return [m for m in listed(data)[:32] if isinstance(m, Mapping)]
 
 
-def _ends(module: Mapping[str, Any], name: str) -> bool:
+def _ends(module: Mapping[str, object], name: str) -> bool:
     return str(module.get("type", "")).rpartition(".")[2] == name
 
 
-def _dense(snapshot: Snapshot, modules: list[Mapping[str, Any]]) -> int | None:
+def _dense(snapshot: Snapshot, modules: list[Mapping[str, object]]) -> int | None:
     """Return the width of the last dense layer after the pooling, where its settings were read."""
     for module in reversed(modules):
         if _ends(module, "Dense"):
@@ -145,7 +144,7 @@ def _width(snapshot: Snapshot) -> int | None:
     return next((n for k in ("hidden_size", "d_model", "dim") if (n := whole(text.get(k), 1, WIDEST))), None)
 
 
-def _object(snapshot: Snapshot, path: str) -> Mapping[str, Any]:
+def _object(snapshot: Snapshot, path: str) -> Mapping[str, object]:
     try:
         return mapping(json.loads(snapshot.texts.get(path, "{}")))
     except (ValueError, RecursionError):
@@ -191,7 +190,7 @@ def by_architecture(snapshot: Snapshot, able: Abilities, *, speaks: bool) -> Evi
     return Evidence(Rule.KIND_ARCHITECTURE, "kind", kind, FILE, reason, name)
 
 
-def _sounds(config: Mapping[str, Any]) -> bool:
+def _sounds(config: Mapping[str, object]) -> bool:
     return any(key in part for part in (config, text_config(config)) for key in SOUND)
 
 
@@ -499,7 +498,7 @@ def _from_architecture(snapshot: Snapshot, able: Abilities) -> Iterator[Evidence
             yield _fact(Rule.KIND_ARCHITECTURE, "draft", "config.json", Reason(KindReason.KEY, key=key), key)
 
 
-def _by_registry(shown: str | None, name: str, config: Mapping[str, Any], able: Abilities) -> str | None:
+def _by_registry(shown: str | None, name: str, config: Mapping[str, object], able: Abilities) -> str | None:
     """Return the kind by registry, else by class name; labels separate scores and classes."""
     if able.transcribes.get(name) == "only" or (shown == "speech" and name in able.transcribes):
         return "transcription"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, mapping, whole
@@ -110,7 +109,7 @@ def has_block(snapshot: Snapshot) -> bool:
     return next(_blocks(snapshot), None) is not None
 
 
-def _blocks(snapshot: Snapshot) -> Iterator[Mapping[str, Any]]:
+def _blocks(snapshot: Snapshot) -> Iterator[Mapping[str, object]]:
     config = config_of(snapshot)
     for key in ("quantization_config", "quantization", "compression_config"):
         block = config.get(key) or text_config(config).get(key)
@@ -118,7 +117,7 @@ def _blocks(snapshot: Snapshot) -> Iterator[Mapping[str, Any]]:
             yield block
 
 
-def _mlx(block: Mapping[str, Any]) -> Quantised | None:
+def _mlx(block: Mapping[str, object]) -> Quantised | None:
     """Return MLX's quantisation: mlx-lm writes group size and bits, and no method."""
     size, bits = _count(block.get("group_size")), _count(block.get("bits"))
     if "quant_method" in block or size is None or bits is None:
@@ -129,7 +128,7 @@ def _mlx(block: Mapping[str, Any]) -> Quantised | None:
     return Quantised(MLX, scheme, FILE, f"group_size: {size}, bits: {bits}, no quant_method", size)
 
 
-def _named(block: Mapping[str, Any]) -> Quantised | None:
+def _named(block: Mapping[str, object]) -> Quantised | None:
     name = block.get("quant_method")
     if name is None:
         return _modelopt(block, FILE, named=False) if _producer(block) == "modelopt" else None
@@ -154,7 +153,7 @@ def _modelopt_file(snapshot: Snapshot) -> Quantised | None:
 
 
 def _modelopt(
-    block: Mapping[str, Any], source: str, quote: str = "", method: str = "modelopt", *, named: bool = True
+    block: Mapping[str, object], source: str, quote: str = "", method: str = "modelopt", *, named: bool = True
 ) -> Quantised | None:
     inner = mapping(block.get("quantization")) or block
     algorithm = inner.get("quant_algo")
@@ -173,16 +172,16 @@ def _cache(value: object) -> str | None:
     return {"FP8": "fp8", "NVFP4": "nvfp4"}.get(value.upper()) if isinstance(value, str) else None
 
 
-def _only(_block: Mapping[str, Any]) -> Scheme:
+def _only(_block: Mapping[str, object]) -> Scheme:
     return None, None
 
 
-def _micro(block: Mapping[str, Any]) -> Scheme:
+def _micro(block: Mapping[str, object]) -> Scheme:
     """Return the scheme of an OCP microscaling format: a scale for each 32 values."""
     return str(block["quant_method"]).lower(), 32
 
 
-def _integer(block: Mapping[str, Any]) -> Scheme:
+def _integer(block: Mapping[str, object]) -> Scheme:
     """Return the scheme of AWQ, GPTQ and AutoRound: bits, group size, and options that few kernels accept."""
     bits = _count(block.get("bits")) or _count(block.get("w_bit"))
     group = _count(block.get("group_size")) or _count(block.get("q_group_size"))
@@ -194,19 +193,19 @@ def _integer(block: Mapping[str, Any]) -> Scheme:
     return f"w{bits}a16{odd}{'-actorder' if block.get('desc_act') is True else ''}", group
 
 
-def _fp8(block: Mapping[str, Any]) -> Scheme:
+def _fp8(block: Mapping[str, object]) -> Scheme:
     if isinstance(block.get("weight_block_size"), list):
         return ("fp8-block" if block.get("quant_algo") is None else "mixed"), None
     return ("fp8-static" if block.get("activation_scheme") == "static" else "fp8-dynamic"), None
 
 
-def _bitsandbytes(block: Mapping[str, Any]) -> Scheme:
+def _bitsandbytes(block: Mapping[str, object]) -> Scheme:
     if block.get("load_in_4bit") is True:
         return ("fp4" if block.get("bnb_4bit_quant_type") == "fp4" else "nf4"), None
     return ("int8" if block.get("load_in_8bit") is True else None), None
 
 
-def _quark(block: Mapping[str, Any]) -> Scheme:
+def _quark(block: Mapping[str, object]) -> Scheme:
     weight = mapping(mapping(block.get("global_quant_config")).get("weight"))
     name = QUARK.get(str(weight.get("dtype")))
     inputs = mapping(mapping(block.get("global_quant_config")).get("input_tensors"))
@@ -215,13 +214,13 @@ def _quark(block: Mapping[str, Any]) -> Scheme:
     return name, _count(weight.get("group_size"))
 
 
-def _torchao(block: Mapping[str, Any]) -> Scheme:
+def _torchao(block: Mapping[str, object]) -> Scheme:
     name = mapping(mapping(block.get("quant_type")).get("default")).get("_type", block.get("quant_type"))
     named = isinstance(name, str) and NAME.fullmatch(name)
     return (str(name).lower().removesuffix("config") if named else None), None
 
 
-def _compressed(block: Mapping[str, Any]) -> Scheme:
+def _compressed(block: Mapping[str, object]) -> Scheme:
     groups = [g for g in mapping(block.get("config_groups")).values() if isinstance(g, Mapping)]
     group_schemes = [s for s in (_tensors(g, g.get("format") or block.get("format")) for g in groups) if s]
     sizes = [n for g in groups if (n := _count(mapping(g.get("weights")).get("group_size")))]
@@ -230,7 +229,7 @@ def _compressed(block: Mapping[str, Any]) -> Scheme:
     return schemes[0] if len(schemes) == 1 else mixed, max(sizes, default=None)
 
 
-def _tensors(group: Mapping[str, Any], form: object) -> str | None:
+def _tensors(group: Mapping[str, object], form: object) -> str | None:
     """Return the scheme of one group of compressed-tensors, by kinds and bits of weights and activations."""
     weights, inputs = mapping(group.get("weights")), group.get("input_activations")
     bits, size = _count(weights.get("num_bits")), _count(weights.get("group_size"))
@@ -246,7 +245,9 @@ def _tensors(group: Mapping[str, Any], form: object) -> str | None:
     return "w8a8-int8" if (bits, beside) == (8, 8) else f"w{bits}a{beside}"
 
 
-def _float(bits: int, size: int | None, weights: Mapping[str, Any], inputs: object, form: str) -> str | None:
+def _float(
+    bits: int, size: int | None, weights: Mapping[str, object], inputs: object, form: str
+) -> str | None:
     if bits == 4:
         if form.startswith("mxfp4") or size == 32:
             return "mxfp4"
@@ -276,7 +277,7 @@ SCHEMES = {
 }
 
 
-def _producer(block: Mapping[str, Any]) -> object:
+def _producer(block: Mapping[str, object]) -> object:
     return mapping(block.get("producer")).get("name")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from importer.hub.related import RelatedRepositories, RelatedRepository
 from importer.hub.snapshot import Snapshot
@@ -84,14 +83,14 @@ def listed(
     return [Evidence(Rule.HUB_LISTING, LISTED, rows[:MOST], Source.HUB, why)]
 
 
-def described(row: Mapping[str, Any]) -> Reason:
+def described(row: Mapping[str, object]) -> Reason:
     """Return a row of the fact as a reason, such as ``acme/Anvil-AWQ (awq, 4 bits)``."""
     return Reason(SisterReason.REPOSITORY, name=row["repo"], method=row["method"], bits=row["bits"])
 
 
 def _row(
     one: RelatedRepository, snapshot: Snapshot, able: Abilities, machine: Machine
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Return name, method, bits, downloads and parameters by type, where the engine may read the weights."""
     quantised = _quantised(one, able)
     if quantised is None or loads(quantised, snapshot, able, machine).can is False:

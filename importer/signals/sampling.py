@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Token, read_vocabulary
@@ -42,13 +41,13 @@ def evidence(snapshot: Snapshot) -> list[Evidence]:
     return [*_greedy(data), *_values(data), *_implied(data), *_lengths(data), *_others(data)]
 
 
-def _greedy(data: Mapping[str, Any]) -> Iterator[Evidence]:
+def _greedy(data: Mapping[str, object]) -> Iterator[Evidence]:
     """Yield temperature 0 for ``do_sample: false``: greedy decoding, with any temperature beside it."""
     if data.get("do_sample") is False:
         yield _fact("parameters.temperature", 0, "do_sample: false")
 
 
-def _values(data: Mapping[str, Any]) -> Iterator[Evidence]:
+def _values(data: Mapping[str, object]) -> Iterator[Evidence]:
     for source_key, key in KEYS:
         value = data.get(source_key)
         if not is_number(value):
@@ -62,7 +61,7 @@ def _values(data: Mapping[str, Any]) -> Iterator[Evidence]:
             yield Evidence(Rule.GENERATION_CONFIG_UNUSABLE, place, None, FILE, reason, quote[:60])
 
 
-def _implied(data: Mapping[str, Any]) -> Iterator[Evidence]:
+def _implied(data: Mapping[str, object]) -> Iterator[Evidence]:
     """Yield temperature 1 for sampling without one: the library's default, below the tables in precedence."""
     if data.get("do_sample") is True and not is_number(data.get("temperature")):
         quote = "do_sample: true"
@@ -70,7 +69,7 @@ def _implied(data: Mapping[str, Any]) -> Iterator[Evidence]:
         yield Evidence(Rule.GENERATION_CONFIG_IMPLIED, "parameters.temperature", 1.0, FILE, reason, quote)
 
 
-def _lengths(data: Mapping[str, Any]) -> Iterator[Evidence]:
+def _lengths(data: Mapping[str, object]) -> Iterator[Evidence]:
     for key, kind in LENGTHS:
         tokens = usable("max_tokens", data.get(key))
         if tokens is not None:
@@ -81,7 +80,7 @@ def _lengths(data: Mapping[str, Any]) -> Iterator[Evidence]:
             )
 
 
-def _others(data: Mapping[str, Any]) -> Iterator[Evidence]:
+def _others(data: Mapping[str, object]) -> Iterator[Evidence]:
     for key, neutral in OTHERS.items():
         value = data.get(key)
         if is_number(value) and value != neutral:
@@ -145,7 +144,7 @@ def _listed(snapshot: Snapshot) -> tuple[str, list[int]]:
     return TOKENIZER, []
 
 
-def _ids(data: Mapping[str, Any]) -> list[int]:
+def _ids(data: Mapping[str, object]) -> list[int]:
     """Return the ids under ``eos_token_id``, one or several, also under ``text_config``."""
     inner = data.get("text_config")
     for place in (data, inner if isinstance(inner, Mapping) else {}):
