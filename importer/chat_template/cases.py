@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from importer.chat_template.samples import SampleCall
+from importer.chat_template.samples import SampleCall, Tool
 from importer.frozen import frozen
 
 QUESTION = "How is the weather over there?"
@@ -20,9 +20,7 @@ AFTERWARDS = "That is all I need."
 RESULT = '{"sky": "overcast"}'
 
 
-def _tool(
-    name: str, description: str, properties: Mapping[str, Any], required: Sequence[str]
-) -> dict[str, Any]:
+def _tool(name: str, description: str, properties: Mapping[str, object], required: Sequence[str]) -> Tool:
     parameters = {"type": "object", "properties": properties, "required": list(required)}
     return {
         "type": "function",
@@ -30,7 +28,7 @@ def _tool(
     }
 
 
-def _of(kind: Any, description: str, **more: Any) -> dict[str, Any]:
+def _of(kind: Any, description: str, **more: Any) -> dict[str, object]:
     return {"type": kind, "description": description, **more}
 
 
@@ -39,7 +37,7 @@ _PLACE = _of(
     "Where it is.",
     properties={"lat": _of("number", "Latitude."), "lon": _of("number", "Longitude.")},
 )
-TOOLS: tuple[Mapping[str, Any], ...] = (
+TOOLS: tuple[Tool, ...] = (
     _tool("get_weather", "Report the weather of a city.", {"city": _of("string", "The city.")}, ["city"]),
     _tool(
         "find_hotel",
@@ -131,24 +129,24 @@ class CaseStyle:
     system: bool = False
     tail: Literal["", "tool", "user"] = ""
 
-    def messages(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
+    def messages(self, turns: Sequence[Turn]) -> list[dict[str, object]]:
         """Return the turns as OpenAI messages; calls are numbered through the conversation."""
         lead = [Turn("system", "You are a helpful assistant.")] if self.system else []
-        written: list[dict[str, Any]] = []
+        written: list[dict[str, object]] = []
         count = 0
         for turn in [*lead, *turns]:
             if turn.role == "tool":
                 written.append(self._result(written, turn))
                 continue
-            message: dict[str, Any] = {"role": turn.role} | self._content(turn)
+            message: dict[str, object] = {"role": turn.role} | self._content(turn)
             if turn.calls:
                 message["tool_calls"] = [self._call(c, count + i) for i, c in enumerate(turn.calls)]
                 count += len(turn.calls)
             written.append(message)
         return written
 
-    def _content(self, turn: Turn) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
+    def _content(self, turn: Turn) -> dict[str, object]:
+        fields: dict[str, object] = {}
         if turn.reasoning and self.reasoning == "reasoning_content":
             fields = {"reasoning_content": turn.reasoning, "reasoning": turn.reasoning}
         elif turn.reasoning and self.reasoning in {"thinking", "tool_plan"}:
@@ -161,7 +159,7 @@ class CaseStyle:
             return fields | ({"content": None} if self.empty == "null" else {})
         return fields | {"content": [{"type": "text", "text": turn.text}] if self.parts else turn.text}
 
-    def _call(self, call: SampleCall, number: int) -> dict[str, Any]:
+    def _call(self, call: SampleCall, number: int) -> dict[str, object]:
         arguments = dict(call.arguments)
         function = {
             "name": call.name,
@@ -174,12 +172,17 @@ class CaseStyle:
     def _id(self, name: str, number: int) -> str:
         return f"c4ll{number:05}" if self.ids == "nine" else f"functions.{name}:{number}"
 
-    def _result(self, written: Sequence[Mapping[str, Any]], turn: Turn) -> dict[str, Any]:
-        calls: list[dict[str, Any]] = [c for m in written for c in m.get("tool_calls", ())]
-        call: dict[str, Any] = calls[-1] if calls else {"id": self._id("", 0), "name": ""}
-        name = call.get("function", call)["name"]
+    def _result(self, written: Sequence[Mapping[str, object]], turn: Turn) -> dict[str, object]:
+        calls = [call for message in written for call in calls_of(message)]
+        identifier, name = calls[-1] if calls else (self._id("", 0), "")
         content: Any = [{"type": "text", "text": turn.text}] if self.parts else turn.text
-        return {"role": "tool", "tool_call_id": call["id"], "name": name, "content": content}
+        return {"role": "tool", "tool_call_id": identifier, "name": name, "content": content}
+
+
+def calls_of(message: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return id and name of each call in a message of any style."""
+    calls: Any = message.get("tool_calls", ())
+    return [(call["id"], call.get("function", call)["name"]) for call in calls]
 
 
 STYLES: tuple[CaseStyle, ...] = (
@@ -203,6 +206,6 @@ STYLES: tuple[CaseStyle, ...] = (
 )
 
 
-def tools_for(calls: Sequence[SampleCall]) -> tuple[Mapping[str, Any], ...]:
+def tools_for(calls: Sequence[SampleCall]) -> tuple[Tool, ...]:
     """Return the tools offered for these calls."""
     return (*TOOLS, CLEAR) if any(c.name == CLEAR["function"]["name"] for c in calls) else TOOLS

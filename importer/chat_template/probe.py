@@ -13,12 +13,12 @@ from importer.chat_template.cases import CaseStyle, Turn
 from importer.chat_template.find import Template
 from importer.chat_template.markers import ENDS, SHAPE, Marks, first_marker
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Renders, Result
-from importer.chat_template.samples import TemplateProblem
+from importer.chat_template.samples import TemplateProblem, Tool
 from importer.chat_template.vocabulary import Vocabulary
 from importer.frozen import frozen
 from importer.reasons import Reason
 
-Tools = Sequence[Mapping[str, Any]] | None
+Tools = Sequence[Tool] | None
 RESULT_ANCHOR = "overcast"
 TAILS = {"": (), "tool": (Turn("tool", cases.RESULT),), "user": (cases.ASK_AGAIN,)}
 HOPELESS = {"syntax", "limit", "memory"}  # refusals that hold for every form of messages
@@ -53,7 +53,7 @@ class ProbeRequest:
     before: tuple[Turn, ...]
     turn: Turn
     tools: Tools = None
-    kwargs: Mapping[str, Any] | None = None
+    kwargs: Mapping[str, object] | None = None
     style: CaseStyle | None = None
 
 

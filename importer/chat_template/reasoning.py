@@ -12,7 +12,7 @@ from importer.chat_template.cases import ANSWER, ASK, ASK_AGAIN, ONE, REASONING,
 from importer.chat_template.markers import SHAPE, THINK, first_marker, last_marker, mirror
 from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.render import Rendered
-from importer.chat_template.samples import Sample, SampleCall, Thinking
+from importer.chat_template.samples import Sample, SampleCall, Thinking, Tool
 from importer.frozen import frozen
 
 VARIABLE = re.compile(r"think|reason|effort", re.IGNORECASE)
@@ -94,11 +94,11 @@ def analyze_thinking(probe: TemplateProbe) -> Thinking:
 
 
 def _sayable(
-    settings: Sequence[Mapping[str, Any]],
+    settings: Sequence[Mapping[str, object]],
     prompts: Sequence[str | None],
     switch: str | None,
     by_default: bool | None,
-) -> tuple[Mapping[str, Any], ...]:
+) -> tuple[Mapping[str, object], ...]:
     """Return the settings that keep the default's prompt; of an unknown default every value of the switch."""
     rows = [(*next(iter(s.items())), p) for s, p in zip(settings[1:], prompts[1:], strict=True)]
     moving = {name for name, _, prompt in rows if prompt not in (None, prompts[0])}
@@ -108,7 +108,7 @@ def _sayable(
     return tuple([*keeping, *(others if by_default is None else ())][:MAX_SETTINGS])
 
 
-def _settings(probe: TemplateProbe) -> Iterator[dict[str, Any]]:
+def _settings(probe: TemplateProbe) -> Iterator[dict[str, object]]:
     """Yield settings of each variable for reasoning, one for each of its values."""
     probe.render([probe.job((ASK,), ProbeRequest((ASK,), ASK, probe.no_tools), generate=True)])
     names = sorted((n for n in probe.variables if VARIABLE.search(n)), key=_rank)[:MAX_VARIABLES]
@@ -132,12 +132,12 @@ def _rank(name: str) -> tuple[int, str]:
     return (NAMES.index(name) if name in NAMES else len(NAMES), name)
 
 
-def _prompts(probe: TemplateProbe, settings: Sequence[Mapping[str, Any]]) -> list[str | None]:
+def _prompts(probe: TemplateProbe, settings: Sequence[Mapping[str, object]]) -> list[str | None]:
     jobs = [probe.job((ASK,), ProbeRequest((ASK,), ASK, probe.no_tools, s), generate=True) for s in settings]
     return [r.text if isinstance(r, Rendered) else None for r in probe.render(jobs)]
 
 
-def _rendered(probe: TemplateProbe, settings: Sequence[Mapping[str, Any]]) -> ReasoningBlock | None:
+def _rendered(probe: TemplateProbe, settings: Sequence[Mapping[str, object]]) -> ReasoningBlock | None:
     """Return the block around a message's own reasoning, in an answer or beside a call."""
     turns = (
         (Turn("assistant", ANSWER, reasoning=REASONING), probe.no_tools),
@@ -225,11 +225,11 @@ def _markers(block: ReasoningBlock) -> tuple[str, str]:
 
 
 def _switch(
-    settings: Sequence[Mapping[str, Any]],
+    settings: Sequence[Mapping[str, object]],
     prompts: Sequence[str | None],
     tails: Sequence[str | None],
     markers: tuple[str, str] | None,
-) -> tuple[str | None, Mapping[str, Any] | None, Mapping[str, Any] | None]:
+) -> tuple[str | None, Mapping[str, object] | None, Mapping[str, object] | None]:
     """Return the first variable with settings for on and off that give different prompts.
 
     No value is a setting too, so a variable with values for off only is accepted.
@@ -261,10 +261,10 @@ def _means_off(value: Any) -> bool:
 
 
 def _default(
-    settings: Sequence[Mapping[str, Any]],
+    settings: Sequence[Mapping[str, object]],
     prompts: Sequence[str | None],
-    on: Mapping[str, Any] | None,
-    off: Mapping[str, Any] | None,
+    on: Mapping[str, object] | None,
+    off: Mapping[str, object] | None,
     *,
     opened: bool,
     empty: bool,
@@ -289,10 +289,10 @@ def _keeps(probe: TemplateProbe) -> bool:
 class ReasoningFormat:
     """The form of reasoning with given template variables; makes samples in this form."""
 
-    def __init__(self, probe: TemplateProbe, thinking: Thinking, kwargs: Mapping[str, Any] | None) -> None:
+    def __init__(self, probe: TemplateProbe, thinking: Thinking, kwargs: Mapping[str, object] | None) -> None:
         self.probe = probe
         self.thinking = thinking
-        self.kwargs: Mapping[str, Any] = kwargs or {}
+        self.kwargs: Mapping[str, object] = kwargs or {}
         piece = probe.cut([ProbeRequest((ASK,), Turn("assistant", ANSWER), probe.no_tools, self.kwargs)])[0]
         self.unseen = piece.residue.strip() if isinstance(piece, Piece) else ""
 
@@ -303,7 +303,7 @@ class ReasoningFormat:
         *,
         calls: tuple[SampleCall, ...] = (),
         content: str | None = None,
-        tools: Sequence[Mapping[str, Any]] = (),
+        tools: Sequence[Tool] = (),
         text_arguments: bool = False,
     ) -> Sample:
         """Return a sample with a completion that fits its prompt: reasoning first where it opens a block."""

@@ -35,10 +35,10 @@ def date_at(later: float) -> str:
 class RenderJob:
     """One conversation to render; ``later`` is in seconds after the fixed time of the clock."""
 
-    messages: Sequence[Mapping[str, Any]]
-    tools: Sequence[Mapping[str, Any]] | None = None
+    messages: Sequence[Mapping[str, object]]
+    tools: Sequence[Mapping[str, object]] | None = None
     add_generation_prompt: bool = False
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kwargs: Mapping[str, object] = field(default_factory=dict)
     later: float = 0
 
 
@@ -101,7 +101,7 @@ class RenderExchange:
 
     template: str
     jobs: Sequence[RenderJob]
-    variables: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, object] = field(default_factory=dict)
     mutable: bool = False
     seconds: float = CPU_SECONDS
 
@@ -120,7 +120,7 @@ class Renders(Protocol):
         self,
         template: str,
         jobs: Sequence[RenderJob],
-        variables: Mapping[str, Any] | None = None,
+        variables: Mapping[str, object] | None = None,
         *,
         mutable: bool = False,
     ) -> RenderResult:
@@ -142,7 +142,7 @@ class Recorder:
         self,
         template: str,
         jobs: Sequence[RenderJob],
-        variables: Mapping[str, Any] | None = None,
+        variables: Mapping[str, object] | None = None,
         *,
         mutable: bool = False,
     ) -> RenderResult:
@@ -170,7 +170,7 @@ class Renderer(Closing):
         self,
         template: str,
         jobs: Sequence[RenderJob],
-        variables: Mapping[str, Any] | None = None,
+        variables: Mapping[str, object] | None = None,
         *,
         mutable: bool = False,
     ) -> RenderResult:

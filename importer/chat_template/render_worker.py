@@ -227,7 +227,7 @@ class Local:
         self,
         template: str,
         jobs: Sequence[RenderJob],
-        variables: Mapping[str, Any] | None = None,
+        variables: Mapping[str, object] | None = None,
         *,
         mutable: bool = False,
     ) -> RenderResult:
@@ -265,7 +265,7 @@ def render(exchange: RenderExchange) -> RenderResult:
     return RenderResult(tuple(results), variables)
 
 
-def _render(template: jinja2.Template, variables: Mapping[str, Any], job: RenderJob) -> Result:
+def _render(template: jinja2.Template, variables: Mapping[str, object], job: RenderJob) -> Result:
     values = {
         **variables,
         "messages": job.messages,
@@ -287,7 +287,7 @@ def _render(template: jinja2.Template, variables: Mapping[str, Any], job: Render
         return _failure("refused", error, broke=type(error) is not DELIBERATE)
 
 
-def _bounded(template: jinja2.Template, values: dict[str, Any]) -> str:
+def _bounded(template: jinja2.Template, values: dict[str, object]) -> str:
     parts: list[str] = []
     size = 0
     for part in template.generate(values):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from importer.frozen import frozen
 from importer.reasons import ReasonKind
@@ -27,12 +27,27 @@ class TemplateProblem(ReasonKind):
     TEXT_DROPPED = "text-dropped", "text beside the call is dropped"
 
 
+class Function(TypedDict):
+    """A function on offer; ``parameters`` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+
+
+class Tool(TypedDict):
+    """A tool on offer, in OpenAI's form."""
+
+    type: str
+    function: Function
+
+
 @frozen
 class SampleCall:
     """A tool call: the function's name and its arguments as an object."""
 
     name: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
 
 
 @frozen
@@ -58,8 +73,8 @@ class Sample:
     calls: tuple[SampleCall, ...] = ()
     content: str | None = None
     reasoning: str | None = None
-    tools: tuple[Mapping[str, Any], ...] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[Tool, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
     text_arguments: bool = False
     lead: int = 0
     at_least: bool = False
@@ -92,7 +107,7 @@ class Thinking:
     keeps_history: bool = False
     source: Literal["rendered", "prompt", "stripped", "instructed"] | None = None
     block: tuple[str, str] = ("", "")
-    on: Mapping[str, Any] | None = None
-    off: Mapping[str, Any] | None = None
+    on: Mapping[str, object] | None = None
+    off: Mapping[str, object] | None = None
     empty_block: bool = False
-    settings: tuple[Mapping[str, Any], ...] = ()
+    settings: tuple[Mapping[str, object], ...] = ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
 
 from importer.chat_template.find import Template
 from importer.chat_template.request_coverage.findings import WayIn
@@ -21,7 +20,7 @@ SECONDS = 10.0  # of processor time; real templates need 0.1 to 0.5 s
 class SettingSamples:
     """The samples of answers under template variables that a document may set; requests set theirs on top."""
 
-    kwargs: Mapping[str, Any]
+    kwargs: Mapping[str, object]
     samples: tuple[Sample, ...]
 
 
@@ -52,7 +51,7 @@ class TemplateAnalysis:
     end_of_turn: str = ""
     next_turns: tuple[str, ...] = ()
     problems: Mapping[str, Reason] = field(default_factory=dict)
-    form: Mapping[str, Any] = field(default_factory=dict)
+    form: Mapping[str, object] = field(default_factory=dict)
     tools_prompt: str = ""
     way_in: WayIn | None = None
     settings: tuple[SettingSamples, ...] = ()

@@ -51,7 +51,7 @@ class Called:
     tools_prompt: str = ""
 
 
-def find_form(probe: TemplateProbe) -> dict[str, Any]:
+def find_form(probe: TemplateProbe) -> dict[str, object]:
     """Return the form of messages that makes the template print a call; ``probe`` uses it from then on."""
     probe.style = _showing_words(probe, _form_of_calls(probe) or _form_of_words(probe))
     probe.find_no_tools()
@@ -142,7 +142,7 @@ def analyze_calls(probe: TemplateProbe, thinking: Thinking) -> Called:
     return Called(tuple(samples.values()), problems, offered, "one-call" in samples, prompt)
 
 
-def _asks(kwargs: Mapping[str, Any]) -> list[tuple[str, ProbeRequest]]:
+def _asks(kwargs: Mapping[str, object]) -> list[tuple[str, ProbeRequest]]:
     question = (ASK,)
     result = (ASK, Turn("assistant", calls=(ONE,)), Turn("tool", RESULT))
     turns: list[tuple[str, tuple[Turn, ...], Turn]] = [
@@ -248,7 +248,7 @@ def _broken(parallel: Sample) -> str | None:
     call, and the start of the next. Without a marker in between the two share one JSON text, and no parser
     can read the second once the first is broken.
     """
-    value = ONE.arguments["city"]
+    value = str(ONE.arguments["city"])
     at = parallel.completion.find(value, parallel.lead)
     second = parallel.completion.find(OTHER.name, at)
     if at < 0 or second < 0:

@@ -56,7 +56,7 @@ class Vocabulary:
     stops: tuple[str, ...] = ()
 
     @property
-    def variables(self) -> dict[str, Any]:
+    def variables(self) -> dict[str, object]:
         """Return the variables of a template; without any file, usual strings for the first two tokens."""
         absent = (
             {"bos_token": "", "eos_token": ""} if self.sources else {"bos_token": "<s>", "eos_token": "</s>"}
@@ -108,7 +108,7 @@ def _decoder(table: Any) -> Iterator[Token]:
             yield Token(text, special, int(key) if NUMBER.fullmatch(key) else None)
 
 
-def _special(table: Mapping[str, Any]) -> Iterator[Token]:
+def _special(table: Mapping[str, object]) -> Iterator[Token]:
     values = [table.get(k) for k in NAMED]
     for key in LISTS:
         listed = table.get(key)

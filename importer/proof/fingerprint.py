@@ -15,7 +15,7 @@ def effect_of(
     samples: Sequence[Sample],
     readings: Iterable[Reading],
     replays: Mapping[str, Replay],
-    setting: Mapping[str, Any] | None,
+    setting: Mapping[str, object] | None,
 ) -> str:
     """Return the digest of all that the proof observes of a parser: whole, in pieces, and its grammar."""
     seen: list[Any] = [dict(setting or {})]

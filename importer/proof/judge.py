@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from importer.chat_template.samples import Sample, SampleCall
 from importer.engines.deaths import Accident
+from importer.hub.snapshot import mapping
 from importer.proof.result import JudgeReason
 from importer.reasons import Reason
 
@@ -121,12 +122,10 @@ def _as_text(got: Any, want: Any, schema: Any) -> bool:
         return False
 
 
-def _schema(sample: Sample, name: str) -> Mapping[str, Any]:
+def _schema(sample: Sample, name: str) -> Mapping[str, object]:
     for tool in sample.tools:
-        function = tool.get("function", tool)
-        if function.get("name") == name:
-            properties = function.get("parameters", {}).get("properties", {})
-            return properties if isinstance(properties, Mapping) else {}
+        if tool["function"]["name"] == name:
+            return mapping(tool["function"]["parameters"].get("properties"))
     return {}
 
 

@@ -98,7 +98,7 @@ class FormatOutcome:
         """Return the sort key: losses, then all differences."""
         return len(self.losses), len(self.findings)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the outcome as receipts hold it."""
         findings = [f.to_json() | {"message": render(f)} for f in self.findings]
         return {"of": self.of, "equal": self.equal, "applied": self.applied, "findings": findings}
@@ -129,7 +129,7 @@ class FrontendPrompts:
         """Return the outcome of the best form."""
         return self.outcomes.get(self.best, FormatOutcome(0))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the result as receipts hold it."""
         return {
             "frontend": self.frontend,

@@ -28,6 +28,7 @@ from importer.chat_template.cases import CaseStyle
 from importer.chat_template.find import Template
 from importer.chat_template.render import Rendered, RenderJob, Renders, Result, date_at, now
 from importer.chat_template.request_coverage.compare import without_entities
+from importer.chat_template.samples import Function, Tool
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import PromptVerdict
@@ -36,6 +37,7 @@ from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EngineRefused, EngineRenderer
 from importer.errors import EngineError
 from importer.frozen import frozen
+from importer.hub.snapshot import mapping
 from importer.proof.prompt_result import (
     LOSSES,
     FormatOutcome,
@@ -76,7 +78,7 @@ PLACE = {
     "description": "Ground <b>station</b> & mast",
     "properties": {"lat": {"type": "number"}, "label": {"type": ["string", "null"], "default": None}},
 }
-TOOLS: tuple[Mapping[str, Any], ...] = (
+TOOLS: tuple[Tool, ...] = (
     {
         "type": "function",
         "function": {
@@ -105,15 +107,15 @@ NESTED = {
 }
 
 
-def _user(content: Any) -> dict[str, Any]:
+def _user(content: Any) -> dict[str, object]:
     return {"role": "user", "content": content}
 
 
-def _text(text: str) -> list[dict[str, Any]]:
+def _text(text: str) -> list[dict[str, object]]:
     return [{"type": "text", "text": text}]
 
 
-def _called(*arguments: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+def _called(*arguments: Mapping[str, object], **more: Any) -> dict[str, object]:
     calls = [
         {
             "id": f"c4ll{n:05}",
@@ -125,7 +127,7 @@ def _called(*arguments: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": calls, **more}
 
 
-def _result(content: Any, number: int = 0) -> dict[str, Any]:
+def _result(content: Any, number: int = 0) -> dict[str, object]:
     return {"role": "tool", "tool_call_id": f"c4ll{number:05}", "name": "read_gauge", "content": content}
 
 
@@ -182,10 +184,10 @@ def _leaves(number: int, message: Mapping[str, Any]) -> Iterator[Leaf]:
             yield Leaf(number, role, Field.ARGUMENTS, value)
 
 
-def _tool_leaves(function: Mapping[str, Any]) -> Iterator[Leaf]:
+def _tool_leaves(function: Function) -> Iterator[Leaf]:
     yield Leaf(None, "", Field.TOOL, function["name"])
     yield Leaf(None, "", Field.TOOL, function["description"])
-    for name in function["parameters"]["properties"]:
+    for name in mapping(function["parameters"]["properties"]):
         yield Leaf(None, "", Field.TOOL, name)
 
 
@@ -207,12 +209,12 @@ SHAPES: tuple[CaseStyle, ...] = (
 )
 
 
-def shaped(conversation: Conversation, shape: CaseStyle) -> list[dict[str, Any]]:
+def shaped(conversation: Conversation, shape: CaseStyle) -> list[dict[str, object]]:
     """Return the messages of a conversation in the form of ``shape``."""
     return [_shaped(message, shape) for message in conversation.messages]
 
 
-def _shaped(message: Mapping[str, Any], shape: CaseStyle) -> dict[str, Any]:
+def _shaped(message: Mapping[str, Any], shape: CaseStyle) -> dict[str, object]:
     turn = {k: v for k, v in message.items() if k not in ("content", "reasoning", "reasoning_content")}
     thought = message.get("reasoning")
     if thought and shape.reasoning in ("thinking", "tool_plan"):
@@ -237,7 +239,7 @@ def _content(content: Any, *, parts: bool) -> Any:
     return content if parts else "\n".join(part["text"] for part in content)
 
 
-def _call(call: Mapping[str, Any], shape: CaseStyle) -> dict[str, Any]:
+def _call(call: Mapping[str, Any], shape: CaseStyle) -> dict[str, object]:
     function = dict(call["function"])
     if shape.arguments == "object":
         function["arguments"] = json.loads(function["arguments"])
@@ -431,7 +433,7 @@ class Ours:
     def references(
         self,
         asked: Sequence[PromptCase],
-        variables: Mapping[str, Any] | None = None,
+        variables: Mapping[str, object] | None = None,
         *,
         sort: bool = False,
         moments: Sequence[float] = (0.0,),
@@ -459,7 +461,7 @@ class Ours:
         return found
 
     def _job(
-        self, case: PromptCase, shape: Any, variables: Mapping[str, Any], sort: bool, later: float
+        self, case: PromptCase, shape: Any, variables: Mapping[str, object], sort: bool, later: float
     ) -> RenderJob:
         conversation = CONVERSATIONS[case]
         tools = [_sorted(tool) if sort else tool for tool in conversation.tools]
@@ -612,11 +614,13 @@ class _Judge:
             return Reason(PromptDifference.MOVED, case=case, place=place(parts[0]), **excerpts)
         return None
 
-    def _switches(self) -> list[Mapping[str, Any]]:
+    def _switches(self) -> list[Mapping[str, object]]:
         thinking = self._ours.analysis.thinking
         return [variables for variables in (thinking.on, thinking.off) if variables]
 
-    def _references(self, variables: Mapping[str, Any], *, sort: bool = False) -> dict[PromptCase, Reference]:
+    def _references(
+        self, variables: Mapping[str, object], *, sort: bool = False
+    ) -> dict[PromptCase, Reference]:
         key = repr(sorted(variables.items())), sort
         if key not in self._known:
             self._known[key] = self._ours.references(
@@ -640,6 +644,6 @@ def rendering_tokens(tokens: Tokens, template: Template, vocabulary: Vocabulary)
         texts = {"default": template.plain, "tool_use": template.text}
     named = vocabulary.variables
     return replace(
-        tokens, directory=None, chat_template=texts, bos=named["bos_token"] or None,
-        eos=named["eos_token"] or None,
+        tokens, directory=None, chat_template=texts, bos=str(named["bos_token"]) or None,
+        eos=str(named["eos_token"]) or None,
     )  # fmt: skip

@@ -31,13 +31,14 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from importer.chat_template.cases import ANSWER, FOLLOW_UP, ONE, OTHER, QUESTION, REASONING, RESULT
 from importer.chat_template.markers import SHAPE, Marks, common_prefix
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
 from importer.frozen import frozen
+from importer.hub.snapshot import listed
 
 ANY_ID = "\ue000"  # in place of a call's id, or of a name that is repeated
 ANY_NUMBER = "\ue001"  # in place of a count, such as a call's index
@@ -173,7 +174,7 @@ def locate(text: str, name: str, values: Mapping[str, str], start: int = 0) -> L
     return Located(text, (last, last + len(name)), tuple(places))
 
 
-Field = dict[str, Any]
+Field = Mapping[str, object]
 SECTION = "section"  # of a candidate: the marks around all calls, for the field of the answer
 
 
@@ -395,7 +396,7 @@ def _json_arguments(calls: Calls) -> Iterator[Field]:
     at = one.text.find("{", one.name[1])
     if not one.name[1] <= at < one.arguments[0][0]:
         return
-    body: Field = {"content": "json", "transform": CALL}
+    body: dict[str, object] = {"content": "json", "transform": CALL}
     held = _container(one, at, at)
     if held is None:
         args = _dialect(one)
@@ -424,7 +425,7 @@ def _dialect(call: Located) -> Field | None:
     closing = call.text[value_end : value_end + len(opening)]
     if not opening or call.text[_closed(call) - 1 : _closed(call)] != "}":
         return None
-    args: Field = {"unquoted_keys": call.text[key_at - 1] != '"'}
+    args: dict[str, object] = {"unquoted_keys": call.text[key_at - 1] != '"'}
     if opening != '"':
         args["string_delims"] = [[opening, closing]]
     return args
@@ -463,9 +464,8 @@ def _spelled(calls: Calls) -> Iterator[Field]:
     if close is None:
         return
     value = json_value() if spelled.quote == '"' else f"{QUOTES[spelled.quote]}|{json_value()}"
-    reader: Field = {"name": "json", "args": {"allow_non_json": True}}
-    if spelled.quote != '"':
-        reader["args"]["string_delims"] = [[spelled.quote, spelled.quote]]
+    delimiters = {} if spelled.quote == '"' else {"string_delims": [[spelled.quote, spelled.quote]]}
+    reader = {"name": "json", "args": {"allow_non_json": True, **delimiters}}
     pattern = flexible(tags.open.lstrip()) + KEY + spelled.lead + f"(?P<value>{value})"
     body = {
         "content": "xml-inline",
@@ -556,7 +556,13 @@ def _with_close(whole: Frame, close: str) -> Frame:
     return Frame(whole.outer_open, whole.open, close, whole.outer_close, whole.separator)
 
 
-ResponseTemplate = Mapping[str, Any]
+class ResponseTemplate(TypedDict):
+    """A response template of transformers: the start of the model's turn, and a field for each part of it."""
+
+    start_anchor: str | list[str]
+    fields: Mapping[str, Field]
+
+
 SPOKEN = (QUESTION, RESULT, FOLLOW_UP)  # the texts of others that a prompt can end with
 ANSWERS = ("no-call", "answer-after-result", "plain", "thinking-off", "thinking-none")
 LONGEST = 8  # candidates of one chat template
@@ -573,21 +579,21 @@ def derive(analysis: TemplateAnalysis, declared: Sequence[str]) -> Iterator[Resp
     anchors = start_anchors(analysis, marks)
     if not anchors:
         return
-    anchor = anchors[0] if len(anchors) == 1 else anchors
+    anchor: str | list[str] = anchors[0] if len(anchors) == 1 else anchors
     for calls in [*learn_call_fields(analysis.samples, marks)][:LONGEST] or [{}]:
-        sections = calls.pop(SECTION, ())
-        fields = _thinking(analysis) | _content(analysis, sections)
+        sections = listed(calls.get(SECTION))
+        fields: dict[str, Field] = {**_thinking(analysis), "content": _content(analysis, sections)}
         if calls:
-            fields["tool_calls"] = _at_end(calls, analysis)
+            fields["tool_calls"] = _at_end({k: v for k, v in calls.items() if k != SECTION}, analysis)
         if set(fields) != {"content"}:
-            yield {"start_anchor": anchor, "fields": fields}
+            yield ResponseTemplate(start_anchor=anchor, fields=fields)
 
 
 def start_anchors(analysis: TemplateAnalysis, marks: Marks) -> list[str]:
     """Return the texts directly before the model's own: one, or one for each way that a turn begins."""
-    opened = _content(analysis)["content"].get("open")
+    opened = _content(analysis).get("open", "")
     opening = analysis.thinking.markers[0] if analysis.thinking.markers else ""
-    starts = [m.strip() for m in (opening, opened or "") if m.strip()]
+    starts = [m.strip() for m in (opening, str(opened)) if m.strip()]
     heads = dict.fromkeys(_head(s.prompt, starts) for s in analysis.samples)
     texts = [h for h in heads if h.strip()]
     if not texts:
@@ -623,14 +629,14 @@ def _shortest(head: str, ends: Sequence[str]) -> str:
     return head[begins[-FEW:][0] :]
 
 
-def _thinking(analysis: TemplateAnalysis) -> dict[str, Any]:
+def _thinking(analysis: TemplateAnalysis) -> dict[str, Field]:
     if analysis.thinking.markers is None:
         return {}
     opening, closing = (m.strip() for m in analysis.thinking.markers)
     return {"thinking": {"open": opening, "close": closing}} if opening and closing else {}
 
 
-def _content(analysis: TemplateAnalysis, sections: Sequence[str] = ()) -> dict[str, Any]:
+def _content(analysis: TemplateAnalysis, sections: Sequence[str] = ()) -> Field:
     """Return the field of the answer: the rest of the text, or what stands between its own markers.
 
     ``sections`` are marks around all calls. They end the rest of the text, so that they are in no answer.
@@ -643,7 +649,7 @@ def _content(analysis: TemplateAnalysis, sections: Sequence[str] = ()) -> dict[s
     silent = () if opens else sections
     ends = [e for e in dict.fromkeys((behind, analysis.end_of_turn.strip(), *silent)) if e]
     closes = {"close": ends if len(ends) > 1 else ends[0]} if ends else {}
-    return {"content": {**({"open": opens} if opens else {}), **closes}}
+    return {**({"open": opens} if opens else {}), **closes}
 
 
 def _without(text: str, markers: Sequence[str]) -> str:
@@ -669,9 +675,9 @@ def _after_reasoning(sample: Sample) -> str:
     return sample.completion[sample.lead :] if at < 0 else sample.completion[max(sample.lead, at) :]
 
 
-def _at_end(calls: dict[str, Any], analysis: TemplateAnalysis) -> dict[str, Any]:
+def _at_end(calls: Field, analysis: TemplateAnalysis) -> Field:
     """Return the field with the end of the turn among its literal ends, for texts that still have it."""
     end = analysis.end_of_turn.strip()
     if not end or "close_pattern" in calls:
         return calls
-    return {**calls, "close": [*calls.get("close", ()), end]}
+    return {**calls, "close": [*listed(calls.get("close")), end]}

@@ -131,7 +131,7 @@ class ParserVerdict:
     streaming: Reason | None = None
     forbidden: str | None = None
     stepwise: tuple[str, ...] = ()
-    setting: Mapping[str, Any] | None = None
+    setting: Mapping[str, object] | None = None
     liberal: bool = False
     effect: str = ""
     unsettled: bool = False
@@ -153,7 +153,7 @@ class ParserVerdict:
         cases = () if self.streaming is None else self.streaming.fields.get("cases", ())
         return len(cases) if isinstance(cases, tuple) else 1
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the verdict as receipts hold it: texts, and under ``reasons`` their kinds with fields."""
         streaming = self.streaming
         return {
@@ -204,11 +204,11 @@ class DerivedTemplate:
     ``cases``     the names of the cases that it reads.
     """
 
-    template: Mapping[str, Any]
+    template: Mapping[str, object]
     fields: tuple[str, ...]
     cases: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the template as receipts hold it."""
         return {"template": dict(self.template), "fields": list(self.fields), "cases": list(self.cases)}
 
@@ -323,12 +323,12 @@ class Proof:
         """Return the difference of a parser's readings in pieces, or ``None``."""
         return next((v.streaming for v in self.verdicts.get(key, ()) if v.parser == parser), None)
 
-    def setting(self, parser: str | None) -> Mapping[str, Any] | None:
+    def setting(self, parser: str | None) -> Mapping[str, object] | None:
         """Return the template's variables that a document needs for this reasoning parser, or ``None``."""
         found = (v.setting for v in self.verdicts.get("reasoning_parser", ()) if v.parser == parser)
         return next(found, None)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the proof as receipts hold it."""
         return {
             "engine": self.engine,

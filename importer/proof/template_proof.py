@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from importer.chat_template.cases import ANSWER, ONE
-from importer.chat_template.samples import Sample, SampleCall
+from importer.chat_template.samples import Sample, SampleCall, Tool
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.parsers import HF, HF_LIMITS
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Reading, Replay, Tokens
@@ -94,7 +94,7 @@ class TemplateProof:
         """Return whether every case that counts was read back."""
         return bool(self.passed) and not self.failed
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the proof as receipts hold it."""
         return {
             "template": dict(self.template),
@@ -122,7 +122,7 @@ def prove_template(
     return best
 
 
-def with_template(tokens: Tokens, template: ResponseTemplate | None) -> Tokens:
+def with_template(tokens: Tokens, template: Mapping[str, object] | None) -> Tokens:
     """Return the tokens with this template in the tokenizer's settings."""
     settings = {k: v for k, v in tokens.settings.items() if k != SETTING}
     return replace(tokens, settings=settings if template is None else {**settings, SETTING: template})
@@ -207,7 +207,7 @@ def variants(samples: Sequence[Sample]) -> Iterator[Sample]:
         yield replace(prose, case="code", completion=prose.completion.replace(ANSWER, CODE), content=CODE)
 
 
-def _renamed(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+def _renamed(tool: Tool) -> Tool:
     function = tool["function"]
     return {**tool, "function": {**function, "name": RENAMED}} if function["name"] == ONE.name else tool
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from importer.chat_template.learnt_format import unmarked
 from importer.chat_template.samples import Sample
@@ -31,7 +30,7 @@ class Question:
     key: str
     samples: tuple[Sample, ...]
     needed: tuple[str, ...]
-    setting: Mapping[str, Any] | None = None
+    setting: Mapping[str, object] | None = None
 
     def only(self, cases: Iterable[str]) -> Question:
         chosen = set(cases)

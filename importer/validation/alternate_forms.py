@@ -8,10 +8,11 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
+from importer.chat_template.samples import Tool
 from importer.chat_template.turn_forms import FORMS, TurnForm, variants
 from importer.validation.context import TOKENS, VERBATIM, Context
 from importer.validation.errors import ExchangeError
-from importer.validation.prompts import ALARMS, TRIP, WEATHER, Prompt, Tool
+from importer.validation.prompts import ALARMS, TRIP, WEATHER, Prompt
 from importer.validation.tokens import neutral, tokens_of
 from importer.validation.tool_markup import TURN_BEGUN
 from importer.validation.trace import read

@@ -104,7 +104,7 @@ def _tops(reply: Reply) -> Sequence[Tops]:
     return places
 
 
-def _entries(listed: Any) -> Sequence[Mapping[str, Any]]:
+def _entries(listed: Any) -> Sequence[Mapping[str, object]]:
     return [top for top in listed if isinstance(top, Mapping)] if isinstance(listed, list) else []
 
 

@@ -178,7 +178,7 @@ def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive |
     return _schema_flaw(arguments, schemas[call.name], written)
 
 
-def _schema_flaw(arguments: Any, schema: Mapping[str, Any], written: str) -> Fail | Inconclusive | None:
+def _schema_flaw(arguments: Any, schema: Mapping[str, object], written: str) -> Fail | Inconclusive | None:
     from jsonschema import Draft202012Validator
 
     error = next(Draft202012Validator(schema).iter_errors(arguments), None)

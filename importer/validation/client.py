@@ -41,6 +41,7 @@ from importer.validation.errors import (
     SilenceReason,
     TimedOut,
 )
+from importer.validation.outcome import ExchangeRow
 from importer.validation.reply import Reply, error_message, from_completion, from_stream, from_whole
 
 
@@ -198,7 +199,7 @@ class Exchange:
 
     method: str
     path: str
-    request: Mapping[str, Any] | None = None
+    request: Mapping[str, object] | None = None
     status: int | None = None
     received: bytearray = field(default_factory=bytearray)
     seconds: float = 0.0
@@ -217,7 +218,7 @@ class Exchange:
             self._body = trim(self.received.decode("utf-8", "replace"))
             self.received.clear()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ExchangeRow:
         """Return the entry of a receipt; long bodies lose their middle."""
         return {
             "method": self.method,
@@ -240,7 +241,7 @@ def trim(text: str, limit: int = MAX_BODY) -> str:
     return f"{text[:half]}… {len(text) - 2 * half} characters left out …{text[-half:]}"
 
 
-def bounded(request: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def bounded(request: Mapping[str, object] | None) -> Mapping[str, object] | None:
     """Return the request, with the middle of its long texts cut out where it is longer than ``MAX_BODY``."""
     if request is None or len(json.dumps(request)) <= MAX_BODY:
         return request
@@ -314,7 +315,7 @@ class Client:
         with self._recorded(exchange, log):
             return b"".join(self._chunks(exchange))
 
-    def chat(self, body: Mapping[str, Any], log: list[Exchange]) -> Reply:
+    def chat(self, body: Mapping[str, object], log: list[Exchange]) -> Reply:
         """POST /v1/chat/completions and return the answer; ``stream`` in ``body`` selects a streamed one."""
         exchange = Exchange("POST", "/v1/chat/completions", body)
         with self._recorded(exchange, log), closing(self._chunks(exchange)) as chunks:
@@ -324,13 +325,13 @@ class Client:
             exchange.tokens = reply.usage.completion
             return reply
 
-    def read(self, path: str, body: Mapping[str, Any], log: list[Exchange]) -> bytes:
+    def read(self, path: str, body: Mapping[str, object], log: list[Exchange]) -> bytes:
         """POST to another path and return the body of a 2xx answer."""
         exchange = Exchange("POST", path, body)
         with self._recorded(exchange, log):
             return b"".join(self._chunks(exchange))
 
-    def post(self, path: str, body: Mapping[str, Any], log: list[Exchange]) -> Any:
+    def post(self, path: str, body: Mapping[str, object], log: list[Exchange]) -> Any:
         """POST to another path and return the JSON of a 2xx answer."""
         exchange = Exchange("POST", path, body)
         with self._recorded(exchange, log):
@@ -350,18 +351,18 @@ class Client:
             except (ValueError, RecursionError):
                 raise ReplyError(Reason(ClientReason.NOT_JSON, path=path)) from None
 
-    def complete(self, body: Mapping[str, Any], log: list[Exchange]) -> str:
+    def complete(self, body: Mapping[str, object], log: list[Exchange]) -> str:
         """Return the text that follows the prompt."""
         return self.completion(body, log).content
 
-    def completion(self, body: Mapping[str, Any], log: list[Exchange]) -> Reply:
+    def completion(self, body: Mapping[str, object], log: list[Exchange]) -> Reply:
         """POST /v1/completions, whole; the content of the reply is the text that follows the prompt."""
         exchange = Exchange("POST", "/v1/completions", body)
         with self._recorded(exchange, log):
             return from_completion(b"".join(self._chunks(exchange)))
 
     def leave(
-        self, body: Mapping[str, Any], log: list[Exchange], *, after: int | None = None, wait: float = 0.0
+        self, body: Mapping[str, object], log: list[Exchange], *, after: int | None = None, wait: float = 0.0
     ) -> None:
         """POST a chat and hang up once ``after`` bytes of its answer have arrived.
 

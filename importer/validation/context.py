@@ -10,6 +10,7 @@ from typing import Any, Literal
 from importer.engines import logs
 from importer.engines.logs import EffectiveSettings
 from importer.frozen import frozen
+from importer.hub.snapshot import listed, mapping
 from importer.reasons import Reason
 from importer.validation.client import Client, Exchange
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
@@ -21,7 +22,7 @@ from importer.validation.reply import Reply
 
 Way = Literal["whole", "streamed", "with-tokens", "raw"]
 TOKENS = {"logprobs": True, "top_logprobs": 1}
-EXTRA: Mapping[Way, Mapping[str, Any]] = {
+EXTRA: Mapping[Way, Mapping[str, object]] = {
     "whole": {},
     "streamed": {"stream": True, "stream_options": {"include_usage": True}},
     "with-tokens": TOKENS,
@@ -146,8 +147,8 @@ class Context(Background):
         if not requests:
             return None
         request = requests[-1]
-        messages, tools = tuple(request["messages"]), tuple(request.get("tools") or ())
-        return Prompt("asked last", messages, tools, switches=request.get("chat_template_kwargs") or {})
+        messages, tools = tuple(listed(request["messages"])), tuple(listed(request.get("tools")))
+        return Prompt("asked last", messages, tools, switches=mapping(request.get("chat_template_kwargs")))
 
     def breaks(self, prompt: Prompt) -> Reason | None:
         """Return the error of a template that breaks over the prompt without a deliberate refusal."""
@@ -285,7 +286,7 @@ class Context(Background):
         return answer.result
 
     def _ask(self, prompt: Prompt, way: Way, log: list[Exchange]) -> Reply:
-        body: dict[str, Any] = {"model": self.model, "messages": list(prompt.messages)}
+        body: dict[str, object] = {"model": self.model, "messages": list(prompt.messages)}
         if prompt.tools:
             body["tools"] = list(prompt.tools)
         if prompt.switches:
@@ -298,12 +299,12 @@ class Context(Background):
         body |= prompt.extra
         return self.client.chat({k: v for k, v in body.items() if v is not None}, log)
 
-    def _complete(self, prompt: Prompt, extra: Mapping[str, Any], log: list[Exchange]) -> Reply:
+    def _complete(self, prompt: Prompt, extra: Mapping[str, object], log: list[Exchange]) -> Reply:
         """Complete the rendered prompt; a beginning that the engine adds by itself is not sent twice."""
         text = self.render(prompt) if self.render else None
         if text is None:
             raise TemplateRefusedError
-        body: dict[str, Any] = {
+        body: dict[str, object] = {
             "model": self.model,
             "max_tokens": self.promise.limit(prompt.tokens, tools=bool(prompt.tools)),
             **VERBATIM,

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from importer.chat_template.study import TemplateAnalysis
 from importer.engines.tokenizer import Ask, MergedWords, TokenTable
 from importer.frozen import frozen
+from importer.memory.estimate_types import Figure
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation.client import Client, Exchange
@@ -102,7 +103,7 @@ class Background:
     proof: Proof | None = None
     journal: Journal | None = None
     memory: Callable[[], int | None] | None = None
-    fit: Callable[[], Mapping[str, Any]] | None = None
+    fit: Callable[[], Mapping[str, Figure]] | None = None
     argv: tuple[str, ...] = ()
     tokens: Ask | None = None
     no_tokenizer: Reason = NO_TOKENIZER
@@ -161,6 +162,6 @@ def version(client: Client) -> str | None:
     return shown[:80] if isinstance(shown, str) else None
 
 
-def _entries(listed: Any) -> list[dict[str, Any]]:
+def _entries(listed: Any) -> list[dict[str, object]]:
     entries = listed.get("data") if isinstance(listed, dict) else None
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []

@@ -130,7 +130,7 @@ class Expectations:
     outputs: Mapping[str, Any] = field(default_factory=dict)
     tool_parser: str | None = None
     reasoning_parser: str | None = None
-    client_sampling: Mapping[str, Any] = field(default_factory=dict)
+    client_sampling: Mapping[str, object] = field(default_factory=dict)
     markers: tuple[str, ...] = ()
     max_tokens: int = UNKNOWN_CONTEXT // 2
     plain: int | None = None
@@ -138,9 +138,9 @@ class Expectations:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     context: int | None = None
     images: int = 0
-    variables: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, object] = field(default_factory=dict)
     stopwords: tuple[str, ...] = ()
-    altering: Mapping[str, Any] = field(default_factory=dict)
+    altering: Mapping[str, object] = field(default_factory=dict)
     offers: frozenset[str] | None = None
     detected: frozenset[str] = frozenset()
     engine: str = ""
@@ -218,7 +218,7 @@ def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None
     )
 
 
-def _altering(document: Mapping[str, Any]) -> dict[str, Any]:
+def _altering(document: Mapping[str, Any]) -> dict[str, object]:
     """Return the altering settings by their dotted names; ``load_format`` only where it loads no weights."""
     settings = dict(document) | {
         f"engine_args.{k}": v for k, v in (document.get("engine_args") or {}).items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
@@ -97,7 +97,7 @@ class Fact:
     prompt: str
     reason: Reason
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the fact for programs; a report adds its text."""
         fields = self.reason.to_json()
         return {

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from importer.chat_template.render import now
 from importer.engines import logs
@@ -243,7 +242,7 @@ def _arguments(ctx: Context) -> Iterator[tuple[str, str]]:
     return ((flag, values[-1]) for flag, values in grouped(list(ctx.argv)) if values)
 
 
-def _sets(text: str, switches: Mapping[str, Any]) -> bool:
+def _sets(text: str, switches: Mapping[str, object]) -> bool:
     """Return whether an argument is an object of JSON with one of the variables at its value."""
     try:
         data = json.loads(text)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from importer.frozen import frozen
 
@@ -26,7 +25,7 @@ class ScoredText:
     tokens: int
     nats: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the text as a receipt has it."""
         return {"prompt": self.prompt, "answer": self.answer, "tokens": self.tokens, "nats": self.nats}
 
@@ -42,7 +41,7 @@ class Likelihood:
     since: str | None = None
     measured: list[ScoredText] = field(default_factory=list)
 
-    def to_json(self) -> dict[str, Any] | None:
+    def to_json(self) -> dict[str, object] | None:
         """Return the receipt's entry; ``None`` where nothing was measured."""
         if not self.measured:
             return None
@@ -60,7 +59,7 @@ def per_token(scored: Sequence[ScoredText], texts: Sequence[ScoredText]) -> floa
     return round(math.fsum(text.nats for text in scored) / sum(text.tokens for text in texts), 4)
 
 
-def recorded(run: Mapping[str, Any]) -> Likelihood:
+def recorded(run: Mapping[str, object]) -> Likelihood:
     """Return the reference that a run of the receipt leaves: an earlier one's, or its own where it passed."""
     entry = run.get("likelihood")
     if not isinstance(entry, Mapping):

@@ -12,8 +12,10 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
+from importer.chat_template.samples import Tool
+from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
-from importer.validation.prompts import Message, Prompt
+from importer.validation.prompts import Call, Message, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
@@ -48,14 +50,14 @@ Change = Callable[[Prompt], Prompt]
 def _of_texts(change: Callable[[str], str]) -> Change:
     """Return the change of each text in the messages; names, roles and tools stay."""
 
-    def of_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    def of_call(call: Call) -> Call:
         arguments = json.loads(call["function"]["arguments"])
         changed = {k: change(v) if isinstance(v, str) else v for k, v in arguments.items()}
         text = json.dumps(changed, ensure_ascii=False)
         return {**call, "function": {**call["function"], "arguments": text}}
 
-    def of_turn(turn: Message, *, calls: bool) -> dict[str, Any]:
-        changed = {**turn, "content": change(turn.get("content") or "")}
+    def of_turn(turn: Message, *, calls: bool) -> Message:
+        changed: Message = {**turn, "content": change(turn.get("content") or "")}
         if calls and turn.get("tool_calls"):
             changed["tool_calls"] = [of_call(call) for call in turn["tool_calls"]]
         return changed
@@ -85,14 +87,16 @@ def _merged(between: str) -> Change:
         first, *rest = prompt.messages
         if first["role"] != "system" or not rest or rest[0]["role"] != "user":
             return prompt
-        joined = {"role": "user", "content": f"{first['content']}{between}{rest[0]['content']}"}
+        joined: Message = {"role": "user", "content": f"{first['content']}{between}{rest[0]['content']}"}
         return replace(prompt, messages=(joined, *rest[1:]))
 
     return change
 
 
 def _as_user(prompt: Prompt) -> Prompt:
-    turns = ({**m, "role": "user"} if m["role"] == "system" else m for m in prompt.messages)
+    turns: Iterator[Message] = (
+        {**m, "role": "user"} if m["role"] == "system" else m for m in prompt.messages
+    )
     return replace(prompt, messages=tuple(turns))
 
 
@@ -101,7 +105,7 @@ def _last_turn(prompt: Prompt) -> Prompt:
 
 
 def _undescribed(prompt: Prompt) -> Prompt:
-    def tool(one: Mapping[str, Any]) -> dict[str, Any]:
+    def tool(one: Tool) -> Any:  # a tool needs no description
         return {**one, "function": {k: v for k, v in one["function"].items() if k != "description"}}
 
     return replace(prompt, tools=tuple(tool(one) for one in prompt.tools))
@@ -252,10 +256,10 @@ def _changes(own: Reply, came: Reply) -> Iterator[Reason]:
         yield Reason(AnswerChange.OTHER_END, own=own.finish_reason, came=came.finish_reason)
 
 
-def _parts(reply: Reply) -> Iterator[Mapping[str, Any]]:
+def _parts(reply: Reply) -> Iterator[Mapping[str, object]]:
     """Yield the first choice of each piece, and the message or delta in it."""
     for data in reply.raw:
-        for choice in (data.get("choices") or ())[:1]:
+        for choice in listed(data.get("choices"))[:1]:
             if isinstance(choice, Mapping):
                 yield choice
                 yield from (c for k in ("message", "delta") if isinstance(c := choice.get(k), Mapping))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from importer.hub.snapshot import listed, text
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import TRIALS, WAYS, Context, together
 from importer.validation.errors import AnswerFailure, ReplyError
@@ -124,13 +125,13 @@ class _ResponsesReplyStream:
     """The position in a stream: its response, its items, and the response at its end."""
 
     id: str = ""
-    last: Mapping[str, Any] | None = None
+    last: Mapping[str, object] | None = None
     items: list[_Item] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
     calls: int = 0
-    end: Mapping[str, Any] | None = None
+    end: Mapping[str, object] | None = None
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def take(self, event: Mapping[str, object]) -> None:
         """Take the next event; those of unknown types have a number only."""
         kind = text_field(event, "type")
         if kind in BROKEN:
@@ -152,7 +153,7 @@ class _ResponsesReplyStream:
         elif "response" in event:
             self._response(event, kind)
 
-    def reply(self, events: tuple[Mapping[str, Any], ...]) -> Reply:
+    def reply(self, events: tuple[Mapping[str, object], ...]) -> Reply:
         """Return the reply that the pieces make; raises ReplyError where the response at the end differs."""
         if self.end is None:
             raise ReplyError(Reason(ResponsesReason.NOT_ENDED))
@@ -163,7 +164,7 @@ class _ResponsesReplyStream:
                 raise ReplyError(Reason(ResponsesReason.END_DIFFERS, part=part.replace("_", " ")))
         return made
 
-    def _number(self, event: Mapping[str, Any]) -> None:
+    def _number(self, event: Mapping[str, object]) -> None:
         """Compare the number with that of the event before; an engine may number no event at all."""
         number = count_field(event, NUMBER)
         before = None if self.last is None else count_field(self.last, NUMBER)
@@ -171,7 +172,7 @@ class _ResponsesReplyStream:
             raise ReplyError(Reason(ResponsesReason.WRONG_NUMBER, number=number, before=before))
         self.last = event
 
-    def _response(self, event: Mapping[str, Any], kind: str) -> None:
+    def _response(self, event: Mapping[str, object], kind: str) -> None:
         response = object_of(event["response"], "`response`")
         found = text_field(response, "id")
         if not found or (self.id and found != self.id):
@@ -183,7 +184,7 @@ class _ResponsesReplyStream:
                     raise ReplyError(Reason(ResponsesReason.ITEM_OPEN, index=number))
             self.end = response
 
-    def _open(self, event: Mapping[str, Any]) -> None:
+    def _open(self, event: Mapping[str, object]) -> None:
         if event.get("output_index") != len(self.items):
             index = event.get("output_index")
             raise ReplyError(Reason(ResponsesReason.WRONG_INDEX, index=index, expected=len(self.items)))
@@ -195,7 +196,7 @@ class _ResponsesReplyStream:
         self.calls += len(item.delta.tool_calls)
         self.items.append(item)
 
-    def _close(self, event: Mapping[str, Any]) -> None:
+    def _close(self, event: Mapping[str, object]) -> None:
         value = object_of(event.get("item"), "an item of the output")
         item = self._item(event, _item_id(value))
         item.open = False
@@ -203,7 +204,7 @@ class _ResponsesReplyStream:
         if _item(value, call[0].index if call else 0) != item.streamed:
             raise ReplyError(Reason(ResponsesReason.PIECES_DIFFER, event=event["type"]))
 
-    def _piece(self, event: Mapping[str, Any], stem: str, step: str) -> None:
+    def _piece(self, event: Mapping[str, object], stem: str, step: str) -> None:
         item = self._item(event, text_field(event, "item_id"))
         place = stem, str(event.get("content_index", event.get("summary_index")))
         if step == "delta":
@@ -213,7 +214,7 @@ class _ResponsesReplyStream:
         if begun + "".join(item.pieces.get(place, ())) != text_field(event, PIECES[stem]):
             raise ReplyError(Reason(ResponsesReason.PIECES_DIFFER, event=event["type"]))
 
-    def _item(self, event: Mapping[str, Any], named: str) -> _Item:
+    def _item(self, event: Mapping[str, object], named: str) -> _Item:
         """Return the open item of an event; its place and its id must name the same one."""
         index = event.get("output_index")
         if not isinstance(index, int) or not 0 <= index < len(self.items):
@@ -226,7 +227,7 @@ class _ResponsesReplyStream:
         return item
 
 
-def _reply(data: Mapping[str, Any]) -> Reply:
+def _reply(data: Mapping[str, object]) -> Reply:
     """Return the reply of a whole response."""
     if data.get("error"):
         raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=error_message(data)))
@@ -235,7 +236,7 @@ def _reply(data: Mapping[str, Any]) -> Reply:
     return assemble([*_items_responses_reply(data), _ending(data)], (data,))
 
 
-def _items_responses_reply(data: Mapping[str, Any]) -> Iterator[Delta]:
+def _items_responses_reply(data: Mapping[str, object]) -> Iterator[Delta]:
     output, calls = data.get("output"), 0
     if not isinstance(output, list):
         raise ReplyError(Reason(ResponsesReason.NO_OUTPUT))
@@ -247,7 +248,7 @@ def _items_responses_reply(data: Mapping[str, Any]) -> Iterator[Delta]:
         yield delta
 
 
-def _item(item: Mapping[str, Any], calls: int) -> Delta:
+def _item(item: Mapping[str, object], calls: int) -> Delta:
     """Return an item as a delta; ``calls`` stand before it. Other kinds of items have no part of a reply."""
     kind = item.get("type")
     if kind == "function_call":
@@ -258,7 +259,7 @@ def _item(item: Mapping[str, Any], calls: int) -> Delta:
     return Delta(_texts(item, "content")) if kind == "message" else Delta()
 
 
-def _texts(item: Mapping[str, Any], key: str) -> str:
+def _texts(item: Mapping[str, object], key: str) -> str:
     """Return the texts of the parts of an item."""
     parts = item.get(key) or ()
     if not isinstance(parts, list | tuple):
@@ -269,17 +270,17 @@ def _texts(item: Mapping[str, Any], key: str) -> str:
     )
 
 
-def _item_id(item: Mapping[str, Any]) -> str:
+def _item_id(item: Mapping[str, object]) -> str:
     named = text_field(item, "id")
     if not named:
         raise ReplyError(Reason(ResponsesReason.NO_ITEM_ID, item=str(item.get("type"))))
     return named
 
 
-def _ending(data: Mapping[str, Any]) -> Delta:
+def _ending(data: Mapping[str, object]) -> Delta:
     """Return why a response ended, in the words of the chat, and its counts of tokens."""
     details = object_of(data.get("incomplete_details") or {}, "`incomplete_details`")
-    called = any(item.get("type") == "function_call" for item in data.get("output") or ())
+    called = any(item.get("type") == "function_call" for item in listed(data.get("output")))
     status = text_field(data, "status")
     if status == "completed":
         finish = "tool_calls" if called else "stop"
@@ -360,9 +361,9 @@ def needs_anthropic(promise: Expectations) -> Reason | None:
     return no_chat(promise) or promise.unsure("messages")
 
 
-def request(prompt: Prompt) -> dict[str, Any]:
+def request(prompt: Prompt) -> dict[str, object]:
     """Return the body of a request for a prompt without system and tool turns."""
-    body: dict[str, Any] = {"messages": list(prompt.messages)}
+    body: dict[str, object] = {"messages": list(prompt.messages)}
     tools = [tool["function"] for tool in prompt.tools]
     if tools:
         body["tools"] = [
@@ -439,7 +440,7 @@ class _Stream:
         }
     )
 
-    def take(self, event: Mapping[str, Any]) -> Iterator[Delta]:
+    def take(self, event: Mapping[str, object]) -> Iterator[Delta]:
         """Yield the deltas of one event; ``ping`` and events of unknown types have none."""
         kind = str(event.get("type"))
         if kind == "error":
@@ -460,7 +461,7 @@ class _Stream:
         else:
             self.place = "over"
 
-    def _inside(self, kind: str, event: Mapping[str, Any]) -> Iterator[Delta]:
+    def _inside(self, kind: str, event: Mapping[str, object]) -> Iterator[Delta]:
         starts = kind == "content_block_start"
         if event.get("index") != self.index + starts:
             raise ReplyError(
@@ -473,7 +474,7 @@ class _Stream:
             )
         if starts:
             block = _object(event, "content_block")
-            self.place, self.index, self.kind = "inside", self.index + 1, block.get("type")
+            self.place, self.index, self.kind = "inside", self.index + 1, text(block.get("type"))
             yield _block(block, self.index, opening=True)
         elif kind == "content_block_stop":
             self.place = "between"
@@ -508,7 +509,7 @@ def _block(block: Any, index: int, *, opening: bool = False) -> Delta:
     return Delta(tool_calls=(ToolCall(index, _text(block, "id"), _text(block, "name"), arguments),))
 
 
-def _delta(delta: Mapping[str, Any], index: int) -> Delta:
+def _delta(delta: Mapping[str, object], index: int) -> Delta:
     kind = delta.get("type")
     if kind == "text_delta":
         return Delta(content=_text(delta, "text"))
@@ -529,12 +530,12 @@ def _usage(value: Any) -> Usage | None:
     return Usage(prompt, counts[3], counts[1])
 
 
-def _stop(holder: Mapping[str, Any]) -> str:
+def _stop(holder: Mapping[str, object]) -> str:
     reason = holder.get("stop_reason")
     return STOPS.get(str(reason), str(reason))
 
 
-def _json(text: bytes | str) -> Mapping[str, Any]:
+def _json(text: bytes | str) -> Mapping[str, object]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -544,14 +545,14 @@ def _json(text: bytes | str) -> Mapping[str, Any]:
     return data
 
 
-def _object(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _object(holder: Mapping[str, object], key: str) -> Mapping[str, object]:
     value = holder.get(key)
     if not isinstance(value, dict):
         raise ReplyError(Reason(MessagesReason.FIELD_NOT_OBJECT, key=key, part=holder.get("type")))
     return value
 
 
-def _text(holder: Mapping[str, Any], key: str) -> str:
+def _text(holder: Mapping[str, object], key: str) -> str:
     value = holder.get(key)
     if not isinstance(value, str):
         raise ReplyError(Reason(MessagesReason.FIELD_NOT_TEXT, key=key))
@@ -567,9 +568,9 @@ def needs_responses(promise: Expectations) -> Reason | None:
     return no_chat(promise) or promise.unsure("responses")
 
 
-def request_responses(prompt: Prompt) -> dict[str, Any]:
+def request_responses(prompt: Prompt) -> dict[str, object]:
     """Return the body of a request for a prompt; each call and each result is an item of its own."""
-    body: dict[str, Any] = {"input": [item for message in prompt.messages for item in _items(message)]}
+    body: dict[str, object] = {"input": items_of(prompt)}
     if prompt.tools:
         body["tools"] = [{"type": "function", **tool["function"]} for tool in prompt.tools]
     if prompt.switches:
@@ -593,7 +594,12 @@ def judged_responses(ctx: Context, prompt: Prompt, judge: Judge, ways: Mapping[s
     )
 
 
-def _items(message: Message) -> Iterator[dict[str, Any]]:
+def items_of(prompt: Prompt) -> list[dict[str, object]]:
+    """Return the items of a prompt."""
+    return [item for message in prompt.messages for item in _items(message)]
+
+
+def _items(message: Message) -> Iterator[dict[str, object]]:
     """Yield the items of one message of a chat."""
     if message["role"] == "tool":
         yield output(message["tool_call_id"], message["content"])
@@ -604,6 +610,6 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
         yield {"type": "function_call", "call_id": call["id"], **call["function"]}
 
 
-def output(call_id: str, text: str) -> dict[str, Any]:
+def output(call_id: str, text: str) -> dict[str, object]:
     """Return the item with the result of a call."""
     return {"type": "function_call_output", "call_id": call_id, "output": text}

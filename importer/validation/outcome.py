@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Any, Final, Literal, TypeVar
+from typing import Final, Literal, TypedDict, TypeVar
 
 from importer.engines.deaths import Attribution
 from importer.frozen import frozen
@@ -18,8 +18,24 @@ from importer.validation.fact import Facts
 UNEXPLAINED: Final = "unexplained"
 BY_ANSWERS: Final = ("engine", "model", UNEXPLAINED)  # whom answers alone may show
 Blame = Attribution | Literal["unexplained"]
-Evidence = tuple[Mapping[str, Any], ...]  # raw exchanges, in the form of ``client.Exchange.to_json``
 Z = 1.959964  # the normal distribution's quantile for 95 %, both sides
+
+
+class ExchangeRow(TypedDict):
+    """A request and its answer as an entry of a receipt: see ``client.Exchange``."""
+
+    method: str
+    path: str
+    request: Mapping[str, object] | None
+    status: int | None
+    body: str
+    seconds: float
+    first: float | None
+    tokens: int | None
+    error: str | None
+
+
+Evidence = tuple[ExchangeRow, ...]
 
 
 def wilson(agreed: int, trials: int) -> tuple[float, float] | None:
@@ -204,7 +220,7 @@ class ProbeRow:
     log: str = ""
     package: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return one entry of the receipt's ``outcomes``."""
         return {
             "probe": self.probe,
@@ -240,13 +256,13 @@ class Report:
     has the time of a first token and the tokens in a second.
     """
 
-    engine: Mapping[str, Any]
+    engine: Mapping[str, object]
     started: str
     seconds: Mapping[str, float]
     rows: tuple[ProbeRow, ...]
-    partial: Mapping[str, Any] | None = None
-    score: Mapping[str, Any] | None = None
-    speed: Mapping[str, Any] = field(default_factory=dict)
+    partial: Mapping[str, object] | None = None
+    score: Mapping[str, object] | None = None
+    speed: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -254,9 +270,9 @@ class Report:
         outcomes = [row.outcome for row in self.rows]
         return all(map(counts_as_passed, outcomes)) and any(o.outcome == "pass" for o in outcomes)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the receipt's ``validation`` section, without the digest of its document."""
-        section: dict[str, Any] = {
+        section: dict[str, object] = {
             "engine": dict(self.engine),
             "started": self.started,
             "seconds": {part: round(value, 2) for part, value in self.seconds.items()},
@@ -268,7 +284,7 @@ class Report:
         return section | {key: dict(value) for key, value in apart.items() if value is not None}
 
 
-def _typed(reason: Reason) -> dict[str, Any]:
+def _typed(reason: Reason) -> dict[str, object]:
     """Return kind and fields of a reason, for programs that read a receipt."""
     fields = reason.to_json()
     return {"kind": fields.pop("kind"), "fields": fields}

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from statistics import median
 from threading import Event, Lock, Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from importer.progress import Progress, Step
 from importer.reasons import Reason
@@ -105,25 +105,28 @@ class ProbeProgress:
         )
 
 
-def speed(rows: Sequence[ProbeRow]) -> dict[str, Any]:
+def speed(rows: Sequence[ProbeRow]) -> dict[str, object]:
     """Return medians of the streamed answers, up to four at a time; empty without answers of some tokens.
 
     ``first_token_seconds``, and ``tokens_per_second`` after it: ``None`` where answers come in one piece.
     """
-    evidence = [exchange for row in rows for exchange in row.outcome.evidence if exchange["first"]]
-    answers = {(e["seconds"], e["body"]): e for e in evidence if (e["tokens"] or 0) >= FEW}
-    first = [e["first"] for e in answers.values()]
+    answers = {
+        (e["seconds"], e["body"]): (first, tokens)
+        for row in rows
+        for e in row.outcome.evidence
+        if (first := e["first"]) and (tokens := e["tokens"] or 0) >= FEW
+    }
     rates = [
-        (e["tokens"] - 1) / (e["seconds"] - e["first"])
-        for e in answers.values()
-        if e["seconds"] - e["first"] > IN_PIECES * e["seconds"]
+        (tokens - 1) / (seconds - first)
+        for (seconds, _), (first, tokens) in answers.items()
+        if seconds - first > IN_PIECES * seconds
     ]
-    if not first:
+    if not answers:
         return {}
     return {
-        "first_token_seconds": round(median(first), 3),
+        "first_token_seconds": round(median(first for first, _ in answers.values()), 3),
         "tokens_per_second": round(median(rates), 1) if rates else None,
-        "answers": len(first),
+        "answers": len(answers),
     }
 
 

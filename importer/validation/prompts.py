@@ -10,13 +10,36 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from importer.chat_template.request_coverage.nonces import name, nonce
+from importer.chat_template.samples import Tool
 from importer.frozen import frozen
 
-Message = Mapping[str, Any]
-Tool = Mapping[str, Any]
+
+class CalledFunction(TypedDict):
+    """A function that an assistant's turn calls; ``arguments`` are JSON text."""
+
+    name: str
+    arguments: str
+
+
+class Call(TypedDict):
+    """A call in an assistant's turn."""
+
+    id: str
+    type: str
+    function: CalledFunction
+
+
+class Message(TypedDict, total=False):
+    """A turn in OpenAI's form; ``content`` is text, or a list of parts."""
+
+    role: Required[str]
+    content: Any
+    tool_calls: Sequence[Call]
+    tool_call_id: str
+    name: str
 
 
 @frozen
@@ -34,8 +57,8 @@ class Prompt:
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     expects: tuple[str, ...] = ()
-    switches: Mapping[str, Any] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    switches: Mapping[str, object] = field(default_factory=dict)
+    extra: Mapping[str, object] = field(default_factory=dict)
     tokens: int = 256
     begins: bool = True
 
@@ -51,17 +74,17 @@ def user(text: str) -> Message:
     return {"role": "user", "content": text}
 
 
-def call(number: int, name: str, arguments: Mapping[str, Any]) -> Message:
+def call(number: int, name: str, arguments: Mapping[str, object]) -> Message:
     """Return an assistant's turn that calls a tool.
 
     The id has nine letters and digits, the only form that every template accepts.
     """
-    function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
-    made = {"id": call_id(number), "type": "function", "function": function}
+    function: CalledFunction = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
+    made: Call = {"id": call_id(number), "type": "function", "function": function}
     return {"role": "assistant", "content": "", "tool_calls": [made]}
 
 
-def result(number: int, name: str, value: Mapping[str, Any]) -> Message:
+def result(number: int, name: str, value: Mapping[str, object]) -> Message:
     """Return the result of the tool for call ``number``."""
     return {"role": "tool", "tool_call_id": call_id(number), "name": name, "content": json.dumps(value)}
 
@@ -71,7 +94,7 @@ def call_id(number: int) -> str:
     return f"call{number:05d}"
 
 
-def function(name: str, description: str, properties: Mapping[str, Any], *required: str) -> Tool:
+def function(name: str, description: str, properties: Mapping[str, object], *required: str) -> Tool:
     """Return a tool in the form of the OpenAI API; without ``required`` every property is required."""
     schema = {
         "type": "object",
@@ -165,7 +188,7 @@ TWO_CITIES = Prompt(
     ("paris", "rome"),
 )
 ALARMS = Prompt("alarms", (user("Which alarms do I have?"),), (ALARMS_TOOL,))
-TRIP_ARGUMENTS: Mapping[str, Any] = {
+TRIP_ARGUMENTS: Mapping[str, object] = {
     "destination": "Köln",
     "seats": 2,
     "budget": 99.5,
@@ -195,7 +218,7 @@ NAMED = replace(
 FORBIDDEN = replace(WEATHER, name="forbidden", extra={"tool_choice": "none"})
 
 
-def weather_answered(name: str, value: Mapping[str, Any]) -> Prompt:
+def weather_answered(name: str, value: Mapping[str, object]) -> Prompt:
     """Return the weather question after the tool has answered with ``value``."""
     calling = call(1, "get_weather", {"location": "Paris"})
     answered = result(1, "get_weather", value)
@@ -216,7 +239,7 @@ BOTH_ANSWERED = Prompt(
     "both-answered",
     (
         *TWO_CITIES.messages,
-        {**_PARIS, "tool_calls": _PARIS["tool_calls"] + _ROME["tool_calls"]},
+        {**_PARIS, "tool_calls": [*_PARIS["tool_calls"], *_ROME["tool_calls"]]},
         result(1, "get_weather", {"condition": "sunny"}),
         result(2, "get_weather", {"condition": "rainy"}),
     ),
@@ -234,7 +257,7 @@ WEATHER_CALLED_LONGER = replace(
     ),
 )
 # The conversation goes on, and the answer must be a call again: after one, two and three calls.
-_ALL_ROUNDS = (
+_ALL_ROUNDS: tuple[Message, ...] = (
     *WEATHER_ANSWERED.messages,
     {"role": "assistant", "content": "It is snowy there now."},
     user("What is the weather in Rome?"),
@@ -254,7 +277,7 @@ ROUNDS = tuple(
 
 
 # Every turn in words of its own, so that each can be found in the prompt.
-_TURNS = (
+_TURNS: tuple[Message, ...] = (
     user("Which tree is the oldest of them all?"),
     {"role": "assistant", "content": "That is the yew beside the chapel."},
     user("Then who planted the willow, please?"),
@@ -322,7 +345,7 @@ FILTERED = (
 )
 SIZES = {Part.LONG_USER: (8_600, 4_400, 2_200), Part.LONG_SYSTEM: (2_200, 1_000)}  # letters
 LONG_PART = 4  # nonces of a part: many more tokens than what engines put between two parts
-ONE_TOKEN: Mapping[str, Any] = {"max_tokens": 1}
+ONE_TOKEN: Mapping[str, object] = {"max_tokens": 1}
 WORD = "again"
 
 

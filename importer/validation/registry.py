@@ -7,6 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 
+from importer.chat_template.samples import Tool
 from importer.engines.base import OFFERS
 from importer.errors import UsageError
 from importer.reasons import Reason, ReasonKind
@@ -18,7 +19,7 @@ from importer.validation.outcome import Outcome, Pass
 from importer.validation.probe import Probe
 from importer.validation.probes import BY_NAME, every, stops_cleanly
 from importer.validation.probes.chat import judge_plain_chat
-from importer.validation.prompts import Prompt, Tool, user
+from importer.validation.prompts import Prompt, user
 from importer.validation.reply import Reply
 
 

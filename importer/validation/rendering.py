@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from threading import Lock
-from typing import Any
 
 from importer.chat_template import find
 from importer.chat_template.render import Renderer, RenderJob, RenderRefused
@@ -22,7 +21,7 @@ from importer.sandbox.task import Closing
 from importer.validation.errors import (
     TemplateRefusedError,
 )
-from importer.validation.prompts import Message, Prompt
+from importer.validation.prompts import Call, Message, Prompt
 
 
 class PromptRendering(Closing):
@@ -36,7 +35,7 @@ class PromptRendering(Closing):
     def __init__(
         self,
         snapshot: Snapshot,
-        variables: Mapping[str, Any] | None = None,
+        variables: Mapping[str, object] | None = None,
         template: find.Template | None = None,
     ) -> None:
         """Read template and vocabulary; raises RepositoryError for a template too large or not JSON."""
@@ -134,18 +133,19 @@ class PromptRendering(Closing):
         self._renderer.close()
 
 
-def _with_objects(message: Message) -> dict[str, Any]:
+def _with_objects(message: Message) -> dict[str, object]:
     """Return a message in the form that engines pass to a template: arguments as objects, absent content as
     "".
     """
-    turn = {**message, "content": message.get("content") or ""}
+    turn: dict[str, object] = {**message, "content": message.get("content") or ""}
     if message.get("tool_calls"):
         turn["tool_calls"] = [_with_object(call) for call in message["tool_calls"]]
     return turn
 
 
-def _with_object(call: Mapping[str, Any]) -> dict[str, Any]:
-    function = dict(call["function"])
-    if isinstance(function.get("arguments"), str):
-        function["arguments"] = json.loads(function["arguments"])
+def _with_object(call: Call) -> dict[str, object]:
+    function: dict[str, object] = {**call["function"]}
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        function["arguments"] = json.loads(arguments)
     return {**call, "function": function}

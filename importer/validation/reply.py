@@ -13,6 +13,7 @@ from typing import Any
 
 from importer.engines.tokenizer import byte_of_character
 from importer.frozen import frozen
+from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation.errors import AnswerFailure, ReplyError, StreamCut
 
@@ -166,7 +167,7 @@ class Reply:
     finish_reason: str | None = None
     usage: Usage = Usage()
     logprobs: tuple[Any, ...] = ()
-    raw: tuple[Mapping[str, Any], ...] = field(default=(), compare=False, repr=False)
+    raw: tuple[Mapping[str, object], ...] = field(default=(), compare=False, repr=False)
     behind: str = field(default="", compare=False, repr=False)
     ended: bool = field(default=True, compare=False, repr=False)
 
@@ -190,7 +191,7 @@ class Reply:
     @property
     def old_field(self) -> str | None:
         """Return the field of one call from before there were several, where the answer has it."""
-        choices = (choice for data in self.raw for choice in (data.get("choices") or ())[:1])
+        choices = (choice for data in self.raw for choice in listed(data.get("choices"))[:1])
         parts = (choice.get(key) for choice in choices for key in ("message", "delta"))
         held = any(isinstance(part, Mapping) and part.get(OLD_FIELD) for part in parts)
         return OLD_FIELD if held else None
@@ -241,7 +242,7 @@ def from_completion(body: bytes) -> Reply:
     return assemble([Delta(text_field(choice, "text"), "", (), finish, usage, logprobs)], (data,))
 
 
-def assemble(deltas: Iterable[Delta], raw: tuple[Mapping[str, Any], ...] = ()) -> Reply:
+def assemble(deltas: Iterable[Delta], raw: tuple[Mapping[str, object], ...] = ()) -> Reply:
     """Return the reply of the deltas; parts of a tool call are joined as in the client of OpenAI."""
     content: list[str] = []
     reasoning: list[str] = []
@@ -293,14 +294,14 @@ def holds_object(text: str) -> bool:
         return False
 
 
-def object_of(value: Any, what: str) -> Mapping[str, Any]:
+def object_of(value: Any, what: str) -> Mapping[str, object]:
     """Return a JSON object; raises ReplyError, which names the part ``what``."""
     if not isinstance(value, dict):
         raise ReplyError(Reason(ReplyReason.NOT_OBJECT, part=what))
     return value
 
 
-def _choice(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Usage | None]:
+def _choice(data: Mapping[str, object]) -> tuple[Mapping[str, object] | None, Usage | None]:
     """Return the first choice, if there is one, and the usage."""
     if data.get("error"):
         raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=error_message(data)))
@@ -310,7 +311,7 @@ def _choice(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Usage | 
     return object_of(choices[0], "the choice") if choices else None, _usage(data.get("usage"))
 
 
-def _delta(data: Mapping[str, Any], key: str) -> Delta:
+def _delta(data: Mapping[str, object], key: str) -> Delta:
     choice, usage = _choice(data)
     if choice is None:  # the last chunk of a stream carries usage alone
         if key == "message":
@@ -328,7 +329,7 @@ def _delta(data: Mapping[str, Any], key: str) -> Delta:
     )
 
 
-def text_field(holder: Mapping[str, Any], key: str) -> str:
+def text_field(holder: Mapping[str, object], key: str) -> str:
     """Return a text, empty where there is none; raises ReplyError for any other value."""
     value = holder.get(key)
     if value is None:
@@ -346,7 +347,7 @@ def _calls(value: Any, *, streamed: bool) -> tuple[ToolCall, ...]:
     return tuple(_call(object_of(v, "a tool call"), None if streamed else i) for i, v in enumerate(value))
 
 
-def _call(value: Mapping[str, Any], position: int | None) -> ToolCall:
+def _call(value: Mapping[str, object], position: int | None) -> ToolCall:
     index = value.get("index") if position is None else position
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
         raise ReplyError(Reason(ReplyReason.CALL_WITHOUT_INDEX))
@@ -358,7 +359,7 @@ def _call(value: Mapping[str, Any], position: int | None) -> ToolCall:
     )
 
 
-def _nulled(value: Mapping[str, Any], function: Mapping[str, Any]) -> str | None:
+def _nulled(value: Mapping[str, object], function: Mapping[str, object]) -> str | None:
     """Return what a piece of a call sets to null, in place of leaving it out: clients take it for a value."""
     of = ((value, "id"), (function, "name"), (function, "arguments"))
     return next((key for holder, key in of if key in holder and holder[key] is None), None)
@@ -376,7 +377,7 @@ def _usage(value: Any) -> Usage | None:
     )
 
 
-def count_field(holder: Mapping[str, Any], key: str) -> int | None:
+def count_field(holder: Mapping[str, object], key: str) -> int | None:
     """Return a number of tokens; raises ReplyError for any other value."""
     value = holder.get(key)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):

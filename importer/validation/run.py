@@ -75,7 +75,7 @@ EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
 Run = Callable[[Context], Outcome]
 
 
-def suspects(sampling: Mapping[str, Any]) -> dict[str, Any]:
+def suspects(sampling: Mapping[str, object]) -> dict[str, object]:
     """Return the sampling values of the document that may spoil an answer."""
     values = {k: v for k, v in sampling.items() if k in NEUTRAL and isinstance(v, int | float)}
     return {k: v for k, v in values.items() if (v > WARM if k == "temperature" else v != NEUTRAL[k])}
@@ -277,7 +277,7 @@ def _attributed(one: Probe, ctx: Context) -> Outcome:
     return outcome if ctx.client.over is not None else stage_cause.placed(outcome, ctx)
 
 
-def _engine(document: Mapping[str, Any]) -> dict[str, Any]:
+def _engine(document: Mapping[str, Any]) -> dict[str, object]:
     """Return name and version of the engine as the document records them."""
     recorded = (document.get("importer") or {}).get("engine") or {}
     return {"name": document.get("backend"), "version": None} | dict(recorded)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from importer.reasons import Reason
 from importer.validation import mutations, proof_check
@@ -96,7 +95,7 @@ def _longer(ctx: Context) -> Reason | None:
     return Reason(Remedy.LONGER_STREAMS, seconds=cut.seconds, size=size)
 
 
-def _ends(request: Mapping[str, Any], ctx: Context) -> bool:
+def _ends(request: Mapping[str, object], ctx: Context) -> bool:
     try:
         ctx.client.chat(request, ctx.log)
     except ExchangeError:

@@ -9,6 +9,7 @@ from unicodedata import normalize
 
 from importer.engines.tokenizer import Redrawn, Tokenized
 from importer.frozen import frozen
+from importer.hub.snapshot import listed
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
@@ -209,7 +210,7 @@ def numbers_of(reply: Reply) -> tuple[int, ...]:
     log-probabilities; none where the engine shows none.
     """
     choices = (
-        choice for data in reply.raw for choice in data.get("choices") or () if isinstance(choice, dict)
+        choice for data in reply.raw for choice in listed(data.get("choices")) if isinstance(choice, dict)
     )
     given = next((choice["token_ids"] for choice in choices if choice.get("token_ids")), None)
     if given is None:

@@ -7,9 +7,10 @@ that a proof has put into the document.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from importer.chat_template.samples import Tool
+from importer.hub.snapshot import mapping
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason
@@ -134,7 +135,7 @@ def next_turn(text: str) -> bool:
     return bool(_NEXT_TURN.search(text))
 
 
-def looks_like_call(text: str, tools: Iterable[Mapping[str, Any]]) -> str | None:
+def looks_like_call(text: str, tools: Iterable[Tool]) -> str | None:
     """Return a quote from ``text`` in the shape of a call of one of ``tools``, or ``None``.
 
     The shape is the name of the function and, where it has parameters, one of their names in front of a
@@ -143,7 +144,7 @@ def looks_like_call(text: str, tools: Iterable[Mapping[str, Any]]) -> str | None
     for tool in tools:
         function = tool["function"]
         name = re.escape(function["name"])
-        keys = "|".join(re.escape(key) for key in function.get("parameters", {}).get("properties", {}))
+        keys = "|".join(re.escape(key) for key in mapping(function.get("parameters", {}).get("properties")))
         named = re.search(rf"(?<!\w){name}(?!\w)", text)
         shape = re.search(_argument(keys) if keys else rf"{name}\s*\(\s*\)|[\"'=:>]\s*{name}", text)
         if named and shape:

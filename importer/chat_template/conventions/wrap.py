@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from importer.chat_template import cases
 from importer.chat_template.cases import ONE, TOOLS, CaseStyle, Turn
@@ -13,6 +13,7 @@ from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.find import Template
 from importer.chat_template.probe import HOPELESS
 from importer.chat_template.render import RenderJob, RenderRefused, Renders, Result
+from importer.chat_template.samples import Tool
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
 from importer.frozen import frozen
@@ -137,7 +138,7 @@ class _TraitProbe:
         template: str,
         turns: Sequence[Turn],
         parts: bool,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Tool] | None = None,
     ) -> Result:
         job = RenderJob(CaseStyle(parts=parts).messages(turns), tools, add_generation_prompt=True)
         result = self.renderer.render(template, [job], self.vocabulary.variables).results[0]

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from importer.chat_template.cases import CaseStyle, Turn
+from importer.chat_template.cases import CaseStyle, Turn, calls_of
 from importer.chat_template.request_coverage import nonces
 from importer.chat_template.request_coverage.findings import WayInField
-from importer.chat_template.samples import SampleCall
+from importer.chat_template.samples import Function, SampleCall, Tool
 from importer.frozen import frozen
 
 PAIRS = 10  # of a question and an answer: twenty turns
 LONG_CALL = 4  # the number of the call with a long argument
 MANY_TOOLS = 24
-Tool = Mapping[str, Any]
 
 
 @frozen
@@ -56,22 +55,21 @@ class Conversation:
     tools: tuple[Tool, ...] | None = None
     offered: tuple[str, ...] = ()
 
-    def messages(self, style: CaseStyle) -> list[dict[str, Any]]:
+    def messages(self, style: CaseStyle) -> list[dict[str, object]]:
         """Return OpenAI messages in the form that the template requires."""
         if style.system and self.turns[0].role == "system":
             style = replace(style, system=False)
         return linked(style.messages(self.turns))
 
 
-def linked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def linked(messages: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return the messages with each result under the id and the name of its own call, in their order."""
-    calls: list[Mapping[str, Any]] = []
+    calls: list[tuple[str, str]] = []
     for message in messages:
         if message["role"] == "assistant":
-            calls = list(message.get("tool_calls", ()))
+            calls = calls_of(message)
         elif message["role"] == "tool" and calls:
-            call = calls.pop(0)
-            message |= {"tool_call_id": call["id"], "name": call.get("function", call)["name"]}
+            message["tool_call_id"], message["name"] = calls.pop(0)
     return messages
 
 
@@ -139,13 +137,13 @@ _NESTED = tuple(_inside(_PARAMETERS[5 + (n > 1)], WayInField.NESTED_PARAMETER, n
 _NESTED_MEANT = tuple(_about(n, WayInField.NESTED_DESCRIPTION, i) for i, n in enumerate(_NESTED))
 
 
-def _tool(number: int, properties: Mapping[str, Any], required: Sequence[str]) -> Tool:
+def _tool(number: int, properties: Mapping[str, object], required: Sequence[str]) -> Tool:
     parameters = {"type": "object", "properties": dict(properties), "required": list(required)}
-    about = {"name": _TOOLS[number].text, "description": _ABOUT[number].text}
-    return {"type": "function", "function": {**about, "parameters": parameters}}
+    name, about = _TOOLS[number].text, _ABOUT[number].text
+    return {"type": "function", "function": {"name": name, "description": about, "parameters": parameters}}
 
 
-def _schema(kind: str, meant: Mark, **more: Any) -> dict[str, Any]:
+def _schema(kind: str, meant: Mark, **more: Any) -> dict[str, object]:
     return {"type": kind, "description": meant.text, **more}
 
 
@@ -181,7 +179,7 @@ def long_descriptions() -> tuple[Tool, tuple[Mark, ...]]:
     name, parameter = _TOOLS[3], _PARAMETERS[5]
     about, meant = _long(_ABOUT[3]), _long(_MEANT[5])
     schema = {"type": "object", "properties": {parameter.text: _schema("string", meant)}, "required": []}
-    function = {"name": name.text, "description": about.text, "parameters": schema}
+    function: Function = {"name": name.text, "description": about.text, "parameters": schema}
     return {"type": "function", "function": function}, (name, about, parameter, meant)
 
 
@@ -193,7 +191,7 @@ def many_tools() -> tuple[tuple[Tool, ...], tuple[Mark, ...]]:
     abouts = tuple(
         _about(name, WayInField.TOOL_DESCRIPTION, n) for n, name in zip(places, names, strict=True)
     )
-    offered = tuple(
+    offered: tuple[Tool, ...] = tuple(
         {"type": "function", "function": {
             "name": name.text, "description": about.text, "parameters": {"type": "object", "properties": {}},
         }}
@@ -351,7 +349,7 @@ def calling(thinks: bool) -> tuple[Conversation, ...]:
     )  # fmt: skip
 
 
-def images(count: int, style: CaseStyle) -> list[dict[str, Any]]:
+def images(count: int, style: CaseStyle) -> Sequence[Mapping[str, object]]:
     """Return one question with a text and ``count`` images."""
     parts = [{"type": "text", "text": USERS[0].text}, *({"type": "image"} for _ in range(count))]
     lead = [{"role": "system", "content": "You are a helpful assistant."}] if style.system else []

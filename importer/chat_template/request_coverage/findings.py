@@ -286,9 +286,9 @@ class WayInFinding:
             self.kind, field=self.field, numbers=self.numbers, words=self.words, shape=self.shape
         )  # fmt: skip
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the finding as evidence and receipts keep it; empty fields are left out."""
-        data: dict[str, Any] = {"kind": self.kind.value, "severity": self.severity.value}
+        data: dict[str, object] = {"kind": self.kind.value, "severity": self.severity.value}
         if self.field is not None:
             data["field"] = self.field.value
         more = {"numbers": list(self.numbers), "conversation": self.conversation, "words": self.words,
@@ -327,7 +327,7 @@ class WayIn:
     checked: int = 0
     offers: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the way in as evidence and receipts keep it."""
         findings = [finding.to_json() for finding in self.findings]
         data = {"tools": self.tools, "checked": self.checked, "findings": findings}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from importer.chat_template.cases import CaseStyle, Turn
 from importer.chat_template.probe import TemplateProbe
@@ -28,6 +27,7 @@ from importer.chat_template.request_coverage.conversations import (
     said,
 )
 from importer.chat_template.request_coverage.findings import WayInField, WayInFinding
+from importer.chat_template.samples import Tool
 from importer.frozen import frozen
 
 IMAGE: Mapping[str, str] = {"type": "image"}
@@ -41,7 +41,7 @@ class _Role:
     turns: tuple[Turn, ...]
     first: Mark
     second: Mark
-    tools: tuple[Mapping[str, Any], ...] | None = None
+    tools: tuple[Tool, ...] | None = None
 
     @property
     def conversation(self) -> Conversation:
@@ -49,7 +49,7 @@ class _Role:
         marks = (self.first, self.second)
         return Conversation(f"{self.role}-parts", self.turns, marks, self.tools)
 
-    def messages(self, style: CaseStyle, parts: Sequence[Mapping[str, str]] = ()) -> list[dict[str, Any]]:
+    def messages(self, style: CaseStyle, parts: Sequence[Mapping[str, str]] = ()) -> list[dict[str, object]]:
         """Return the messages; the content of the last message with the role consists of the parts."""
         messages = linked(self.conversation.messages(style))
         at = max(i for i, message in enumerate(messages) if message["role"] == self.role)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from importer.chat_template.cases import CaseStyle, Turn
 from importer.chat_template.request_coverage import nonces
-from importer.chat_template.request_coverage.conversations import Conversation, Mark, Tool
+from importer.chat_template.request_coverage.conversations import Conversation, Mark
 from importer.chat_template.request_coverage.findings import WayInField
 from importer.chat_template.request_coverage.traits import Shape, Trait, special
-from importer.chat_template.samples import SampleCall
+from importer.chat_template.samples import Function, SampleCall, Tool
 from importer.frozen import frozen
 
 HUNDREDS = 130  # pairs of turns: 260 and a question
 # What a property's schema is, by trait; ``None`` for the plain one.
 INNER, CHOICE = nonces.name("shape inner"), nonces.name("shape choice")
-SCHEMAS: Mapping[Trait, Mapping[str, Any]] = {
+SCHEMAS: Mapping[Trait, Mapping[str, object]] = {
     Trait.NESTED: {"type": "object", "properties": {INNER: {"type": "string"}}},
     Trait.CHOICES: {"type": "string", "enum": [CHOICE, "other"]},
     Trait.DEFAULTS: {"type": ["integer", "null"], "default": None, "minimum": 0},
@@ -90,11 +90,11 @@ class Shaped(Conversation):
 
     shape: Shape = ()
 
-    def messages(self, style: CaseStyle) -> list[dict[str, Any]]:
+    def messages(self, style: CaseStyle) -> list[dict[str, object]]:
         """Return OpenAI messages in the form that the template requires, with the keys of the shape."""
         messages = Conversation.messages(self, style)
         for message in messages:
-            role = message["role"]
+            role = str(message["role"])
             if role == "system" and Trait.DEVELOPER in self.shape and self.turns[0].role == "system":
                 message["role"] = "developer"
             if role == "tool" and Trait.RESULTS_UNNAMED in self.shape:
@@ -131,7 +131,7 @@ def conversation(shape: Shape) -> Shaped:
     for distance in range(next((rounds[t] for t in shape if t in rounds), 0), 0, -1):
         made.call(2 if Trait.TWO_CALLS in shape else 1, distance=distance)
     tools = _tools(shape) if Trait.TOOLS in shape else None
-    offered = tuple(str(tool["function"]["name"]) for tool in tools or ())
+    offered = tuple(tool["function"]["name"] for tool in tools or ())
     marks = (*(_tool_marks(shape) if tools else ()), *made.marks)
     return Shaped(name_of(shape), tuple(made.turns), marks, tools, offered, shape)
 
@@ -158,15 +158,15 @@ def _tools(shape: Shape) -> tuple[Tool, ...]:
         del other["description"]
     elif Trait.NULL_DESCRIPTION in shape:
         other["description"] = None
-    return tuple({"type": "function", "function": function} for function in (plain, other))
+    return tuple(Tool(type="function", function=cast(Function, one)) for one in (plain, other))
 
 
-def _function(number: int) -> dict[str, Any]:
+def _function(number: int) -> dict[str, object]:
     name, about = (mark(place, number).text for place in (WayInField.TOOL_NAME, WayInField.TOOL_DESCRIPTION))
     return {"name": name, "description": about}
 
 
-def _parameters(number: int, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(number: int, schema: Mapping[str, object]) -> dict[str, object]:
     name = mark(WayInField.PARAMETER, number).text
     return {"type": "object", "properties": {name: dict(schema)}, "required": [name]}
 

@@ -78,7 +78,7 @@ def conversations() -> tuple[Conversation, ...]:
 
 def _conversation(group: str) -> Conversation:
     called, held, beside, text = _words(group)
-    arguments: dict[str, Any] = {one.name: one.value for one in VALUES[group] if not one.inner}
+    arguments: dict[str, object] = {one.name: one.value for one in VALUES[group] if not one.inner}
     arguments[held] = {one.name: one.value for one in VALUES[group] if one.inner}
     arguments[beside] = text
     turns = (

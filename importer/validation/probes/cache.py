@@ -152,7 +152,7 @@ def _opening(words: int) -> tuple[Message, ...]:
 
 
 def _second(opening: Sequence[Message], question: str = "What is two plus two?") -> Prompt:
-    answer = {"role": "assistant", "content": "Hello!"}
+    answer: Message = {"role": "assistant", "content": "Hello!"}
     return Prompt("second-turn", (*opening, answer, user(question)))
 
 

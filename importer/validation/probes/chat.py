@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from importer.hub.snapshot import listed
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.validation import alternate_forms
 from importer.validation.context import STEADY, VERBATIM, Context, ask_both_ways, holds
@@ -486,19 +487,19 @@ def _read(ctx: Context, text: str) -> Sequence[object] | None:
     return listed if isinstance(listed, list) else None
 
 
-def _complete(ctx: Context, prompt: str, most: int, **more: Any) -> Mapping[str, Any]:
+def _complete(ctx: Context, prompt: str, most: int, **more: Any) -> Mapping[str, object]:
     body = {"model": ctx.model, "prompt": prompt, "max_tokens": most, **GREEDY, **more}
     answer = ctx.client.post(PATH, body, ctx.log)
     return answer if isinstance(answer, Mapping) else {}
 
 
-def _choice(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+def _choice(answer: Mapping[str, object]) -> Mapping[str, object]:
     choices = answer.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return first if isinstance(first, Mapping) else {}
 
 
-def _text(answer: Mapping[str, Any]) -> str:
+def _text(answer: Mapping[str, object]) -> str:
     text = _choice(answer).get("text")
     return text if isinstance(text, str) else ""
 
@@ -631,7 +632,7 @@ def no_special_tokens(ctx: Context) -> Outcome:
 
 def token_signs(promise: Expectations) -> tuple[str, ...]:
     """Return the texts that no client may see: the proof's markers and the document's stop words."""
-    stops = promise.client_sampling.get("stop") or ()
+    stops: Any = promise.client_sampling.get("stop") or ()
     return (*promise.markers, *((stops,) if isinstance(stops, str) else map(str, stops)))
 
 
@@ -892,9 +893,9 @@ def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
     return Pass(Reason(LogProbabilitiesReason.SHOWN, entries=len(entries)))
 
 
-def _flaw_log_probabilities(entry: Mapping[str, Any]) -> Reason | None:
+def _flaw_log_probabilities(entry: Mapping[str, object]) -> Reason | None:
     """Return the fault of one token's entry, or ``None``."""
-    top = [t for t in entry.get("top_logprobs") or () if isinstance(t, dict)]
+    top = [t for t in listed(entry.get("top_logprobs")) if isinstance(t, dict)]
     values = [e.get("logprob") for e in (entry, *top)]
     numbers = [v for v in values if isinstance(v, int | float)]
     if len(numbers) < len(values):

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation import other_apis
 from importer.validation.calls import CallReason, judge_call
@@ -199,7 +200,7 @@ def _answered(ctx: Context) -> Outcome:
     if not reply.tool_calls:
         return Inconclusive(Reason(CallReason.NO_CALL), "model", TRAINED_WEIGHTS)
     call = reply.tool_calls[0]
-    items = [*other_apis.request_responses(WEATHER)["input"], *reply.raw[0]["output"]]
+    items = [*other_apis.items_of(WEATHER), *listed(reply.raw[0]["output"])]
     results = [other_apis.output(one.id, RESULT) for one in reply.tool_calls]
 
     def ask(stream: bool) -> Reply:

@@ -51,6 +51,7 @@ from importer.validation.prompts import (
     WEATHER_ANSWERED,
     WEATHER_TWO_TOOLS,
     WORD,
+    Message,
     NoncePrompt,
     Part,
     Prompt,
@@ -706,7 +707,9 @@ def _shows(ctx: Context, prompt: Prompt) -> bool:
 
 
 def _in_parts(prompt: Prompt) -> Prompt:
-    turns = ({**m, "content": [{"type": "text", "text": m["content"]}]} for m in prompt.messages)
+    turns: Iterator[Message] = (
+        {**m, "content": [{"type": "text", "text": m["content"]}]} for m in prompt.messages
+    )
     return replace(prompt, name=f"{prompt.name}-in-parts", messages=tuple(turns))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import WAYS, Context, ask_both_ways, together
 from importer.validation.diagnosis import endless, unread
@@ -231,7 +232,7 @@ def unknown_field(reply: Reply) -> str | None:
     """Return a field of the message, or of its pieces, that holds words and is unknown to clients."""
     texts: dict[str, str] = {}
     for data in reply.raw:
-        for choice in data.get("choices") or ():
+        for choice in listed(data.get("choices")):
             part = choice.get("message") or choice.get("delta") or {}
             for key in part.keys() - FIELDS:
                 texts[key] = texts.get(key, "") + (part[key] if isinstance(part[key], str) else "")

@@ -16,6 +16,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from importer.engines.logs import mentions
+from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import EXTRA, TOKENS, Context, ask_both_ways, together
 from importer.validation.diagnosis import endless
@@ -148,7 +149,7 @@ def before_raw(full: Reply, stop: str) -> str:
 def stopped_at(reply: Reply) -> object:
     """Return the stop string that ended the answer, where the engine reports it."""
     choices = [
-        choice for data in reply.raw for choice in data.get("choices") or () if isinstance(choice, dict)
+        choice for data in reply.raw for choice in listed(data.get("choices")) if isinstance(choice, dict)
     ]
     return next((c["stop_reason"] for c in reversed(choices) if c.get("stop_reason") is not None), None)
 
@@ -179,7 +180,7 @@ def needs_stop_words(promise: Expectations) -> Reason | None:
 
 def words(promise: Expectations) -> tuple[str, ...]:
     """Return the stop words that clients send."""
-    sent = promise.client_sampling.get("stop") or ()
+    sent: Any = promise.client_sampling.get("stop") or ()
     return (sent,) if isinstance(sent, str) else tuple(map(str, sent))
 
 
@@ -300,7 +301,7 @@ def sampling_arrives(ctx: Context) -> Outcome:
     return missing_values(together(outcomes), at_start, ctx.argv)
 
 
-def missing_values(outcome: Outcome, at_start: Mapping[str, Any], argv: Sequence[str]) -> Outcome:
+def missing_values(outcome: Outcome, at_start: Mapping[str, object], argv: Sequence[str]) -> Outcome:
     """Return a fault of the configuration where the command line lacks the value; ``argv`` is that of the
     engine.
     """
@@ -328,13 +329,13 @@ def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
     return judge_warm(unsent, () if varied else _many(ctx, NUMBER, times, **_sent(sampling)))
 
 
-def _greedy(sampling: Mapping[str, Any]) -> bool:
+def _greedy(sampling: Mapping[str, object]) -> bool:
     return sampling.get("temperature") == 0 or sampling.get("top_k") == 1
 
 
-def _seeded(ctx: Context, values: Mapping[str, Any]) -> Outcome:
+def _seeded(ctx: Context, values: Mapping[str, object]) -> Outcome:
     """Compare draws with the same seeds, with the values of the document in the request and without."""
-    requests: list[dict[str, Any]] = [{"seed": seed, **sent} for seed in SEEDS for sent in ({}, values)]
+    requests: list[dict[str, object]] = [{"seed": seed, **sent} for seed in SEEDS for sent in ({}, values)]
     try:
         first, again = (_all(ctx, requests) for _ in range(2))
     except RequestRefused as refused:
@@ -346,7 +347,7 @@ def _all(ctx: Context, requests: Sequence[Mapping[str, Any]]) -> list[tuple[str,
     return [_form(ctx.ask(NUMBER, **fields)) for fields in requests]
 
 
-def _sent(sampling: Mapping[str, Any]) -> dict[str, Any]:
+def _sent(sampling: Mapping[str, object]) -> dict[str, Any]:
     return {k: v for k, v in sampling.items() if k in ("temperature", "top_k", "top_p", "min_p")}
 
 

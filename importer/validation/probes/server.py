@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from importer.hub.snapshot import TEMPLATES
+from importer.memory.estimate_types import Figure
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation import proof_check
@@ -299,7 +299,7 @@ def read_right(reply: Reply) -> bool:
     return bool(reply.tool_calls) and judged.attribution != "configuration"
 
 
-def at_start(promise: Expectations) -> dict[str, Any]:
+def at_start(promise: Expectations) -> dict[str, object]:
     """Return the sampling values of the document that the client need not send."""
     return {k: v for k, v in promise.sampling.items() if k not in promise.client_sampling}
 
@@ -332,7 +332,7 @@ def judge_parser(key: str, reported: str, promised: str | None, *, infers: bool,
     return Fail(reason, "configuration", remedy)
 
 
-def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, Any]) -> Outcome:
+def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, object]) -> Outcome:
     """Judge the default values that the engine reports, beside those of the document."""
     expected = {k: v for k, v in promised.items() if k in DEFAULTS and isinstance(v, int | float)}
     for key, value in expected.items():
@@ -394,7 +394,7 @@ def memory_predicted(ctx: Context) -> Outcome:
     )
 
 
-def judge_memory_predicted(figures: Mapping[str, Mapping[str, Any]]) -> Outcome:
+def judge_memory_predicted(figures: Mapping[str, Figure]) -> Outcome:
     """Judge figures with ``predicted``, ``reported`` and ``error``: heavier weights fail, and less room.
 
     ``resident`` is all memory of the engine's processes, where the engine itself reports nothing.
@@ -412,8 +412,8 @@ def judge_memory_predicted(figures: Mapping[str, Mapping[str, Any]]) -> Outcome:
     return Pass(Reason(MemoryPredictedReason.AS_PREDICTED, figures=reasons))
 
 
-def _beside(name: str, figure: Mapping[str, Any]) -> Reason:
-    predicted, reported, error = (figure[key] for key in ("predicted", "reported", "error"))
+def _beside(name: str, figure: Figure) -> Reason:
+    predicted, reported, error = figure["predicted"], figure["reported"], figure["error"]
     if name.endswith("tokens"):
         return Reason(
             MemoryPredictedReason.TOKENS, name=name, predicted=predicted, reported=reported, error=error

@@ -327,24 +327,24 @@ def _rendered(ctx: Context) -> bool | None:
     return None if one is None else one != without
 
 
-def ways(images: int) -> dict[str, list[dict[str, Any]]]:
+def ways(images: int) -> dict[str, list[dict[str, object]]]:
     """Return the contents to send by name; two images only where the document allows two."""
-    text: dict[str, Any] = {"type": "text", "text": QUESTION}
+    text: dict[str, object] = {"type": "text", "text": QUESTION}
     red, blue = (_image(colour) for colour in (RED, BLUE))
     sent = {"text only": [text], "an image": [red, text], "an image only": [red]}
     return sent if images < 2 else sent | {"two images": [red, blue, text]}
 
 
-def _image(colour: tuple[int, int, int]) -> dict[str, Any]:
+def _image(colour: tuple[int, int, int]) -> dict[str, object]:
     data = base64.b64encode(png(colour)).decode()
     return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
 
 
-def _counted(ctx: Context, name: str, parts: Sequence[Mapping[str, Any]]) -> Counted:
+def _counted(ctx: Context, name: str, parts: Sequence[Mapping[str, object]]) -> Counted:
     return ctx.ask(_prompt(name, parts), max_tokens=BRIEF).usage.prompt
 
 
-def _prompt(name: str, parts: Sequence[Mapping[str, Any]]) -> Prompt:
+def _prompt(name: str, parts: Sequence[Mapping[str, object]]) -> Prompt:
     content: Any = QUESTION if name == "text only" else list(parts)
     return Prompt(f"images: {name}", ({"role": "user", "content": content},))
 

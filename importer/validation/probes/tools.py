@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from importer.decisions.parsers import HF
+from importer.hub.snapshot import mapping
 from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import CallReason, both_ways, first_call, judge_call, plain
 from importer.validation.context import Context
@@ -34,6 +35,9 @@ from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,
     WEATHER_CALLED_LONGER,
+    Call,
+    CalledFunction,
+    Message,
     Prompt,
 )
 from importer.validation.remedy import ALLOW_TOKENS, OTHER_TOOL_PARSER, TRAINED_WEIGHTS, Remedy
@@ -151,11 +155,11 @@ def whole_with_point(arguments: str) -> list[str]:
     class Spelled(str):
         """A number with a point or an exponent."""
 
-    def spellings(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
+    def spellings(value: Any, schema: Mapping[str, object]) -> Iterator[str]:
         if isinstance(value, Spelled) and schema.get("type") == "integer" and float(value).is_integer():
             yield str(value)
         for key, inner in value.items() if isinstance(value, dict) else ():
-            yield from spellings(inner, schema.get("properties", {}).get(key, {}))
+            yield from spellings(inner, mapping(mapping(schema.get("properties")).get(key)))
 
     try:
         return list(
@@ -425,10 +429,10 @@ def call_id_returns(ctx: Context) -> Outcome:
 
 def id_answered(call: ToolCall) -> Prompt:
     """Return the weather question after ``call`` and its result, both under the engine's id."""
-    function = {"name": call.name, "arguments": call.arguments}
-    tool_call = {"id": call.id, "type": "function", "function": function}
+    function: CalledFunction = {"name": call.name, "arguments": call.arguments}
+    tool_call: Call = {"id": call.id, "type": "function", "function": function}
     result = json.dumps({"temperature": -3, "condition": "snowy"})
-    turns = (
+    turns: tuple[Message, ...] = (
         {"role": "assistant", "content": "", "tool_calls": [tool_call]},
         {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": result},
     )

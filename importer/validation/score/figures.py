@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from importer.chat_template.samples import Tool
 from importer.frozen import frozen
 from importer.progress import Progress, Step
 from importer.reasons import Reason
@@ -17,7 +18,6 @@ from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import Expectations, no_tools
 from importer.validation.outcome import wilson
-from importer.validation.prompts import Tool
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.score.questions import KINDS, QUESTIONS, Call, Question
 
@@ -83,7 +83,7 @@ def _holds(given: Any, expected: Any) -> bool:
     return isinstance(given, bool) is isinstance(expected, bool) and bool(given == expected)
 
 
-def figures(marks: Sequence[Marks], kinds: Iterable[str]) -> dict[str, Any]:
+def figures(marks: Sequence[Marks], kinds: Iterable[str]) -> dict[str, object]:
     """Return the figures in the form of a receipt."""
     hit, false, missed = (
         sum(m.called is called and m.due is due for m in marks)
@@ -104,7 +104,7 @@ def figures(marks: Sequence[Marks], kinds: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def share(agreed: int, trials: int) -> dict[str, Any]:
+def share(agreed: int, trials: int) -> dict[str, object]:
     """Return a share with its 95 % interval; both are ``None`` without trials."""
     interval = wilson(agreed, trials)
     return {
@@ -115,7 +115,7 @@ def share(agreed: int, trials: int) -> dict[str, Any]:
     }
 
 
-def f1(hit: int, false: int, missed: int) -> dict[str, Any]:
+def f1(hit: int, false: int, missed: int) -> dict[str, object]:
     """Return F1 with its 95 % interval.
 
     F1 = 2 J / (1 + J) grows with J = hit / (hit + false + missed). J is a share, so that Wilson's interval
@@ -144,7 +144,7 @@ def measure(
     *,
     limit: float = LIMIT,
     questions: Sequence[Question] = QUESTIONS,
-) -> Mapping[str, Any] | None:
+) -> Mapping[str, object] | None:
     """Ask every question ``each`` times and return the figures, ``None`` where the model is not scored.
 
     The request of round n has the seed n. ``limit``  seconds for all; questions after it are not asked. An

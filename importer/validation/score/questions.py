@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import chain, zip_longest
-from typing import Any
 
+from importer.chat_template.samples import Tool
 from importer.frozen import frozen
-from importer.validation.prompts import TIME_TOOL, WEATHER_TOOL, Prompt, Tool, function, user
+from importer.validation.prompts import TIME_TOOL, WEATHER_TOOL, Prompt, function, user
 
-Call = tuple[str, Mapping[str, Any]]  # a tool's name and the arguments that it must get; others are free
+Call = tuple[str, Mapping[str, object]]  # a tool's name and the arguments that it must get; others are free
 
 
 @frozen
