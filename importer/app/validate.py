@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from importer.engines.doctor import DoctorCase, DoctorFinding
     from importer.engines.install import Installed
     from importer.engines.process import EngineServer
+    from importer.memory.estimate_types import Figure
     from importer.proof.result import Proof
     from importer.validation.probe import Probe
 
@@ -160,7 +161,7 @@ def _map(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def fit_error(fit: Mapping[str, object] | None, document: Document, log: Path) -> dict[str, object]:
+def fit_error(fit: Mapping[str, object] | None, document: Document, log: Path) -> dict[str, Figure]:
     """Return the predicted memory beside the log's; empty where the estimate or the log has none."""
     from importer.engines import logs
     from importer.memory.estimate_types import compare
@@ -173,7 +174,7 @@ def fit_error(fit: Mapping[str, object] | None, document: Document, log: Path) -
     return compare(fit, measured.context, measured.weights, cache, measured.tokens)
 
 
-def resident(fit: Mapping[str, object] | None, held: int | None) -> dict[str, object]:
+def resident(fit: Mapping[str, object] | None, held: int | None) -> dict[str, Figure]:
     """Return the estimate beside the memory of the engine's processes, for engines that report nothing."""
     from importer.memory import estimate_types
 

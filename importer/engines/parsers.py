@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from importer.chat_template.samples import Sample
 from importer.decisions.decision import RUST, Frontend
@@ -128,6 +128,47 @@ class Tokens:
     assumed: bool = False
 
 
+_Listed = TypedDict(
+    "_Listed", {"kind": Literal["tool", "reasoning"], "name": str, "class": str, "module": str}
+)
+
+
+class _Call(TypedDict):
+    name: str
+    arguments: str
+
+
+class _Read(TypedDict, total=False):
+    """A worker's reading of one sample: its parts, or ``error``."""
+
+    calls: Sequence[_Call]
+    reasoning: str | None
+    content: str | None
+    forbidden: str | None
+    error: Mapping[str, object]
+
+
+class _Split(TypedDict):
+    split: int
+    reading: _Read
+
+
+class _Replayed(_Read, total=False):
+    """A worker's readings of one sample, whole and streamed, or ``error``."""
+
+    whole: _Read
+    count: int
+    different: int
+    differs: Sequence[_Split]
+
+
+class Prompted(TypedDict):
+    """A prompt of the server, with the form of contents that applied."""
+
+    text: str
+    format: str | None
+
+
 class ParserWorker(Closing):
     """A warm worker; a context manager. It starts with the first question.
 
@@ -206,13 +247,17 @@ class ParserWorker(Closing):
 
     def parse_response(self, tokens: Tokens, samples: Sequence[Sample]) -> tuple[Reading, ...]:
         """Return transformers' reading of the samples by the response template in the tokens' settings."""
-        fields: dict[str, Any] = {"samples": [_sample(s) for s in samples], "limit": self._seconds}
-        listed: Any = self._plain("parse_response", tokenizer=_tokenizer(tokens), **fields)[0]
+        (listed,) = self._plain(
+            "parse_response",
+            tokenizer=_tokenizer(tokens),
+            samples=[_sample(sample) for sample in samples],
+            limit=self._seconds,
+        )
         return tuple(map(_reading, listed))
 
     def render(
         self, tokens: Tokens, conversations: Sequence[Mapping[str, object]], formats: Sequence[str]
-    ) -> tuple[Sequence[Mapping[str, object] | Reason], ...]:
+    ) -> tuple[Sequence[Prompted | Reason], ...]:
         """Return for each form of contents the prompts of the server: ``text`` and the ``format`` that
         applied, or the reason of a refusal.
 
@@ -224,13 +269,13 @@ class ParserWorker(Closing):
 
     def _judged(
         self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
-    ) -> dict[ParserQuestion, Sequence[Mapping[str, object] | Reason]]:
+    ) -> dict[ParserQuestion, Sequence[_Replayed | Reason]]:
         """Return the items of each pair; a pair whose worker was lost gets the reason.
 
         Items come in the order of ``asks``, so a lost worker was busy with the first pair without one.
         """
         pending = [*dict.fromkeys(asks)]
-        answers: dict[ParserQuestion, Sequence[Mapping[str, object] | Reason]] = {}
+        answers: dict[ParserQuestion, Sequence[_Replayed | Reason]] = {}
         fields = {
             "tokenizer": _tokenizer(tokens),
             "samples": [_sample(sample) for sample in samples],
@@ -258,7 +303,7 @@ class ParserWorker(Closing):
             self._registry = load(self.engine, self.version(), RUST)
         return self._registry
 
-    def _classed(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _classed(self, item: _Listed) -> _Listed:
         registry = self._rust()
         entry = None if registry is None else registry.entries[item["kind"]].get(item["name"])
         return item if entry is None else {**item, "class": entry.class_name, "module": entry.module}
@@ -311,7 +356,7 @@ class ParserWorker(Closing):
         return EngineError("worker-failed", name=self.engine, problem=problem)
 
 
-def _identity(item: Mapping[str, Any]) -> tuple[str, str, str]:
+def _identity(item: _Listed) -> tuple[str, str, str]:
     return item["kind"], item["module"], item["class"]
 
 
@@ -337,7 +382,7 @@ def _sample(sample: Sample) -> dict[str, object]:
     }
 
 
-def _reading(item: Mapping[str, Any] | Reason) -> Reading:
+def _reading(item: _Read | Reason) -> Reading:
     if isinstance(item, Reason):
         return Reading(error=item)
     if "error" in item:
@@ -346,16 +391,17 @@ def _reading(item: Mapping[str, Any] | Reason) -> Reading:
     return Reading(calls, item["reasoning"], item["content"], forbidden=item.get("forbidden"))
 
 
-def _failure(failure: Mapping[str, Any]) -> Reason:
+def _failure(failure: Mapping[str, object]) -> Reason:
     """Return the reason in the form of ``parser_worker.wire``: an exception, or an accident with its
     fields.
     """
     fields = {name: value for name, value in failure.items() if name != "kind"}
-    kinds: type[ReasonKind] = ParserFailure if failure["kind"] in {*ParserFailure} else Accident
-    return Reason(kinds(failure["kind"]), **fields)
+    kind = str(failure["kind"])
+    kinds: type[ReasonKind] = ParserFailure if kind in {*ParserFailure} else Accident
+    return Reason(kinds(kind), **fields)
 
 
-def _replay(item: Mapping[str, Any] | Reason) -> Replay:
+def _replay(item: _Replayed | Reason) -> Replay:
     if isinstance(item, Reason) or "error" in item:
         return Replay(_reading(item))
     examples = tuple(Difference(d["split"], _reading(d["reading"])) for d in item["differs"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from importer.decisions.decision import PYTHON, RUST, Frontend
 from importer.errors import Setting, UsageError
@@ -162,6 +162,9 @@ def _rust(family: str, version: str | None) -> Registry:
     return _read(f"{family}-{RUST}", own)
 
 
+_Row = TypedDict("_Row", {"name": str, "class": str, "module": str, "aliases": Sequence[str]})
+
+
 def parsed(data: Mapping[str, Any]) -> Registry:
     """Return a registry from its file's data."""
     entries: dict[Kind, Mapping[str, RegistryEntry]] = {
@@ -180,7 +183,7 @@ def _read(family: str, version: str) -> Registry:
     return parsed(json.loads((FOLDER / f"{family}-{version}.json").read_text(encoding="utf-8")))
 
 
-def _entries(rows: list[Mapping[str, Any]]) -> dict[str, RegistryEntry]:
+def _entries(rows: Sequence[_Row]) -> dict[str, RegistryEntry]:
     return {r["name"]: RegistryEntry(r["name"], r["class"], r["module"], tuple(r["aliases"])) for r in rows}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import psutil
 
@@ -82,7 +82,7 @@ class DoctorCase:
     installed: Installed | None = None
     missing: EngineError | None = None
     document: Document | None = None
-    fit: Mapping[str, Any] | None = None
+    fit: Mapping[str, object] | None = None
     weights: Path | None = None
     port: int | None = None
     ask: bool = False
@@ -194,6 +194,18 @@ class Check:
     before: bool = True
 
 
+class DoctorRow(TypedDict):
+    """A finding as a row of a report."""
+
+    check: str
+    subject: str
+    verdict: str
+    message: str
+    remedy: str
+    stops: bool
+    part: Attribution | None
+
+
 @frozen
 class DoctorFinding:
     """The result of a check with its subject: this machine, an engine, or a document."""
@@ -207,18 +219,19 @@ class DoctorFinding:
         """Return whether a run would not come to its end."""
         return isinstance(self.result, Trouble) and self.result.stops
 
-    def to_json(self, word: Callable[[Reason], str] = render) -> dict[str, Any]:
+    def to_json(self, word: Callable[[Reason], str] = render) -> DoctorRow:
         """Return one row of a report; ``word`` renders reasons as a front end does."""
         result = self.result
-        row = {
+        trouble = result if isinstance(result, Trouble) else None
+        return {
             "check": self.check,
             "subject": self.subject,
             "verdict": VERDICTS[type(result)],
             "message": word(result.reason),
+            "remedy": "" if trouble is None else word(trouble.remedy),
+            "stops": self.stops,
+            "part": None if trouble is None else trouble.part,
         }
-        if not isinstance(result, Trouble):
-            return {**row, "remedy": "", "stops": False, "part": None}
-        return {**row, "remedy": word(result.remedy), "stops": self.stops, "part": result.part}
 
 
 def of_engine(name: str, **more: Any) -> DoctorCase:

@@ -34,6 +34,7 @@ from importer.engines.doctor.packages import again
 from importer.engines.vllm import cache_space
 from importer.hub import local
 from importer.hub.content import weight_files
+from importer.hub.snapshot import listed, mapping
 from importer.memory.estimate import OVERHEAD
 from importer.memory.estimate_types import Amount
 from importer.reasons import Reason
@@ -412,15 +413,15 @@ def needed_memory(case: DoctorCase) -> Amount | None:
 
 def _weights(case: DoctorCase) -> Amount | None:
     """Return the weights of the receipt's estimate for this kind of device, else the bytes of the files."""
-    fit = case.fit or {}
-    if (fit.get("device") or {}).get("kind") == _kind(case):
-        for term in (fit.get("estimate") or {}).get("terms") or ():
+    fit = mapping(case.fit)
+    if mapping(fit.get("device")).get("kind") == _kind(case):
+        for term in listed(mapping(fit.get("estimate")).get("terms")):
             if term.get("part") == "weights":
                 return _amount(term)
     if case.weights is not None:
         sizes = [f.size or 0 for f in weight_files(local.listing(case.weights))]
         return Amount(int(sum(sizes) * 0.9), sum(sizes), sum(sizes)) if sizes else None
-    return _amount(fit.get("weights") or {})
+    return _amount(mapping(fit.get("weights")))
 
 
 def _cache(case: DoctorCase) -> Amount:
@@ -430,7 +431,7 @@ def _cache(case: DoctorCase) -> Amount:
         space = cache_space(case.document)
         size = int(space) * GIB if space.isdecimal() else configured if isinstance(configured, int) else 0
         return Amount.exactly(size)
-    for term in ((case.fit or {}).get("estimate") or {}).get("terms") or ():
+    for term in listed(mapping(mapping(case.fit).get("estimate")).get("terms")):
         if term.get("part") == "kv cache" and (amount := _amount(term)):
             return Amount(0, amount.likely, amount.high)
     return Amount.exactly(0)

@@ -28,6 +28,7 @@ from importer.engines.process import free_port, is_free
 from importer.errors import EngineError
 from importer.hub import cache
 from importer.hub import endpoint as hosts
+from importer.hub.snapshot import mapping
 from importer.reasons import Reason
 
 OLDEST = (3, 11)
@@ -114,7 +115,7 @@ def engine_disk(case: DoctorCase) -> Result:
 
 def weights_disk(case: DoctorCase) -> Result:
     """Return whether the disk has room for weights that are not on it yet."""
-    size = ((case.fit or {}).get("weights") or {}).get("likely")
+    size = mapping(mapping(case.fit).get("weights")).get("likely")
     if case.weights is not None:
         return CheckSkipped(Reason(DoctorReason.WEIGHTS_HERE))
     if not isinstance(size, int):

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Protocol
 
-from importer.engines.parsers import ParserWorker, Tokens
+from importer.chat_template.samples import Tool
+from importer.engines.parsers import ParserWorker, Prompted, Tokens
 from importer.frozen import frozen
 from importer.reasons import Reason
 
@@ -22,7 +23,7 @@ class Conversation:
     """One request: messages and tools in OpenAI's form, and variables of the template."""
 
     messages: Sequence[Mapping[str, object]]
-    tools: Sequence[Mapping[str, Any]] = ()
+    tools: Sequence[Tool] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -91,5 +92,5 @@ class WorkerRenderer:
         return {form: [*map(_answer, answers)] for form, answers in zip(self.formats, items, strict=True)}
 
 
-def _answer(item: Mapping[str, Any] | Reason) -> Answer:
+def _answer(item: Prompted | Reason) -> Answer:
     return EngineRefused(item) if isinstance(item, Reason) else EnginePrompt(item["text"], item["format"])
