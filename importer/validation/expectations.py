@@ -7,7 +7,9 @@ from dataclasses import field
 from typing import Any
 
 from importer.config_file import document_keys
+from importer.config_file.document import Document
 from importer.frozen import frozen
+from importer.hub.snapshot import listed, mapping
 from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import TASKS
 from importer.signals.reasons import KINDS
@@ -187,7 +189,7 @@ class Expectations:
         return self.lacks(name)
 
 
-def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None) -> Expectations:
+def promise_of(document: Document, offers: frozenset[str] | None = None) -> Expectations:
     """Return the expectations of a document in the shape of LocalAI; absent keys promise nothing."""
     section = document.get("importer") or {}
     named = document.get("max_model_len") or document.get("context_size")
@@ -203,7 +205,7 @@ def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None
         client_sampling={
             REQUEST_NAMES.get(k, k): v for k, v in (section.get("client_sampling") or {}).items()
         },
-        markers=tuple((section.get("proof") or {}).get("markers") or ()),
+        markers=tuple(listed(mapping(section.get("proof")).get("markers"))),
         max_tokens=max(1, int(context) // 2),
         sampling={
             REQUEST_NAMES.get(k, k): v for k, v in parameters.items() if k != "model" and v is not None
@@ -218,7 +220,7 @@ def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None
     )
 
 
-def _altering(document: Mapping[str, Any]) -> dict[str, object]:
+def _altering(document: Document) -> dict[str, object]:
     """Return the altering settings by their dotted names; ``load_format`` only where it loads no weights."""
     settings = dict(document) | {
         f"engine_args.{k}": v for k, v in (document.get("engine_args") or {}).items()
@@ -229,7 +231,7 @@ def _altering(document: Mapping[str, Any]) -> dict[str, object]:
     return {k: v for k, v in known.items() if not k.endswith("load_format") or v == "dummy"}
 
 
-def _images(document: Mapping[str, Any]) -> int:
+def _images(document: Document) -> int:
     """Return the number of images of a request; two where the document only declares vision."""
     limit = (document.get("limit_mm_per_prompt") or {}).get("image")
     if isinstance(limit, Mapping):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
 
 from importer.config_file import document_keys
+from importer.config_file.document import Document
 from importer.engines.parsers import ParserQuestion
 from importer.proof.result import RENDERS_NONE, ParserVerdict, Proof
 from importer.reasons import Reason
@@ -99,7 +99,7 @@ def none_better(key: str, ctx: Context, fails: Callable[[ParserVerdict], bool]) 
     return named(key, ctx, proof) in {v.parser for v in reading} and all(map(fails, reading))
 
 
-def instead(document: Mapping[str, Any], proof: Proof) -> Reason | None:
+def instead(document: Document, proof: Proof) -> Reason | None:
     """Return the change to a document with a parser that does not read the template, where another does."""
     changes = (rather(key, document_keys.parser(document, key), proof) for key in proof.verdicts)
     return next((change for change in changes if change is not None), None)

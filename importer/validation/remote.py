@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
+from importer.config_file.document import Document
 from importer.config_file.validation_status import builds
 from importer.engines import get
 from importer.errors import EngineError, UsageError
@@ -39,7 +38,7 @@ BESIDE = {
 
 
 def against(
-    document: Mapping[str, Any],
+    document: Document,
     client: Client,
     model: str,
     known: Background | None = None,

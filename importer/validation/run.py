@@ -12,9 +12,9 @@ from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from importer import tracing
+from importer.config_file.document import Document
 from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
 from importer.registry import PartReason
@@ -122,7 +122,7 @@ def judge(outcome: Outcome, name: str, value: object) -> Fail:
 
 
 def validate(
-    document: Mapping[str, Any],
+    document: Document,
     served: ServedEngine,
     known: Background | None = None,
     options: ProbeOptions = ALL_PROBES,
@@ -277,7 +277,7 @@ def _attributed(one: Probe, ctx: Context) -> Outcome:
     return outcome if ctx.client.over is not None else stage_cause.placed(outcome, ctx)
 
 
-def _engine(document: Mapping[str, Any]) -> dict[str, object]:
+def _engine(document: Document) -> dict[str, object]:
     """Return name and version of the engine as the document records them."""
     recorded = (document.get("importer") or {}).get("engine") or {}
     return {"name": document.get("backend"), "version": None} | dict(recorded)
