@@ -160,7 +160,7 @@ def load_related(repo: str) -> dict[str, Any]:
     return data if data.get("format") == FORMAT else {}
 
 
-def store_related(repo: str, at: str, repositories: Sequence[Mapping[str, Any]]) -> None:
+def store_related(repo: str, at: str, repositories: Sequence[Mapping[str, object]]) -> None:
     """Store the list of repositories made from this one; errors of the disk are ignored."""
     with contextlib.suppress(OSError):
         entry = {"format": FORMAT, "at": at, "repositories": [*repositories]}

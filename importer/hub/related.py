@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
 
 from importer.frozen import frozen
 from importer.hub import snapshot
@@ -38,7 +37,7 @@ class RelatedRepository:
     repo: str
     downloads: int = 0
     tags: tuple[str, ...] = ()
-    block: Mapping[str, Any] = field(default_factory=dict)
+    block: Mapping[str, object] = field(default_factory=dict)
     parameters: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -63,7 +62,7 @@ def parse(body: bytes, repo: str) -> tuple[RelatedRepository, ...]:
     return tuple(sorted(found, key=lambda one: -one.downloads))
 
 
-def _repository(entry: Mapping[str, Any], repo: str) -> RelatedRepository | None:
+def _repository(entry: Mapping[str, object], repo: str) -> RelatedRepository | None:
     name = snapshot.text(entry.get("id")) or snapshot.text(entry.get("modelId"))
     tags = tuple(
         t

@@ -105,7 +105,7 @@ class Snapshot:
     revision: str | None
     files: tuple[RepoFile, ...]
     texts: Mapping[str, str]
-    info: Mapping[str, Any] = field(default_factory=dict)
+    info: Mapping[str, object] = field(default_factory=dict)
     directory: Path | None = None
     unknown: Mapping[str, Reason] = field(default_factory=dict)
     _paths: frozenset[str] = field(init=False, repr=False, compare=False)
@@ -121,11 +121,10 @@ class Snapshot:
     @property
     def license(self) -> str | None:
         """Return the short name of the licence, from the card or the Hub's tags."""
-        card = self.info.get("card") or {}
+        card = mapping(self.info.get("card"))
         values = [card.get("license_name"), card.get("license")]
-        values += [
-            t.removeprefix("license:") for t in self.info.get("tags") or () if t.startswith("license:")
-        ]
+        tags = listed(self.info.get("tags"))
+        values += [t.removeprefix("license:") for t in tags if t.startswith("license:")]
         names = [s for s in values if isinstance(s, str) and LICENSE.fullmatch(s) and s != "other"]
         return names[0] if names else None
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import NotRequired, TypedDict, TypeVar, cast
 
 from importer import config
 from importer.config_file.store import StoredDocument, make_folder
@@ -193,16 +193,19 @@ def _tail(output: str) -> str:
     return " ".join(" / ".join(lines[-3:]).split())[-TAIL:]
 
 
-Entry = dict[str, Any]
+class Entry(TypedDict):
+    """A known run: when it was first submitted, and whether its report is in the receipt."""
+
+    run: str
+    where: str
+    name: str
+    since: float
+    recorded: NotRequired[bool]
 
 
 @dataclass(slots=True)
 class RunRecord:
-    """The file of one question; ``entry`` is ``None`` where no run of it is known.
-
-    ``entry`` has ``run``, its id; ``since``, when it was first submitted; ``recorded`` once its report is in
-    the receipt.
-    """
+    """The file of one question; ``entry`` is ``None`` where no run of it is known."""
 
     path: Path
     name: str
@@ -212,7 +215,7 @@ class RunRecord:
     @property
     def run(self) -> str:
         """Return the id of the run, ``""`` where there is none."""
-        return "" if self.entry is None else str(self.entry["run"])
+        return "" if self.entry is None else self.entry["run"]
 
     def begin(self) -> Entry:
         """Return the entry of the run to follow; a new one is on the disk before this returns."""
@@ -225,7 +228,8 @@ class RunRecord:
 
     def recorded(self) -> None:
         """Note that the report of the run is in the receipt: nothing of it is done again."""
-        self._write({**(self.entry or {}), "recorded": True})
+        if self.entry is not None:
+            self._write({**self.entry, "recorded": True})
 
     def forget(self) -> None:
         """Delete the file: the run is over, and nothing of it is left at the far end."""
@@ -288,4 +292,5 @@ def _read(path: Path) -> Entry | None:
         entry = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return entry if isinstance(entry, dict) and isinstance(entry.get("run"), str) else None
+    known = isinstance(entry, dict) and isinstance(entry.get("run"), str)
+    return cast("Entry", entry) if known else None

@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Literal
+from typing import Generic, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
@@ -30,6 +30,7 @@ from importer.launchers.base import (
     RemoteState,
     RemoteTask,
     Running,
+    Secret,
     Succeeded,
 )
 from importer.launchers.target import PlaceReason, Target
@@ -140,7 +141,7 @@ def _script(task: RemoteTask, target: Target) -> str:
     return " && ".join([*steps, run])
 
 
-def _secrets(named: Mapping[str, Any], target: Target) -> list[dict[str, Any]]:
+def _secrets(named: Mapping[str, Secret], target: Target) -> list[dict[str, object]]:
     found = [secret(name, one.name, one.key, optional=False) for name, one in named.items()]
     if "secret" in target.options and "HF_TOKEN" not in named:
         found.append(secret("HF_TOKEN", target.options["secret"], "HF_TOKEN", optional=False))
