@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, cast
 
 from fastapi import Request
 from fastapi.responses import JSONResponse
@@ -26,6 +26,7 @@ from importer.errors import (
 )
 from importer.service import messages
 from importer.service.domain.failures import failure
+from importer.storage.jobs import Failure
 
 MEDIA_TYPE = "application/problem+json"
 BY_BRANCH: Mapping[type[ImporterError], int] = {
@@ -58,21 +59,31 @@ BY_KIND: Mapping[str, int] = {
 }  # fmt: skip
 
 
+class ProblemDetails(Failure):
+    """The members of a problem, as RFC 9457 and this service name them."""
+
+    type: str
+    title: str
+    status: int
+    instance: NotRequired[str]
+    request_id: NotRequired[str]
+
+
 def status_of(kind: str) -> int:
     """Return the HTTP status of a kind of failure."""
     return BY_KIND.get(kind, BY_BRANCH[KINDS[kind]])
 
 
-def problem(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def problem(error: ImporterError, errors: Sequence[Mapping[str, object]] = ()) -> ProblemDetails:
     """Return the problem's members; ``errors`` are single mistakes with the field each is about."""
     return problem_of(failure(error, errors))
 
 
-def problem_of(failed: Mapping[str, Any]) -> dict[str, Any]:
+def problem_of(failed: Failure) -> ProblemDetails:
     """Return the problem of a failure as ``failure`` describes it and jobs keep it."""
-    kind = str(failed["kind"])
+    kind = failed["kind"]
     head = {"type": f"/problems/{kind}", "title": title(kind), "status": status_of(kind)}
-    return {**head, "detail": failed["detail"], **failed}
+    return cast("ProblemDetails", {**head, "detail": failed["detail"], **failed})
 
 
 def title(kind: str) -> str:
@@ -80,7 +91,7 @@ def title(kind: str) -> str:
     return kind.replace("-", " ").capitalize()
 
 
-def explained(kind: str) -> dict[str, Any] | None:
+def explained(kind: str) -> dict[str, object] | None:
     """Return the members of ``/problems/KIND``; ``None`` for a kind that is not met over HTTP."""
     if kind not in messages.HINTS:
         return None
@@ -96,11 +107,12 @@ def explained(kind: str) -> dict[str, Any] | None:
 def answer(
     request: Request,
     error: ImporterError,
-    errors: Sequence[Mapping[str, Any]] = (),
+    errors: Sequence[Mapping[str, object]] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """Return a failure as a response."""
-    members = problem(error, errors) | {"instance": request.url.path}
+    members = problem(error, errors)
+    members["instance"] = request.url.path
     if ident := getattr(request.state, "id", None):
         members["request_id"] = ident
     return JSONResponse(
@@ -133,7 +145,7 @@ ALWAYS = (
 LOCATION = {"Location": {"description": "where the job is", "schema": {"type": "string"}}}
 
 
-def accepted(failing: str = "") -> dict[int | str, dict[str, Any]]:
+def accepted(failing: str = "") -> dict[int | str, dict[str, object]]:
     """Return the response 202 of a job; ``failing`` describes a failure that clients have to handle."""
     description = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
     return {202: {"description": description, "headers": LOCATION}}
@@ -141,15 +153,15 @@ def accepted(failing: str = "") -> dict[int | str, dict[str, Any]]:
 
 def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
     """Return the responses of a route that may fail with these kinds, an example for each."""
-    responses: dict[int | str, dict[str, Any]] = {}
+    found: dict[int, list[str]] = {}
     for kind in (*kinds, *ALWAYS):
-        explanation = explained(kind) or {}
-        media = responses.setdefault(
-            explanation["status"], {"description": "", "content": {MEDIA_TYPE: {"examples": {}}}}
-        )
-        media["description"] = ", ".join(filter(None, (media["description"], explanation["title"])))
-        media["content"][MEDIA_TYPE]["examples"][kind] = {"value": example(kind)}
-    return responses
+        found.setdefault(status_of(kind), []).append(kind)
+    return {status: _response(of_status) for status, of_status in found.items()}
+
+
+def _response(kinds: Sequence[str]) -> dict[str, object]:
+    examples = {kind: {"value": example(kind)} for kind in kinds}
+    return {"description": ", ".join(map(title, kinds)), "content": {MEDIA_TYPE: {"examples": examples}}}
 
 
 # Values of the fields of failures, for examples.
@@ -179,7 +191,7 @@ SAMPLES_OF: Mapping[str, Mapping[str, object]] = {
 }
 
 
-def example(kind: str) -> dict[str, Any]:
+def example(kind: str) -> ProblemDetails:
     """Return the problem of a kind with values in its sentences."""
     branch = KINDS[kind]
     own = SAMPLES_OF.get(kind, {})

@@ -264,7 +264,7 @@ class SourcedSettings:
 
 
 def read(
-    flags: Mapping[str, Any], file: str | None, environment: Mapping[str, str] = os.environ
+    flags: Mapping[str, object], file: str | None, environment: Mapping[str, str] = os.environ
 ) -> SourcedSettings:
     """Bring all sources together; raises ServiceError("bad-setting") naming the place of a mistake."""
     path = file or environment.get(f"{PREFIX}CONFIG")
@@ -284,7 +284,7 @@ def read(
     return SourcedSettings(Settings(**values), sources)
 
 
-def _file(path: Path) -> dict[str, Any]:
+def _file(path: Path) -> dict[str, object]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -6,7 +6,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select
 
@@ -33,7 +32,7 @@ def record(
     connection: Connection,
     context: AuditContext,
     subject: str | None,
-    details: Mapping[str, Any],
+    details: Mapping[str, object],
     until: int | None = None,
 ) -> None:
     """Add an entry, in the transaction of the change itself; ``until``: the last one that it deletes."""
@@ -75,7 +74,7 @@ class AuditEvent:
     digest: str | None
     request: str | None
     trace: str | None
-    details: Mapping[str, Any]
+    details: Mapping[str, object]
 
 
 def exported(connection: Connection, after: int = 0) -> Iterator[AuditEvent]:
@@ -102,7 +101,7 @@ def total(connection: Connection, chosen: AuditFilter = ALL) -> int:
 
 def page(
     connection: Connection, limit: int, before: int | None = None, chosen: AuditFilter = ALL
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return the newest entries, those before an id."""
     query = select(audit).where(*chosen.conditions).order_by(audit.c.id.desc()).limit(limit)
     if before is not None:

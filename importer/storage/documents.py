@@ -492,7 +492,7 @@ def version(connection: Connection, name: str, number: int) -> Version | None:
     return next(iter(_read(connection, _versions(name).where(V.number == number))), None)
 
 
-def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None:
+def add(connection: Connection, new: Version, listed: Json) -> None:
     """Add a version, and the columns of the list that follow from it: all but those of its version."""
     _insert(connection, new)
     seen = connection.execute(select(T.checked_at).where(T.name == new.name)).scalar()
@@ -549,7 +549,7 @@ C = tables.configs.c
 SHOWN = (C.name, C.model, C.backend, C.version, C.deleted_at)
 
 
-def page_deleted(connection: Connection, limit: int, after: str = "") -> list[dict[str, Any]]:
+def page_deleted(connection: Connection, limit: int, after: str = "") -> list[dict[str, object]]:
     """Return deleted documents by name, those behind ``after``."""
     query = select(*SHOWN).where(C.deleted_at.is_not(None), C.name > after).order_by(C.name).limit(limit)
     return [dict(row) for row in connection.execute(query).mappings()]

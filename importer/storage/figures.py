@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import Connection, Table, func, select, text
 
@@ -22,11 +21,11 @@ AGED: Mapping[str, tuple[Table, str]] = {
 }  # fmt: skip
 
 
-def workers(connection: Connection) -> list[dict[str, Any]]:
+def workers(connection: Connection) -> list[dict[str, object]]:
     """Return each process that runs jobs, with its last heartbeat and its jobs."""
     query = select(J.executor, J.id, J.kind, J.config, J.step, J.started_at)
     query = query.where(J.state == "running", J.executor.is_not(None)).order_by(J.id)
-    of: dict[str, list[dict[str, Any]]] = {}
+    of: dict[str, list[dict[str, object]]] = {}
     for row in connection.execute(query).mappings():
         of.setdefault(row["executor"], []).append({k: v for k, v in row.items() if k != "executor"})
     return [
@@ -40,13 +39,13 @@ def workers(connection: Connection) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def queue(connection: Connection) -> list[dict[str, Any]]:
+def queue(connection: Connection) -> list[dict[str, object]]:
     """Return by kind and caller how many jobs wait and run, and since when the oldest waits."""
     oldest = func.min(J.created_at)
     query = select(J.kind, J.by, J.state, func.count(), oldest).where(
         J.state.in_(("queued", "running")), J.kind != "imports"
     )
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    found: dict[tuple[str, str], dict[str, object]] = {}
     for kind, by, state, number, first in connection.execute(query.group_by(J.kind, J.by, J.state)):
         row = found.setdefault(
             (kind, by), {"kind": kind, "by": by, "queued": 0, "running": 0, "oldest_at": None}
@@ -57,10 +56,10 @@ def queue(connection: Connection) -> list[dict[str, Any]]:
     return [found[key] for key in sorted(found)]
 
 
-def kept(connection: Connection, limits: Limits) -> list[dict[str, Any]]:
+def kept(connection: Connection, limits: Limits) -> list[dict[str, object]]:
     """Return by kind of row what is kept, how many are due now by their age, and how many went so far."""
     gone = retention.removed(connection)
-    rows = []
+    rows: list[dict[str, object]] = []
     for kind in retention.WORK:
         keep: Keep = getattr(limits, kind)
         rows.append({
@@ -79,7 +78,7 @@ def _due(connection: Connection, kind: str, keep: Keep) -> int | None:
     ).scalar_one()
 
 
-def size(database: Database, connection: Connection) -> dict[str, Any]:
+def size(database: Database, connection: Connection) -> dict[str, object]:
     """Return the kind of the database, its bytes, and the rows of its larger tables."""
     rows = {
         name: connection.execute(select(func.count()).select_from(tables.METADATA.tables[name])).scalar_one()

@@ -7,9 +7,9 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, insert, select, update
 
 from importer.config import now
 from importer.frozen import frozen
@@ -20,6 +20,16 @@ FindingState = Literal["open", "accepted", "rejected", "superseded", "resolved"]
 Outcome = Literal["unchanged", "found", "known", "rejected", "failed", "gone"]
 F, K = tables.findings.c, tables.rechecks.c
 BATCH = 500  # rows in one insertion
+
+
+class Proposal(TypedDict):
+    """The files that an import would write, the digest of their data, and what they change."""
+
+    text: str
+    receipt: str
+    template: str | None
+    digest: str
+    changes: list[dict[str, object]]
 
 
 @frozen
@@ -87,7 +97,7 @@ def summaries(connection: Connection, chosen: FindingFilter) -> Iterator[tuple[s
         yield row.id, row.name, json.loads(row.summary)
 
 
-def proposals(connection: Connection, ident: str) -> dict[str, dict[str, Any]]:
+def proposals(connection: Connection, ident: str) -> dict[str, Proposal]:
     """Return the files that an import would write, by the side that its conflicts are settled for."""
     text = connection.execute(select(F.proposals).where(F.id == ident)).scalar()
     return {} if not text else json.loads(zlib.decompress(base64.b64decode(text)))
@@ -95,7 +105,7 @@ def proposals(connection: Connection, ident: str) -> dict[str, dict[str, Any]]:
 
 def record(
     connection: Connection, name: str, version: int, fingerprint: str, causes: Iterable[str],
-    summary: Mapping[str, Any], proposed: Mapping[str, Any], job: str,
+    summary: Mapping[str, object], proposed: Mapping[str, Proposal], job: str,
 ) -> tuple[str | None, Outcome]:  # fmt: skip
     """Record what a recheck found; return the finding's id and whether it is new.
 
@@ -157,7 +167,7 @@ def waiting(connection: Connection, job: str, limit: int) -> list[str]:
 
 def compared(
     connection: Connection, job: str, name: str, outcome: Outcome, finding: str | None = None,
-    error: Mapping[str, Any] | None = None,
+    error: Mapping[str, object] | None = None,
 ) -> None:  # fmt: skip
     """Record the outcome of one document of a recheck."""
     text = None if error is None else json.dumps(error)
@@ -174,7 +184,7 @@ def outcomes(connection: Connection, job: str) -> dict[str, int]:
     return {row[0] or "waiting": row[1] for row in connection.execute(query)}
 
 
-def items(connection: Connection, job: str, limit: int, after: str = "") -> list[dict[str, Any]]:
+def items(connection: Connection, job: str, limit: int, after: str = "") -> list[dict[str, object]]:
     """Return the documents of a recheck by name, those behind ``after``."""
     query = select(tables.rechecks).where(K.job == job, K.name > after).order_by(K.name).limit(limit)
     rows = connection.execute(query).mappings()
@@ -211,5 +221,5 @@ def _conditions(chosen: FindingFilter) -> Iterator[ColumnElement[bool]]:
         yield F.causes.contains(f'"{chosen.cause}"', autoescape=True)
 
 
-def _read(row: Mapping[str, Any] | Any) -> Finding:
+def _read(row: RowMapping) -> Finding:
     return Finding(**{**row, **{key: json.loads(row[key]) for key in JSON}})

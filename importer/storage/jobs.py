@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from statistics import median
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
-from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, func, insert, select, update
 
 from importer import tracing
 from importer.config import now
@@ -95,6 +95,36 @@ WAKING = ("queued", *ENDED)  # events after which a process may have a job to cl
 J, E, S = tables.jobs.c, tables.events.c, tables.steps.c
 
 
+class Failure(TypedDict):
+    """Why a job failed: the kind and its text, and the fields of the request that it is about."""
+
+    kind: str
+    detail: str
+    hint: str
+    errors: NotRequired[list[dict[str, object]]]
+    conflicts: NotRequired[list[dict[str, object]]]
+    candidates: NotRequired[list[dict[str, object]]]
+
+
+class Event(TypedDict):
+    """An event of a job: its number among those of the root, its type, and data by type."""
+
+    root: str
+    number: int
+    job: str
+    type: str
+    at: str
+    data: Mapping[str, object]
+
+
+class StepEvent(TypedDict):
+    """The data of an event that begins a step, and its time."""
+
+    attempt: int
+    step: str
+    at: str
+
+
 @frozen
 class Job:
     """One job; ``root`` is the list it belongs to, or itself.
@@ -110,8 +140,8 @@ class Job:
     step: str | None
     says: str | None
     request: Mapping[str, Any]
-    result: Mapping[str, Any] | None
-    error: Mapping[str, Any] | None
+    result: Mapping[str, object] | None
+    error: Failure | None
     by: str
     config: str | None
     engine: str | None
@@ -134,7 +164,7 @@ COLUMNS = [J[f.name] for f in fields(Job)]
 def create(
     connection: Connection,
     kind: Kind,
-    request: Mapping[str, Any],
+    request: Mapping[str, object],
     by: str,
     *,
     root: Job | None = None,
@@ -236,13 +266,15 @@ def counts(connection: Connection, root: str) -> dict[str, int]:
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def amend(connection: Connection, job: Job, request: Mapping[str, Any]) -> bool:
+def amend(connection: Connection, job: Job, request: Mapping[str, object]) -> bool:
     """Replace the request of a job that runs, so that it goes on there; false where it is not leased."""
     changed = update(tables.jobs).where(*leased(job)).values(request=json.dumps(request))
     return connection.execute(changed).rowcount > 0
 
 
-def results(connection: Connection, root: Job) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
+def results(
+    connection: Connection, root: Job
+) -> Iterator[tuple[str, str, dict[str, object], dict[str, object]]]:
     """Yield state, reference, result and problem of each job of a list that has ended, in portions."""
     ended = select(J.state, J.request, J.result, J.error).where(
         J.root == root.id, J.id != root.id, J.kind != "listing", J.state.in_(ENDED)
@@ -253,7 +285,7 @@ def results(connection: Connection, root: Job) -> Iterator[tuple[str, str, dict[
 
 
 def add_ended(
-    connection: Connection, root: Job, place: int, request: Mapping[str, Any], result: Mapping[str, Any]
+    connection: Connection, root: Job, place: int, request: Mapping[str, object], result: Mapping[str, object]
 ) -> None:
     """Add a job of a list that needs no work: it has succeeded when it is made."""
     row = {
@@ -281,7 +313,7 @@ def begin(connection: Connection, job: Job, step: str, number: int = 1, of: int 
     return True
 
 
-def report(connection: Connection, job: Job, text: str, figures: Mapping[str, Any]) -> None:
+def report(connection: Connection, job: Job, text: str, figures: Mapping[str, object]) -> None:
     """Record progress within a step: its text, the step, and what is done of how much."""
     leased_row = update(tables.jobs).where(*leased(job), J.state == "running")
     if connection.execute(leased_row.values(says=text)).rowcount:
@@ -293,8 +325,8 @@ def end(
     job: Job,
     state: State,
     *,
-    result: Mapping[str, Any] | None = None,
-    error: Mapping[str, Any] | None = None,
+    result: Mapping[str, object] | None = None,
+    error: Failure | None = None,
     config: str | None = None,
     binds: str | None = None,
 ) -> bool:
@@ -314,7 +346,7 @@ def end(
 
 def _end(
     connection: Connection, job: Job, conditions: Sequence[ColumnElement[bool]], state: State,
-    row: Mapping[str, Any], data: Mapping[str, Any], binds: str | None = None, *, whole: bool = False,
+    row: Mapping[str, object], data: Mapping[str, object], binds: str | None = None, *, whole: bool = False,
 ) -> bool:  # fmt: skip
     ended = {"state": state, "ended_at": now(), "says": None, "executor": None, **row}
     if connection.execute(update(tables.jobs).where(*conditions).values(ended)).rowcount == 0:
@@ -356,7 +388,7 @@ def inside(connection: Connection, root: Job, states: Sequence[str]) -> list[Job
     return [read(row) for row in connection.execute(rows.with_for_update()).mappings()]
 
 
-def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
+def again(connection: Connection, job: Job, request: Mapping[str, object]) -> Job:
     """Begin another attempt of a job that has ended; raises ServiceError("not-ended")."""
     fresh_row = {
         "state": "queued", "step": None, "says": None, "result": None, "error": None, "started_at": None,
@@ -373,15 +405,16 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
     return get(connection, job.id)
 
 
-def _announce(connection: Connection, job: Job, state: str, data: Mapping[str, Any]) -> None:
+def _announce(connection: Connection, job: Job, state: str, data: Mapping[str, object]) -> None:
     """Queue the end of a job for webhooks."""
-    config = job.config or (data.get("result") or {}).get("name")
+    result, error = data.get("result"), data.get("error")
+    config = job.config or (result.get("name") if isinstance(result, Mapping) else None)
     subject = {"job": job.id, "kind": job.kind, "state": state, "config": config, "by": job.by}
-    problem = (data.get("error") or {}).get("kind")
+    problem = error.get("kind") if isinstance(error, Mapping) else None
     webhooks.enqueue(connection, f"job.{state}", {**subject, "attempt": job.attempt, "problem": problem})
 
 
-def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -> None:
+def note(connection: Connection, job: Job, kind: str, data: Mapping[str, object]) -> None:
     """Add an event; its number is the next one of the root, in the order of commits."""
     if kind in ENDED:
         _announce(connection, job, kind, data)
@@ -394,12 +427,12 @@ def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -
         signal(connection)
 
 
-def events(connection: Connection, job: Job, after: int, limit: int) -> list[dict[str, Any]]:
+def events(connection: Connection, job: Job, after: int, limit: int) -> list[Event]:
     """Return the events behind a number; of a list those of all its jobs."""
     query = select(tables.events).where(E.root == job.root, E.number > after)
     query = query if job.id == job.root else query.where(E.job == job.id)
     rows = connection.execute(query.order_by(E.number).limit(limit)).mappings()
-    return [{**row, "data": json.loads(row["data"])} for row in rows]
+    return [cast("Event", {**row, "data": json.loads(row["data"])}) for row in rows]
 
 
 def before(connection: Connection, job: Job) -> int:
@@ -441,7 +474,7 @@ def _root_ends(connection: Connection, job: Job, binds: str | None, *, cancelled
     note(connection, root, state, {"result": states})
 
 
-def _list_pace(root: Job, states: Mapping[str, int], binds: str | None) -> dict[str, Any]:
+def _list_pace(root: Job, states: Mapping[str, int], binds: str | None) -> dict[str, object]:
     """Return the repositories a second of an organisation's import so far, and what holds it up."""
     begun = datetime.fromisoformat(root.started_at or root.created_at)
     seconds = (datetime.fromisoformat(now()) - begun).total_seconds()
@@ -449,7 +482,7 @@ def _list_pace(root: Job, states: Mapping[str, int], binds: str | None) -> dict[
     return {"rate": round(done / max(seconds, 1.0), 2), "binds": binds or "workers"}
 
 
-def _list_progress(states: Mapping[str, int]) -> dict[str, Any]:
+def _list_progress(states: Mapping[str, int]) -> dict[str, object]:
     """Return how many jobs of a list have ended, of how many, and how."""
     done, total = sum(states.get(state, 0) for state in ENDED), sum(states.values())
     passed = states.get("succeeded", 0)
@@ -459,7 +492,7 @@ def _list_progress(states: Mapping[str, int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read(row: Mapping[str, Any] | Any) -> Job:
+def read(row: RowMapping) -> Job:
     """Return the job of a row of ``COLUMNS``."""
     data = {key: None if row[key] is None else json.loads(row[key]) for key in ("request", "result", "error")}
     return Job(**{f.name: row[f.name] for f in fields(Job)} | data)
@@ -493,13 +526,13 @@ def begun(connection: Connection, job: Job) -> list[BegunStep]:
     return _steps(_events(connection, [job.id], [job.root]).get(job.id, ()), job.attempt, job.ended_at)
 
 
-def figures(connection: Connection, job: Job) -> dict[str, Any]:
+def figures(connection: Connection, job: Job) -> dict[str, object]:
     """Return the newest figures of progress of the present attempt; empty without any."""
     query = select(PROGRESS_E.data).where(
         PROGRESS_E.root == job.root, PROGRESS_E.job == job.id, PROGRESS_E.type == "progress"
     )
     found = connection.execute(query.order_by(PROGRESS_E.number.desc()).limit(1)).scalar()
-    data: dict[str, Any] = {} if found is None else json.loads(found)
+    data: dict[str, object] = {} if found is None else json.loads(found)
     return data if data.get("attempt") == job.attempt else {}
 
 
@@ -524,7 +557,7 @@ def former(connection: Connection, job: Job) -> dict[str, FormerSeconds]:
     return {name: FormerSeconds(median(seconds), len(seconds)) for name, seconds in spent.items()}
 
 
-def summary(connection: Connection) -> dict[str, Any]:
+def summary(connection: Connection) -> dict[str, object]:
     """Return how many jobs wait, run, and failed of late, and those that run."""
     open_jobs = (
         select(PROGRESS_J.state, func.count())
@@ -562,19 +595,19 @@ def summary(connection: Connection) -> dict[str, Any]:
 
 def _events(
     connection: Connection, idents: Sequence[str], roots: Sequence[str]
-) -> dict[str, list[Mapping[str, Any]]]:
+) -> dict[str, list[StepEvent]]:
     query = select(PROGRESS_E.job, PROGRESS_E.at, PROGRESS_E.data).where(
         PROGRESS_E.root.in_({*roots}), PROGRESS_E.job.in_(idents), PROGRESS_E.type == "step"
     )
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    found: dict[str, list[StepEvent]] = {}
     for row in connection.execute(query.order_by(PROGRESS_E.root, PROGRESS_E.number)):
-        found.setdefault(row.job, []).append({**json.loads(row.data), "at": row.at})
+        found.setdefault(row.job, []).append(cast("StepEvent", {**json.loads(row.data), "at": row.at}))
     return found
 
 
-def _steps(events: Sequence[Mapping[str, Any]], attempt: int, ended: str | None) -> list[BegunStep]:
+def _steps(events: Sequence[StepEvent], attempt: int, ended: str | None) -> list[BegunStep]:
     """Return the steps of an attempt; a step that another process began again counts from then."""
-    own = {one["step"]: one for one in events if one.get("attempt") == attempt}
+    own = {one["step"]: one for one in events if one["attempt"] == attempt}
     times = [one["at"] for one in own.values()]
     ends = [*times[1:], ended][: len(own)]
     return [

@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Collection
-from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -75,7 +74,7 @@ def find(connection: Connection, text: str) -> Key | None:
     return Key(row["id"], row["name"], frozenset((*row["scopes"].split(), "read")))
 
 
-def listed(connection: Connection) -> list[dict[str, Any]]:
+def listed(connection: Connection) -> list[dict[str, object]]:
     """Return all keys without secrets and hashes."""
     shown = [c for c in keys.c if c.name not in ("hash", "folded")]
     return [dict(row) for row in connection.execute(select(*shown).order_by(keys.c.created_at)).mappings()]

@@ -169,7 +169,7 @@ def claim(connection: Connection, executor: Executor, kind: Line) -> Job | None:
         ident = choose(connection, kind, claimable)
     if ident is None:
         return None
-    leased: dict[str, Any] = {"executor": executor.id, "version": executor.version, "claims": J.claims + 1}
+    leased: dict[str, object] = {"executor": executor.id, "version": executor.version, "claims": J.claims + 1}
     if kind == "validation":
         leased["device"] = executor.device
     connection.execute(update(tables.jobs).where(J.id == ident).values(leased))
@@ -219,13 +219,13 @@ def lost(connection: Connection, live: Collection[Job]) -> list[str]:
     return [job.id for job in live if (job.id, job.executor, job.attempt, job.claims) not in leased]
 
 
-def results(connection: Connection, job: Job) -> dict[str, Any]:
+def results(connection: Connection, job: Job) -> dict[str, Mapping[str, Any]]:
     """Return the results of the steps that this attempt has finished."""
     rows = connection.execute(select(S.name, S.result).where(S.job == job.id))
     return {row.name: json.loads(row.result) for row in rows}
 
 
-def record(connection: Connection, job: Job, step: str, result: Mapping[str, Any]) -> bool:
+def record(connection: Connection, job: Job, step: str, result: Mapping[str, object]) -> bool:
     """Record the result of a finished step; false where the job is no longer leased to its process."""
     if connection.execute(update(tables.jobs).where(*jobs.leased(job)).values(step=step)).rowcount == 0:
         return False

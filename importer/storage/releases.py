@@ -27,7 +27,7 @@ class Entry(Protocol):
     @property
     def file(self) -> str: ...
     @property
-    def about(self) -> Mapping[str, Any]: ...
+    def about(self) -> Mapping[str, object]: ...
 
 
 @frozen
@@ -45,19 +45,19 @@ def mark(connection: Connection) -> Mark:
     return Mark(values.get(NUMBER, 0), values.get(WHEN, 0))
 
 
-def items(connection: Connection) -> list[tuple[str, str, dict[str, Any]]]:
+def items(connection: Connection) -> list[tuple[str, str, dict[str, object]]]:
     """Return every name with its item of the index and what lists show of it, by name."""
     query = select(P.name, P.item, P.about).order_by(P.name)
     return [(row.name, row.item, json.loads(row.about)) for row in connection.execute(query)]
 
 
-def listed(connection: Connection) -> list[dict[str, Any]]:
+def listed(connection: Connection) -> list[dict[str, object]]:
     """Return what LocalAI's lists show of each, by name."""
     texts = connection.execute(select(P.about).order_by(P.name)).scalars()
     return [{key: value for key, value in json.loads(text).items() if key not in OURS} for text in texts]
 
 
-def facts(connection: Connection, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def facts(connection: Connection, names: Sequence[str]) -> dict[str, dict[str, object]]:
     """Return the facts of the releases that are served, by name."""
     rows = connection.execute(select(P.name, P.about).where(P.name.in_(names)))
     return {row.name: json.loads(row.about)["facts"] for row in rows}
@@ -111,7 +111,7 @@ class ReleaseEntry:
 
     item: str
     file: str
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     lost: Sequence[Mapping[str, str]]
 
 

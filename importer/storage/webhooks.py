@@ -130,7 +130,7 @@ def remove(connection: Connection, ident: str) -> None:
     connection.execute(delete(tables.webhooks).where(W.id == ident))
 
 
-def enqueue(connection: Connection, type_: str, data: Mapping[str, Any]) -> None:
+def enqueue(connection: Connection, type_: str, data: Mapping[str, object]) -> None:
     """Add a delivery for each enabled webhook of a type of event, in the transaction of the change itself."""
     query = select(W.id, W.types).where(W.state == "enabled")
     for ident, types in connection.execute(query).all():
@@ -138,7 +138,7 @@ def enqueue(connection: Connection, type_: str, data: Mapping[str, Any]) -> None
             deliver(connection, ident, type_, data)
 
 
-def deliver(connection: Connection, webhook: str, type_: str, data: Mapping[str, Any]) -> Delivery:
+def deliver(connection: Connection, webhook: str, type_: str, data: Mapping[str, object]) -> Delivery:
     """Add one delivery for one webhook."""
     ident, at = fresh(), now()
     body = json.dumps({"type": type_, "timestamp": at, "data": dict(data)}, ensure_ascii=False)

@@ -61,7 +61,7 @@ class BulkOptions:
     dry_run: bool
 
 
-def again(stored: StoredDocument, take: Take | None, note: str | None) -> dict[str, Any]:
+def again(stored: StoredDocument, take: Take | None, note: str | None) -> dict[str, object]:
     """Return the request of an import that asks for a document once more; settings of before still count.
 
     Raises DocumentError("no-receipt").
@@ -178,7 +178,7 @@ class Bulk:
         name = str(item.name)
         row, version = self._gallery.get(name)
         request = again(version.stored, self._options.take, self._options.note)
-        admitted(Import(**request), self._who, self._settings)
+        admitted(Import.model_validate(request), self._who, self._settings)
         with self._writing() as connection:
             job = jobs.create(connection, "import", request, self._who.name, config=name)
             audit.record(connection, self._context, f"job {job.id}", {"imports": 1})

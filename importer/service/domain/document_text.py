@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import Any
 
 from importer.config_file.document import Document
 from importer.config_file.model_conflicts import RecordedFacts
@@ -19,7 +18,7 @@ WORD = re.compile(r"""'[^']*'|"[^"]*"|[^\s:,\[\]{}#]+""")  # a key, or a plain v
 MOST = 200  # mistakes in a response
 
 
-def _read(text: str, model: RecordedFacts | None) -> tuple[Document, list[dict[str, Any]]]:
+def _read(text: str, model: RecordedFacts | None) -> tuple[Document, list[dict[str, object]]]:
     """Return the data, and each mistake with JSON pointer, line, column and message."""
     if len(text) > LONGEST:
         detail = f"must have at most {LONGEST:,} characters"
@@ -34,7 +33,7 @@ def _read(text: str, model: RecordedFacts | None) -> tuple[Document, list[dict[s
     return data, sorted(mistakes, key=lambda m: (m["line"], m["column"]))
 
 
-def _mistake(text: str, problem: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
+def _mistake(text: str, problem: YamlProblem, path: tuple[str | int, ...]) -> dict[str, object]:
     """Return a problem with its place in the text, its typed kind with fields, and its message."""
     kind, fields = _kind(problem.message, path)
     return {
@@ -44,7 +43,7 @@ def _mistake(text: str, problem: YamlProblem, path: tuple[str | int, ...]) -> di
     }  # fmt: skip
 
 
-def _kind(message: Reason | str, path: tuple[str | int, ...]) -> tuple[str, dict[str, Any]]:
+def _kind(message: Reason | str, path: tuple[str | int, ...]) -> tuple[str, dict[str, object]]:
     """Return the kind of the innermost reason; a text is of the schema, or of YAML."""
     inner: object = message
     while isinstance(inner, Reason) and isinstance(inner.fields.get("problem"), Reason | str):
@@ -70,7 +69,7 @@ def pointer(path: tuple[str | int, ...]) -> str:
 
 def looked_at(
     text: str, name: str, model: RecordedFacts | None
-) -> tuple[Document | None, list[dict[str, Any]]]:
+) -> tuple[Document | None, list[dict[str, object]]]:
     """Return the text's data where it is a document of that name, and its mistakes, up to ``MOST``.
 
     ``model`` has the facts of the model that its import recorded.

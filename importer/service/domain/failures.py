@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from importer.config_file.merge import Conflict
 from importer.errors import ImporterError, one_line
 from importer.service import messages
+from importer.storage.jobs import Failure
 
 # The field of a request that a kind is about, where the kind itself knows.
 FIELDS: Mapping[str, str] = {
@@ -20,9 +20,9 @@ FIELDS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def failure(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def failure(error: ImporterError, errors: Sequence[Mapping[str, object]] = ()) -> Failure:
     """Return a failure as JSON; ``errors`` are single mistakes with the field each is about."""
-    members: dict[str, Any] = {
+    members: Failure = {
         "kind": error.kind, "detail": messages.detail(error), "hint": messages.hint(error),
     }  # fmt: skip
     named = [dict(e) for e in errors or _listed(error) or _named(error)]
@@ -31,12 +31,13 @@ def failure(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> d
     conflicts = error.details.get("conflicts")
     if isinstance(conflicts, list):
         members["conflicts"] = [c.to_json() if isinstance(c, Conflict) else c for c in conflicts]
-    if "candidates" in error.details:
-        members["candidates"] = error.details["candidates"]
+    candidates = error.details.get("candidates")
+    if isinstance(candidates, list):
+        members["candidates"] = candidates
     return members
 
 
-def _listed(error: ImporterError) -> Sequence[Mapping[str, Any]]:
+def _listed(error: ImporterError) -> Sequence[Mapping[str, object]]:
     errors = error.details.get("errors")
     return errors if isinstance(errors, list) else ()
 

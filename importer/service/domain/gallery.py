@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, fields, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from sqlalchemy import Connection
 
@@ -321,9 +321,9 @@ def _model(stored: StoredDocument) -> str | None:
     return named if isinstance(named, str) else stored.model
 
 
-def _about(stored: StoredDocument) -> dict[str, Any]:
+def _about(stored: StoredDocument) -> dict[str, object]:
     block = stored.data.get("importer")
-    data: Mapping[str, Any] = block if isinstance(block, Mapping) else {}
+    data: Mapping[str, object] = block if isinstance(block, Mapping) else {}
     return {key: data.get(key) for key in ("revision", "family")} | {"kind": data.get("kind", "chat")}
 
 

@@ -6,7 +6,6 @@ What an edit may bring into a document, by every route: grants, and references a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
 from importer.app.decide import ImportRequest
 from importer.config_file.document_keys import KeyPath
@@ -79,7 +78,9 @@ def need_approval(stored: StoredDocument) -> None:
 NAMED = (("parameters", "model"), ("importer", "model_id"), ("importer", "reference"))
 
 
-def admit_edit(before: Mapping[str, Any], after: Mapping[str, Any], who: Caller, settings: Settings) -> None:
+def admit_edit(
+    before: Mapping[str, object], after: Mapping[str, object], who: Caller, settings: Settings
+) -> None:
     """Raise ServiceError("needs-approver") for a grant that the caller may not add, and what
     ``check_references`` raises.
     """
@@ -87,7 +88,7 @@ def admit_edit(before: Mapping[str, Any], after: Mapping[str, Any], who: Caller,
     check_references(before, after, settings)
 
 
-def check_references(before: Mapping[str, Any], after: Mapping[str, Any], settings: Settings) -> None:
+def check_references(before: Mapping[str, object], after: Mapping[str, object], settings: Settings) -> None:
     """Raise what an import of a reference raises that an edit adds, with the place in the document.
 
     One that was there stays: it was taken once, perhaps under other settings.
@@ -101,7 +102,7 @@ def check_references(before: Mapping[str, Any], after: Mapping[str, Any], settin
             raise error.but(errors=[{"pointer": pointer(path), "detail": error.message}]) from None
 
 
-def _references(data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+def _references(data: Mapping[str, object]) -> Iterator[tuple[KeyPath, str]]:
     """Yield what names the model: to a job here, and in an artifact to LocalAI."""
     for block, key in NAMED:
         if isinstance(text := _map(data.get(block)).get(key), str):
@@ -112,5 +113,5 @@ def _references(data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
             yield ("artifacts", place, "source", "repo"), text
 
 
-def _map(value: object) -> Mapping[str, Any]:
+def _map(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}

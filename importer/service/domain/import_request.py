@@ -50,7 +50,7 @@ def _standard(value: Any) -> Any:
     return value
 
 
-def _small(values: dict[str, Any]) -> dict[str, Any]:
+def _small(values: dict[str, object]) -> dict[str, object]:
     """Return the values of ``set``; raises ValueError where they are too large for a document."""
     if len(json.dumps(values)) > LONGEST:
         raise ValueError(f"must have at most {LONGEST:,} characters")
@@ -192,14 +192,14 @@ class Import(_Asked):
         return cast("ImportOptions", {option.name: getattr(self, word) for word, option in SERVED.items()})
 
     @property
-    def settings(self) -> Mapping[str, Any]:
+    def settings(self) -> Mapping[str, object]:
         """Return the values of ``set``."""
-        return cast("Mapping[str, Any]", self.options["settings"])
+        return cast("Mapping[str, object]", self.options["settings"])
 
 
-def stored(request: Mapping[str, Any]) -> Import:
+def stored(request: Mapping[str, object]) -> Import:
     """Return the body of a job's request; an entry of a list stands beside it."""
-    return Import(**{key: value for key, value in request.items() if key != LISTED})
+    return Import.model_validate({key: value for key, value in request.items() if key != LISTED})
 
 
 def filters_of(body: Import) -> list[str]:
@@ -225,7 +225,7 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
     return request
 
 
-def _pointed(error: UsageError, values: Mapping[str, Any], backend: str | None) -> UsageError:
+def _pointed(error: UsageError, values: Mapping[str, object], backend: str | None) -> UsageError:
     """Return the failure; one of ``set`` has ``errors`` that point to each invalid key."""
     failed: list[tuple[str, UsageError]] = []
     for key, value in values.items() if error.details.get("setting") is Setting.SET else ():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from importer.app.overview import PublicationState, needs_attention
 from importer.config_file.entry_facts import EntryFacts, entry_facts
@@ -16,7 +15,7 @@ LONGEST = 500  # characters of a description in a list
 PASSED, FAILED = ("pass",), ("fail", "inconclusive")
 
 
-def columns(stored: StoredDocument, state: PublicationState) -> dict[str, Any]:
+def columns(stored: StoredDocument, state: PublicationState) -> dict[str, object]:
     """Return the columns of a document in its state; an unknown one is ``None``."""
     kinds = {one["kind"] for one in needs_attention(stored, state)}
     named = {kind if kind in documents.KINDS else OTHER for kind in kinds}
@@ -27,7 +26,7 @@ def columns(stored: StoredDocument, state: PublicationState) -> dict[str, Any]:
     return _about(entry_facts(stored.data, stored.receipt)) | _run(run) | listed
 
 
-def _about(facts: EntryFacts) -> dict[str, Any]:
+def _about(facts: EntryFacts) -> dict[str, object]:
     memory = facts.memory
     count = 1 if memory is None else memory.cards
     device = None if memory is None else memory.device
@@ -49,7 +48,7 @@ def _bounded(number: int | None) -> int | None:
     return None if number is None or number > LARGEST else number
 
 
-def _run(run: Mapping[str, Any]) -> dict[str, Any]:
+def _run(run: Mapping[str, object]) -> dict[str, object]:
     """Return the columns of the newest whole run, whose text may be of any form."""
     engine, outcomes = mapping(run.get("engine")), run.get("outcomes")
     ended = [mapping(one).get("outcome") for one in outcomes] if isinstance(outcomes, list) else []

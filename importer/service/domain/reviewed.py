@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from importer.app.local_evidence import snapshot_of
 from importer.chat_template import find
@@ -33,7 +33,7 @@ def losses_of(stored: StoredDocument) -> list[dict[str, str]] | None:
     return None if found is None else [loss_json(loss) for loss in found]
 
 
-def values_of(gallery: Gallery, stored: StoredDocument) -> list[dict[str, Any]]:
+def values_of(gallery: Gallery, stored: StoredDocument) -> list[dict[str, object]]:
     """Return each key as it is now, in the import, and in the release that is served, with its editor."""
     with gallery.database.reading() as connection:
         served = releases.served(connection, stored.name)
@@ -50,7 +50,7 @@ class _History:
 
     def __init__(self, read: Any) -> None:
         self._read = read
-        self._makers: list[tuple[Mapping[str, Any], Editor]] | None = None
+        self._makers: list[tuple[Mapping[str, object], Editor]] | None = None
 
     def editor(self, path: KeyPath) -> Editor | None:
         """Return who made the oldest of the newest versions with one value at a path."""
@@ -72,14 +72,22 @@ PLAIN = "question"  # a case without a call
 IDS = (PLAIN, *CALLS)
 
 
-def listed(receipt: Receipt) -> list[dict[str, Any]]:
+class Verdict(TypedDict, total=False):
+    """What a proof found of one parser: the cases it read, and why it did not read others."""
+
+    parser: str
+    passed: Sequence[str]
+    failed: Mapping[str, str]
+
+
+def listed(receipt: Receipt) -> list[dict[str, object]]:
     """Return each case with what the chosen parser makes of its calls."""
     verdict, proof = _verdict(receipt), receipt.proof or {}
-    written: Mapping[str, Any] = proof.get("written") or {}
+    written = proof.get("written") or {}
     return [{"id": one, "read": _read(verdict, one), "written": one in written} for one in IDS]
 
 
-def case(version: DocumentVersion, ident: str, sandbox: Sandbox, places: AllowedFolders) -> dict[str, Any]:
+def case(version: DocumentVersion, ident: str, sandbox: Sandbox, places: AllowedFolders) -> dict[str, object]:
     """Return a case with its messages, tools, prompt and calls.
 
     The template is that of the document, or of its model's files on this disk: nothing is fetched. Where it
@@ -91,7 +99,7 @@ def case(version: DocumentVersion, ident: str, sandbox: Sandbox, places: Allowed
     calls = CALLS.get(ident, ())
     turns = [Turn("user", QUESTION)] + ([Turn("assistant", calls=calls)] if calls else [])
     tools = tools_for(calls) if calls else None
-    failed = (verdict or {}).get("failed") or {}
+    failed = ({} if verdict is None else verdict.get("failed")) or {}
     shown = {
         "id": ident,
         "tools": None if tools is None else [*tools],
@@ -106,7 +114,7 @@ def case(version: DocumentVersion, ident: str, sandbox: Sandbox, places: Allowed
 
 def _rendered(
     version: DocumentVersion, turns: Sequence[Turn], tools: Any, sandbox: Sandbox, places: AllowedFolders
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return messages and prompt in the first form of messages that the template renders."""
     stored, plain = version.stored, STYLES[0].messages(turns)
     try:
@@ -129,7 +137,7 @@ def _rendered(
 
 def _template(
     version: DocumentVersion, stored: StoredDocument, places: AllowedFolders
-) -> tuple[str | None, dict[str, Any]]:
+) -> tuple[str | None, dict[str, object]]:
     """Return the text of the document's own template, else of its model's, and the variables for it."""
     own = version.chat_template(stored.data)
     kwargs = stored.data.get("chat_template_kwargs")
@@ -142,18 +150,18 @@ def _template(
     return None if found is None else found.text, known | extra
 
 
-def _refused(messages: Any, kind: str, message: str | None) -> dict[str, Any]:
+def _refused(messages: Any, kind: str, message: str | None) -> dict[str, object]:
     return {"messages": messages, "prompt": None, "refused": {"kind": kind, "message": message}}
 
 
-def _verdict(receipt: Receipt) -> Mapping[str, Any] | None:
+def _verdict(receipt: Receipt) -> Verdict | None:
     """Return the proof's verdict on the parser that the import chose."""
     decision = receipt.decisions.get("tool_parser") or {}
     verdicts = ((receipt.proof or {}).get("verdicts") or {}).get("tool_parser") or ()
     return next((one for one in verdicts if one.get("parser") == decision.get("value")), None)
 
 
-def _read(verdict: Mapping[str, Any] | None, ident: str) -> str:
+def _read(verdict: Verdict | None, ident: str) -> str:
     if verdict is None or ident not in CALLS:
         return "unknown"
     if ident in (verdict.get("failed") or {}):

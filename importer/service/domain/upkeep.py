@@ -25,7 +25,7 @@ from importer.service.domain.grants import Caller, admit_edit
 from importer.service.settings import Settings
 from importer.storage import findings, jobs
 from importer.storage.documents import Summary
-from importer.storage.findings import Finding
+from importer.storage.findings import Finding, Proposal
 from importer.storage.jobs import Job
 
 SCHEDULE = "recheck"  # the name of its schedule
@@ -33,19 +33,19 @@ SIDES: tuple[Take, ...] = ("mine", "theirs")
 ANY = "any"  # the side of a proposal without conflicts
 
 
-def ask(connection: Connection, names: Sequence[str], request: Mapping[str, Any], by: str) -> Job:
+def ask(connection: Connection, names: Sequence[str], request: Mapping[str, object], by: str) -> Job:
     """Queue a recheck of documents; what it compares is chosen now."""
     job = jobs.create(connection, "recheck", {**request, "documents": len(names)}, by)
     findings.select_names(connection, job.id, names)
     return job
 
 
-def summary_of(finding: RecheckFinding) -> dict[str, Any]:
+def summary_of(finding: RecheckFinding) -> dict[str, object]:
     """Return the finding as JSON, with refusals in the words of the service."""
     return finding.to_json(worded)
 
 
-def worded(error: ImporterError) -> dict[str, Any]:
+def worded(error: ImporterError) -> dict[str, object]:
     """Return a failure's kind, message and next step."""
     return {"kind": error.kind, "message": messages.detail(error), "hint": messages.hint(error)}
 
@@ -64,7 +64,7 @@ def fingerprint(summary: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(change).encode()).hexdigest()
 
 
-def propose(plan: Plan, folder: Checkout, conflicts: bool) -> dict[str, dict[str, Any]]:
+def propose(plan: Plan, folder: Checkout, conflicts: bool) -> dict[str, Proposal]:
     """Return the files that an import would write, and their changes, by the side that settles conflicts.
 
     Raises DocumentError where the plan cannot be written.
@@ -73,7 +73,7 @@ def propose(plan: Plan, folder: Checkout, conflicts: bool) -> dict[str, dict[str
     return {side or ANY: _proposed(plan, folder, side) for side in sides}
 
 
-def _proposed(plan: Plan, folder: Checkout, take: Take | None) -> dict[str, Any]:
+def _proposed(plan: Plan, folder: Checkout, take: Take | None) -> Proposal:
     """Write the plan into a folder of its own, with the document as it was compared."""
     present = folder.fetched[plan.name]
     with tempfile.TemporaryDirectory(prefix="importer-recheck-") as place:
@@ -82,7 +82,8 @@ def _proposed(plan: Plan, folder: Checkout, take: Take | None) -> dict[str, Any]
         write(merge_plan(plan, trial, take), trial)
         after, files = trial.load(plan.name), trial.now(plan.name)
         return {
-            "text": files.text, "receipt": files.receipt, "template": files.template, "digest": after.digest,
+            "text": files.text or "", "receipt": files.receipt or "", "template": files.template,
+            "digest": after.digest,
             "changes": [change_json(change) for change in differences(before.data, after.data)],
         }  # fmt: skip
 
@@ -127,11 +128,11 @@ def accept(
     return row, need(connection, ident)
 
 
-def _chosen(found: Finding, proposals: Mapping[str, Any], take: Take | None, path: Path) -> Mapping[str, Any]:
+def _chosen(found: Finding, proposals: Mapping[str, Proposal], take: Take | None, path: Path) -> Proposal:
     conflicts = found.summary["conflicts"]
     proposal = proposals.get(take or ANY) or proposals.get(ANY)
     if proposal is not None:
-        return dict(proposal)
+        return proposal
     if conflicts and proposals:
         first = json.dumps(conflicts[0]["path"])
         raise DocumentError("conflict", path=path, count=len(conflicts), first=first, conflicts=conflicts)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import Connection
 
 from importer import launchers
@@ -38,7 +36,7 @@ class ValidationOrder:
     on: str | None = None  # the pool
 
     @property
-    def request(self) -> dict[str, Any]:
+    def request(self) -> dict[str, object]:
         """Return the request of its job."""
         asked = {"config": self.name, "engine": self.engine, "fetch": self.fetch, "digest": self.digest}
         asked |= {"score": True} if self.score else {}

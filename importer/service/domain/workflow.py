@@ -54,9 +54,9 @@ class Situation:
         return publication_state(self.stored, self.served)
 
 
-def steps(at: Situation) -> list[dict[str, Any]]:
+def steps(at: Situation) -> list[dict[str, object]]:
     """Return the steps to a release in their order, each with its state and what it needs."""
-    state, found, reached = at.state, list[dict[str, Any]](), False
+    state, found, reached = at.state, list[dict[str, object]](), False
     for step, done, action, scope in _steps(at, state):
         blocked = [] if done else _entry(at) if action is None else _obstacles(at, action, state)
         status: StepState = "done" if done else "later" if reached else "blocked" if blocked else "now"
@@ -81,13 +81,13 @@ SCOPES: dict[Action, str] = {
 PRIMARY: tuple[Action, ...] = ("release", "approve", "validate")  # as the steps name what is next
 
 
-def actions(at: Situation) -> list[dict[str, Any]]:
+def actions(at: Situation) -> list[dict[str, object]]:
     """Return each action with its scope, its obstacles, the state after it, and which one leads on.
 
     An approval leads on only where the document can have an entry: else it ends without a release.
     """
     state, leading = at.state, False
-    found = []
+    found: list[dict[str, object]] = []
     for action, scope in SCOPES.items():
         blocked = _obstacles(at, action, state)
         if not at.caller.may(scope):
@@ -113,17 +113,17 @@ def _after(action: Action, state: PublicationState) -> str | None:
     return known.get(action)
 
 
-def _entry(at: Situation) -> list[dict[str, Any]]:
+def _entry(at: Situation) -> list[dict[str, object]]:
     """Return why LocalAI can have no entry of a document."""
     made = entry_of(at.stored)
     return [_reason(made)] if isinstance(made, Reason) else []
 
 
-def _obstacles(at: Situation, action: Action, state: PublicationState) -> list[dict[str, Any]]:
+def _obstacles(at: Situation, action: Action, state: PublicationState) -> list[dict[str, object]]:
     return [*_of(at, action, state)]
 
 
-def _of(at: Situation, action: Action, state: PublicationState) -> Iterator[dict[str, Any]]:
+def _of(at: Situation, action: Action, state: PublicationState) -> Iterator[dict[str, object]]:
     if at.stored.receipt is None and action != "delete":
         yield _obstacle(Obstacle.NO_RECEIPT)
         return
@@ -145,7 +145,7 @@ def _of(at: Situation, action: Action, state: PublicationState) -> Iterator[dict
         yield _obstacle(Obstacle.NOTHING_SERVED)
 
 
-def _validation(at: Situation) -> Iterator[dict[str, Any]]:
+def _validation(at: Situation) -> Iterator[dict[str, object]]:
     try:
         need_approval(at.stored)
     except ServiceError:
@@ -158,10 +158,10 @@ def _validation(at: Situation) -> Iterator[dict[str, Any]]:
         yield _obstacle(Obstacle.NO_WORKER, engine=at.stored.backend)
 
 
-def _obstacle(kind: Obstacle, **fields: object) -> dict[str, Any]:
+def _obstacle(kind: Obstacle, **fields: object) -> dict[str, object]:
     return {"kind": kind.value, "fields": fields, "message": None}
 
 
-def _reason(reason: Reason) -> dict[str, Any]:
+def _reason(reason: Reason) -> dict[str, object]:
     fields = {key: value for key, value in reason.to_json().items() if key != "kind"}
     return {"kind": str(reason.kind.value), "fields": fields, "message": render(reason)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -137,7 +136,7 @@ class Operations(BaseModel):
 @router.get(
     "/operations", response_model=Operations, responses=problems(), summary="The state of the service"
 )
-def operations(at: AtDesk, who: Admin) -> dict[str, Any]:
+def operations(at: AtDesk, who: Admin) -> dict[str, object]:
     """Return processes with their jobs, engines of this machine, the queue, keys, retention and sizes.
 
     `GET /v1/audit` has the audit log.
@@ -167,7 +166,7 @@ def _time(seconds: int) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
 
 
-def _engines() -> list[dict[str, Any]]:
+def _engines() -> list[dict[str, str | None]]:
     found = []
     for name, _ in ENGINES.every():
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -134,7 +134,7 @@ class Results(BaseModel):
     items: list[Result]
 
 
-SOME: dict[int | str, dict[str, Any]] = {
+SOME: dict[int | str, dict[str, object]] = {
     207: {"model": Results, "description": "Some items were refused; the others were done"}
 }
 
@@ -232,7 +232,7 @@ def _bad(detail: str, *pointers: str) -> ServiceError:
     return ServiceError("bad-request", problem=f"{pointers[0]}: {detail}", errors=errors)
 
 
-def _shown(result: BulkResult, *, dry_run: bool) -> dict[str, Any]:
+def _shown(result: BulkResult, *, dry_run: bool) -> dict[str, object]:
     refused = None if result.error is None else problem(result.error)
     done = 202 if result.job is not None else 200
     return {

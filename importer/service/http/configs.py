@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
@@ -170,7 +170,7 @@ def delete(
     responses=problems("no-such-document", "no-receipt"),
     summary="What was decided and why",
 )  # fmt: skip
-def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, object]:
     """Return each decision with its reasons and what it overruled; evidence, fit, proof; and `values`.
 
     `values` has each key as it is now: who edited it, what vendor, table and engine offer, what is served.
@@ -188,7 +188,7 @@ def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
 
 @router.get(
     "/{name}/receipt",
-    response_model=dict[str, Any],
+    response_model=dict[str, object],
     responses=problems("no-such-document", "no-receipt"),
     summary="The receipt as it lies beside a document",
 )
@@ -211,7 +211,7 @@ def history(
     who: Reader,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[int | None, Query(ge=1, le=MOST, description="versions before this number")] = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return who made each version, when, by which action, why, and what it changed; and all reviews.
 
     Pages continue with `cursor`.
@@ -228,12 +228,12 @@ def history(
 
 
 @router.get(
-    "/{name}/versions/{number}", response_model=dict[str, Any], responses=problems("no-such-version"),
+    "/{name}/versions/{number}", response_model=dict[str, object], responses=problems("no-such-version"),
     summary="One version's text",
 )  # fmt: skip
 def version(
     name: str, number: Annotated[int, Path(ge=1, le=MOST)], at: AtDesk, who: Reader
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the YAML of that version."""
     del who
     document_version = at.gallery.version(name, number)
@@ -255,7 +255,7 @@ def export(
     who: Reader,
     device: Annotated[str | None, Query(pattern="^(gpu|cpu)$")] = None,
     approved_only: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the files, and what they cannot carry. Formats:"""
     del who
     get(kind)  # an unknown format is an error before the document is read
@@ -284,7 +284,7 @@ def _edit(
     return json_answer(_whole(summary, version), headers={"ETag": etag(summary.version)})
 
 
-def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
+def _whole(summary: Summary, version: DocumentVersion) -> dict[str, object]:
     stored = version.stored
     warnings = [] if stored.receipt is None else stored.receipt.warnings
     whole = {
@@ -301,7 +301,7 @@ def _served(summary: Summary, stored: StoredDocument) -> str | None:
     return stored.digest if summary.state == "published" else None
 
 
-def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str, Any]:
+def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str, object]:
     members = {k: getattr(version, k) for k in ("action", "state", "digest", "by", "at", "why")}
     changes = None
     if before is not None:

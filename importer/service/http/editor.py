@@ -80,7 +80,7 @@ class EditorData(BaseModel):
     backend: str
     version: str | None = Field(description="whose arguments these are; null where none are known")
     versions: list[str] = Field(description="with known arguments, the oldest first")
-    document: dict[str, Any] = Field(alias="schema", description="JSON Schema with descriptions")
+    document: dict[str, object] = Field(alias="schema", description="JSON Schema with descriptions")
     arguments: list[EditorArgument]
     configs: dict[str, list[EditorArgument]]
     variables: list[str] = Field(description="names for `env`")
@@ -141,7 +141,7 @@ def _parsers(backend: str, version: str | None) -> dict[str, list[str]]:
     }
 
 
-def _rows(arguments: Mapping[str, Argument]) -> list[dict[str, Any]]:
+def _rows(arguments: Mapping[str, Argument]) -> list[dict[str, object]]:
     return [
         {
             "name": name, "type": argument_check.kind_name(one.kind), "choices": [*one.choices()],
@@ -265,14 +265,14 @@ class CheckResult(BaseModel):
     """The mistakes of an edited text, and what it would change."""
 
     errors: list[FieldError]
-    changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
+    changes: list[dict[str, object]] = Field(description="from the document in the gallery")
     digest: str | None
 
 
 @router_preview.get(
     "/me", response_model=CallerInfo, responses=problems(), summary="Who asks, and what they may"
 )
-async def me(request: Request, at: AtDesk) -> dict[str, Any]:
+async def me(request: Request, at: AtDesk) -> dict[str, object]:
     """Return the caller, also without a key, so that a page can ask for one; a wrong key is refused."""
     unknown = sent_key(request) is None and not at.settings.loopback
     visitor = Caller("", frozenset()) if unknown else await caller(request, at)
@@ -292,13 +292,13 @@ async def me(request: Request, at: AtDesk) -> dict[str, Any]:
     openapi_extra=YAML,
     summary="Check a text without keeping it",
 )
-async def check(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, Any]:
+async def check(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, object]:
     """Return each mistake with its line, and what would change; `PUT` saves it."""
     del who
     return await at.reading(_checked, name, await request.body(), at)
 
 
-def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
+def _checked(name: str, body: bytes, at: Desk) -> dict[str, object]:
     stored = at.gallery.get(name)[1].stored
     try:
         text = body.decode()

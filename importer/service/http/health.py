@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -57,7 +57,7 @@ router_about = APIRouter(tags=["about"])
 @router_about.get(
     "/problems/{kind}", responses=problems("no-such-page"), summary="What a kind of problem means"
 )
-def problem(kind: str) -> dict[str, Any]:
+def problem(kind: str) -> dict[str, object]:
     """Return the sentence, the status and the next step of a kind."""
     explanation = explained(kind)
     if explanation is None:

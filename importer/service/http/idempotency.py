@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Header, Request
 from fastapi.responses import Response
@@ -35,7 +35,7 @@ class Idempotency:
         headers = {**stored.headers, REPLAYED: "true"}
         return Response(stored.body, stored.status, headers, "application/json")
 
-    def stored_body(self) -> dict[str, Any] | None:
+    def stored_body(self) -> dict[str, object] | None:
         """Return the body of the stored response; ``None`` without one."""
         stored = self._stored()
         return None if stored is None else dict(json.loads(stored.body))

@@ -23,6 +23,7 @@ from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.frozen import frozen
 from importer.hub import organisation, parse
 from importer.hub.reference import LONGEST
+from importer.hub.snapshot import mapping
 from importer.sentences import render
 from importer.service import messages
 from importer.service.desk import AtDesk, Desk
@@ -32,7 +33,7 @@ from importer.service.http.editor import look_save_edit, turn
 from importer.service.http.idempotency import AskedOnce, Idempotency
 from importer.service.http.response_models import Job, Preview, job_json
 from importer.service.http.summary_models import ImportSummary
-from importer.service.problems import LOCATION, accepted, problem, problems
+from importer.service.problems import LOCATION, ProblemDetails, accepted, problem, problems
 from importer.service.security.auth import Importer, Reader, act
 from importer.service.settings import Settings
 from importer.storage import audit, jobs
@@ -54,15 +55,15 @@ class Line:
 
     number: int
     reference: Any
-    error: Mapping[str, Any] | None = None
+    error: Mapping[str, object] | None = None
 
     @property
-    def refusal(self) -> dict[str, Any]:
+    def refusal(self) -> dict[str, object]:
         """Return what the list keeps of a refused line."""
         sent = self.reference if isinstance(self.reference, str) else repr(self.reference)
         return {"line": self.number, "reference": sent[:SHOWN], "error": self.error}
 
-    def result(self, job: JobsJob | None) -> dict[str, Any]:
+    def result(self, job: JobsJob | None) -> dict[str, object]:
         """Return the line's result, as an answer of its own would have it."""
         if job is None:
             return self.refusal | {"status": (self.error or {}).get("status", 400), "job": None, "href": None}
@@ -182,7 +183,7 @@ def _raise(faults: Sequence[tuple[str, ImporterError]]) -> None:
     raise first.but(errors=[one for pointer, error in faults for one in _errors(pointer, error)])
 
 
-def _errors(pointer: str, error: ImporterError) -> list[dict[str, Any]]:
+def _errors(pointer: str, error: ImporterError) -> list[dict[str, object]]:
     """Return the faults of one failure with the field that each is about, for a line its place."""
     named = problem(error).get("errors") or [{"pointer": "", "detail": messages.detail(error)}]
     if not pointer:
@@ -192,7 +193,7 @@ def _errors(pointer: str, error: ImporterError) -> list[dict[str, Any]]:
     return [{"pointer": pointer, "detail": messages.detail(error)}]
 
 
-def _problem(pointer: str, errors: Sequence[ImporterError]) -> dict[str, Any]:
+def _problem(pointer: str, errors: Sequence[ImporterError]) -> ProblemDetails:
     listed = [one for error in errors for one in _errors(pointer, error)]
     return problem(errors[0], listed)
 
@@ -272,7 +273,7 @@ def _organisation(body: Import, doing: AuditContext, at: Desk, who: Caller, once
     responses=problems("no-such-job"),
     summary="What an organisation's import has found",
 )
-def summary(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+def summary(job: str, at: AtDesk, who: Reader) -> dict[str, object]:
     """Return how many models were imported, skipped or failed, by kind, with the families, the parsers and
     the findings of the imported ones. It counts what has ended.
     """
@@ -284,7 +285,7 @@ def summary(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
             raise ServiceError("no-such-job", job=job)
         for state, reference, result, error in jobs.results(connection, row):
             if state == "succeeded" and "skipped" not in result:
-                totals.add(result.get("facts", {}))
+                totals.add(mapping(result.get("facts")))
             else:
                 kind = result.get("skipped") or error.get("kind") or state
                 totals.refuse(reference, str(kind))
@@ -363,7 +364,7 @@ def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
     ),
     summary="What an import would write",
 )
-def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, Any]:
+def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, object]:
     """Return the document, its decisions and what it changes, without writing. The request waits for them."""
     if body.reference is None:
         problem = "a preview is of one reference"
@@ -374,17 +375,17 @@ def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, Any]:
         return _preview(body, at, who)
 
 
-def _preview(body: Import, at: Desk, who: Caller) -> dict[str, Any]:
+def _preview(body: Import, at: Desk, who: Caller) -> dict[str, object]:
     studied = look_save_edit(body, at, who)
     decided = finalize(studied, prove_studied(studied, at.runner.bench))
     with at.gallery.checkout() as folder:
         return _shown(build_plan(decided, Names(folder)), folder, body)
 
 
-def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, Any]:
+def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, object]:
     edits: tuple[Change, ...] = ()
     changes: tuple[Change, ...] = ()
-    conflicts: list[dict[str, Any]] = []
+    conflicts: list[dict[str, object]] = []
     text, document, warnings = to_text(planned.built), planned.built.data, planned.warnings
     try:
         settled = merge_plan(planned, folder, body.take, body.on_conflict)

@@ -27,6 +27,7 @@ from importer.service.http.response_models import (
     Job,
     JobPage,
     JobState,
+    JobStep,
     JobSummary,
     Problem,
     event_json,
@@ -36,14 +37,14 @@ from importer.service.jobs.live_jobs import ALL
 from importer.service.problems import accepted, problems
 from importer.service.security.auth import Importer, Reader, act
 from importer.storage import audit, jobs
-from importer.storage.jobs import BegunStep, FormerSeconds, JobFilters
+from importer.storage.jobs import BegunStep, Event, FormerSeconds, JobFilters
 from importer.storage.jobs import Job as JobRow
 from importer.storage.jobs import Job as JobsJob
 
 FIGURES = ("done", "total", "unit", "passed", "failed")
 
 
-def progress_of(connection: Connection, job: JobsJob, names: Sequence[str]) -> dict[str, Any] | None:
+def progress_of(connection: Connection, job: JobsJob, names: Sequence[str]) -> dict[str, object] | None:
     """Return the steps of a job and the figures of the present one; ``None`` for a list."""
     if job.kind == "imports":
         return None
@@ -55,7 +56,7 @@ def progress_of(connection: Connection, job: JobsJob, names: Sequence[str]) -> d
     same = present is not None and figures.get("step") in (None, present.name)
     started = job.started_at
     return {
-        "number": None if present is None else [one["step"] for one in steps].index(present.name) + 1,
+        "number": None if present is None else [one.step for one in steps].index(present.name) + 1,
         "of": len(steps),
         "seconds": None if started is None else jobs.between(started, job.ended_at),
         "remaining": _remaining(steps) if job.state in jobs.OPEN else None,
@@ -71,24 +72,25 @@ def _others(begun: Sequence[BegunStep], names: Sequence[str]) -> list[str]:
 
 def _step(
     name: str, begun: Sequence[BegunStep], present: BegunStep | None, former: Mapping[str, FormerSeconds]
-) -> dict[str, Any]:
+) -> JobStep:
     found = next((one for one in begun if one.name == name), None)
     known = former.get(name)
     now = present is not None and present.name == name
     seconds = None if found is None else found.seconds
     if found is not None and now:
         seconds = jobs.between(found.at)
-    return {
-        "step": name, "state": "later" if found is None else "now" if now else "done", "seconds": seconds,
-        "median": None if known is None else known.seconds, "former": 0 if known is None else known.jobs,
-    }  # fmt: skip
+    return JobStep(
+        step=name, state="later" if found is None else "now" if now else "done", seconds=seconds,
+        median=None if known is None else known.seconds, former=0 if known is None else known.jobs,
+    )  # fmt: skip
 
 
-def _remaining(steps: Sequence[Mapping[str, Any]]) -> float | None:
-    left = [one for one in steps if one["state"] != "done"]
-    if any(one["median"] is None for one in left):
+def _remaining(steps: Sequence[JobStep]) -> float | None:
+    left = [one for one in steps if one.state != "done"]
+    medians = [one.median for one in left if one.median is not None]
+    if len(medians) < len(left):
         return None
-    return float(sum(max(0.0, one["median"] - (one["seconds"] or 0.0)) for one in left))
+    return float(sum(max(0.0, m - (one.seconds or 0.0)) for m, one in zip(medians, left, strict=True)))
 
 
 class JobEvent(BaseModel):
@@ -128,7 +130,7 @@ class ProgressEvent(JobEvent):
 class EndEvent(JobEvent):
     """A job has ended: its result, or its problem."""
 
-    result: dict[str, Any] | None = None
+    result: dict[str, object] | None = None
     error: Problem | None = None
 
 
@@ -141,10 +143,10 @@ PLACE = "#/components/schemas/"
 BY_TYPE = {kind: {"$ref": f"{PLACE}{model.__name__}"} for kind, model in TYPES.items()}
 
 
-def schemas() -> dict[str, Any]:
+def schemas() -> dict[str, object]:
     """Return the schemas of all events by name."""
     models = [(model, "serialization") for model in dict.fromkeys(TYPES.values())]
-    found: dict[str, Any] = models_json_schema(models, ref_template=f"{PLACE}{{model}}")[1]["$defs"]  # type: ignore[arg-type]
+    found: dict[str, object] = models_json_schema(models, ref_template=f"{PLACE}{{model}}")[1]["$defs"]  # type: ignore[arg-type]
     return {name: schema for name, schema in found.items() if name.endswith("Event")}
 
 
@@ -153,7 +155,7 @@ AGAIN = ("failed", "cancelled")  # what may be tried again
 AT_ONCE = 500  # events in one look
 NEVER = 10**9  # no event has a higher number
 BREATH = 15.0  # seconds between two signs that a silent stream is alive
-SHOWN: dict[int | str, dict[str, Any]] = {
+SHOWN: dict[int | str, dict[str, object]] = {
     200: {"content": {"application/json": {"examples": {name: {"value": job} for name, job in JOBS.items()}}}}
 }
 OF_SUMMARY = {"summary": {"$ref": "#/components/schemas/JobSummary"}}
@@ -178,7 +180,7 @@ def list_(
     parent: Annotated[str | None, Query(max_length=64)] = None,
     updated_since: Since = None,
     sort: Annotated[JobSort, Query(description="the order; with `-` the last first")] = "-created_at",
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List jobs. Pages continue with `cursor`; `parent` lists the jobs of a list, in order; `config`
     those of lists, too. `total` counts all jobs of the filters.
     """
@@ -203,13 +205,13 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
 
 
 @router.get("/summary", response_model=JobSummary, responses=problems(), summary="All jobs in figures")
-def summary(at: AtDesk, who: Reader) -> dict[str, Any]:
+def summary(at: AtDesk, who: Reader) -> dict[str, object]:
     """Return how many jobs wait and run, how many failed within 24 hours, and the first that run."""
     del who
     return _summary(at)
 
 
-def _summary(at: Desk) -> dict[str, Any]:
+def _summary(at: Desk) -> dict[str, object]:
     with at.database.reading() as connection:
         return jobs.summary(connection)
 
@@ -255,7 +257,7 @@ async def _summaries(at: Desk, request: Request) -> AsyncIterator[str]:
     responses=SHOWN | problems("no-such-job"),
     summary="One job",
 )
-def get_(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+def get_(job: str, at: AtDesk, who: Reader) -> dict[str, object]:
     """Return a job with its state, its result and its progress: each step with its seconds, and the median of
     former jobs.
     """
@@ -310,7 +312,7 @@ def _number(last: str | None) -> int | None:
     return NEVER if found is None else found
 
 
-def _begin(at: Desk, ident: str, known: int | None) -> tuple[int, JobRow, list[dict[str, Any]]]:
+def _begin(at: Desk, ident: str, known: int | None) -> tuple[int, JobRow, list[Event]]:
     """Return the event that a stream begins behind, the job and the first events."""
     with at.database.reading() as connection:
         row = jobs.get(connection, ident)
@@ -318,7 +320,7 @@ def _begin(at: Desk, ident: str, known: int | None) -> tuple[int, JobRow, list[d
     return after, *_look(at, ident, after)
 
 
-def _look(at: Desk, ident: str, after: int) -> tuple[JobRow, list[dict[str, Any]]]:
+def _look(at: Desk, ident: str, after: int) -> tuple[JobRow, list[Event]]:
     """Return the job, then its events: one that has ended has no more than these."""
     with at.database.reading() as connection:
         row = jobs.get(connection, ident)
@@ -344,7 +346,7 @@ async def _stream(at: Desk, job: JobRow, after: int, request: Request) -> AsyncI
                 yield ": still here\n\n"
 
 
-def _event(event: dict[str, Any]) -> str:
+def _event(event: Event) -> str:
     """Return one event; JSON has no line breaks of its own."""
     data = json.dumps({"job": event["job"], "at": event["at"], **event_json(event["data"])})
     return f"id: {event['number']}\nevent: {event['type']}\ndata: {data}\n\n"
@@ -409,7 +411,7 @@ def retry(
     return answered
 
 
-def _next_request(job: JobRow, changes: Mapping[str, Any], at: Desk, who: Caller) -> Mapping[str, Any]:
+def _next_request(job: JobRow, changes: Mapping[str, object], at: Desk, who: Caller) -> Mapping[str, object]:
     """Return the request of another attempt; raises what an import raises for an invalid one."""
     if job.kind in ("import", "listed"):
         admitted(stored({**job.request, **changes}), who, at.settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -68,7 +68,7 @@ class AuditEntry(BaseModel):
     action: str
     subject: str | None
     digest: str | None
-    details: dict[str, Any]
+    details: dict[str, object]
     request: str | None
     trace: str | None
 
@@ -90,7 +90,7 @@ class AuditLog(BaseModel):
 )
 def create_key(
     body: ApiKeyRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Create a key. With an `Idempotency-Key` one key is made; its secret is shown only once.
 
     Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve` (and reject,
@@ -105,16 +105,16 @@ def create_key(
     raise ServiceError("key-made", key=made["id"])
 
 
-def _made(body: ApiKeyRequest, at: Desk, doing: AuditContext, once: Idempotency) -> dict[str, Any]:
+def _made(body: ApiKeyRequest, at: Desk, doing: AuditContext, once: Idempotency) -> dict[str, object]:
     with at.database.writing() as connection:
         key = keys.create(connection, body.name, body.scopes, doing)
-        members = {"id": key.split("_")[1]}
+        members: dict[str, object] = {"id": key.split("_")[1]}
         once.answer(connection, members, 201, {})
     return members | {"key": key}
 
 
 @router.get("/keys", response_model=ApiKeys, responses=problems(), summary="All API keys")
-def list_keys(at: AtDesk, who: Admin) -> dict[str, Any]:
+def list_keys(at: AtDesk, who: Admin) -> dict[str, object]:
     """List all keys without their secrets, which are not stored."""
     del who
     with at.database.reading() as connection:
@@ -140,7 +140,7 @@ def list_audit(
     action: Annotated[Text | None, Query(description="only this action, such as approve")] = None,
     subject: Annotated[Text | None, Query(description="only of this document, or of `job ID`")] = None,
     updated_since: Since = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return every change: who, when, what, on which request. Pages continue with `cursor`."""
     del who
     chosen = audit.AuditFilter(by, action, subject, utc(updated_since))

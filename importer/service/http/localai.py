@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -29,7 +28,7 @@ from importer.storage import audit, jobs, processes, releases
 router = APIRouter(tags=["localai"], route_class=models.Envelope)
 DETECTED = ("mlx", "mlx-vlm", "vllm")  # decided by files and machine; others have to be requested
 NEWEST = 1000  # operations that are listed
-FAILED: dict[int | str, dict[str, Any]] = {
+FAILED: dict[int | str, dict[str, object]] = {
     code: {"model": models.Failed, "description": text}
     for code, text in ((401, "No key, or a wrong one"), (403, "The key may not"), (429, "Too many requests"))
 }
@@ -150,11 +149,11 @@ def backends(at: AtDesk, who: Reader) -> Response:
 router_localai_configs = APIRouter(
     prefix="/api/models/config-json", tags=["localai"], route_class=models.Flat
 )
-READ: dict[int | str, dict[str, Any]] = FAILED | {
+READ: dict[int | str, dict[str, object]] = FAILED | {
     404: {"model": models.FlatFailed, "description": "There is no such document"},
     429: {"model": models.FlatFailed, "description": FAILED[429]["description"]},
 }
-CHANGED: dict[int | str, dict[str, Any]] = READ | {
+CHANGED: dict[int | str, dict[str, object]] = READ | {
     400: {"model": models.FlatFailed, "description": "It is no patch, or the result is no document"},
     409: {"model": models.FlatFailed, "description": "Somebody was quicker"},
 }
@@ -172,7 +171,7 @@ EMPTY = "request body is empty or unreadable"
 
 
 @router_localai_configs.get(
-    "/{name}", response_model=dict[str, Any], responses=READ, summary="A document's data"
+    "/{name}", response_model=dict[str, object], responses=READ, summary="A document's data"
 )
 def config(name: str, at: AtDesk, who: Reader) -> Response:
     """Return the document's data as written, without defaults."""

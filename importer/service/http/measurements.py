@@ -106,11 +106,11 @@ class MemoryView(BaseModel):
     budget: int | None = Field(description="bytes that the engine may fill of one device")
     spare: int | None
     binding: str | None = Field(description="the part that limits the context")
-    load: dict[str, Any] | None = Field(description="context, sequences and settings of the estimate")
+    load: dict[str, object] | None = Field(description="context, sequences and settings of the estimate")
     terms: list[MemoryTerm]
     total: MemoryTotal | None
     measured: list[Measured]
-    plans: list[dict[str, Any]] = Field(description="the chosen plan first, then the next-best ones")
+    plans: list[dict[str, object]] = Field(description="the chosen plan first, then the next-best ones")
     advice: list[Any]
     pictures: list[PictureView] = Field(description="those of the HTML report")
 
@@ -193,7 +193,7 @@ class ValidationsView(BaseModel):
     "/{name}/memory", response_model=MemoryView, responses=problems("no-such-document", "no-receipt"),
     summary="Memory, predicted and measured",
 )  # fmt: skip
-def memory(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+def memory(name: str, at: AtDesk, who: Reader) -> dict[str, object]:
     """Return the parts of the estimate, the engine's own figures, the device, and other plans."""
     del who
     stored = at.gallery.get(name)[1].stored
@@ -211,7 +211,7 @@ def memory(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _measured(receipt: Receipt) -> list[dict[str, Any]]:
+def _measured(receipt: Receipt) -> list[dict[str, object]]:
     partial = [] if receipt.partial is None else [receipt.partial]
     found = []
     for run in (*receipt.runs, *partial):
@@ -233,7 +233,7 @@ def _measured(receipt: Receipt) -> list[dict[str, Any]]:
 )  # fmt: skip
 def validations(
     name: str, at: AtDesk, who: Reader, limit: Annotated[int, Query(ge=1, le=200)] = 50
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the runs that the receipt has, each probe in each run, and the jobs of all validations."""
     del who
     stored = at.gallery.get(name)[1].stored
@@ -252,7 +252,7 @@ def validations(
 
 
 @router.get(
-    "/{name}/validations/{run}/{probe}", response_model=dict[str, Any],
+    "/{name}/validations/{run}/{probe}", response_model=dict[str, object],
     responses=problems("no-such-document", "no-such-page"), summary="One outcome with its exchanges",
 )  # fmt: skip
 def outcome(
@@ -261,7 +261,7 @@ def outcome(
     probe: Annotated[str, Path(max_length=200, description="the name of the probe")],
     at: AtDesk,
     who: Reader,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the outcome as the receipt has it: cause, remedy, facts, every raw exchange, and the log."""
     del who
     receipt = at.gallery.get(name)[1].stored.receipt
@@ -273,18 +273,18 @@ def outcome(
     raise ServiceError("no-such-page", path=f"/v1/configs/{name}/validations/{run}/{probe}"[:200])
 
 
-def _run(number: int, run: Run) -> dict[str, Any]:
+def _run(number: int, run: Run) -> dict[str, object]:
     return {
         "run": number, "engine": run.engine, "version": run.version, "state": run.state, "at": run.started,
         "digest": run.digest, "seconds": run.seconds, "counts": run.counts, **_speed(run.speed),
     }  # fmt: skip
 
 
-def _speed(speed: Mapping[str, Any]) -> dict[str, Any]:
+def _speed(speed: Mapping[str, object]) -> dict[str, object]:
     return {key: speed.get(key) for key in ("first_token_seconds", "tokens_per_second")}
 
 
-def _row(name: str, row: pictures.MatrixRow) -> dict[str, Any]:
+def _row(name: str, row: pictures.MatrixRow) -> dict[str, object]:
     cells = [
         {
             "run": number, "outcome": one.outcome, "attribution": one.attribution,
@@ -298,7 +298,7 @@ def _row(name: str, row: pictures.MatrixRow) -> dict[str, Any]:
     return {"probe": row.probe, "lesson": row.lesson, "worst": row.worst, "cells": cells}
 
 
-def _drawn(found: Iterable[pictures.Picture]) -> list[dict[str, Any]]:
+def _drawn(found: Iterable[pictures.Picture]) -> list[dict[str, object]]:
     return [asdict(one) for one in found]
 
 
@@ -310,7 +310,7 @@ def _validation(past: Mapping[str, Any]) -> PastValidation:
     )  # fmt: skip
 
 
-def _past(job: jobs.Job) -> dict[str, Any]:
+def _past(job: jobs.Job) -> dict[str, object]:
     result = _mapping(job.result)
     engine = _mapping(result.get("engine"))
     return {
@@ -322,5 +322,5 @@ def _past(job: jobs.Job) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}

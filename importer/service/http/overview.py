@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
@@ -101,7 +101,7 @@ def overview(
     )
 
 
-def _values(counts: Mapping[str | None, int]) -> list[dict[str, Any]]:
+def _values(counts: Mapping[str | None, int]) -> list[dict[str, object]]:
     return [{"value": value, "count": count} for value, count in counts.items()]
 
 
@@ -109,7 +109,7 @@ router_gallery = APIRouter(tags=["gallery"])
 YAML = "application/yaml"
 ENDING = ".yaml"
 NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
-SAME: dict[int | str, dict[str, Any]] = {304: {"description": "It has not changed"}}
+SAME: dict[int | str, dict[str, object]] = {304: {"description": "It has not changed"}}
 # Without a type: clients that are generated do not read YAML, and have the text as it is.
 INDEX = {"title": "Index", "description": "a YAML list of entries"}
 ENTRY = {"title": "Entry", "description": "one entry in YAML"}
@@ -156,7 +156,7 @@ def list_(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Annotated[str, Query(max_length=200)] = "",
     only: Annotated[bool | None, Query(alias="published")] = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List each document with its reason; `published=false` lists those that are not in the gallery."""
     del who
     filters = Filters(released=only)
@@ -173,7 +173,7 @@ def list_(
     }
 
 
-def _item(one: Summary, base: str, facts: dict[str, Any] | None) -> dict[str, Any]:
+def _item(one: Summary, base: str, facts: dict[str, object] | None) -> dict[str, object]:
     is_out = one.release is not None
     shared = ("name", "version", "state", "reason", "release", "model", "backend", "updated_at")
     entry = f"{base}/gallery/{one.name}{ENDING}" if is_out else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
@@ -65,7 +65,7 @@ class ReleaseSummary(BaseModel):
     why: str | None
     withdrawn: Withdrawal | None
     losses: list[LossOf] = Field(description="what its entry drops, changes, adds or does not pin")
-    changes: list[dict[str, Any]] | None = Field(
+    changes: list[dict[str, object]] | None = Field(
         description="from the release before; none for the first, and in the answer to a change"
     )
 
@@ -78,7 +78,7 @@ class ReleaseDocument(ReleaseSummary):
     )
 
     text: str
-    data: dict[str, Any]
+    data: dict[str, object]
 
 
 class ReleasePage(BaseModel):
@@ -97,7 +97,7 @@ class ReleaseResult(BaseModel):
     config: DocumentSummary
 
 
-SERVED: dict[int | str, dict[str, Any]] = {
+SERVED: dict[int | str, dict[str, object]] = {
     200: {"model": ReleaseResult, "description": "It is served already"}
 }
 
@@ -145,7 +145,7 @@ def list_(
     who: Reader,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[int | None, Query(ge=1, le=MOST)] = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List releases, the newest first, each with what it changed; those of a deleted document as well."""
     del who
     with at.database.reading() as connection:
@@ -169,7 +169,7 @@ def list_(
 @router.get(
     "/{number}", response_model=ReleaseDocument, responses=problems("no-such-release"), summary="One release"
 )
-def get_(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, Any]:
+def get_(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, object]:
     """Return a release with the text that was released, and what it changed."""
     del who
     with at.database.reading() as connection:
@@ -182,7 +182,7 @@ def get_(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, Any]:
 
 @router.get(
     "/{number}/receipt",
-    response_model=dict[str, Any],
+    response_model=dict[str, object],
     responses=problems("no-such-release"),
     summary="The receipt of a release",
 )
@@ -237,8 +237,8 @@ def rollback(
 
 
 def release_json(
-    release: Release, *, served: bool, before: Sequence[Mapping[str, Any]] | None = None
-) -> dict[str, Any]:
+    release: Release, *, served: bool, before: Sequence[Mapping[str, object]] | None = None
+) -> dict[str, object]:
     """Return a release as a response; ``before`` are its changes from the release before."""
     data = json.loads(release.data)
     block, parameters = data.get("importer") or {}, data.get("parameters") or {}
@@ -253,7 +253,7 @@ def release_json(
     }  # fmt: skip
 
 
-def _before(release: Release, last: Release | None) -> list[dict[str, Any]] | None:
+def _before(release: Release, last: Release | None) -> list[dict[str, object]] | None:
     """Return the changes from the release before."""
     if last is None:
         return None
@@ -333,7 +333,7 @@ def undelete(
 def deleted_list(
     at: AtDesk, who: Reader, limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Annotated[str, Query(max_length=200)] = "",
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, object]:  # fmt: skip
     """List documents that can be brought back. Pages continue with `cursor`."""
     del who
     with at.database.reading() as connection:

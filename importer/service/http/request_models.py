@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
@@ -14,7 +14,7 @@ from importer.service.domain.document_text import LONGEST
 from importer.service.domain.import_request import Body, Choices, Spoken, Text
 
 
-def merged(data: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+def merged(data: Mapping[str, object], patch: Mapping[str, object]) -> dict[str, object]:
     """Return data with a merge patch (RFC 7396): maps are merged, null removes, any other value replaces."""
     result = dict(data)
     for key, value in patch.items():
@@ -28,7 +28,7 @@ def merged(data: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def json_object(body: bytes, place: str = "") -> dict[str, Any]:
+def json_object(body: bytes, place: str = "") -> dict[str, object]:
     """Return a body that has to be a JSON object, no longer than a document; raises
     DocumentError("invalid").
     """
@@ -39,7 +39,7 @@ def json_object(body: bytes, place: str = "") -> dict[str, Any]:
     raise DocumentError("invalid", path="The body", problem=parsed, errors=errors)
 
 
-def _object(body: bytes) -> dict[str, Any] | str:
+def _object(body: bytes) -> dict[str, object] | str:
     """Return the object, or the problem with the body."""
     if len(body) > 4 * LONGEST:  # bytes; a character has up to four
         return f"must have at most {4 * LONGEST:,} bytes"

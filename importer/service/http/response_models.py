@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
@@ -11,7 +11,7 @@ from pydantic.config import JsonDict
 from importer.errors import ServiceError
 from importer.service.http.summary_models import CONFIG, Described, DocumentRow, Link, WarningEntry
 from importer.service.problems import problem, problem_of
-from importer.storage.jobs import OPEN
+from importer.storage.jobs import OPEN, Failure
 from importer.storage.jobs import Job as JobRow
 
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -26,7 +26,7 @@ class FieldError(BaseModel):
     column: int | None = None
     length: int | None = Field(default=None, description="characters of the word at that place")
     kind: str | None = Field(default=None, description="of a mistake in a document: its typed kind")
-    fields: dict[str, Any] | None = Field(default=None, description="of the kind, such as near names")
+    fields: dict[str, object] | None = Field(default=None, description="of the kind, such as near names")
 
 
 class Candidate(BaseModel):
@@ -78,9 +78,9 @@ CANDIDATES = [
 ]
 ASKS: JsonDict = JOB | {
     "state": "failed", "step": "decide", "message": None, "request": {"reference": "Qwen/Qwen3-8B"},
-    "error": problem(
+    "error": cast("JsonDict", problem(
         ServiceError("ambiguous", reference="Qwen/Qwen3-8B", names="vllm, mlx", candidates=CANDIDATES)
-    ),
+    )),
     "ended_at": "2026-11-21T13:06:25+00:00",
     "links": {
         "self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"},
@@ -165,8 +165,8 @@ class Job(BaseModel):
     step: str | None = Field(description="the step it is at")
     message: str | None = Field(description="how far that step is")
     config: str | None = Field(description="the document's name, once there is one")
-    request: dict[str, Any]
-    result: dict[str, Any] | None
+    request: dict[str, object]
+    result: dict[str, object] | None
     error: Problem | None = Field(description="why it failed; `candidates` where the request must name one")
     attempt: int
     merged: bool | None = Field(
@@ -243,7 +243,7 @@ class Document(DocumentRow, Described):
     )
 
     text: str
-    data: dict[str, Any]
+    data: dict[str, object]
     losses: list[LossOf] | None = Field(
         default=None,
         description="what its entry in the gallery would drop, change, add or not pin; null without an entry",
@@ -266,14 +266,14 @@ class VersionSummary(BaseModel):
     by: str
     at: str
     why: str | None
-    changes: list[dict[str, Any]] | None = Field(description="from the version before; none for the first")
+    changes: list[dict[str, object]] | None = Field(description="from the version before; none for the first")
 
 
 class History(BaseModel):
     """A page of versions, the newest first, and every review."""
 
     versions: list[VersionSummary]
-    reviews: list[dict[str, Any]]
+    reviews: list[dict[str, object]]
     total: int = Field(description="versions on all pages")
     next: int | None = Field(description="the cursor of the next page")
 
@@ -281,14 +281,14 @@ class History(BaseModel):
 class Decisions(BaseModel):
     """What was decided and why, what fits, what the parsers showed."""
 
-    decisions: dict[str, Any]
-    evidence: list[dict[str, Any]]
+    decisions: dict[str, object]
+    evidence: list[dict[str, object]]
     unknown: dict[str, str]
-    fit: dict[str, Any] | None
-    proof: dict[str, Any] | None
+    fit: dict[str, object] | None
+    proof: dict[str, object] | None
     warnings: list[str]
-    edited: list[dict[str, Any]] | None
-    differences: list[dict[str, Any]] | None
+    edited: list[dict[str, object]] | None
+    differences: list[dict[str, object]] | None
     values: list[EffectiveValue] = Field(
         description="each key as it is now, in the import and in the release"
     )
@@ -303,15 +303,15 @@ class Preview(BaseModel):
     revision: str | None
     backend: str
     text: str
-    document: dict[str, Any]
-    decisions: dict[str, Any]
-    evidence: list[dict[str, Any]]
-    fit: dict[str, Any]
-    proof: dict[str, Any] | None
+    document: dict[str, object]
+    decisions: dict[str, object]
+    evidence: list[dict[str, object]]
+    fit: dict[str, object]
+    proof: dict[str, object] | None
     unknown: dict[str, str]
     new: bool
-    edits: list[dict[str, Any]] = Field(description="what stays of a person's edits")
-    changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
+    edits: list[dict[str, object]] = Field(description="what stays of a person's edits")
+    changes: list[dict[str, object]] = Field(description="from the document in the gallery")
     conflicts: list[Conflict]
     warnings: list[WarningEntry] = Field(description="what needs attention, the gravest first")
 
@@ -327,7 +327,7 @@ class Export(BaseModel):
     lost: list[str] = Field(description="what these files cannot carry")
 
 
-def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any]:
+def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, object]:
     """Return a job as a response."""
     base = f"/v1/jobs/{job.id}"
     links = {"self": base, "events": f"{base}/events"}
@@ -359,31 +359,29 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
     }
 
 
-def event_json(data: Mapping[str, Any]) -> dict[str, Any]:
+def event_json(data: Mapping[str, object]) -> dict[str, object]:
     """Return an event's data as they are answered."""
     error = data.get("error")
     named = _message(data)
     if "result" in named:
         named["result"] = _result(named["result"])
-    return named | {"error": _error(error)} if isinstance(error, Mapping) else named
+    return named | {"error": _error(cast("Failure", error))} if isinstance(error, Mapping) else named
 
 
-def _result(stored: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _result(stored: object) -> dict[str, object] | None:
     """Return a job's result as it is answered: that of a skipped model has a problem."""
-    if stored is None or "skipped" not in stored:
-        return None if stored is None else dict(stored)
-    return {**stored, "error": problem_of(stored["error"])}
+    if not isinstance(stored, Mapping):
+        return None
+    return {**stored, "error": problem_of(stored["error"])} if "skipped" in stored else dict(stored)
 
 
-def _error(failed: Mapping[str, Any]) -> dict[str, Any]:
+def _error(failed: Failure) -> Mapping[str, object]:
     """Return a stored failure as the problem that is answered."""
     problem = problem_of(failed)
     candidates = problem.get("candidates")
-    if not isinstance(candidates, list):
-        return problem
-    return {**problem, "candidates": [_message(one) for one in candidates]}
+    return problem if candidates is None else {**problem, "candidates": [*map(_message, candidates)]}
 
 
-def _message(stored: Mapping[str, Any]) -> dict[str, Any]:
+def _message(stored: Mapping[str, object]) -> dict[str, object]:
     """Return stored data with the public name of ``says``, the database's name of a message."""
     return {"message" if key == "says" else key: value for key, value in stored.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -156,7 +156,7 @@ class Blocked(BaseModel):
     """What keeps an action from being done: its kind with fields; a message where the kind has one."""
 
     kind: str = Field(examples=["never-validated"])
-    fields: dict[str, Any]
+    fields: dict[str, object]
     message: str | None
 
 
@@ -185,7 +185,7 @@ class ReviewSetting(EffectiveValue):
     """One setting with all of its values, the reasons, and what to look at."""
 
     why: list[str] = Field(description="the reasons of the decision, the strongest first")
-    overruled: list[dict[str, Any]]
+    overruled: list[dict[str, object]]
     attention: list[str] = Field(description="kinds of warnings about it")
     edited: bool
     new: bool = Field(description="whether it differs from the release that is served; of none, false")
@@ -194,9 +194,9 @@ class ReviewSetting(EffectiveValue):
 class ReviewChanges(BaseModel):
     """Changes of the whole data from three sides; null where there is no such side."""
 
-    imported: list[dict[str, Any]] | None
-    approved: list[dict[str, Any]] | None
-    served: list[dict[str, Any]] | None
+    imported: list[dict[str, object]] | None
+    approved: list[dict[str, object]] | None
+    served: list[dict[str, object]] | None
 
 
 class CaseRow(BaseModel):
@@ -218,11 +218,11 @@ class CaseShown(BaseModel):
     """A case with messages and tools, the prompt as it is rendered, and the calls as they are read."""
 
     id: Case
-    messages: list[dict[str, Any]]
-    tools: list[dict[str, Any]] | None
+    messages: list[dict[str, object]]
+    tools: list[dict[str, object]] | None
     prompt: str | None
     refused: Refusal | None
-    calls: list[dict[str, Any]] = Field(description="the calls that the text means")
+    calls: list[dict[str, object]] = Field(description="the calls that the text means")
     written: str | None = Field(description="what the model would write for them, as the template has it")
     parser: str | None
     read: Literal["right", "wrong", "unknown"]
@@ -266,7 +266,7 @@ def sheet(
     at: AtDesk,
     who: Reader,
     chosen: Annotated[Case | None, Query(alias="case", description="one case with its prompt")] = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return findings, each setting with its values and sources, losses, changes, one case, the steps to a
     release and the actions that are possible.
     """
@@ -309,13 +309,13 @@ def _situation(at: Desk, version: DocumentVersion, served: Release | None, who: 
 
 
 def _settings(
-    at: Desk, version: DocumentVersion, warnings: list[Mapping[str, Any]], released: bool
-) -> list[dict[str, Any]]:
+    at: Desk, version: DocumentVersion, warnings: list[Mapping[str, object]], released: bool
+) -> list[dict[str, object]]:
     stored = version.stored
     decisions = stored.need_receipt().decisions
     shown = []
     for value in values_of(at.gallery, stored):
-        decision = decisions.get(value["key"]) or {}
+        decision = decisions.get(str(value["key"])) or {}
         kinds = [str(one["kind"]) for one in warnings if one.get("key") == value["key"]]
         written = "served" in value or value["status"] != "engine-default"  # else no document has it
         new = released and written and not same(value.get("value"), value.get("served"))
@@ -326,7 +326,7 @@ def _settings(
     return sorted(shown, key=lambda one: (not one["attention"], not one["edited"], not one["new"]))
 
 
-def _changes(version: DocumentVersion, served: Release | None) -> dict[str, Any]:
+def _changes(version: DocumentVersion, served: Release | None) -> dict[str, object]:
     stored = version.stored
     receipt = stored.need_receipt()
     approved = None if receipt.approved is None else receipt.approved["data"]
@@ -340,5 +340,5 @@ def _changes(version: DocumentVersion, served: Release | None) -> dict[str, Any]
     }
 
 
-def _release(one: Release) -> dict[str, Any]:
+def _release(one: Release) -> dict[str, object]:
     return {"number": one.number, "digest": one.digest, "by": one.by, "at": one.at}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -115,7 +115,7 @@ class DocumentPage(BaseModel):
     next: str | None = Field(description="the cursor of the next page")
 
 
-def config_json(summary: Summary) -> dict[str, Any]:
+def config_json(summary: Summary) -> dict[str, object]:
     """Return a document as lists have it."""
     base = f"/v1/configs/{summary.name}"
     parts = ("decisions", "receipt", "history", "releases")
@@ -127,7 +127,7 @@ def config_json(summary: Summary) -> dict[str, Any]:
     return {**{f: getattr(summary, f) for f in PLAIN}, **_card(summary), "links": links}
 
 
-def _card(summary: Summary) -> dict[str, Any]:
+def _card(summary: Summary) -> dict[str, object]:
     facts = {f: getattr(summary, f) for f in CardFacts.model_fields}
     words = {name: (facts[name] or "").split() for name in ("tags", "modalities")}
     named = (summary.attention or "").split()
@@ -142,7 +142,7 @@ class WarningEntry(BaseModel):
 
     kind: str = Field(examples=["does-not-fit"])
     key: str = Field(description="the decision that it is about, a path, or `state`")
-    reason: dict[str, Any] = Field(description="its kind with its fields")
+    reason: dict[str, object] = Field(description="its kind with its fields")
     message: str
 
 

@@ -113,11 +113,13 @@ class FindingOf(BaseModel):
     causes: list[Caused]
     kinds: list[CauseKind] = Field(description="the kinds of its causes, for the filter")
     state: FindingState
-    decisions: list[dict[str, Any]] = Field(description="decisions with another value, each with its reasons")
-    conflicts: list[dict[str, Any]] = Field(
+    decisions: list[dict[str, object]] = Field(
+        description="decisions with another value, each with its reasons"
+    )
+    conflicts: list[dict[str, object]] = Field(
         description="values that an edit and the import changed differently"
     )
-    refused: dict[str, Any] | None = Field(default=None, description="why an import would fail now")
+    refused: dict[str, object] | None = Field(default=None, description="why an import would fail now")
     at: str
     seen_at: str = Field(description="the last recheck that found it")
     job: str | None = None
@@ -132,7 +134,7 @@ class Proposal(BaseModel):
 
     text: str
     digest: str
-    changes: list[dict[str, Any]]
+    changes: list[dict[str, object]]
 
 
 class WholeFinding(FindingOf):
@@ -140,7 +142,7 @@ class WholeFinding(FindingOf):
 
     model_config = ConfigDict(json_schema_extra={"examples": [WHOLE]})
 
-    document: list[dict[str, Any]] = Field(description="further changes of the data")
+    document: list[dict[str, object]] = Field(description="further changes of the data")
     text: str | None = Field(description="the working copy as it is; null for a deleted document")
     proposals: dict[str, Proposal]
 
@@ -248,7 +250,7 @@ def recheck(
 def compared(
     job: Ident, at: AtDesk, who: Reader, limit: Limit = 50,
     cursor: Annotated[str, Query(max_length=200)] = "",
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, object]:  # fmt: skip
     """Return the documents by name. Pages continue with `cursor`."""
     del who
     with at.database.reading() as connection:
@@ -262,7 +264,7 @@ def compared(
     }  # fmt: skip
 
 
-def _compared(row: Mapping[str, Any]) -> dict[str, Any]:
+def _compared(row: Mapping[str, Any]) -> dict[str, object]:
     """Return a document of a recheck as it is answered."""
     return {**row, "error": None if row["error"] is None else problem_of(row["error"])}
 
@@ -274,7 +276,7 @@ def listed(
     state: Annotated[list[FindingState] | None, Query(description="by default the open ones")] = None,
     cause: Annotated[CauseKind | None, Query()] = None,
     name: Annotated[Text | None, Query(description="the name of a document")] = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, object]:  # fmt: skip
     """List findings. Pages continue with `cursor`; `total` counts all findings of the filters."""
     del who
     chosen = FindingFilter(state or ("open",), cause, name)
@@ -291,7 +293,7 @@ def listed(
     }
 
 
-def _schedule(row: Mapping[str, Any]) -> dict[str, Any]:
+def _schedule(row: Mapping[str, Any]) -> dict[str, object]:
     next_at = datetime.fromtimestamp(row["due"], UTC).isoformat(timespec="seconds")
     return {"every": row["every"], "next_at": next_at, "job": row["job"], "began_at": row["at"]}
 
@@ -299,7 +301,7 @@ def _schedule(row: Mapping[str, Any]) -> dict[str, Any]:
 @router.get("/upkeep/{finding}", response_model=WholeFinding, response_model_exclude_unset=True,
             responses=problems("no-such-finding"),
             summary="One finding, with the document before and after")  # fmt: skip
-def one(finding: Ident, at: AtDesk, who: Reader) -> dict[str, Any]:
+def one(finding: Ident, at: AtDesk, who: Reader) -> dict[str, object]:
     """Return the finding and what accepting it writes: a proposal, or one for each side of its conflicts."""
     del who
     with at.database.reading() as connection:
@@ -310,8 +312,10 @@ def one(finding: Ident, at: AtDesk, who: Reader) -> dict[str, Any]:
         text = at.gallery.get(row.name)[1].text
     except DocumentError:
         text = None
-    keys = ("text", "digest", "changes")
-    proposals = {side: {key: one[key] for key in keys} for side, one in proposed.items()}
+    proposals = {
+        side: {"text": one["text"], "digest": one["digest"], "changes": one["changes"]}
+        for side, one in proposed.items()
+    }
     return finding_json(row, version) | {
         "document": row.summary["document"], "text": text, "proposals": proposals,
     }  # fmt: skip
@@ -358,9 +362,9 @@ def reject(
         return once.answer(connection, shown, 200, {})
 
 
-def finding_json(row: Finding, version: int) -> dict[str, Any]:
+def finding_json(row: Finding, version: int) -> dict[str, object]:
     """Return a finding as lists have it; ``version`` is the newest of its document."""
-    summary: Mapping[str, Any] = row.summary
+    summary = row.summary
     base = f"/v1/upkeep/{row.id}"
     links = {"self": base, "config": f"/v1/configs/{row.name}"}
     if row.state == "open":
@@ -411,14 +415,14 @@ def groups(
     at: AtDesk, who: Reader,
     job: Annotated[str | None, Query(max_length=64, description="the job that found them last")] = None,
     cause: Annotated[CauseKind | None, Query()] = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, object]:  # fmt: skip
     """Return the causes of open findings with counts, examples and ids.
 
     The version of an engine is a group of its own only for documents without another cause.
     """
     del who
     chosen = FindingFilter(("open",), cause, None, job)
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    found: dict[tuple[Any, ...], FindingGroup] = {}
     total = 0
     with at.database.reading() as connection:
         for ident, name, summary in findings.summaries(connection, chosen):
@@ -426,7 +430,7 @@ def groups(
             for one in _causes(summary):
                 group = found.setdefault(identity(one), _empty(one))
                 _add(group, ident, name, summary)
-    return {"groups": sorted(found.values(), key=lambda group: -int(group["documents"])), "total": total}
+    return {"groups": sorted(found.values(), key=lambda group: -group.documents), "total": total}
 
 
 def _causes(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -434,16 +438,16 @@ def _causes(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return causes or [*summary["causes"]] or [ALONE]
 
 
-def _empty(cause: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {name: value for name, value in cause.items() if name != "files"}
-    return {"cause": shown, "documents": 0, "conflicts": 0, "refused": 0, "examples": [], "findings": []}
+def _empty(cause: Mapping[str, object]) -> FindingGroup:
+    shown = Caused.model_validate({name: value for name, value in cause.items() if name != "files"})
+    return FindingGroup(cause=shown, documents=0, conflicts=0, refused=0, examples=[], findings=[])
 
 
-def _add(group: dict[str, Any], ident: str, name: str, summary: Mapping[str, Any]) -> None:
-    group["documents"] += 1
-    group["conflicts"] += bool(summary["conflicts"])
-    group["refused"] += summary["refused"] is not None
-    if len(group["examples"]) < EXAMPLES:
-        group["examples"].append(name)
-    if len(group["findings"]) < MOST:
-        group["findings"].append(ident)
+def _add(group: FindingGroup, ident: str, name: str, summary: Mapping[str, object]) -> None:
+    group.documents += 1
+    group.conflicts += bool(summary["conflicts"])
+    group.refused += summary["refused"] is not None
+    if len(group.examples) < EXAMPLES:
+        group.examples.append(name)
+    if len(group.findings) < MOST:
+        group.findings.append(ident)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
@@ -126,7 +126,7 @@ class DeliveryOf(BaseModel):
     next_at: str | None = Field(default=None, description="when it is sent next")
     at: str
     ended_at: str | None = None
-    body: dict[str, Any]
+    body: dict[str, object]
 
 
 class Deliveries(BaseModel):
@@ -141,7 +141,9 @@ class Deliveries(BaseModel):
     "", status_code=201, response_model=NewWebhook, response_model_exclude_unset=True,
     responses=problems("bad-webhook", "webhook-made", "key-reused"), summary="Make a webhook",
 )  # fmt: skip
-def make(body: WebhookRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce) -> dict[str, Any]:
+def make(
+    body: WebhookRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce
+) -> dict[str, object]:
     """Make a webhook. With an `Idempotency-Key` one is made; its secret is shown only once."""
     made = once.stored_body()
     if made is None:
@@ -156,7 +158,7 @@ def make(body: WebhookRequest, request: Request, at: AtDesk, who: Admin, once: A
 
 def _made(
     body: WebhookRequest, secret: str, at: Desk, doing: AuditContext, once: Idempotency
-) -> dict[str, Any]:
+) -> dict[str, object]:
     with at.database.writing() as connection:
         hook = webhooks.create(connection, body.url, body.types, secret, doing.who, body.note)
         audit.record(connection, doing, f"webhook {hook.id}", {"url": hook.url, "types": [*hook.types]})
@@ -166,7 +168,7 @@ def _made(
 
 @router.get("", response_model=Webhooks, response_model_exclude_unset=True, responses=problems(),
             summary="All webhooks")  # fmt: skip
-def listed(at: AtDesk, who: Admin, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
+def listed(at: AtDesk, who: Admin, limit: Limit = 50, cursor: Cursor = None) -> dict[str, object]:
     """List webhooks without their secrets. Pages continue with `cursor`."""
     del who
     with at.database.reading() as connection:
@@ -178,7 +180,7 @@ def listed(at: AtDesk, who: Admin, limit: Limit = 50, cursor: Cursor = None) -> 
 
 @router.get("/{webhook}", response_model=WebhookOf, response_model_exclude_unset=True,
             responses=problems("no-such-webhook"), summary="One webhook")  # fmt: skip
-def one(webhook: Ident, at: AtDesk, who: Admin) -> dict[str, Any]:
+def one(webhook: Ident, at: AtDesk, who: Admin) -> dict[str, object]:
     """Return a webhook, and how many of its deliveries are in which state."""
     del who
     with at.database.reading() as connection:
@@ -188,7 +190,7 @@ def one(webhook: Ident, at: AtDesk, who: Admin) -> dict[str, Any]:
 
 @router.patch("/{webhook}", response_model=WebhookOf, response_model_exclude_unset=True,
               responses=problems("no-such-webhook", "bad-webhook"), summary="Change a webhook")  # fmt: skip
-def patch(webhook: Ident, body: WebhookChange, request: Request, at: AtDesk, who: Admin) -> dict[str, Any]:
+def patch(webhook: Ident, body: WebhookChange, request: Request, at: AtDesk, who: Admin) -> dict[str, object]:
     """Change a webhook, disable it, or enable it again."""
     values = body.model_dump(exclude_none=True)
     if body.url is not None:
@@ -235,7 +237,7 @@ def ping(webhook: Ident, request: Request, at: AtDesk, who: Admin, once: AskedOn
             summary="The deliveries of a webhook, the newest first")  # fmt: skip
 def deliveries(
     webhook: Ident, at: AtDesk, who: Admin, limit: Limit = 50, cursor: Cursor = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List deliveries with the status of the last answer. Pages continue with `cursor`."""
     del who
     with at.database.reading() as connection:
@@ -258,13 +260,13 @@ def _secret(text: str | None) -> str:
     return text
 
 
-def webhook_json(hook: Webhook) -> dict[str, Any]:
+def webhook_json(hook: Webhook) -> dict[str, object]:
     """Return a webhook as it is shown: without its secret."""
     shown = ("id", "url", "state", "failures", "note", "created_at", "created_by", "updated_at")
     return {**{key: getattr(hook, key) for key in shown}, "types": [*hook.types]}
 
 
-def delivery_json(row: Delivery, hook: Webhook) -> dict[str, Any]:
+def delivery_json(row: Delivery, hook: Webhook) -> dict[str, object]:
     """Return a delivery as it is shown."""
     shown = ("id", "webhook", "type", "state", "tries", "status", "at", "ended_at")
     due = datetime.fromtimestamp(max(row.due, hook.retry_at), UTC).isoformat(timespec="seconds")

@@ -21,7 +21,7 @@ from importer.sentences import render
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.import_request import Import, request_of
 from importer.service.jobs.live_jobs import LiveJob, Stopped
-from importer.service.jobs.steps import Results, Step
+from importer.service.jobs.steps import Result, Results, Step
 from importer.service.settings import Settings
 from importer.signals.architecture import architectures
 from importer.signals.loading import LoadVerdict, takers
@@ -44,13 +44,13 @@ class ImportSteps:
         """Return the steps by name, in their order."""
         return {"resolve": self.resolve, "decide": self.decide, "prove": self.prove, "store": self.store}
 
-    def resolve(self, live: LiveJob, _: Results, progress: Progress) -> Results:
+    def resolve(self, live: LiveJob, _: Results, progress: Progress) -> Result:
         """Resolve the reference to a commit; later steps read nothing else."""
         if live.snapshot is None:
             live.snapshot = self._resolve(self._request(live.job), None, progress)
         return {"model": live.snapshot.label, "commit": live.snapshot.revision}
 
-    def decide(self, live: LiveJob, results: Results, progress: Progress) -> Results:
+    def decide(self, live: LiveJob, results: Results, progress: Progress) -> Result:
         """Decide the backend from files, tables and template; raises ServiceError("ambiguous")."""
         studied = self._studied(live, results, progress)
         need_choice(studied, self._settings)
@@ -61,21 +61,21 @@ class ImportSteps:
             "version": studied.target.version,
         }
 
-    def prove(self, live: LiveJob, results: Results, progress: Progress) -> Results:
+    def prove(self, live: LiveJob, results: Results, progress: Progress) -> Result:
         """Prove the template against the engine's own parsers."""
         proof = prove_studied(self._studied(live, results, progress), self._bench, progress)
         return {"proof": None if proof is None else proof.to_json()}
 
-    def store(self, live: LiveJob, results: Results, progress: Progress) -> Results:
+    def store(self, live: LiveJob, results: Results, progress: Progress) -> Result:
         """Write the document to the gallery and end the job, in one transaction."""
         job, recorded = live.job, results["prove"]["proof"]
         proof = None if recorded is None else Proof.from_json(recorded)
         decided = finalize(self._studied(live, results, progress), proof, progress)
         digests.imported(decided.snapshot, progress)  # read before the lock, and kept for the receipt
-        return save(self._gallery, job, Import(**job.request), decided)
+        return save(self._gallery, job, Import.model_validate(job.request), decided)
 
     def _request(self, job: Job) -> ImportRequest:
-        return request_of(Import(**job.request), self._settings)
+        return request_of(Import.model_validate(job.request), self._settings)
 
     def _studied(self, live: LiveJob, results: Results, progress: Progress) -> Studied:
         """Return the analysis, made again where another process ran the first step."""
@@ -104,7 +104,7 @@ class ImportSteps:
             return resolve(reference, places)
 
 
-def save(gallery: Gallery, job: Job, body: Import, decided: Decided, binds: str | None = None) -> Results:
+def save(gallery: Gallery, job: Job, body: Import, decided: Decided, binds: str | None = None) -> Result:
     """Write a document to the gallery and end its job, in one transaction.
 
     ``binds`` is what holds up the organisation that the job is of, whose totals read the result.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from importer.app.decide import finalize, prove_studied, study_snapshot
 from importer.app.organisation import SKIPPED, refusal, snapshot_of
@@ -20,7 +19,7 @@ from importer.service.domain.gallery import Gallery
 from importer.service.domain.import_request import LISTED, filters_of, request_of, stored
 from importer.service.jobs.import_steps import need_choice, save
 from importer.service.jobs.live_jobs import LiveJob, Stopped
-from importer.service.jobs.steps import Results, Step
+from importer.service.jobs.steps import Result, Results, Step
 from importer.service.settings import Settings
 from importer.storage import jobs
 from importer.storage.jobs import Job
@@ -40,7 +39,7 @@ class ListingSteps:
         """Return the step by its name."""
         return {"list": self.list}
 
-    def list(self, live: LiveJob, _: Results, progress: Progress) -> Results:
+    def list(self, live: LiveJob, _: Results, progress: Progress) -> Result:
         """Make a job for each model that the list names; those that it refuses have ended already."""
         body = stored(
             {key: value for key, value in live.job.request.items() if key not in ("next", "places")}
@@ -91,7 +90,7 @@ class ListedSteps:
         """Return the step by its name."""
         return {"import": self.one}
 
-    def one(self, live: LiveJob, _: Results, progress: Progress) -> Results:
+    def one(self, live: LiveJob, _: Results, progress: Progress) -> Result:
         """Import a model and end the job; one that cannot be imported is skipped with its reason."""
         job, bound = live.job, _Bound(self._budget)
         entry = Entry.from_json(job.request[LISTED])
@@ -106,7 +105,7 @@ class ListedSteps:
                 raise Stopped
         return result
 
-    def _import(self, job: Job, entry: Entry, progress: Progress, bound: _Bound) -> Results:
+    def _import(self, job: Job, entry: Entry, progress: Progress, bound: _Bound) -> Result:
         body = stored(job.request)
         with under(self._budget, progress):
             snapshot = snapshot_of(entry)
@@ -131,6 +130,6 @@ class _Bound:
         return "hub-limit" if self._budget.bound > self._before else "workers"
 
 
-def skipped(repo: str, error: ImporterError) -> dict[str, Any]:
+def skipped(repo: str, error: ImporterError) -> dict[str, object]:
     """Return the result of a job without a document."""
     return {"skipped": error.kind, "model": repo, "error": failure(error)}

@@ -25,7 +25,7 @@ from importer.progress import Progress
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.validations import pool
 from importer.service.jobs.live_jobs import LiveJob, LiveJobs
-from importer.service.jobs.steps import Results, Step
+from importer.service.jobs.steps import Result, Results, Step
 from importer.service.jobs.validation_steps import ValidationSteps, admitted
 from importer.service.settings import Settings
 from importer.storage import jobs, processes
@@ -45,7 +45,7 @@ class PoolSteps:
         """Return the steps by name, in their order."""
         return {"weights": self.name, "run": self.run, "store": self._here.store}
 
-    def name(self, live: LiveJob, _: Results, progress: Progress) -> Results:
+    def name(self, live: LiveJob, _: Results, progress: Progress) -> Result:
         """Return the id of the run, which is recorded before anything is submitted; fetch nothing here."""
         job = live.job
         del progress
@@ -55,7 +55,7 @@ class PoolSteps:
             self._task(run, stored, live)  # what cannot be sent fails before it has an id
             return {"remote": run, "on": job.request["on"], "digest": stored.digest, "since": time.time()}
 
-    def run(self, live: LiveJob, results: Results, progress: Progress) -> Results:
+    def run(self, live: LiveJob, results: Results, progress: Progress) -> Result:
         """Submit the run once, follow it, and return its report."""
         job, known = live.job, results["weights"]
         target = pool(self._settings, str(known["on"])).target

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -30,10 +29,11 @@ from importer.service.domain import upkeep
 from importer.service.domain.failures import failure
 from importer.service.domain.gallery import Checkout, Gallery
 from importer.service.jobs.live_jobs import LiveJob, Stopped
-from importer.service.jobs.steps import Results, Step
+from importer.service.jobs.steps import Result, Results, Step
 from importer.service.settings import Settings
 from importer.storage import findings, jobs, queue, webhooks
-from importer.storage.jobs import Job
+from importer.storage.findings import Proposal
+from importer.storage.jobs import Failure, Job
 
 
 @frozen
@@ -41,9 +41,9 @@ class FoundChange:
     """What a comparison found: the version of the working copy, the finding and its proposals."""
 
     version: int
-    summary: Mapping[str, Any]
+    summary: Mapping[str, object]
     kinds: Sequence[CauseKind]
-    proposals: Mapping[str, Mapping[str, Any]]
+    proposals: Mapping[str, Proposal]
 
 
 class UpgradeComparison:
@@ -63,7 +63,7 @@ class UpgradeComparison:
         if found.judged in (Judged.THERE, Judged.ELSEWHERE):
             return None
         summary, kinds = upkeep.summary_of(found.finding), [*found.kinds]
-        proposals: dict[str, dict[str, Any]] = {}
+        proposals: dict[str, Proposal] = {}
         if found.left:
             summary["refused"] = upkeep.worded(_refusal(upgraded, found.left[0]))
         elif found.finding.refused is None:
@@ -90,7 +90,7 @@ def _refusal(upgraded: Upgraded, cause: ChangeCause) -> ImporterError:
     )  # fmt: skip
 
 
-def _proposal(upgraded: Upgraded, folder: Checkout, take: Take | None) -> dict[str, Any]:
+def _proposal(upgraded: Upgraded, folder: Checkout, take: Take | None) -> Proposal:
     """Return the files of the working copy for the version."""
     written = upgraded.write(take)
     changes = differences(upgraded.stored.data, written.data)
@@ -123,7 +123,7 @@ class RecheckSteps:
         """Return the step by its name."""
         return {"compare": self.compare}
 
-    def compare(self, live: LiveJob, _: Results, progress: Progress) -> Results:
+    def compare(self, live: LiveJob, _: Results, progress: Progress) -> Result:
         """Compare the documents that have no outcome, one after the other, and end the job.
 
         For another version of an engine, a document without a snapshot waits for equal ones: they are last.
@@ -203,7 +203,7 @@ class RecheckSteps:
                 found = _gone(folder.load(name), error)
             finding, version = found.finding, folder.fetched[name].number
             summary, kinds = upkeep.summary_of(finding), [*finding.kinds]
-            proposals: dict[str, dict[str, Any]] = {}
+            proposals: dict[str, Proposal] = {}
             if found.plan is not None and finding.changed:
                 try:
                     proposals = upkeep.propose(found.plan, folder, bool(finding.conflicts))
@@ -233,6 +233,6 @@ class RecheckSteps:
                 subject = {"finding": ident, "name": name, "causes": [*found.kinds], "job": job.id}
                 webhooks.enqueue(connection, "finding.opened", subject)
 
-    def _failed(self, job: Job, name: str, outcome: findings.Outcome, details: Mapping[str, Any]) -> None:
+    def _failed(self, job: Job, name: str, outcome: findings.Outcome, details: Failure) -> None:
         with self._gallery.database.writing() as connection:
             findings.compared(connection, job.id, name, outcome, error=details)

@@ -21,8 +21,9 @@ from importer.storage import jobs, queue
 from importer.storage.database import Database, driver_message
 
 T = TypeVar("T")
-Results = Mapping[str, Any]
-Step = Callable[[LiveJob, Results, Progress], Results]
+Result = Mapping[str, Any]  # of one step, as JSON
+Results = Mapping[str, Result]  # by step, those of a process before included
+Step = Callable[[LiveJob, Results, Progress], Result]
 INTERVAL = 0.25  # seconds between two events of progress
 PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two tries while the database does not answer
 LOG = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class JobRun:
             except OperationalError as error:
                 LOG.warning("the database does not answer: %s", driver_message(error))
 
-    def _run(self, name: str, step: Step, results: dict[str, Any]) -> bool:
+    def _run(self, name: str, step: Step, results: dict[str, Result]) -> bool:
         """Run one step; false where the job does not go on."""
         self._live.check()
         if not self._retry(lambda: self._begin(name)):
@@ -98,7 +99,7 @@ class JobRun:
         self._log(name, started, None)
         return recorded
 
-    def _results(self) -> dict[str, Any]:
+    def _results(self) -> dict[str, Result]:
         with self._database.reading() as connection:
             return queue.results(connection, self._job)
 
@@ -107,12 +108,12 @@ class JobRun:
             number, of = self._names.index(name) + 1, len(self._names)
             return jobs.begin(connection, self._job, name, number, of)
 
-    def _perform(self, name: str, step: Step, results: Results) -> Results:
+    def _perform(self, name: str, step: Step, results: Results) -> Result:
         self._live.check()
         with tracing.span(f"step {name}", importer__job=self._job.id):
             return step(self._live, results, ProgressReporter(self._database, self._live, name))
 
-    def _record(self, name: str, result: Results) -> bool:
+    def _record(self, name: str, result: Result) -> bool:
         with self._database.writing() as connection:
             return queue.record(connection, self._job, name, result)
 
@@ -125,8 +126,8 @@ class JobRun:
         internal = InternalError("internal", problem=f"{type(error).__name__}: {error}")
         details = failure(error if isinstance(error, ImporterError) else internal)
         self._retry(lambda: fail(self._database, self._job, details))
-        self._span.failed(str(details["kind"]))
-        return str(details["kind"])
+        self._span.failed(details["kind"])
+        return details["kind"]
 
     def _retry(self, work: Callable[[], T]) -> T:
         """Return the result of ``work``, tried again while the database is away for a moment."""
@@ -143,7 +144,7 @@ class JobRun:
         LOG.info("%s", name, extra={"fields": {"step": name, "seconds": seconds, "ended": ended}})
 
 
-def fail(database: Database, job: jobs.Job, details: Mapping[str, Any]) -> None:
+def fail(database: Database, job: jobs.Job, details: jobs.Failure) -> None:
     """End a job with its failure."""
     with database.writing() as connection:
         jobs.end(connection, job, "failed", error=details)

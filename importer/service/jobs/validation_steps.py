@@ -6,10 +6,9 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from importer import config as places
 from importer.app.validate import record, run_document, weights_of
@@ -21,7 +20,7 @@ from importer.progress import Progress
 from importer.service.domain.gallery import Checkout, Gallery
 from importer.service.domain.grants import need_approval
 from importer.service.jobs.live_jobs import LiveJob, Stopped
-from importer.service.jobs.steps import Results, Step
+from importer.service.jobs.steps import Result, Results, Step
 from importer.storage import jobs
 from importer.storage.audit import AuditContext
 from importer.storage.jobs import Job
@@ -40,7 +39,7 @@ class ValidationSteps:
         """Return the steps by name, in their order."""
         return {"weights": self.weights, "run": self.run, "store": self.store}
 
-    def weights(self, live: LiveJob, _: Results, progress: Progress) -> Results:
+    def weights(self, live: LiveJob, _: Results, progress: Progress) -> Result:
         """Find the weights on this disk, or fetch them."""
         job = live.job
         install.need(get(str(job.engine)))
@@ -49,7 +48,7 @@ class ValidationSteps:
             path = self._weights(stored, job, progress)
         return {"weights": str(path), "digest": stored.digest}
 
-    def run(self, live: LiveJob, results: Results, progress: Progress) -> Results:
+    def run(self, live: LiveJob, results: Results, progress: Progress) -> Result:
         """Serve and probe on the device, which no other job uses meanwhile."""
         job, known = live.job, results["weights"]
         with device(self._device, progress, live.check) as lock, self._gallery.checkout() as folder:
@@ -75,7 +74,7 @@ class ValidationSteps:
         fetch = bool(job.request["fetch"])
         return weights_of(stored, None, self._places, fetch=fetch, progress=progress)
 
-    def store(self, live: LiveJob, results: Results, _: Progress) -> Results:
+    def store(self, live: LiveJob, results: Results, _: Progress) -> Result:
         """Write the report to the receipt and end the job, in one transaction."""
         job, report, digest = live.job, results["run"]["report"], results["run"]["digest"]
         name = str(job.config)
@@ -85,7 +84,8 @@ class ValidationSteps:
             result = {
                 "name": name, "passed": report["passed"], "engine": report["engine"], "digest": digest,
                 "version": saved.version, "state": saved.state, "config": f"/v1/configs/{name}",
-                "probes": _counted(report), "seconds": report["seconds"], "speed": report.get("speed") or {},
+                "probes": _counted(report["outcomes"]), "seconds": report["seconds"],
+                "speed": report.get("speed") or {},
             }  # fmt: skip
             if not jobs.end(change.connection, job, "succeeded", result=result):
                 raise Stopped
@@ -103,8 +103,8 @@ def admitted(folder: Checkout, job: Job) -> StoredDocument:
     return stored
 
 
-def _counted(report: Mapping[str, Any]) -> dict[str, int]:
-    outcomes = [row["outcome"] for row in report["outcomes"]]
+def _counted(rows: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    outcomes = [row["outcome"] for row in rows]
     return {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -28,14 +27,14 @@ def import_request(body: ImportUri) -> Import:
     if preferences.get("description"):
         fields["set"] = {"description": preferences["description"]}
     try:
-        return Import(reference=body.uri.strip().removeprefix(FILE), **fields)
+        return Import.model_validate({"reference": body.uri.strip().removeprefix(FILE), **fields})
     except ValidationError as error:
         mistake = error.errors()[0]
         problem = f"{'.'.join(map(str, mistake['loc'])) or 'it'}: {messages.mistake(mistake)}"
         raise ServiceError("bad-request", problem=problem) from None
 
 
-def estimates(studied: Studied) -> dict[str, Any]:
+def estimates(studied: Studied) -> dict[str, object]:
     """Return memory and size in LocalAI's members; empty where they are unknown."""
     try:
         sizing = finalize(studied, None).fit
@@ -48,7 +47,7 @@ def estimates(studied: Studied) -> dict[str, Any]:
     return _size_members("vram", memory) | _size_members("size", weights)
 
 
-def _size_members(what: str, size: int) -> dict[str, Any]:
+def _size_members(what: str, size: int) -> dict[str, object]:
     return {f"estimated_{what}_bytes": size, f"estimated_{what}_display": shown(size)} if size > 0 else {}
 
 
@@ -69,10 +68,10 @@ STEPS: Mapping[str | None, tuple[str, float]] = {
 }  # fmt: skip
 
 
-def status(job: Job) -> dict[str, Any]:
+def status(job: Job) -> dict[str, object]:
     """Return a job as OpStatus; a success is processed, at 100, with the message "completed"."""
     name = job.config or job.request.get("name") or str(job.request.get("reference", ""))
-    idle: dict[str, Any] = {
+    idle: dict[str, object] = {
         "deletion": False, "file_name": "", "processed": False, "message": "", "progress": 0.0,
         "file_size": "", "downloaded_size": "", "gallery_element_name": name,
         "cancelled": False, "cancellable": False,
@@ -80,13 +79,13 @@ def status(job: Job) -> dict[str, Any]:
     return idle | _state(job, name)
 
 
-def _state(job: Job, name: str) -> dict[str, Any]:
+def _state(job: Job, name: str) -> dict[str, object]:
     if job.state == "succeeded":
         return {"processed": True, "progress": 100.0, "message": "completed"}
     if job.state == "cancelled":
         return {"processed": True, "cancelled": True, "message": "cancelled"}
     if job.state == "failed":
-        error = str((job.error or {}).get("detail", "it failed"))
+        error = "it failed" if job.error is None else job.error["detail"]
         failure = {"error": error, "message": f"error: {error}", "gallery_element_name": ""}
         return {"processed": True, **failure}
     phase, progress = STEPS.get(job.step, STEPS[None])
@@ -103,7 +102,7 @@ MAPS = frozenset(
 )  # fmt: skip
 
 
-def merge(data: Mapping[str, Any], patch: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+def merge(data: Mapping[str, object], patch: Mapping[str, object], place: str = "") -> dict[str, object]:
     """Return data with a patch: scalars and lists replace, maps of known keys are merged.
 
     An empty map of free keys removes the key.

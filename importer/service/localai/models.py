@@ -36,7 +36,7 @@ class ImportUri(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     uri: str
-    preferences: dict[str, Any] | None = Field(
+    preferences: dict[str, object] | None = Field(
         default=None, description="backend, name and description count"
     )
 

@@ -98,7 +98,7 @@ class _TwiceError(ValueError):
         self.key = key
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     """Return an object's members; raises ValueError for a key that stands twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
