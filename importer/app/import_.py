@@ -175,7 +175,7 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
     engine = {"name": target.backend, "version": target.version, "frontend": target.frontend}
     derived = None if decided.proof is None else decided.proof.derived
     findings = _findings(decisions, decided.proof) | _beside(name, decided)
-    findings |= template_file.entry_derived_parser(decisions, None if derived is None else derived.template)
+    findings |= template_file.parser_entry(decisions, None if derived is None else derived.template)
     if snapshot.license is not None:
         findings["license"] = snapshot.license
     built = build(subject, decisions, engine, findings)

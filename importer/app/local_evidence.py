@@ -65,7 +65,7 @@ class References:
 def references_of(stored: StoredDocument, weights: Path, progress: Progress) -> References:
     """Return the references of a document for a run of these weights; large new files are read once."""
     files = files_of(stored, weights)
-    table, merges = tokenizer.of_folder(weights), tokenizer.of_folder_token_merges(weights)
+    table, merges = tokenizer.of_folder(weights), tokenizer.merges_of_folder(weights)
     served, broken = digests_of(files, weights, progress), model_folder.broken(weights)
     return References(files, served, broken, table, merges, likelihood_of(stored))
 
@@ -242,7 +242,7 @@ def background(stored: StoredDocument, places: AllowedFolders) -> Iterator[Backg
             away = Reason(CommonReason.TOKENIZER_AWAY, model=snapshot.label, revision=snapshot.revision)
             known = replace(known, no_tokenizer=away)
         else:
-            known = replace(known, merges=tokenizer.of_folder_token_merges(folder))
+            known = replace(known, merges=tokenizer.merges_of_folder(folder))
             if python is None:
                 known = replace(known, no_tokenizer=Reason(CommonReason.TOKENIZER_UNREAD))
             else:

@@ -240,7 +240,7 @@ class Side:
         return proof if proof is not None and proof["value"].get("asked") else None
 
 
-def reasons_recheck_causes(key: str, old: Side, new: Side, why: Sequence[Reason]) -> tuple[Reason, ...]:
+def change_reasons(key: str, old: Side, new: Side, why: Sequence[Reason]) -> tuple[Reason, ...]:
     """Return what changed that this decision rests on, whose own reasons now are ``why``; never empty."""
     changes = [*_registries(key, old, new), *_proofs(old, new, why), *_facts(old, new)]
     if not changes and old.target.backend != new.target.backend:
@@ -561,7 +561,7 @@ def _altered(
         if key in ELSEWHERE or same(old.value, new.value):
             why = _new_warnings(old.decision, planned.decisions.get(key))
         else:
-            why = reasons_recheck_causes(key, old, new, _why(planned.decisions.get(key)))
+            why = change_reasons(key, old, new, _why(planned.decisions.get(key)))
         if why:
             yield Altered(
                 key, old.value, new.value, why, yours_of(stored, place_of(key), edits), rules_moved(old, new)

@@ -10,7 +10,7 @@ from typing import Any
 from importer.analysis import Analysis, EngineQuestion, Facts, Question
 from importer.app.decide import Decided, ImportRequest, Studied, finalize, prove_studied, study_snapshot
 from importer.app.import_ import Plan, build_plan
-from importer.app.recheck import CauseKind, ChangeCause, Side, reasons_recheck_causes
+from importer.app.recheck import CauseKind, ChangeCause, Side, change_reasons
 from importer.app.session import ImportSession
 from importer.app.upgrade_versions import BY_MODEL, KINDS, OF_VERSION, VersionDifference
 from importer.config_file import model_conflicts, template_file
@@ -275,7 +275,7 @@ def _redecided(before: Plan, after: Plan) -> Iterator[Redecided]:
         old, new = _side(before, key, old_facts), _side(after, key, new_facts)
         if key not in ASIDE and not same(old.value, new.value):
             own = after.decisions[key].why if key in after.decisions else ()
-            yield Redecided(key, old.decision, new.decision, reasons_recheck_causes(key, old, new, own))
+            yield Redecided(key, old.decision, new.decision, change_reasons(key, old, new, own))
 
 
 def _side(plan: Plan, key: str, facts: Sequence[Fact]) -> Side:

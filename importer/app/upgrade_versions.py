@@ -295,7 +295,7 @@ def causes(data: Document, facts: RecordedFacts | None, moved: VersionDifference
         yield ChangeCause(CauseKind.ARGUMENT_RENAMED, one.before, one.after, keys=[dotted(one.path)])
     yield from _faults(data, facts, moved)
     yield from _variables(data, moved)
-    yield from _defaults_upgrade_causes(data, facts, moved)
+    yield from _changed_defaults(data, facts, moved)
 
 
 def _registries(data: Document, moved: VersionDifference) -> tuple[Registry | None, Registry | None]:
@@ -367,7 +367,7 @@ def _variables(data: Document, moved: VersionDifference) -> Iterator[ChangeCause
     old, new = moved.before.arguments, moved.after.arguments
     if old is None or new is None:
         return
-    for name, value in argument_check.of_environment(data).items():
+    for name, value in argument_check.variable_of(data).items():
         if name in old.variables and name not in new.variables:
             yield ChangeCause(
                 CauseKind.VARIABLE_GONE, value, None, keys=[f"{argument_check.ENVIRONMENT_KEY}.{name}"]
@@ -401,7 +401,7 @@ RELYING: Mapping[str, Callable[[Document, tuple[str, ...]], bool]] = {
 }  # fmt: skip
 
 
-def _defaults_upgrade_causes(
+def _changed_defaults(
     data: Document, facts: RecordedFacts | None, moved: VersionDifference
 ) -> Iterator[ChangeCause]:
     """Yield defaults of arguments that the document does not set, where its model or parsers use them."""

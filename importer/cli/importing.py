@@ -13,7 +13,7 @@ from importer.app.import_ import Plan, Settled, merge_plan, plan, write
 from importer.app.session import ImportSession
 from importer.cli import messages, output
 from importer.cli.options import INSTALLED, chosen
-from importer.cli.summary import attention, lines_summary
+from importer.cli.summary import attention, import_lines
 from importer.config import now
 from importer.config_file.build import to_json
 from importer.config_file.merge import BOOKKEEPING
@@ -64,7 +64,7 @@ def _show(planned: Plan, path: Path) -> None:
     subject = planned.snapshot.model_id or str(planned.snapshot.directory)
     revision = f" at {planned.snapshot.revision}" if planned.snapshot.revision else ""
     output.line(output.plain(f"{subject}{revision} → {path}"))
-    for text in lines_summary(planned):
+    for text in import_lines(planned):
         output.line(text)
 
 

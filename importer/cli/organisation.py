@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     """
     name, filters = (
         organisation.check_name(arguments.organisation),
-        organisation.parse_organisation_filters(arguments.filters),
+        organisation.parse_filters(arguments.filters),
     )
     work = _Import(arguments, Budget())
     with (

@@ -38,7 +38,7 @@ HIDDEN = (*REMARKS, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_to
 FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.{key}" for key in SAMPLING))
 
 
-def lines_summary(planned: Plan) -> Iterator[str]:
+def import_lines(planned: Plan) -> Iterator[str]:
     """Yield the table, the number of values that it leaves out, the fit, and what is off and could be on."""
     rows = list(_rows(planned.decisions))
     key = min(KEY, max(len(name) for name, _, _ in rows))

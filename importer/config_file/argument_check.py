@@ -471,7 +471,7 @@ TYPES = {
 OWN = frozenset(("VLLM_USE_RUST_FRONTEND", "VLLM_NO_USAGE_STATS", "VLLM_TARGET_DEVICE", "VLLM_API_KEY"))
 
 
-def of_environment(document: Document) -> dict[str, str]:
+def variable_of(document: Document) -> dict[str, str]:
     """Return the variables of a document as texts; those of null are not set."""
     named = document.get(ENVIRONMENT_KEY)
     if not isinstance(named, Mapping):
@@ -484,7 +484,7 @@ def text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def faults_environment(
+def environment_faults(
     engine: str, version: str | None, variables: Mapping[str, object]
 ) -> Iterator[tuple[tuple[str, ...], Reason]]:
     """Yield what is wrong with ``env``, each with its path below that key."""

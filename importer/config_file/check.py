@@ -69,7 +69,7 @@ def faults(document: Document) -> Iterator[Fault]:
             yield (document_keys.KEY, place), reason
     variables = document.get(argument_check.ENVIRONMENT_KEY)
     if isinstance(variables, Mapping):
-        for path, reason in argument_check.faults_environment(engine, version, variables):
+        for path, reason in argument_check.environment_faults(engine, version, variables):
             yield (argument_check.ENVIRONMENT_KEY, *path), reason
     yield from argument_conflicts.conflicts({**document, argument_check.KEY: arguments_of(document)})
 

@@ -131,23 +131,23 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-DERIVED_PARSER_KEY = "response_template"  # under ``importer``, and in a tokenizer's configuration
-DERIVED_PARSER_FILE = "tokenizer_config.json"
+RESPONSE_TEMPLATE_KEY = "response_template"  # under ``importer``, and in a tokenizer's configuration
+RESPONSE_TEMPLATE_FILE = "tokenizer_config.json"
 PATTERN = "_pattern"  # how the keys of regular expressions end, at every depth
 
 
-def entry_derived_parser(
+def parser_entry(
     decisions: Mapping[str, Decision], template: Mapping[str, object] | None
 ) -> dict[str, object]:
     """Return the document's entry, where a decided parser reads with the template; else none."""
     used = any(decisions[key].value == HF for key in (DERIVED_TOOL, DERIVED_REASONING))
-    return {DERIVED_PARSER_KEY: dict(template)} if used and template is not None else {}
+    return {RESPONSE_TEMPLATE_KEY: dict(template)} if used and template is not None else {}
 
 
-def of_derived_parser(document: Document) -> Mapping[str, object] | None:
+def derived_parser_of(document: Document) -> Mapping[str, object] | None:
     """Return the document's template, where one of its parsers reads with it."""
     block = document.get("importer")
-    template = block.get(DERIVED_PARSER_KEY) if isinstance(block, Mapping) else None
+    template = block.get(RESPONSE_TEMPLATE_KEY) if isinstance(block, Mapping) else None
     used = any(document_keys.parser(document, key) == HF for key in (DERIVED_TOOL, DERIVED_REASONING))
     return template if used and isinstance(template, Mapping) and template else None
 
@@ -158,8 +158,8 @@ def faults(document: Document) -> Iterator[tuple[KeyPath, Reason]]:
     Also where no parser reads with the template: another edit may turn one on. Raises SandboxError.
     """
     block = document.get("importer")
-    template = block.get(DERIVED_PARSER_KEY) if isinstance(block, Mapping) else None
-    found = [*_patterns(template, ("importer", DERIVED_PARSER_KEY))]
+    template = block.get(RESPONSE_TEMPLATE_KEY) if isinstance(block, Mapping) else None
+    found = [*_patterns(template, ("importer", RESPONSE_TEMPLATE_KEY))]
     if not found:
         return
     from importer.config_file import slow_patterns

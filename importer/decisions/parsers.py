@@ -137,10 +137,10 @@ def _joined(own: Decision, other: Decision, target: Target) -> Decision:
 
 
 def _noted(decision: Decision, target: Target) -> Decision:
-    return replace(decision, why=(*decision.why, *_notes_frontends(decision, target)))
+    return replace(decision, why=(*decision.why, *_frontend_notes(decision, target)))
 
 
-def _notes_frontends(decision: Decision, target: Target) -> Iterator[Reason]:
+def _frontend_notes(decision: Decision, target: Target) -> Iterator[Reason]:
     if decision.value is None:
         reasons = (lost.why for lost in decision.overruled)
         yield from (warning(r) for r in [*reasons][:1] if r.kind is FrontendReason.ELSEWHERE)
@@ -629,14 +629,14 @@ def settle_derived(
         if reasoning.status == "user" or DERIVED_REASONING not in served:
             tool = _dropped(tool, reasoning, target)
         else:
-            reasoning = _joined_derived(reasoning, target)
+            reasoning = _joined_names(reasoning, target)
     elif reasoning.value == HF and tool.value not in (None, HF):
         reasoning = _dropped(reasoning, tool, target)
     settled = {DERIVED_TOOL: tool, DERIVED_REASONING: reasoning}
-    return {key: _noted_derived(key, decision, served) for key, decision in settled.items()}
+    return {key: _noted_parser(key, decision, served) for key, decision in settled.items()}
 
 
-def _noted_derived(key: str, decision: Decision, served: Sequence[str]) -> Decision:
+def _noted_parser(key: str, decision: Decision, served: Sequence[str]) -> Decision:
     """Return the decision; on a derived template with its reason, and for tools with its limits."""
     if decision.value != HF or key not in served:
         return decision
@@ -644,7 +644,7 @@ def _noted_derived(key: str, decision: Decision, served: Sequence[str]) -> Decis
     return replace(decision, why=(*decision.why, Reason(DerivedReason.DERIVED), *limits))
 
 
-def _joined_derived(reasoning: Decision, target: Target) -> Decision:
+def _joined_names(reasoning: Decision, target: Target) -> Decision:
     """Return ``hf`` for the reasoning, too, in place of another parser."""
     reason = Reason(PairReason.WITH_TOOLS, engine=target.engine)
     lost = RejectedCandidate(reasoning.value, Source.PROOF, reason)

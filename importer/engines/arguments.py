@@ -21,7 +21,7 @@ def checked(document: Document, engine: str) -> None:
     arguments = document.get(argument_check.KEY) or {}
     for path, reason in argument_check.faults(engine, version, arguments):
         raise invalid(document, schema.at((argument_check.KEY, *path), reason))
-    for path, reason in argument_check.faults_environment(
+    for path, reason in argument_check.environment_faults(
         engine, version, document.get(argument_check.ENVIRONMENT_KEY) or {}
     ):
         raise invalid(document, schema.at((argument_check.ENVIRONMENT_KEY, *path), reason))

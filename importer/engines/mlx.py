@@ -153,7 +153,7 @@ class Mlx:
         model = str(model_dir.resolve())
         settings = self.settings(document, model, Address(port=port), template)
         arguments = launched(document, ("-m", "mlx_lm", "server", *settings))
-        return Launch(arguments, model, argument_check.of_environment(document))
+        return Launch(arguments, model, argument_check.variable_of(document))
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None

@@ -81,7 +81,7 @@ class MlxVlm:
         check_code(document, model_dir, "mlx-vlm")
         model = str(model_dir.resolve())
         arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port), template))
-        return Launch(arguments, model, argument_check.of_environment(document))
+        return Launch(arguments, model, argument_check.variable_of(document))
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None

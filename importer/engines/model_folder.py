@@ -79,16 +79,16 @@ def with_response_template(model_dir: Path, template: Mapping[str, object], fold
 
     Raises DocumentError("invalid") for a model without a configuration that could be read.
     """
-    settings = read_object(model_dir, template_file.DERIVED_PARSER_FILE, LARGEST)
+    settings = read_object(model_dir, template_file.RESPONSE_TEMPLATE_FILE, LARGEST)
     if settings is None:
         problem = Reason(
             Unstartable.NO_TOKENIZER_CONFIG,
-            key=template_file.DERIVED_PARSER_KEY,
-            file=template_file.DERIVED_PARSER_FILE,
+            key=template_file.RESPONSE_TEMPLATE_KEY,
+            file=template_file.RESPONSE_TEMPLATE_FILE,
         )
         raise DocumentError("invalid", path=model_dir, problem=problem)
-    text = json.dumps({**settings, template_file.DERIVED_PARSER_KEY: dict(template)}, ensure_ascii=False)
-    return _copy(model_dir, {template_file.DERIVED_PARSER_FILE: text}, folder)
+    text = json.dumps({**settings, template_file.RESPONSE_TEMPLATE_KEY: dict(template)}, ensure_ascii=False)
+    return _copy(model_dir, {template_file.RESPONSE_TEMPLATE_FILE: text}, folder)
 
 
 def without_keys(model_dir: Path, keys: Collection[str], folder: Path) -> Path:

@@ -419,7 +419,7 @@ def serve(
             model_dir = model_folder.without_keys(model_dir, start_trials.scales(left_out), folder / SCALED)
         if template is not None and not engine.takes_template:
             model_dir = model_folder.dressed(model_dir, template.text, folder / MODEL)
-        response_template = template_file.of_derived_parser(document)
+        response_template = template_file.derived_parser_of(document)
         if response_template is not None:
             model_dir = model_folder.with_response_template(model_dir, response_template, folder / PARSED)
         begun = _Start(engine, python, document, model_dir, template, folder, limit, report)

@@ -202,13 +202,13 @@ CAPABILITIES_FOLDER = Path(__file__).with_name("abilities_of")
 def load_capabilities(engine: str, version: str | None = None) -> Abilities:
     """Return the abilities of a version, by default of the pinned one; only the names without a file."""
     family = FAMILY.get(engine, engine)
-    return _read_capabilities(family, version or PINNED.get(family))
+    return _read_ability(family, version or PINNED.get(family))
 
 
 @cache
-def _read_capabilities(family: str, version: str | None) -> Abilities:
+def _read_ability(family: str, version: str | None) -> Abilities:
     data = {**_file(f"{family}-{version}"), **_file(f"{family}-{version}-processors")}
-    values = {f.name: _plain_capabilities(f.type, data[f.name]) for f in fields(Abilities) if f.name in data}
+    values = {f.name: _plain_capability(f.type, data[f.name]) for f in fields(Abilities) if f.name in data}
     return Abilities(**{**values, "engine": family, "version": version})
 
 
@@ -217,7 +217,7 @@ def _file(name: str) -> Mapping[str, object]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def _plain_capabilities(kind: object, value: Any) -> Any:
+def _plain_capability(kind: object, value: Any) -> Any:
     """Return lists of JSON as the tuples and sets of the type."""
     if isinstance(value, list) and str(kind).startswith("Mapping"):
         return dict.fromkeys(value, 0)  # methods without a least capability

@@ -99,9 +99,7 @@ class SGLang:
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         arguments = ("-m", "sglang.launch_server", f"--model-path={model_dir.resolve()}", *settings)
-        return Launch(
-            arguments, name, argument_check.of_environment(document), self.files(document, template)
-        )
+        return Launch(arguments, name, argument_check.variable_of(document), self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
         """Return the files beside the model, name to text; raises DocumentError("invalid") where the template

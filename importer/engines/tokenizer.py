@@ -204,7 +204,7 @@ class MergedWords:
         return self.sampled >= ENOUGH and self.unmade > MOST_UNMADE * self.sampled
 
 
-def of_folder_token_merges(folder: Path) -> MergedWords | None:
+def merges_of_folder(folder: Path) -> MergedWords | None:
     """Return the words of a folder's tokenizer; ``None`` for another algorithm or a broken file."""
     data = read_object(folder, TOKENIZER_JSON, TOKEN_MERGES_LARGEST)
     return None if data is None else of_tokenizer(data)

@@ -121,7 +121,7 @@ def checked(document: Document, version: tuple[int, ...]) -> None:
         raise invalid(document, Reason(Unstartable.NO_RUST_FRONTEND, version=named))
 
 
-def parsers_vllm_frontends(document: Document) -> Iterator[str]:
+def frontend_parsers(document: Document) -> Iterator[str]:
     """Yield the flags for the parsers, ``none`` included: the default is a guess by the model's name."""
     unsaid = (document.get("importer") or {}).get("no_parser") or {}
     for key, flag in FLAGS.items():
@@ -338,7 +338,7 @@ class Vllm(ABC):
         chosen = {
             **self._variables(document),
             **variables(document),
-            **argument_check.of_environment(document),
+            **argument_check.variable_of(document),
         }
         return Launch(arguments, name, chosen, self.files(document, template))
 
@@ -379,7 +379,7 @@ class Vllm(ABC):
         if revision is not None:
             arguments += [f"--{of}revision={revision}" for of in ("", "tokenizer-", "code-")]
         chosen = (
-            (*parsers_vllm_frontends(document), *_reset(document))
+            (*frontend_parsers(document), *_reset(document))
             if rust
             else (*parsers(document), *_sampling(document))
         )

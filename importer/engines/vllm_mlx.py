@@ -113,7 +113,7 @@ class VllmMlx:
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), template)
         arguments = ("-m", "vllm_mlx.cli", "serve", str(model_dir.resolve()), *settings)
-        return Launch(arguments, name, {**HOME, **argument_check.of_environment(document)})
+        return Launch(arguments, name, {**HOME, **argument_check.variable_of(document)})
 
     def settings(
         self, document: Document, address: Address, template: ChatTemplate | None = None

@@ -301,10 +301,12 @@ class ExportRefused:
 
 def parser_as_data(document: Document) -> ExportRefused | None:
     """Return why a document with a response template has no export: no option of a server carries it."""
-    if template_file.of_derived_parser(document) is None:
+    if template_file.derived_parser_of(document) is None:
         return None
-    reason = Reason(Unexportable.PARSER_IS_DATA, file=template_file.DERIVED_PARSER_FILE)
-    return ExportRefused(reason, Reason(ExportRemedy.IMPORT_A_COPY, file=template_file.DERIVED_PARSER_FILE))
+    reason = Reason(Unexportable.PARSER_IS_DATA, file=template_file.RESPONSE_TEMPLATE_FILE)
+    return ExportRefused(
+        reason, Reason(ExportRemedy.IMPORT_A_COPY, file=template_file.RESPONSE_TEMPLATE_FILE)
+    )
 
 
 Export = Callable[[Document, Receipt | None, Options], Exported | ExportRefused]

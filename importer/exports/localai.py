@@ -226,7 +226,7 @@ def _variables(data: Document) -> list[Reason]:
     """Remove the variables: a model's YAML has no place for them in LocalAI."""
     return [
         Reason(Loss.ENVIRONMENT, key=key)
-        for key in argument_check.of_environment({"env": data.pop("env", None)})
+        for key in argument_check.variable_of({"env": data.pop("env", None)})
     ]
 
 

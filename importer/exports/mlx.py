@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from importer.config_file.argument_check import of_environment
+from importer.config_file.argument_check import variable_of
 from importer.config_file.document import Document, Setting
 from importer.config_file.document_keys import OPTIONS, parse
 from importer.config_file.receipt import Receipt
@@ -54,7 +54,7 @@ def export_command(
     template = options.template
     lost = _lost(
         document,
-        lambda changed: (engine.settings(changed, "", ADDRESS, template), of_environment(changed)),
+        lambda changed: (engine.settings(changed, "", ADDRESS, template), variable_of(changed)),
         sent,
     )
     inferred = Reason(ExportComment.INFERRED)
@@ -67,7 +67,7 @@ def export_command(
             ["hf", "download", origin.hub_id, "--revision", origin.revision, "--local-dir", model]
         )
     words = [program, *engine.settings(document, model, ADDRESS, template)]
-    commands.append(with_variables(of_environment(document), words))
+    commands.append(with_variables(variable_of(document), words))
     return Exported({f"{origin.name}.{engine.name}.sh": script(comments, commands)}, lost)
 
 

@@ -78,14 +78,14 @@ def served(
     sent = engine.client_sampling(document)
     lost = without_effect(document, lambda changed: _written(engine, changed, options.template), sent)
     comments = [*origin.comments(), *explained(PROGRAM, sent, lost), Reason(ExportComment.UNRUN_SGLANG)]
-    return SGLangService(origin, words, files, comments, lost, argument_check.of_environment(document))
+    return SGLangService(origin, words, files, comments, lost, argument_check.variable_of(document))
 
 
 def _written(
     engine: SGLang, document: Document, template: ChatTemplate | None
 ) -> tuple[list[str], dict[str, str], dict[str, str]]:
     files = engine.files(document, template) if template_file.named(document) else {}
-    return engine.settings(document, folder="."), files, argument_check.of_environment(document)
+    return engine.settings(document, folder="."), files, argument_check.variable_of(document)
 
 
 def cards(document: Document) -> int:

@@ -150,7 +150,7 @@ def _settings_and_files(
 
 
 def _variables(document: Document) -> dict[str, str]:
-    return {**variables(document), **argument_check.of_environment(document)}
+    return {**variables(document), **argument_check.variable_of(document)}
 
 
 def beside(name: str) -> VllmPlacement:

@@ -63,7 +63,7 @@ class Filters:
         return all(_TESTS[key](row, value) for key, value in self.values.items() if key in _TESTS)
 
 
-def parse_organisation_filters(texts: Iterable[str]) -> Filters:
+def parse_filters(texts: Iterable[str]) -> Filters:
     """Return the filters of ``KEY=VALUE`` texts.
 
     Raises UsageError("bad-value").

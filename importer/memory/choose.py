@@ -24,8 +24,8 @@ from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
 from importer.memory.plan_settings import (
-    asked_plan_settings,
-    described_plan_settings,
+    asked_facts,
+    described_plan,
     fixed_layout,
     gib,
     settings,
@@ -290,7 +290,7 @@ def _neutral(case: LoadCase, facts: tuple[Evidence, ...]) -> Choice:
     if case.aim.context is not None and not case.request.is_fixed(CONTEXT):
         facts = (
             *facts,
-            Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked_plan_settings(case.context)),
+            Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked_facts(case.context)),
         )
     return Choice(
         None,
@@ -319,12 +319,12 @@ def _fits(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Evide
     reason = _holds(case, best.placed, fit, case.context)
     facts = [*dtype_facts, *settings(best)]
     if case.aim.context is not None and not case.request.is_fixed(CONTEXT):
-        facts.append(Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked_plan_settings(case.context)))
+        facts.append(Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked_facts(case.context)))
     elif not case.request.is_fixed(CONTEXT) and case.request.get(CONTEXT) is not None:
         facts.append(Evidence(Rule.FITS, CONTEXT, case.context, Source.FIT, reason))
     return Choice(
         case.device, "fits", reason, tuple(facts), case.context, case.weights, best.placed, fit,
-        case.pool(fit), plans=described_plan_settings(plans, case.context), aim=case.aim,
+        case.pool(fit), plans=described_plan(plans, case.context), aim=case.aim,
     )  # fmt: skip
 
 
@@ -340,7 +340,7 @@ def _shortened(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[
     all_of_it = Reason(FitReason.WOULD_HOLD_ALL, held=reason, devices=devices, tokens=case.context)
     return Choice(
         case.device, "shortened", all_of_it if holds else reason, tuple(facts), case.context, case.weights,
-        best.placed, fit, case.pool(fit), holds, described_plan_settings(plans, length), case.aim,
+        best.placed, fit, case.pool(fit), holds, described_plan(plans, length), case.aim,
     )  # fmt: skip
 
 
@@ -355,7 +355,7 @@ def _on_more(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Ev
     holds = tuple(dict.fromkeys((more, *others)))
     return Choice(
         case.device, "too-large", why, facts, case.context, case.weights, best.placed, fit,
-        best.case.pool(fit), holds, described_plan_settings(plans, case.context), case.aim,
+        best.case.pool(fit), holds, described_plan(plans, case.context), case.aim,
     )  # fmt: skip
 
 

@@ -95,12 +95,12 @@ def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
         yield Evidence(Rule.FITS, fixed[0], case.request.get(fixed[0]), Source.FIT, warning(why))
 
 
-def described_plan_settings(plans: tuple[Candidate, ...], context: int) -> tuple[Plan, ...]:
+def described_plan(plans: tuple[Candidate, ...], context: int) -> tuple[Plan, ...]:
     """Return plans as receipts hold them, the best first; ``context`` is that of the best."""
     return tuple(_plan(p, context if p is plans[0] else min(p.context, p.case.context)) for p in plans)
 
 
-def asked_plan_settings(tokens: int) -> Reason:
+def asked_facts(tokens: int) -> Reason:
     """Return the reason of a context that the user requested with ``--context``."""
     return Reason(PlanReason.ASKED, tokens=tokens)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from pydantic_core import ErrorDetails
+from typing import Any
 
 from importer.errors import STEPS, ImporterError, Setting, one_line, sentence_row
 from importer.reasons import Text
@@ -178,7 +177,7 @@ def hint_row(kind: str) -> str:
     return row(HINTS[kind])
 
 
-def mistake(error: ErrorDetails, near: Sequence[str] = ()) -> str:
+def mistake(error: Mapping[str, Any], near: Sequence[str] = ()) -> str:
     """Return one of pydantic's errors in a few words; ``near`` are names like that of an unknown field."""
     kind, context = str(error["type"]), {**error.get("ctx", {}), "near": ", ".join(near)}
     sentence = MISTAKES.get(f"{kind}_near" if near else kind)

@@ -147,11 +147,11 @@ def scope_of(text: str) -> Scope:
     return "special" if SPECIAL.search(MODE.sub(" ", text)) else "plain"
 
 
-def read_card_advice(sentence: str, mode: Mode | None = None) -> list[Advice]:
+def read_advice(sentence: str, mode: Mode | None = None) -> list[Advice]:
     """Return the values that one sentence recommends; ``mode`` is the default for a sentence without one."""
     if CARD_ADVICE_MEASURED.search(sentence) or (IF.search(sentence) and not MODE.search(sentence)):
         return []
-    settings = list(values_card_advice(sentence))
+    settings = list(advised_values(sentence))
     modes = [(m.start(), _mode(m)) for m in _modes(sentence)]
     if BOTH.search(sentence):
         mode = None
@@ -173,7 +173,7 @@ class Value:
     words: str
 
 
-def values_card_advice(sentence: str) -> Iterator[Value]:
+def advised_values(sentence: str) -> Iterator[Value]:
     """Yield everything that is set to one number and not negated."""
     bare = MODE.sub(lambda m: "_" * len(m[0]), sentence)  # "without thinking" negates nothing
     denied, advised = NOT.search(bare), ADVICE.search(bare)
@@ -463,7 +463,7 @@ def _advice(block: Block) -> list[Advice]:
     advice: list[Advice] = []
     for sentence in sentences(block.text):
         if advised or ADVICE.search(sentence):
-            advice += _scoped(read_card_advice(sentence, mode), (*above, *around))
+            advice += _scoped(read_advice(sentence, mode), (*above, *around))
         mode = mode_of(sentence) or mode
     return advice
 
@@ -473,7 +473,7 @@ def _example(text: str, mode: Mode | None, advised: bool) -> list[Advice]:
     if TRAINS.search(text) or not (advised or CALL.search(text)):
         return []
     mode = mode_of(text) or mode
-    return [Advice(v.key, v.number, quoted(v.words), mode) for v in values_card_advice(text)]
+    return [Advice(v.key, v.number, quoted(v.words), mode) for v in advised_values(text)]
 
 
 def _row(block: Block, mode: Mode | None, advised: bool) -> list[Advice]:
@@ -484,8 +484,8 @@ def _row(block: Block, mode: Mode | None, advised: bool) -> list[Advice]:
     advice: list[Advice] = []
     label = cells[0][:SHORT]
     for column, cell in zip(block.columns[1:MOST_COLUMNS], cells[1:], strict=False):
-        of_column = list(values_card_advice(f"{column} = {cell}"))
-        of_row = list(values_card_advice(f"{label} = {cell}"))
+        of_column = list(advised_values(f"{column} = {cell}"))
+        of_row = list(advised_values(f"{label} = {cell}"))
         words = label if of_column else column
         if not MEASURED.search(words):
             its_mode, scope, quote = mode_of(words) or mode, scope_of(words), quoted(block.text)

@@ -61,14 +61,10 @@ def collect(
         *([] if silent else sampling.evidence(snapshot)),
         *([] if ignore_name or silent else card.evidence(snapshot)),
         *([] if ignore_name else quantised_variants.evidence(snapshot)),
-        *(
-            []
-            if silent
-            else sampling.evidence_stop_words(snapshot, None if kind.kind == "base" else analysis)
-        ),
+        *([] if silent else sampling.stop_word_evidence(snapshot, None if kind.kind == "base" else analysis)),
         *task_backend(kind.kind),
         *quantisation.evidence(snapshot),
-        *loading.evidence_backend(snapshot, platform, machine, able),
+        *loading.backend_evidence(snapshot, platform, machine, able),
         *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
         *request_coverage.evidence(analysis, template),
     ]
@@ -107,7 +103,7 @@ def for_engine(
         *declared_parsers.model_type_match(snapshot, parsers, calls=calls, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
-        *template_markers.evidence_template_fault(snapshot, engine, kind, facts),
+        *template_markers.template_fault_evidence(snapshot, engine, kind, facts),
         *context.evidence(snapshot, able),
         *evidence(snapshot, able),
         *task_evidence(snapshot, kind, able),

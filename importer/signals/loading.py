@@ -247,7 +247,7 @@ def _fp8_mlx(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadV
     return LoadVerdict(None, Reason(LoadReason.FP8_NOT_KNOWN, engine=able.label, model_type=type_name))
 
 
-MLX_ORIGIN_MLX = "mlx"
+MADE_FOR_MLX = "mlx"
 OWNER = "mlx-community"  # publishes conversions to MLX alone
 
 
@@ -258,10 +258,10 @@ def made_for_mlx(snapshot: Snapshot) -> tuple[str, str] | None:
     """
     card = snapshot.info.get("card")
     named = card.get("library_name") if isinstance(card, dict) else None
-    if MLX_ORIGIN_MLX in (snapshot.info.get("library_name"), named):
-        return Source.HUB, f"library_name: {MLX_ORIGIN_MLX}"
-    if MLX_ORIGIN_MLX in listed(snapshot.info.get("tags")):
-        return Source.HUB, f"tags: {MLX_ORIGIN_MLX}"
+    if MADE_FOR_MLX in (snapshot.info.get("library_name"), named):
+        return Source.HUB, f"library_name: {MADE_FOR_MLX}"
+    if MADE_FOR_MLX in listed(snapshot.info.get("tags")):
+        return Source.HUB, f"tags: {MADE_FOR_MLX}"
     if (snapshot.model_id or "").partition("/")[0].lower() == OWNER:
         return Source.NAME, str(snapshot.model_id)
     return None
@@ -270,7 +270,7 @@ def made_for_mlx(snapshot: Snapshot) -> tuple[str, str] | None:
 Known = Callable[[str], Abilities]
 
 
-def evidence_backend(
+def backend_evidence(
     snapshot: Snapshot, platform: str, machine: Machine | None = None, able: Known = lambda _: UNKNOWN
 ) -> list[Evidence]:
     """Return the evidence for the backend: MLX weights decide, then the engines that can load the model.

@@ -100,7 +100,7 @@ TOKENIZER = "tokenizer_config.json"
 MOST = 32  # end tokens that are read
 
 
-def evidence_stop_words(snapshot: Snapshot, analysis: TemplateAnalysis | None) -> list[Evidence]:
+def stop_word_evidence(snapshot: Snapshot, analysis: TemplateAnalysis | None) -> list[Evidence]:
     """Return the end tokens, and a stop word where the template's end of turn is not among them."""
     tokens = read_vocabulary(snapshot)
     known = {t.content: t for t in tokens.tokens}

@@ -241,7 +241,7 @@ def _thinking(analysis: TemplateAnalysis, *, named: bool) -> Evidence:
     return Evidence(Rule.TEMPLATE_FORMAT, key, parser, Source.TEMPLATE, reason, quote)
 
 
-def evidence_template_fault(
+def template_fault_evidence(
     snapshot: Snapshot, engine: str, kind: str, facts: Sequence[Evidence]
 ) -> Iterator[Evidence]:
     """Yield a warning for the engine: every engine loads templates with transformers.

@@ -185,7 +185,6 @@ def current(connection: Connection) -> int:
     return connection.execute(select(marks.c.value).where(marks.c.key == MARK)).scalar() or 0
 
 
-C = configs.c
 MAX_COUNTS = 500  # filters whose counts are kept
 FACETS = tuple(name for name in COLUMNS if name != "tag")
 TOTAL = "total "  # before the name of a number that is of no facet
@@ -291,7 +290,7 @@ def _most(pair: tuple[str | None, int]) -> tuple[int, str]:
     return -pair[1], pair[0] or ""
 
 
-LIST_COLUMNS_T, F = configs.c, findings.c
+F = findings.c
 OTHER = "other"
 FINDING = "finding"  # the reason that an open finding of a recheck is
 # Kinds of what needs attention, the gravest first. Those of an import are the kinds of its warnings.
@@ -328,21 +327,16 @@ def urgency(kinds: str | None) -> int:
 def attend(connection: Connection, name: str) -> None:
     """Count a document's open findings anew, and rank its attention."""
     number = connection.execute(select(func.count()).where(F.name == name, F.state == "open")).scalar_one()
-    kinds = {
-        *(
-            connection.execute(select(LIST_COLUMNS_T.attention).where(LIST_COLUMNS_T.name == name)).scalar()
-            or ""
-        ).split()
-    }
+    kinds = {*(connection.execute(select(C.attention).where(C.name == name)).scalar() or "").split()}
     named = words(kinds | {FINDING} if number else kinds - {FINDING})
     row = {"findings": number, "attention": named, "urgency": urgency(named)}
-    connection.execute(update(configs).where(LIST_COLUMNS_T.name == name).values(row))
+    connection.execute(update(configs).where(C.name == name).values(row))
     changed(connection)
 
 
 def checked(connection: Connection, name: str, at: str) -> None:
     """Record that a document was compared with an import."""
-    connection.execute(update(configs).where(LIST_COLUMNS_T.name == name).values(checked_at=at))
+    connection.execute(update(configs).where(C.name == name).values(checked_at=at))
 
 
 def size_of(parameters: int | None) -> str | None:
@@ -352,7 +346,7 @@ def size_of(parameters: int | None) -> str | None:
     return next(name for name, bound in SIZES.items() if parameters < bound)
 
 
-T, V = configs.c, versions.c
+V = versions.c
 
 
 @frozen
@@ -422,7 +416,7 @@ class Version:
     why: str | None
 
 
-SUMMARY = [T[f.name] for f in fields(Summary)]
+SUMMARY = [C[f.name] for f in fields(Summary)]
 VERSION = [V[f.name] for f in fields(Version) if f.name != "receipt"] + [V.receipt_hash]
 
 
@@ -431,35 +425,35 @@ def page(
 ) -> list[Summary]:
     """Return documents by a sort and then by name, with ``-`` the last first, those behind ``after``."""
     chosen, descends = order(sort), sort.startswith("-")
-    columns = [T.name] if chosen is None else [chosen.column, T.name]
-    query = select(T.name).where(*conditions(filters))
+    columns = [C.name] if chosen is None else [chosen.column, C.name]
+    query = select(C.name).where(*conditions(filters))
     if after:
         place, here = tuple_(*columns), tuple_(*after)
         query = query.where(place < here if descends else place > here)
     ordered = [one.desc() if descends else one for one in columns]
     # The names come from an index alone; only the rows of the page are read.
     chosen_names = [*connection.execute(query.order_by(*ordered).limit(limit)).scalars()]
-    rows = connection.execute(select(*SUMMARY).where(T.name.in_(chosen_names))).mappings()
+    rows = connection.execute(select(*SUMMARY).where(C.name.in_(chosen_names))).mappings()
     found = {row["name"]: Summary(**row) for row in rows}
     return [found[name] for name in chosen_names]
 
 
 def names(connection: Connection, filters: Filters) -> list[str]:
     """Return the names of all documents that a filter leaves."""
-    query = select(T.name).where(*conditions(filters)).order_by(T.name)
+    query = select(C.name).where(*conditions(filters)).order_by(C.name)
     return [*connection.execute(query).scalars()]
 
 
 def summary(connection: Connection, name: str) -> Summary | None:
     """Return a document's row of the list, if it is there."""
-    query = select(*SUMMARY).where(T.name == name, T.deleted_at.is_(None))
+    query = select(*SUMMARY).where(C.name == name, C.deleted_at.is_(None))
     row = connection.execute(query).mappings().first()
     return None if row is None else Summary(**row)
 
 
 def last_number(connection: Connection, name: str) -> int:
     """Return the number of the newest version, also of a deleted document; 0 where there is none."""
-    return connection.execute(select(T.version).where(T.name == name)).scalar() or 0
+    return connection.execute(select(C.version).where(C.name == name)).scalar() or 0
 
 
 def newest(connection: Connection, name: str) -> Version:
@@ -495,14 +489,14 @@ def version(connection: Connection, name: str, number: int) -> Version | None:
 def add(connection: Connection, new: Version, listed: Json) -> None:
     """Add a version, and the columns of the list that follow from it: all but those of its version."""
     _insert(connection, new)
-    seen = connection.execute(select(T.checked_at).where(T.name == new.name)).scalar()
+    seen = connection.execute(select(C.checked_at).where(C.name == new.name)).scalar()
     checked = max((at for at in (seen, listed["checked_at"]) if at), default=None)
     row = {
         **listed, "checked_at": checked, "version": new.number, "digest": new.digest, "state": new.state,
         "updated_at": new.at, "deleted_at": None,
         "search": search(new.name, listed["model"], listed["family"], listed),
     }  # fmt: skip
-    if connection.execute(update(configs).where(T.name == new.name).values(row)).rowcount == 0:
+    if connection.execute(update(configs).where(C.name == new.name).values(row)).rowcount == 0:
         connection.execute(insert(configs).values(row | {"name": new.name, "created_at": new.at}))
     attend(connection, new.name)
     changed(connection)
@@ -518,7 +512,7 @@ def delete_documents(connection: Connection, deletion: Version) -> None:
         "updated_at": deletion.at,
         "state": deletion.state,
     }
-    connection.execute(update(configs).where(T.name == deletion.name).values(row))
+    connection.execute(update(configs).where(C.name == deletion.name).values(row))
     changed(connection)
 
 
@@ -545,7 +539,6 @@ def _insert(connection: Connection, new: Version) -> None:
     connection.execute(insert(versions).values(**row, receipt_hash=stored))
 
 
-C = tables.configs.c
 SHOWN = (C.name, C.model, C.backend, C.version, C.deleted_at)
 
 

@@ -20,7 +20,7 @@ from importer.storage import tables, webhooks
 from importer.storage.database import fresh
 from importer.storage.processes import signal
 
-LEFTOVERS_J, LEFTOVERS_S = tables.jobs.c, tables.steps.c
+J, E, S = tables.jobs.c, tables.events.c, tables.steps.c
 PREFIX = "pool:"  # of the device of a job on a pool
 NAMED = "weights"  # the step that names the run
 LEFT = "left "  # and an attempt: the name of such a row
@@ -50,16 +50,14 @@ def on_pool(device: str | None) -> bool:
 
 def kept_device() -> ColumnElement[str | None]:
     """Return a job's device for another attempt: a pool stays, a device of a process does not."""
-    return case((LEFTOVERS_J.device.startswith(PREFIX, autoescape=True), LEFTOVERS_J.device), else_=None)
+    return case((J.device.startswith(PREFIX, autoescape=True), J.device), else_=None)
 
 
 def leave(connection: Connection, job: str, attempt: int, held: str | None) -> None:
     """Put what a job on a pool named into a row of its own; nothing was submitted before it was named."""
-    query = select(LEFTOVERS_S.result).where(LEFTOVERS_S.job == job, LEFTOVERS_S.name == NAMED)
+    query = select(S.result).where(S.job == job, S.name == NAMED)
     named = connection.execute(query).scalar()
-    connection.execute(
-        delete(tables.steps).where(LEFTOVERS_S.job == job, LEFTOVERS_S.name.not_like(f"{LEFT}%"))
-    )
+    connection.execute(delete(tables.steps).where(S.job == job, S.name.not_like(f"{LEFT}%")))
     if named is not None:
         row = json.dumps({**json.loads(named), "held": held, "since": time.time()})
         connection.execute(insert(tables.steps).values(job=job, name=f"{LEFT}{attempt}", result=row))
@@ -67,15 +65,13 @@ def leave(connection: Connection, job: str, attempt: int, held: str | None) -> N
 
 def all_remains(connection: Connection) -> list[Remains]:
     """Return every run that is left."""
-    rows = connection.execute(
-        select(LEFTOVERS_S.job, LEFTOVERS_S.name, LEFTOVERS_S.result).where(LEFTOVERS_S.name.like(f"{LEFT}%"))
-    )
+    rows = connection.execute(select(S.job, S.name, S.result).where(S.name.like(f"{LEFT}%")))
     return [_read(row.job, row.name, json.loads(row.result)) for row in rows]
 
 
 def forget(connection: Connection, one: Remains) -> None:
     """Delete the row of a run of which nothing is left."""
-    connection.execute(delete(tables.steps).where(LEFTOVERS_S.job == one.job, LEFTOVERS_S.name == one.name))
+    connection.execute(delete(tables.steps).where(S.job == one.job, S.name == one.name))
 
 
 def _read(job: str, name: str, data: dict[str, object]) -> Remains:
@@ -92,7 +88,6 @@ OPEN = ("queued", "running")
 ENDED = ("succeeded", "failed", "cancelled")
 PORTION = 500  # rows of a long answer that are read at once
 WAKING = ("queued", *ENDED)  # events after which a process may have a job to claim
-J, E, S = tables.jobs.c, tables.events.c, tables.steps.c
 
 
 class Failure(TypedDict):
@@ -498,7 +493,6 @@ def read(row: RowMapping) -> Job:
     return Job(**{f.name: row[f.name] for f in fields(Job)} | data)
 
 
-PROGRESS_J, PROGRESS_E = tables.jobs.c, tables.events.c
 FORMER = 30  # jobs that a median is of
 RECENTLY = timedelta(hours=24)  # how long a failure is shown
 SHOWN = 5  # jobs that run, by name
@@ -528,25 +522,18 @@ def begun(connection: Connection, job: Job) -> list[BegunStep]:
 
 def figures(connection: Connection, job: Job) -> dict[str, object]:
     """Return the newest figures of progress of the present attempt; empty without any."""
-    query = select(PROGRESS_E.data).where(
-        PROGRESS_E.root == job.root, PROGRESS_E.job == job.id, PROGRESS_E.type == "progress"
-    )
-    found = connection.execute(query.order_by(PROGRESS_E.number.desc()).limit(1)).scalar()
+    query = select(E.data).where(E.root == job.root, E.job == job.id, E.type == "progress")
+    found = connection.execute(query.order_by(E.number.desc()).limit(1)).scalar()
     data: dict[str, object] = {} if found is None else json.loads(found)
     return data if data.get("attempt") == job.attempt else {}
 
 
 def former(connection: Connection, job: Job) -> dict[str, FormerSeconds]:
     """Return by step how long it took in the newest jobs of the kind that succeeded, on the same engine."""
-    same = [PROGRESS_J.kind == job.kind, PROGRESS_J.state == "succeeded", PROGRESS_J.id != job.id]
+    same = [J.kind == job.kind, J.state == "succeeded", J.id != job.id]
     if job.engine is not None:
-        same.append(PROGRESS_J.engine == job.engine)
-    query = (
-        select(PROGRESS_J.id, PROGRESS_J.root, PROGRESS_J.attempt, PROGRESS_J.ended_at)
-        .where(*same)
-        .order_by(PROGRESS_J.id.desc())
-        .limit(FORMER)
-    )
+        same.append(J.engine == job.engine)
+    query = select(J.id, J.root, J.attempt, J.ended_at).where(*same).order_by(J.id.desc()).limit(FORMER)
     rows = connection.execute(query).all()
     found = _events(connection, [row.id for row in rows], [row.root for row in rows])
     spent: dict[str, list[float]] = {}
@@ -559,30 +546,19 @@ def former(connection: Connection, job: Job) -> dict[str, FormerSeconds]:
 
 def summary(connection: Connection) -> dict[str, object]:
     """Return how many jobs wait, run, and failed of late, and those that run."""
-    open_jobs = (
-        select(PROGRESS_J.state, func.count())
-        .where(PROGRESS_J.state.in_(OPEN), PROGRESS_J.kind != "imports")
-        .group_by(PROGRESS_J.state)
-    )
+    open_jobs = select(J.state, func.count()).where(J.state.in_(OPEN), J.kind != "imports").group_by(J.state)
     counts = {row[0]: row[1] for row in connection.execute(open_jobs)}
     since = (datetime.now(UTC) - RECENTLY).isoformat(timespec="seconds")
-    failed = select(func.count()).where(
-        PROGRESS_J.state == "failed", PROGRESS_J.kind != "imports", PROGRESS_J.ended_at >= since
-    )
+    failed = select(func.count()).where(J.state == "failed", J.kind != "imports", J.ended_at >= since)
     members = (
-        PROGRESS_J.id,
-        PROGRESS_J.kind,
-        PROGRESS_J.config,
-        PROGRESS_J.step,
-        PROGRESS_J.says,
-        PROGRESS_J.started_at,
+        J.id,
+        J.kind,
+        J.config,
+        J.step,
+        J.says,
+        J.started_at,
     )
-    running = (
-        select(*members)
-        .where(PROGRESS_J.state == "running", PROGRESS_J.kind != "imports")
-        .order_by(PROGRESS_J.id)
-        .limit(SHOWN)
-    )
+    running = select(*members).where(J.state == "running", J.kind != "imports").order_by(J.id).limit(SHOWN)
     return {
         "queued": counts.get("queued", 0), "running": counts.get("running", 0),
         "failed": connection.execute(failed).scalar_one(),
@@ -596,11 +572,9 @@ def summary(connection: Connection) -> dict[str, object]:
 def _events(
     connection: Connection, idents: Sequence[str], roots: Sequence[str]
 ) -> dict[str, list[StepEvent]]:
-    query = select(PROGRESS_E.job, PROGRESS_E.at, PROGRESS_E.data).where(
-        PROGRESS_E.root.in_({*roots}), PROGRESS_E.job.in_(idents), PROGRESS_E.type == "step"
-    )
+    query = select(E.job, E.at, E.data).where(E.root.in_({*roots}), E.job.in_(idents), E.type == "step")
     found: dict[str, list[StepEvent]] = {}
-    for row in connection.execute(query.order_by(PROGRESS_E.root, PROGRESS_E.number)):
+    for row in connection.execute(query.order_by(E.root, E.number)):
         found.setdefault(row.job, []).append(cast("StepEvent", {**json.loads(row.data), "at": row.at}))
     return found
 

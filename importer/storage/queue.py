@@ -23,7 +23,7 @@ from importer.storage import jobs, tables
 from importer.storage.jobs import COLUMNS, OPEN, Job, Kind
 from importer.storage.processes import Executor, signal
 
-FAIR_SCHEDULING_J, T = tables.jobs.c, tables.turns.c
+J, S, T, X = tables.jobs.c, tables.steps.c, tables.turns.c, tables.executors.c
 BURST = 3  # turns of single jobs in a row while a list waits
 PEOPLE, CALLERS, LISTS, STREAK = "people", "callers", "lists", "streak"
 CLOCK = ("", "clock", "")
@@ -46,8 +46,8 @@ class Flow:
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions of its jobs."""
         return [
-            FAIR_SCHEDULING_J.by == self.by,
-            FAIR_SCHEDULING_J.place == 0 if self.root is None else FAIR_SCHEDULING_J.root == self.root,
+            J.by == self.by,
+            J.place == 0 if self.root is None else J.root == self.root,
         ]
 
 
@@ -62,12 +62,7 @@ def choose(connection: Connection, kind: str, claimable: Sequence[ColumnElement[
     people = _flows(connection, claimable, lists=False)
     lists = _flows(connection, claimable, lists=True)
     for flow in _ordered(people, lists, turns):
-        first = (
-            select(FAIR_SCHEDULING_J.id)
-            .where(*claimable, *flow.conditions)
-            .order_by(FAIR_SCHEDULING_J.place, FAIR_SCHEDULING_J.id)
-            .limit(1)
-        )
+        first = select(J.id).where(*claimable, *flow.conditions).order_by(J.place, J.id).limit(1)
         ident = connection.execute(first.with_for_update(skip_locked=True)).scalar()
         if ident is not None:
             passed_over = flow.root is None and bool(lists)
@@ -79,7 +74,7 @@ def choose(connection: Connection, kind: str, claimable: Sequence[ColumnElement[
 
 def forget(connection: Connection) -> None:
     """Delete the turns of lists that have ended."""
-    still_open = select(FAIR_SCHEDULING_J.root).where(FAIR_SCHEDULING_J.ended_at.is_(None))
+    still_open = select(J.root).where(J.ended_at.is_(None))
     connection.execute(delete(tables.turns).where(T.lane == LISTS, T.flow.not_in(still_open)))
 
 
@@ -98,18 +93,10 @@ def _ordered(people: list[Flow], lists: list[Flow], turns: Turns) -> Iterator[Fl
 
 def _flows(connection: Connection, claimable: Sequence[ColumnElement[bool]], *, lists: bool) -> list[Flow]:
     if not lists:
-        query = (
-            select(FAIR_SCHEDULING_J.by)
-            .where(*claimable, FAIR_SCHEDULING_J.place == 0)
-            .group_by(FAIR_SCHEDULING_J.by)
-        )
-        return [Flow(by) for by in connection.execute(query.order_by(FAIR_SCHEDULING_J.by)).scalars()]
-    grouped = (
-        select(FAIR_SCHEDULING_J.by, FAIR_SCHEDULING_J.root)
-        .where(*claimable, FAIR_SCHEDULING_J.place > 0)
-        .group_by(FAIR_SCHEDULING_J.by, FAIR_SCHEDULING_J.root)
-    )
-    return [Flow(*row) for row in connection.execute(grouped.order_by(FAIR_SCHEDULING_J.root))]
+        query = select(J.by).where(*claimable, J.place == 0).group_by(J.by)
+        return [Flow(by) for by in connection.execute(query.order_by(J.by)).scalars()]
+    grouped = select(J.by, J.root).where(*claimable, J.place > 0).group_by(J.by, J.root)
+    return [Flow(*row) for row in connection.execute(grouped.order_by(J.root))]
 
 
 def _turns(connection: Connection, kind: str) -> Turns:
@@ -130,7 +117,6 @@ def _set(connection: Connection, key: tuple[str, str, str], number: int) -> None
         connection.execute(insert(tables.turns).values(**row, number=number))
 
 
-J, S, X = tables.jobs.c, tables.steps.c, tables.executors.c
 POOL: Literal["pool"] = "pool"  # validations outside of this machine have a line of their own
 Line = Kind | Literal["pool"]
 MAX_CLAIMS = 100  # of one attempt: a job that kills its process that often is given up

@@ -123,7 +123,7 @@ def _asked(ctx: Context, text: str, most: int) -> str:
 
 
 CALL = 192  # tokens
-ALTERNATE_TOOL_LISTINGS_TRIED = 16  # forms
+TOOL_LISTINGS_TRIED = 16  # forms
 ASKED = (WEATHER, TRIP, ALARMS)  # all have to be called in one form
 
 Write = Callable[[Any], str]
@@ -161,7 +161,7 @@ def calling(ctx: Context) -> str | None:
     own, group = known
     tried = {tuple(text.replace(own(p.tools), form(p.tools)) for text, p in asked): form for form in group}
     tried.pop(tuple(text for text, _ in asked), None)
-    for told, form in islice(tried.items(), ALTERNATE_TOOL_LISTINGS_TRIED):
+    for told, form in islice(tried.items(), TOOL_LISTINGS_TRIED):
         if all(_calls(ctx, text, p) for text, p in zip(told, ASKED, strict=True)):
             return form(WEATHER.tools)
     return None

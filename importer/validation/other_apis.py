@@ -73,7 +73,7 @@ def from_response(body: bytes) -> Reply:
     return _reply(object_of(parsed(body), "the answer"))
 
 
-def from_events_responses_reply(body: bytes) -> Reply:
+def from_response_events(body: bytes) -> Reply:
     """Read a streamed answer; raises ReplyError where its events break the rules of the format."""
     parser = EventParser()
     texts = [text for text in (*parser.feed(body), *parser.close()) if text.strip() != DONE]
@@ -81,7 +81,7 @@ def from_events_responses_reply(body: bytes) -> Reply:
     names = [name.decode("utf-8", "replace") for name in re.findall(rb"(?m)^event: ?(.*?)\r?$", body)]
     if names and names != [event.get("type") for event in events]:
         raise ReplyError(Reason(ResponsesReason.EVENT_NAME))
-    stream = _ResponsesReplyStream()
+    stream = _ResponseStream()
     for event in events:
         stream.take(event)
     return stream.reply(tuple(events))
@@ -121,7 +121,7 @@ class _Item:
 
 
 @dataclass(slots=True)
-class _ResponsesReplyStream:
+class _ResponseStream:
     """The position in a stream: its response, its items, and the response at its end."""
 
     id: str = ""
@@ -233,10 +233,10 @@ def _reply(data: Mapping[str, object]) -> Reply:
         raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=error_message(data)))
     if data.get("object") != "response":
         raise ReplyError(Reason(ResponsesReason.NOT_A_RESPONSE, words=error_message(data)))
-    return assemble([*_items_responses_reply(data), _ending(data)], (data,))
+    return assemble([*_response_items(data), _ending(data)], (data,))
 
 
-def _items_responses_reply(data: Mapping[str, object]) -> Iterator[Delta]:
+def _response_items(data: Mapping[str, object]) -> Iterator[Delta]:
     output, calls = data.get("output"), 0
     if not isinstance(output, list):
         raise ReplyError(Reason(ResponsesReason.NO_OUTPUT))
@@ -286,10 +286,10 @@ def _ending(data: Mapping[str, object]) -> Delta:
         finish = "tool_calls" if called else "stop"
     else:
         finish = CUT.get(text_field(details, "reason"), status)
-    return Delta(finish_reason=finish, usage=_usage_responses_reply(data.get("usage")))
+    return Delta(finish_reason=finish, usage=_response_usage(data.get("usage")))
 
 
-def _usage_responses_reply(value: Any) -> Usage | None:
+def _response_usage(value: Any) -> Usage | None:
     if value is None:
         return None
     usage = object_of(value, "`usage`")
@@ -303,7 +303,7 @@ Ask = Callable[[bool], Reply]  # of a streamed answer or a whole one; raises Exc
 Judge = Callable[[Reply], Outcome]
 
 
-def judged_beside_chat(
+def judged_beside(
     ctx: Context, prompt: Prompt, ask: Ask, judge: Judge, ways: Mapping[str, bool] = WAYS
 ) -> Outcome:
     """Judge the whole and the streamed answer; the engine is at fault where the same chat is judged right."""
@@ -389,7 +389,7 @@ def ask_anthropic(ctx: Context, prompt: Prompt, *, stream: bool = False, **extra
 
 def judged(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -> Outcome:
     """Judge the whole and the streamed answer beside the same chat."""
-    return judged_beside_chat(ctx, prompt, lambda stream: ask_anthropic(ctx, prompt, stream=stream), judge)
+    return judged_beside(ctx, prompt, lambda stream: ask_anthropic(ctx, prompt, stream=stream), judge)
 
 
 def from_message(body: bytes) -> Reply:
@@ -583,15 +583,13 @@ def ask_responses(ctx: Context, prompt: Prompt, *, stream: bool = False, **extra
     sent = {NAMES.get(key, key): value for key, value in ctx.promise.client_sampling.items()}
     body = {"model": ctx.model, "max_output_tokens": ctx.promise.max_tokens, "store": False, **sent}
     body |= request_responses(prompt) | extra
-    read = from_events_responses_reply if stream else from_response
+    read = from_response_events if stream else from_response
     return read(ctx.client.read(RESPONSES_PATH, {**body, "stream": True} if stream else body, ctx.log))
 
 
 def judged_responses(ctx: Context, prompt: Prompt, judge: Judge, ways: Mapping[str, bool] = WAYS) -> Outcome:
     """Judge the whole and the streamed answer beside the same chat."""
-    return judged_beside_chat(
-        ctx, prompt, lambda stream: ask_responses(ctx, prompt, stream=stream), judge, ways
-    )
+    return judged_beside(ctx, prompt, lambda stream: ask_responses(ctx, prompt, stream=stream), judge, ways)
 
 
 def items_of(prompt: Prompt) -> list[dict[str, object]]:

@@ -137,19 +137,19 @@ def neutral(ctx: Context) -> dict[str, float]:
     return {k: v for k, v in NEUTRAL.items() if k in ctx.promise.sampling}
 
 
-def ask_logit_bias(ctx: Context, prompt: Prompt, words: Sequence[Word], tokens: int, **more: Any) -> Reply:
+def ask_forced(ctx: Context, prompt: Prompt, words: Sequence[Word], tokens: int, **more: Any) -> Reply:
     """Return an answer of these words."""
     return ctx.ask(prompt, **request(ctx, words, tokens), **more)
 
 
-def letters_logit_bias(reply: Reply) -> str:
+def reply_letters(reply: Reply) -> str:
     """Return the whole answer without spaces."""
     return "".join(f"{reply.reasoning}{reply.content}".split())
 
 
 def repeats(reply: Reply, word: Word) -> int:
     """Return how often the answer repeats a word; 0 for any other answer."""
-    text = letters_logit_bias(reply)
+    text = reply_letters(reply)
     times = len(text) // len(word.letters)
     return times if text == word.letters * times else 0
 
@@ -175,7 +175,7 @@ class OtherTokens:
         return self.tokens >= LEAST and self.other > MOST_OTHER * self.tokens
 
 
-def compared_sampled_tokens(ctx: Context) -> OtherTokens | None:
+def compare_sampled(ctx: Context) -> OtherTokens | None:
     """Return the greedy answers' tokens beside those of their texts; ``None`` where the engine shows no
     numbers, or no tokenizer is at hand.
     """

@@ -119,7 +119,7 @@ def targeted(text: str) -> None:
     for read in (
         target.parse,
         lambda t: target.parse(f"ray://{t}"),
-        lambda t: organisation.parse_organisation_filters([f"name={t}"]),
+        lambda t: organisation.parse_filters([f"name={t}"]),
     ):
         with contextlib.suppress(UsageError):
             read(text)

@@ -160,10 +160,10 @@ def template(text: str) -> None:
 
 def advised(text: str) -> None:
     """A sentence of a card, under every question that is asked of it."""
-    card.read_card_advice(text)
+    card.read_advice(text)
     card.mode_of(text)
     card.scope_of(text)
-    list(card.values_card_advice(text))
+    list(card.advised_values(text))
     list(card.sentences(text))
     card.quoted(text)
 
@@ -269,7 +269,7 @@ READERS = (
     ("context of a card", lambda t: context.evidence(snapshot(config_json={"n_positions": 9}, README_md=t),
      registries.load_capabilities("vllm")), "signals.context", 10_000, as_is),
     ("vocabulary", read_vocabulary, "chat_template.vocabulary", 6_000, tokenizer),
-    ("stops", lambda s: sampling.evidence_stop_words(s, None), "chat_template.vocabulary", 6_000, tokenizer),
+    ("stops", lambda s: sampling.stop_word_evidence(s, None), "chat_template.vocabulary", 6_000, tokenizer),
     ("markers", marked, "chat_template.markers", 2_000, as_is),
     ("markers out of many tokens", declared, "chat_template.markers", 800, as_is),
     ("thinking", thought, "chat_template.markers chat_template.reasoning chat_template.tool_calls chat_template.probe", 10_000, as_is),

@@ -39,21 +39,21 @@ OTHER = {"tool_parser": Chosen("hermes", "proved", WHY), "reasoning_parser": Und
 
 
 def with_template(*options: str) -> dict[str, Any]:
-    block = {**VLLM["importer"], template_file.DERIVED_PARSER_KEY: TEMPLATE}
+    block = {**VLLM["importer"], template_file.RESPONSE_TEMPLATE_KEY: TEMPLATE}
     return {**VLLM, "options": [*options], "importer": block}
 
 
 def test_the_template_is_written_with_its_parser_alone() -> None:
-    assert template_file.entry_derived_parser(HF, TEMPLATE) == {"response_template": TEMPLATE}
-    assert template_file.entry_derived_parser(OTHER, TEMPLATE) == {}
-    assert template_file.entry_derived_parser(HF, None) == {}
+    assert template_file.parser_entry(HF, TEMPLATE) == {"response_template": TEMPLATE}
+    assert template_file.parser_entry(OTHER, TEMPLATE) == {}
+    assert template_file.parser_entry(HF, None) == {}
 
 
 def test_it_is_in_force_while_a_parser_reads_with_it() -> None:
-    assert template_file.of_derived_parser(with_template("tool_parser:hf")) == TEMPLATE
-    assert template_file.of_derived_parser(with_template("reasoning_parser:hf")) == TEMPLATE
-    assert template_file.of_derived_parser(with_template("tool_parser:hf", "tool_parser:hermes")) is None
-    assert template_file.of_derived_parser({**VLLM, "options": ["tool_parser:hf"]}) is None
+    assert template_file.derived_parser_of(with_template("tool_parser:hf")) == TEMPLATE
+    assert template_file.derived_parser_of(with_template("reasoning_parser:hf")) == TEMPLATE
+    assert template_file.derived_parser_of(with_template("tool_parser:hf", "tool_parser:hermes")) is None
+    assert template_file.derived_parser_of({**VLLM, "options": ["tool_parser:hf"]}) is None
 
 
 def test_expressions_survive_the_file(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_expressions_survive_the_file(tmp_path: Path) -> None:
     text = to_text(Built(data, {}))
     assert yaml.safe_load(text)["importer"]["response_template"] == TEMPLATE
     schema.check("document", data, tmp_path / "x.yaml")
-    wrong = {**data, "importer": {**data["importer"], template_file.DERIVED_PARSER_KEY: "text"}}
+    wrong = {**data, "importer": {**data["importer"], template_file.RESPONSE_TEMPLATE_KEY: "text"}}
     with pytest.raises(DocumentError):
         schema.check("document", wrong, tmp_path / "x.yaml")
 

@@ -80,7 +80,7 @@ def test_by_every_way_into_a_document(key: str) -> None:
         data = document(template(key, value))
         text = yaml.safe_dump(data)
         [fault] = schema.faults("document", data)
-        assert fault.path[:2] == ("importer", template_file.DERIVED_PARSER_KEY)
+        assert fault.path[:2] == ("importer", template_file.RESPONSE_TEMPLATE_KEY)
         assert key in fault.path
         with pytest.raises(DocumentError) as by_hand:
             schema.checked(text, "m.yaml")

@@ -20,7 +20,7 @@ from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
 from importer.validation.client import Client
 from importer.validation.errors import ExchangeError, ReplyError
-from importer.validation.other_apis import RESPONSES_PATH, from_events_responses_reply, request_responses
+from importer.validation.other_apis import RESPONSES_PATH, from_response_events, request_responses
 from importer.validation.outcome import Pass
 from importer.validation.probes.sampling import GUIDES
 from importer.validation.probes.tools import TAIL, judge_truncated_call
@@ -243,7 +243,7 @@ def responses(server: Server) -> bool:
     return (
         status == 200
         and bool(answer["output"])
-        and bool(from_events_responses_reply(str(streamed).encode()).content)
+        and bool(from_response_events(str(streamed).encode()).content)
     )
 
 
@@ -252,7 +252,7 @@ def call_pieces(server: Server) -> bool:
         RESPONSES_PATH, {**request_responses(WEATHER), "max_output_tokens": 120, "stream": True}
     )
     try:
-        return bool(from_events_responses_reply(str(streamed).encode()).tool_calls)
+        return bool(from_response_events(str(streamed).encode()).tool_calls)
     except ReplyError:
         return False
 

@@ -42,7 +42,7 @@ def drop(model: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("base", FORMATS)
 def test_a_whole_tokenizer_yields_every_word_and_other_merges_do_not(base: str) -> None:
-    words = tokenizer.of_folder_token_merges(FORMATS[base].folder)
+    words = tokenizer.merges_of_folder(FORMATS[base].folder)
     assert words is not None
     assert (words.unmade, words.other_order) == (0, False)
     for change in (sort, reverse, drop):
@@ -57,7 +57,7 @@ def test_a_whole_tokenizer_yields_every_word_and_other_merges_do_not(base: str) 
 def test_merges_of_one_text_are_those_of_two() -> None:
     data = read(MODEL)
     data["model"]["merges"] = [" ".join(pair) for pair in data["model"]["merges"]]
-    assert tokenizer.of_tokenizer(data) == tokenizer.of_folder_token_merges(MODEL)
+    assert tokenizer.of_tokenizer(data) == tokenizer.merges_of_folder(MODEL)
 
 
 def test_the_earliest_merge_comes_first_and_from_the_left() -> None:

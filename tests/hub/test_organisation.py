@@ -35,7 +35,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
 
 
 def listed(*texts: str) -> list[Entry]:
-    filters = organisation.parse_organisation_filters(texts)
+    filters = organisation.parse_filters(texts)
     return [
         e for page in organisation.pages(organisation.first("org", filters), filters) for e in page.entries
     ]
@@ -93,11 +93,11 @@ def test_the_hub_sorts(hub: HubServer) -> None:
 )
 def test_a_bad_filter_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        organisation.parse_organisation_filters([text])
+        organisation.parse_filters([text])
     assert caught.value.kind == "bad-value"
     assert "\n" not in render(caught.value.details["problem"])  # type: ignore[arg-type]
     with pytest.raises(UsageError):
-        organisation.parse_organisation_filters(["gated=yes", "gated=no"])
+        organisation.parse_filters(["gated=yes", "gated=no"])
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "https://x"])

@@ -11,7 +11,7 @@ from importer.hub.gguf import check_file
 from importer.hub.reference import parse
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
-from importer.signals.loading import evidence_backend
+from importer.signals.loading import backend_evidence
 from importer.signals.reasons import BackendReason
 
 FILE = "https://huggingface.co/x/toy-GGUF/resolve/main/sub/toy-Q4_K_M.gguf?download=true"
@@ -66,6 +66,6 @@ def test_a_gguf_file_is_refused_with_the_repository_to_import(found: Snapshot, n
     ],
 )
 def test_a_repository_for_mlx_makes_mlx_the_first_choice(found: Snapshot, chosen: str) -> None:
-    first = evidence_backend(found, "linux")[0]
+    first = backend_evidence(found, "linux")[0]
     assert first.value == chosen
     assert (first.reason.kind is BackendReason.MLX_ORIGIN) == (chosen == "mlx")

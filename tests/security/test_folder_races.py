@@ -145,7 +145,7 @@ READERS: dict[str, Callable[[Site], Callable[[], object]]] = {
     "digests": _served,
     "weights": _located,
     "token numbers": lambda site: lambda: tokenizer.of_folder(site.model),
-    "token merges": lambda site: lambda: tokenizer.of_folder_token_merges(site.model),
+    "token merges": lambda site: lambda: tokenizer.merges_of_folder(site.model),
     "broken files": lambda site: lambda: model_folder.broken(site.model),
     "config": lambda site: lambda: model_folder.config_of(site.model),
     "a copy": _copy,

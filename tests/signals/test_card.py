@@ -125,7 +125,7 @@ def test_every_value_has_its_words() -> None:
     ],
 )
 def test_values_in_a_sentence(sentence: str, expected: dict[str, float]) -> None:
-    assert {v.key: v.number for v in card.values_card_advice(sentence)} == expected
+    assert {v.key: v.number for v in card.advised_values(sentence)} == expected
 
 
 @pytest.mark.parametrize(
@@ -139,12 +139,12 @@ def test_values_in_a_sentence(sentence: str, expected: dict[str, float]) -> None
     ],
 )  # fmt: skip
 def test_the_way_of_answering_that_a_value_is_for(sentence: str, modes: list[str | None]) -> None:
-    assert [a.mode for a in card.read_card_advice(sentence)] == modes
+    assert [a.mode for a in card.read_advice(sentence)] == modes
 
 
 def test_a_way_that_cannot_be_told_is_not_clear() -> None:
     sentence = "thinking mode temperature=0.6 non-thinking mode temperature=0.7 thinking mode"
-    assert not any(a.clear for a in card.read_card_advice(sentence))
+    assert not any(a.clear for a in card.read_advice(sentence))
 
 
 pieces = st.sampled_from(

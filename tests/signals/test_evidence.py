@@ -162,7 +162,7 @@ def test_the_type_of_the_language_model_inside_counts_too() -> None:
     ],
 )
 def test_which_engine_can_load_it(given: dict[str, Any], platform: str, found: list[str]) -> None:
-    facts = loading.evidence_backend(snapshot(config=given), platform)
+    facts = loading.backend_evidence(snapshot(config=given), platform)
     assert [e.value for e in facts] == found
     assert decide(facts, Preferences(), VLLM)["backend"].value == found[0]
 

@@ -236,7 +236,7 @@ def test_modelopt_without_a_name_is_not_seen_by_vllm() -> None:
 
 def test_modelopt_without_a_name_is_no_reason_for_another_engine() -> None:
     told = snapshot(LLAMA, {"quantization": {"quant_algo": "NVFP4"}})
-    facts = loading.evidence_backend(told, "linux", H100, registries.load_capabilities)
+    facts = loading.backend_evidence(told, "linux", H100, registries.load_capabilities)
     assert {e.value for e in facts} == {"vllm"}
 
 
@@ -290,13 +290,13 @@ TEXT_ONLY = min(
     ],
 )  # fmt: skip
 def test_auto_chooses_who_can(config: Any, platform: str, machine: Machine, chosen: str) -> None:
-    facts = loading.evidence_backend(snapshot(config), platform, machine, registries.load_capabilities)
+    facts = loading.backend_evidence(snapshot(config), platform, machine, registries.load_capabilities)
     first = next((e for e in facts if e.rule == "files"), facts[-1])
     assert first.value == chosen, facts
 
 
 def test_another_engine_that_could_is_named() -> None:
-    facts = loading.evidence_backend(
+    facts = loading.backend_evidence(
         snapshot({**LLAMA, "quantization_config": NVFP4}), "linux", CPU, registries.load_capabilities
     )
     assert any(e.reason.kind is BackendReason.OTHER_COULD for e in facts)

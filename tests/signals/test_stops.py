@@ -49,7 +49,7 @@ def tokenizer(eos: str | None = "<|endoftext|>", special: bool = True) -> dict[s
 
 def found(study: TemplateAnalysis | None, **files: Any) -> tuple[Any, Any]:
     """The stop words and the end tokens."""
-    facts = {e.key: e.value for e in sampling.evidence_stop_words(snapshot(**files), study)}
+    facts = {e.key: e.value for e in sampling.stop_word_evidence(snapshot(**files), study)}
     return facts.get("stopwords"), facts.get("end_tokens")
 
 

@@ -91,11 +91,8 @@ def test_merges_in_another_order_explain_a_fault_of_the_model() -> None:
 
 def test_an_engine_without_numbers_is_asked_nothing() -> None:
     offers = Expectations(offers=frozenset({"completions"}))
-    assert (
-        tokens.compared_sampled_tokens(replace(context(), promise=offers, tokens=lambda *_, **__: None))
-        is None
-    )
-    assert tokens.compared_sampled_tokens(context()) is None
+    assert tokens.compare_sampled(replace(context(), promise=offers, tokens=lambda *_, **__: None)) is None
+    assert tokens.compare_sampled(context()) is None
 
 
 def ask_of(folder: Path, change: Any = None) -> Ask:

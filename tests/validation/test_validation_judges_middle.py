@@ -52,7 +52,7 @@ from importer.validation.prompts import NoncePrompt, Part
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.tokens import Word, letters_logit_bias, repeats, request
+from importer.validation.tokens import Word, repeats, reply_letters, request
 from tests.facts import as_reason
 
 ONE, OTHER = Word(7, " weather"), Word(9, "Zo\u00eb")
@@ -74,7 +74,7 @@ def test_an_answer_of_one_word_is_counted_in_words() -> None:
     assert repeats(answer("weather weather\nweather"), ONE) == 3
     assert repeats(Reply("weather", "weather "), ONE) == 2
     assert repeats(answer("weather sun"), ONE) == repeats(answer(""), ONE) == 0
-    assert letters_logit_bias(Reply("b c", "a ")) == "abc"
+    assert reply_letters(Reply("b c", "a ")) == "abc"
 
 
 def test_penalties_of_the_document_rule_no_forced_answer() -> None:

@@ -16,8 +16,8 @@ from importer.validation.errors import ReplyError
 from importer.validation.expectations import Expectations
 from importer.validation.other_apis import (
     ResponsesReason,
-    from_events_responses_reply,
     from_response,
+    from_response_events,
     numbered,
 )
 from importer.validation.outcome import Outcome
@@ -67,7 +67,7 @@ def renumbered(sent: list[Event]) -> list[Event]:
 
 def broken_by(body: bytes) -> ResponsesReason:
     with pytest.raises(ReplyError) as raised:
-        from_events_responses_reply(body)
+        from_response_events(body)
     assert str(raised.value)
     return raised.value.reason.kind  # type: ignore[return-value]
 
@@ -80,7 +80,7 @@ def test_every_engine_with_the_endpoint_is_recorded() -> None:
 def test_whole_and_streamed_are_one_reply(engine: str, case: str) -> None:
     whole, streamed = (
         from_response(recorded(engine, case, "json")),
-        from_events_responses_reply(recorded(engine, case, "sse")),
+        from_response_events(recorded(engine, case, "sse")),
     )
     for part in ("content", "reasoning"):
         assert getattr(whole, part).strip() == getattr(streamed, part).strip()
@@ -101,7 +101,7 @@ def test_a_recorded_answer_passes() -> None:
     for engine in ENGINES:
         for reply in (
             from_response(recorded(engine, "greeting", "json")),
-            from_events_responses_reply(recorded(engine, "greeting", "sse")),
+            from_response_events(recorded(engine, "greeting", "sse")),
         ):
             assert verdict(judge_responses(reply)) == verdict(judge_reasoning_apart(reply)) == "pass"
         called = from_response(recorded(engine, "weather", "json"))
@@ -111,10 +111,10 @@ def test_a_recorded_answer_passes() -> None:
 
 def test_a_stream_without_numbers_is_noted_and_a_wrong_number_is_a_fault() -> None:
     plain = [{k: v for k, v in e.items() if k != "sequence_number"} for e in events(case="greeting")]
-    noted = judge_responses(from_events_responses_reply(wire(plain)))
+    noted = judge_responses(from_response_events(wire(plain)))
     assert noted.outcome == "pass"
     assert noted.gives(ResponsesReason.UNNUMBERED)
-    assert not judge_responses(from_events_responses_reply(wire(events(case="greeting")))).gives(
+    assert not judge_responses(from_response_events(wire(events(case="greeting")))).gives(
         ResponsesReason.UNNUMBERED
     )
     assert broken_by(wire([*plain[:1], *events(case="greeting")[1:]])) is ResponsesReason.WRONG_NUMBER
@@ -157,7 +157,7 @@ def ended_otherwise(sent: list[Event]) -> list[Event]:
 def test_events_that_break_a_rule(
     harm: Callable[[list[Event]], list[Event]], expected: ResponsesReason
 ) -> None:
-    assert from_events_responses_reply(wire(events())).tool_calls
+    assert from_response_events(wire(events())).tool_calls
     assert broken_by(wire(harm(events()))) is expected
 
 
@@ -174,9 +174,9 @@ def test_events_go_by_their_names_and_may_end_with_done() -> None:
     assert (
         broken_by(body.replace(b"event: response.created", b"event: created")) is ResponsesReason.EVENT_NAME
     )
-    assert from_events_responses_reply(body + b"data: [DONE]\n\n") == from_events_responses_reply(body)
+    assert from_response_events(body + b"data: [DONE]\n\n") == from_response_events(body)
     nameless = b"".join(line for line in body.splitlines(keepends=True) if not line.startswith(b"event"))
-    assert from_events_responses_reply(nameless) == from_events_responses_reply(body)
+    assert from_response_events(nameless) == from_response_events(body)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_what_is_no_response(broken: bytes) -> None:
 def test_an_error_within_a_stream(kind: str) -> None:
     failed = {"type": kind, "response": {"error": {"message": "boom"}}, "message": "boom"}
     with pytest.raises(ReplyError, match="boom"):
-        from_events_responses_reply(wire([*events()[:5], failed]))
+        from_response_events(wire([*events()[:5], failed]))
 
 
 GOOD = events()
@@ -217,7 +217,7 @@ ODD = st.recursive(st.none() | st.integers() | st.text(max_size=4), lambda inner
 def test_nothing_else_is_raised(order: list[int], key: str, value: object, junk: bytes) -> None:
     harmed = [{**event, key: value} if key in event else event for event in GOOD]
     for body in (wire(renumbered([GOOD[i] for i in order])), wire(harmed), junk, b"data: " + junk):
-        for read in (from_events_responses_reply, from_response):
+        for read in (from_response_events, from_response):
             try:
                 read(body)
             except ReplyError:

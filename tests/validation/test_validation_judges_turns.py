@@ -34,7 +34,7 @@ from importer.validation.probes.prompt import (
     TurnsReason,
     judge_markers,
     judge_template,
-    judge_text_tokenizer_whole,
+    judge_tokenizer_text,
     judge_vocabulary,
     prompt_rendered,
     template_coverage,
@@ -288,7 +288,7 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
     own = row("stops-cleanly", Fail(as_reason("the port is taken"), "engine"))
     for cause in (
         row(prompt_rendered.name, judge_template(same=False)),
-        row(tokenizer_whole.name, judge_text_tokenizer_whole("say hello to zoe, from koln!")),
+        row(tokenizer_whole.name, judge_tokenizer_text("say hello to zoe, from koln!")),
     ):
         told = root_causes.traced([cause, engines, models, own])
         assert [r.outcome.attribution for r in told] == ["configuration"] * 3 + ["engine"]
@@ -332,7 +332,7 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
     ],
 )
 def test_letters_that_a_tokenizer_keeps(back: str, whole: bool) -> None:
-    assert isinstance(judge_text_tokenizer_whole(back), Pass) is whole
+    assert isinstance(judge_tokenizer_text(back), Pass) is whole
 
 
 @pytest.mark.parametrize(("sampled", "reached", "whole"), [(300, 0, False), (300, 280, True), (5, 0, True)])
@@ -372,7 +372,7 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
         assert isinstance(judge_vocabulary(found), Pass)
     data = json.loads((MODEL / "tokenizer.json").read_text())
     for change, judge in (
-        ({"normalizer": {"type": "Lowercase"}}, lambda t: judge_text_tokenizer_whole(t.back[0])),
+        ({"normalizer": {"type": "Lowercase"}}, lambda t: judge_tokenizer_text(t.back[0])),
         ({"model": {**data["model"], "merges": []}}, judge_vocabulary),
     ):
         (tmp_path / "tokenizer.json").write_text(json.dumps({**data, **change}))

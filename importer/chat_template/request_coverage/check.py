@@ -13,7 +13,7 @@ from importer.chat_template.request_coverage import conversations, parts, values
 from importer.chat_template.request_coverage.compare import (
     NONE,
     check_frame,
-    check_shape_check,
+    check_shapes,
     compare,
     shows,
 )
@@ -154,7 +154,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     tried.render([*plain, *offering, *calling, *values.conversations()])
     tools = _tools(tried)
     thinks = thinking.source == "rendered"
-    shapes = NONE if tools == "broken" else check_shape_check(probe, thinks=thinks)
+    shapes = NONE if tools == "broken" else check_shapes(probe, thinks=thinks)
     if tools == "none" and _shown_by_the_other(shapes.findings):
         tools = "lost"
     findings = [*_plain(tried, [c.name for c in plain]), *_frame(tried)]

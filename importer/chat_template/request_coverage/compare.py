@@ -242,7 +242,7 @@ NONE = ShapesChecked((), 0)
 
 
 @cache
-def asked_shape_check(*, thinks: bool) -> tuple[Shape, ...]:
+def asked_shapes(*, thinks: bool) -> tuple[Shape, ...]:
     """Return the shapes to render, the short ones first; ``thinks`` keeps those with reasoning."""
     found = shapes() if thinks else tuple(without(shape, Trait.REASONING) for shape in shapes())
     return tuple(sorted(dict.fromkeys(found), key=lambda shape: any(trait in shape for trait in LONG)))
@@ -251,10 +251,10 @@ def asked_shape_check(*, thinks: bool) -> tuple[Shape, ...]:
 conversation_of = cache(conversation)
 
 
-def check_shape_check(probe: TemplateProbe, *, thinks: bool) -> ShapesChecked:
+def check_shapes(probe: TemplateProbe, *, thinks: bool) -> ShapesChecked:
     """Return what some shapes lose and others do not, with the form of messages that the probe has found."""
     tried = _Tried(probe)
-    tried.render(asked_shape_check(thinks=thinks))
+    tried.render(asked_shapes(thinks=thinks))
     tried.render(_unmasked(tried))
     tried.render_by_the_other()
     findings = (*_broken(tried), *_lost(tried))

@@ -403,7 +403,7 @@ def merges(case: DoctorCase) -> Result:
     """Return whether the merges yield the words of the vocabulary."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
-    words = tokenizer.of_folder_token_merges(case.weights)
+    words = tokenizer.merges_of_folder(case.weights)
     if words is None:
         return CheckSkipped(Reason(DoctorReason.MERGES_NONE))
     fields = {"unmade": words.unmade, "sampled": words.sampled}

@@ -228,7 +228,7 @@ def history(past: Sequence[PastValidation]) -> list[Picture]:
         shapes.append(Shape("text", "end", HISTORY_WIDTH - RIGHT, top - 4, text=moment(past[-1].at)))
     legend = (*LEGEND, *((Legend("error", "ended by an error"),) if failed else ()))
     heads = ("when", "engine", "passed", "in all", "seconds", "tokens/s", "first token", "error")
-    rows = tuple(map(_row_history, reversed(past)))
+    rows = tuple(map(_history_row, reversed(past)))
     return [
         Picture(
             "history", "Validations so far", label, HISTORY_WIDTH, top + 4, tuple(shapes), legend, heads, rows
@@ -271,7 +271,7 @@ def _last(one: PastValidation) -> str:
     return f"the last one on {one.engine}: {one.counts.get('pass', 0)} of {one.total} passed"
 
 
-def _row_history(one: PastValidation) -> tuple[str, ...]:
+def _history_row(one: PastValidation) -> tuple[str, ...]:
     return (
         moment(one.at), one.engine, str(one.counts.get("pass", 0)) if one.total else "", str(one.total or ""),
         duration(one.seconds) if one.seconds else "", f"{one.rate:.1f}" if one.rate else "",

@@ -220,7 +220,7 @@ def turn(at: Desk) -> Iterator[None]:
         at.looks.release()
 
 
-def look_save_edit(body: Import, at: Desk, who: Caller) -> Studied:
+def look_at_edit(body: Import, at: Desk, who: Caller) -> Studied:
     """Return the analysis of a repository, on top of the settings of the document's earlier imports.
 
     Raises ImporterError for a model that cannot be imported, ServiceError: "ambiguous" for a choice of

@@ -29,7 +29,7 @@ from importer.service import messages
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain.grants import Caller, admitted, need_approver
 from importer.service.domain.import_request import SERVED, Import, filters_of
-from importer.service.http.editor import look_save_edit, turn
+from importer.service.http.editor import look_at_edit, turn
 from importer.service.http.idempotency import AskedOnce, Idempotency
 from importer.service.http.response_models import Job, Preview, job_json
 from importer.service.http.summary_models import ImportSummary
@@ -88,7 +88,7 @@ def check_organisation(body: Import, who: Caller, settings: Settings) -> None:
     faults: list[tuple[str, ImporterError]] = []
     for check in (
         lambda: organisation.check_name(str(body.organisation)),
-        lambda: organisation.parse_organisation_filters(filters_of(body)),
+        lambda: organisation.parse_filters(filters_of(body)),
     ):
         try:
             check()
@@ -342,7 +342,7 @@ def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
     ):
         return None
     with turn(at):
-        return look_save_edit(body, at, who)
+        return look_at_edit(body, at, who)
 
 
 @router.post(
@@ -376,7 +376,7 @@ def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, object]:
 
 
 def _preview(body: Import, at: Desk, who: Caller) -> dict[str, object]:
-    studied = look_save_edit(body, at, who)
+    studied = look_at_edit(body, at, who)
     decided = finalize(studied, prove_studied(studied, at.runner.bench))
     with at.gallery.checkout() as folder:
         return _shown(build_plan(decided, Names(folder)), folder, body)

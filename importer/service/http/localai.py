@@ -16,7 +16,7 @@ from importer.errors import ImporterError, ServiceError
 from importer.service import messages
 from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.domain.grants import Caller
-from importer.service.http.editor import edit, look_save_edit, turn
+from importer.service.http.editor import edit, look_at_edit, turn
 from importer.service.http.etags import IfMatch, etag, numbers
 from importer.service.http.request_models import json_object
 from importer.service.localai import models
@@ -52,7 +52,7 @@ def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Import
     try:
         import_body = import_request(body)
         with turn(at):
-            studied = look_save_edit(import_body, at, who)
+            studied = look_at_edit(import_body, at, who)
             sizes = estimates(studied)
     except ImporterError as error:
         return _refused(error)

@@ -13,7 +13,6 @@ from fastapi import Depends, Query, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field, TypeAdapter
-from pydantic_core import ErrorDetails
 
 from importer.app.states import State
 from importer.errors import ServiceError
@@ -223,7 +222,7 @@ def _several(value: str | list[str] | None) -> Sequence[str]:
 UNKNOWN = "extra_forbidden"  # pydantic's type of error for a field that a model does not have
 
 
-def near_fields(route: object, mistake: ErrorDetails) -> Sequence[str]:
+def near_fields(route: object, mistake: Mapping[str, Any]) -> Sequence[str]:
     """Return the names near an unknown field, the nearest first; none for any other mistake."""
     place, body = mistake["loc"], getattr(getattr(route, "body_field", None), "field_info", None)
     if mistake["type"] != UNKNOWN or place[:1] != ("body",) or body is None:

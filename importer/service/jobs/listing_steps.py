@@ -44,7 +44,7 @@ class ListingSteps:
         body = stored(
             {key: value for key, value in live.job.request.items() if key not in ("next", "places")}
         )
-        filters = organisation.parse_organisation_filters(filters_of(body))
+        filters = organisation.parse_filters(filters_of(body))
         url = live.job.request.get("next") or organisation.first(str(body.organisation), filters)
         most, places = body.limit or USUAL, int(live.job.request.get("places", 0))
         with under(self._budget, progress):

@@ -877,7 +877,7 @@ def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
     if not entries:
         return NotApplicable(Reason(LogProbabilitiesReason.NOT_SHOWN))
     for place, entry in enumerate(entries):
-        flaw = _flaw_log_probabilities(entry)
+        flaw = _probability_flaw(entry)
         if flaw is not None:
             return Fail(
                 Reason(
@@ -893,7 +893,7 @@ def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
     return Pass(Reason(LogProbabilitiesReason.SHOWN, entries=len(entries)))
 
 
-def _flaw_log_probabilities(entry: Mapping[str, object]) -> Reason | None:
+def _probability_flaw(entry: Mapping[str, object]) -> Reason | None:
     """Return the fault of one token's entry, or ``None``."""
     top = [t for t in listed(entry.get("top_logprobs")) if isinstance(t, dict)]
     values = [e.get("logprob") for e in (entry, *top)]

@@ -206,4 +206,4 @@ def _answered(ctx: Context) -> Outcome:
     def ask(stream: bool) -> Reply:
         return other_apis.ask_responses(ctx, WEATHER, stream=stream, input=[*items, *results])
 
-    return other_apis.judged_beside_chat(ctx, id_answered(call), ask, judge_tool_result_turn)
+    return other_apis.judged_beside(ctx, id_answered(call), ask, judge_tool_result_turn)

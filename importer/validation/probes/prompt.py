@@ -584,10 +584,8 @@ def judge_template_coverage(analysis: TemplateAnalysis, promise: Expectations) -
     defects = [f for f in findings if f not in meant]
     if not defects:
         checked = way_in.checked if way_in else 0
-        return Pass(
-            Reason(TemplateWholeReason.WHOLE, checked=checked), notes=tuple(_facts_template_coverage(meant))
-        )
-    first, *rest = _facts_template_coverage(defects)
+        return Pass(Reason(TemplateWholeReason.WHOLE, checked=checked), notes=tuple(_coverage_facts(meant)))
+    first, *rest = _coverage_facts(defects)
     within = (defects[0].conversation,) if defects[0].conversation else ()
     return Fail(first, "configuration", remedy(defects[0]), notes=tuple(rest), within=within)
 
@@ -623,7 +621,7 @@ def calls_end_turns(analysis: TemplateAnalysis) -> bool:
     return bool(call) and not any(marker.end() == len(call) for marker in SHAPE.finditer(call))
 
 
-def _facts_template_coverage(findings: Iterable[WayInFinding]) -> list[Reason]:
+def _coverage_facts(findings: Iterable[WayInFinding]) -> list[Reason]:
     return [
         Reason(
             TemplateWholeReason.DEFECT, rung=Rung.TEMPLATE, conversation=f.conversation, kept=f.kept,
@@ -916,18 +914,18 @@ def tokenizer_whole(ctx: Context) -> Outcome:
     result = round_trip(ctx)
     if result is None:
         return NotApplicable(ctx.no_tokenizer)
-    outcomes = {"text": judge_text_tokenizer_whole(result.back[0]), "vocabulary": judge_vocabulary(result)}
+    outcomes = {"text": judge_tokenizer_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
     outcomes |= {"kinds": judge_kinds(result), "tokens": judge_tokens(result)}
     if not no_chat(ctx.promise):
         outcomes["end"] = judge_end(result)
         seen = ctx.look(SUM)
         outcomes["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
-        other = tokens.compared_sampled_tokens(ctx)
+        other = tokens.compare_sampled(ctx)
         outcomes |= {} if other is None else {"drawn": judge_drawn(other)}
     return together(outcomes)
 
 
-def judge_text_tokenizer_whole(back: str) -> Outcome:
+def judge_tokenizer_text(back: str) -> Outcome:
     """Judge ``TEXT`` after tokenization and back; spaces may move, and some vocabularies lack a letter."""
     if UNKNOWN in back or letters(back) == letters(TEXT):
         return Pass(Reason(TokenizerReason.KEPT))

@@ -45,9 +45,9 @@ from importer.validation.remedy import ALLOW_TOKENS, WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply
 from importer.validation.tokens import (
     Word,
-    ask_logit_bias,
-    letters_logit_bias,
+    ask_forced,
     repeats,
+    reply_letters,
     request,
     tokens_of,
     vocabulary,
@@ -500,7 +500,7 @@ def request_options(ctx: Context) -> Outcome:
     words = vocabulary(ctx)
     if len(words) < DICE:
         return NotApplicable(ctx.no_tokenizer)
-    reply = ask_logit_bias(ctx, GREETING, words[:1], SHORT)
+    reply = ask_forced(ctx, GREETING, words[:1], SHORT)
     if not repeats(reply, words[0]):
         return judge_unforced(ctx, words[0], reply)
     outcomes = {
@@ -531,7 +531,7 @@ def judge_unforced(ctx: Context, word: Word, reply: Reply) -> Outcome:
         return NotApplicable(Reason(OptionReason.NOT_FORCED))
     earlier = ctx.first(GREETING)
     longer = (earlier.usage.completion or 0) > SHORT and reply.finish_reason == earlier.finish_reason
-    if longer and letters_logit_bias(reply) == letters_logit_bias(earlier):  # it heeds no limit either
+    if longer and reply_letters(reply) == reply_letters(earlier):  # it heeds no limit either
         reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
         return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS))
     failure = ignored("logit_bias", word.letters)
@@ -542,7 +542,7 @@ def _limits(ctx: Context, word: Word, longer: Reply) -> Outcome:
     """Judge two answers with different limits; the shorter one with log-probabilities, where offered."""
     shows = ctx.promise.offers is not None and not ctx.promise.lacks("logprobs")
     tops = {"logprobs": True, "top_logprobs": TOPS} if shows else {}
-    shorter = ask_logit_bias(ctx, GREETING, [word], SHORTER, **tops)
+    shorter = ask_forced(ctx, GREETING, [word], SHORTER, **tops)
     counts = ctx.promise.lacks("usage") is None
     for reply, limit in ((longer, SHORT), (shorter, SHORTER)):
         outcome = judge_limit(reply, word, limit, counts=counts)
@@ -584,12 +584,12 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
     room, least = ctx.promise.context, ctx.promise.paced(LONG)
     for trial, longer in enumerate(LONGER, 1):
         long = least * longer if room is None else min(least * longer, room // 4)
-        send = partial(ask_logit_bias, ctx, GREETING, [word], long, **EXTRA["streamed"])
+        send = partial(ask_forced, ctx, GREETING, [word], long, **EXTRA["streamed"])
         reply, silent = (send(), math.inf) if trial == 1 else listened(ctx.client, send)
         outcome = judge_streamed(reply, word, long, usage=ctx.promise.lacks("usage") is None)
         if isinstance(outcome, Fail):
             capped = outcome.gives(OptionReason.CAPPED)
-            whole = repeats(ask_logit_bias(ctx, GREETING, [word], long), word) if capped else 0
+            whole = repeats(ask_forced(ctx, GREETING, [word], long), word) if capped else 0
             return replace(outcome, remedy=WHOLE_ANSWERS) if whole == long else outcome
         exchange = ctx.log[-1]
         seconds, first = exchange.seconds, exchange.seconds if exchange.first is None else exchange.first
@@ -608,7 +608,7 @@ def _letters(ctx: Context, word: Word) -> Outcome:
     if word.letters.isascii():
         return Pass(Reason(OptionReason.HEEDED, option="stream"))
     some = ctx.promise.paced(SOME)
-    return judge_streamed(ask_logit_bias(ctx, GREETING, [word], some, stream=True), word, some, usage=False)
+    return judge_streamed(ask_forced(ctx, GREETING, [word], some, stream=True), word, some, usage=False)
 
 
 def at_once(seconds: float, first: float) -> bool:
@@ -640,7 +640,7 @@ def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outc
 
 def _of_letters(reply: Reply, own: str) -> Reason:
     """Return the remedy for a streamed answer that is not ``own``, which it was forced to be."""
-    came = letters_logit_bias(reply)
+    came = reply_letters(reply)
     change = of_text(own, came)
     if change in BY_STREAM:
         return WHOLE_ANSWERS
@@ -663,7 +663,7 @@ def _clients(ctx: Context, words: Sequence[Word]) -> Outcome:
     ways = [EXTRA["streamed" if n % 2 else "whole"] for n in range(CLIENTS)]
     with ThreadPoolExecutor(CLIENTS) as pool:
         replies = list(
-            pool.map(lambda one, way: ask_logit_bias(ctx, one[0], [one[1]], one[2], **way), asked, ways)
+            pool.map(lambda one, way: ask_forced(ctx, one[0], [one[1]], one[2], **way), asked, ways)
         )
     return judge_clients(replies, [word for _, word, _ in asked], _counts(ctx, [one for one, _, _ in asked]))
 
@@ -680,7 +680,7 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
     """Judge answers to clients, each beside its word; ``counts`` are tokens of prompts, where known."""
     for place, (reply, word) in enumerate(zip(replies, words, strict=True)):
         others = {*counts} - {*counts[place : place + 1]}
-        foreign = letters_logit_bias(reply).replace(word.letters, "")
+        foreign = reply_letters(reply).replace(word.letters, "")
         theirs = any(other.letters in foreign for other in words if other is not word)
         if not (theirs or repeats(reply, word)):
             return ignored("logit_bias", word.letters)
@@ -734,7 +734,7 @@ def _draws(ctx: Context, words: Sequence[Word]) -> Outcome:
 def _drawn(ctx: Context, words: Sequence[Word], seeds: Sequence[int], *, temperature: float) -> list[str]:
     count = FEWER if ctx.promise.slow else REQUEST_OPTIONS_DRAWN
     return [
-        letters_logit_bias(ask_logit_bias(ctx, GREETING, words, count, temperature=temperature, seed=seed))
+        reply_letters(ask_forced(ctx, GREETING, words, count, temperature=temperature, seed=seed))
         for seed in seeds
     ]
 

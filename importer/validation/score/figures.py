@@ -132,7 +132,7 @@ SIDE_BY_SIDE = 4  # requests at a time
 LIMIT = 600.0  # seconds of all questions
 
 
-def needs_measure(promise: Expectations) -> Reason | None:
+def needs_score(promise: Expectations) -> Reason | None:
     """Return why a model is not scored: no chat, or no parser for calls."""
     return no_tools(promise)
 
@@ -150,7 +150,7 @@ def measure(
     The request of round n has the seed n. ``limit``  seconds for all; questions after it are not asked. An
     exchange that fails is counted, and is in no figure.
     """
-    if needs_measure(ctx.promise) is not None:
+    if needs_score(ctx.promise) is not None:
         return None
     begun = time.monotonic()
     asked, total = count(1), each * len(questions)
