@@ -92,7 +92,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def _path(references: Sequence[str], arguments: argparse.Namespace) -> Path:
-    options = {k: v for k, v in vars(arguments).items() if k not in ("source", "json")}
+    options = {k: v for k, v in vars(arguments).items() if k not in ("source", "json", "sandbox")}
     around = {name: os.environ.get(name) for name in ENVIRONMENT}
     what = json.dumps(
         [__version__, references, str(Path.cwd()), options, around], default=str, sort_keys=True

@@ -14,9 +14,9 @@ from importer.chat_template.request_coverage import (
     check,
     compare,
     conversations,
+    covering,
     roles,
     shaped,
-    traits,
     values,
 )
 from importer.chat_template.samples import Sample, SampleCall, Thinking
@@ -46,7 +46,7 @@ def prompted(text: str) -> None:
 
 def turned(text: str) -> None:
     """A prompt with the text before each turn."""
-    for shape in traits.shapes()[:4]:
+    for shape in covering.shapes()[:4]:
         conversation = shaped.conversation(shape)
         roles.distinct(conversation, "".join(f"{text}{turn.text}" for turn in conversation.turns))
 
