@@ -174,7 +174,7 @@ def approval_by_option() -> ReviewEntry:
 
 def user() -> str:
     """Return the user's name, for the receipt."""
-    from importer.storage.audit import NOBODY
+    from importer.storage.actors import NOBODY
 
     try:
         return getpass.getuser()

@@ -15,7 +15,8 @@ from importer.errors import ServiceError, Setting, UsageError
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.storage import audit
-from importer.storage.audit import OWN, AuditContext, folded
+from importer.storage.actors import OWN, folded
+from importer.storage.audit import AuditContext
 from importer.storage.tables import keys
 
 SCOPES = ("read", "import", "approve", "publish", "admin")

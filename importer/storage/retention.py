@@ -27,7 +27,8 @@ from sqlalchemy import (
 
 from importer.frozen import frozen
 from importer.storage import findings, idempotency_store, queue, tables, webhooks
-from importer.storage.audit import SERVICE, AuditContext, record
+from importer.storage.actors import SERVICE
+from importer.storage.audit import AuditContext, record
 from importer.storage.database import Database
 from importer.storage.documents import purge
 from importer.storage.jobs import ENDED

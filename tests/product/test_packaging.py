@@ -58,6 +58,24 @@ def imported(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.xdist_group("syntax")
+def test_the_base_install_runs_without_the_service() -> None:
+    """Imports in functions count, too; the commands of the service's own data name the extra they miss."""
+    of_the_service = {"serve", "worker", "backup", "api_keys", "audit"}
+    found = {
+        (path.stem, node.module)
+        for path in sorted((ROOT / "importer").rglob("*.py"))
+        if not re.search(r"/importer/(service|storage)/", path.as_posix()) and path.stem not in of_the_service
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom) and re.match(r"importer\.(service|storage)\b", node.module or "")
+    }
+    assert found == {
+        ("importing", "importer.storage.actors"),  # names alone
+        ("service_options", "importer.service"),
+        ("service_options", "importer.service.settings"),
+    }
+
+
+@pytest.mark.xdist_group("syntax")
 def test_every_import_is_declared() -> None:
     base, extras = required(PROJECT["dependencies"]), PROJECT["optional-dependencies"]
     declared = {room: base | required(extras[extra]) for room, extra in OF_EXTRAS.items()}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from importer.errors import UsageError
 from importer.storage import keys
-from importer.storage.audit import OWN, AuditContext, folded
+from importer.storage.actors import OWN, folded
+from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.keys import KeyNameReason
 from tests.postgres import postgres

@@ -15,7 +15,7 @@ from importer.service.domain import upkeep
 from importer.service.domain.webhooks import Sender
 from importer.service.settings import Settings
 from importer.storage import documents, jobs, processes
-from importer.storage.audit import SCHEDULER
+from importer.storage.actors import SCHEDULER
 from importer.storage.database import Database, driver_message
 from importer.storage.documents import Filters
 

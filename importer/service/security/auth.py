@@ -17,7 +17,8 @@ from importer.service.domain.grants import Caller
 from importer.service.security.middleware import Limiter
 from importer.service.settings import Settings
 from importer.storage import keys
-from importer.storage.audit import LOCAL, AuditContext
+from importer.storage.actors import LOCAL
+from importer.storage.audit import AuditContext
 
 REFUSED = 60  # wrong keys a minute for one address
 SAFE = ("GET", "HEAD", "OPTIONS")
