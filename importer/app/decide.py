@@ -311,8 +311,6 @@ def study_snapshot(
     bench.wake()
     from importer.analysis import EngineQuestion, Question
     from importer.app.target import bind, check_weights, for_model, machine_for, platform_for, with_template
-
-    # merged
     from importer.signals import tables
 
     progress("rendering the chat template")

@@ -119,8 +119,6 @@ def _plan(plan: Candidate, context: int) -> Plan:
 
 def _reasons(plan: Candidate) -> Iterator[Reason]:
     """Yield the reasons for the layout, and what it holds."""
-    # merged
-
     case, split = plan.case, plan.split
     if case.aim.goal is not None:
         yield Reason(GOALS[case.aim.goal])

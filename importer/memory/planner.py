@@ -35,9 +35,6 @@ from importer.signals.architecture import text_config
 from importer.signals.quantisation import MLX
 from importer.signals.quantised_variants import KEY, LISTED, described
 
-# merged
-
-
 OPERATIONS = 250  # of 16 bits that a card calculates while it reads one byte; 150 to 300 on cards of today
 PCIE = 32_000_000_000  # bytes a second between cards without links of their own
 # Seconds until the first byte of a sum over cards is there: with links between them, and over PCIe.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, field, fields
 from functools import cache
 from ipaddress import ip_network
@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from importer import config, launchers
+from importer import config
 from importer.errors import ServiceError, UsageError
 from importer.frozen import frozen
 from importer.hub.endpoint import is_this_machine
 from importer.hub.local import AllowedFolders
-from importer.launchers.target import Target, parse
 from importer.service import messages
-from importer.storage import keys
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -67,7 +65,7 @@ def _backends(names: list[str]) -> str | None:
 
 
 def _pools(texts: list[str]) -> str | None:
-    # merged
+    from importer.service.pool_setting import fault
 
     return fault(texts)
 
@@ -75,7 +73,6 @@ def _pools(texts: list[str]) -> str | None:
 def _size(text: str) -> str | None:
     """Return a problem for what is not an amount of memory."""
     from importer.memory import devices
-    from importer.service import messages
 
     try:
         if text:
@@ -352,45 +349,3 @@ def _toml(value: Any) -> str:
         if isinstance(value, int)
         else '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
     )
-
-
-FORM = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]{0,40})(?::(?P<scope>[a-z]+))?=(?P<target>.+)")
-SCOPE = "import"  # of a caller that may use a pool, unless its setting names another
-
-
-@frozen
-class Pool:
-    """A pool; ``scope`` is what a caller needs to use it."""
-
-    name: str
-    target: Target
-    scope: str = SCOPE
-
-
-def read_pool_setting(texts: Sequence[str]) -> dict[str, Pool]:
-    """Return the pools of a setting by name; raises ValueError with a text, and UsageError("bad-target")."""
-    found = dict[str, Pool]()
-    for text in texts:
-        match = FORM.fullmatch(text)
-        if match is None:
-            raise ValueError(f"{text!r} is not NAME=TARGET or NAME:SCOPE=TARGET")
-        name, scope = match["name"], match["scope"] or SCOPE
-        if name in found:
-            raise ValueError(f"{name} stands twice")
-        if scope not in keys.SCOPES:
-            raise ValueError(f"{scope} is no scope, which are {', '.join(keys.SCOPES)}")
-        target = parse(match["target"])
-        launchers.get(target)
-        found[name] = Pool(name, target, scope)
-    return found
-
-
-def fault(texts: list[str]) -> str | None:
-    """Return what is wrong with a setting."""
-    try:
-        read_pool_setting(texts)
-    except ValueError as error:
-        return str(error)
-    except UsageError as error:
-        return messages.text(error.details["problem"])
-    return None

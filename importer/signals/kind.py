@@ -65,8 +65,6 @@ def labels(config: Mapping[str, object]) -> int:
 
 
 def _flags(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]:
-    # merged
-
     named = architectures(snapshot)
     name = named[0] if named else ""
     reason = Reason(TaskReason.POOLS, of=kind)

@@ -151,7 +151,7 @@ READERS = (
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
     ("what the Hub leaves", lambda t: (rate_limit.quotas({"ratelimit": t}), rate_limit.QUOTA.findall(t)), "hub.rate_limit", 20_000, as_is),
     ("the next page of a list", organisation.NEXT.search, "hub.organisation", 20_000, as_is),
-    ("a place of runs", targeted, "launchers.target hub.organisation service.settings", 20_000, as_is),
+    ("a place of runs", targeted, "launchers.target hub.organisation service.pool_setting", 20_000, as_is),
     ("the output of a run", lambda t: (bundle.LINE.findall(t), answers.without_warnings(t), answers.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
      "launchers.bundle launchers.answers", 20_000, as_is),
     ("an answer of kubectl", kubernetes.REASON.search, "launchers.kubernetes", 20_000, as_is),

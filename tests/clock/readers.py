@@ -65,7 +65,7 @@ _REASONS = {
         cli.commands.show cli.answers cli.organisation cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
         cli.validate_options cli.reviewing config_file.template_file engines.vllm
-        app.preferences""",
+        app.preferences service.settings""",
     "it asks this machine and what is installed on it": """
         engines.doctor.hardware engines.doctor.case engines.doctor.model
         launcher engines.install engines.machine engines.tokenizer

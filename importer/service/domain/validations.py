@@ -12,7 +12,8 @@ from importer.frozen import frozen
 from importer.launchers.target import parse
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.grants import Caller, need_approval
-from importer.service.settings import Pool, Settings, read_pool_setting
+from importer.service.pool_setting import Pool, read_pool_setting
+from importer.service.settings import Settings
 from importer.storage import jobs, processes
 from importer.storage.jobs import Job
 

@@ -29,7 +29,8 @@ from importer.service.jobs.pool_steps import PoolCleanup, PoolSteps
 from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.steps import JobRun, Step, fail
 from importer.service.jobs.validation_steps import ValidationSteps
-from importer.service.settings import Settings, read_pool_setting
+from importer.service.pool_setting import read_pool_setting
+from importer.service.settings import Settings
 from importer.storage import processes, queue, retention
 from importer.storage.database import driver_message
 from importer.storage.jobs import Job, on_pool

@@ -1,0 +1,61 @@
+"""The setting of pools: names of places outside of this machine, who may use them, and where they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from importer import launchers
+from importer.errors import UsageError
+from importer.frozen import frozen
+from importer.launchers.target import Target, parse
+from importer.service import messages
+from importer.storage import keys
+
+if TYPE_CHECKING:
+    pass
+
+
+FORM = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]{0,40})(?::(?P<scope>[a-z]+))?=(?P<target>.+)")
+
+
+SCOPE = "import"  # of a caller that may use a pool, unless its setting names another
+
+
+@frozen
+class Pool:
+    """A pool; ``scope`` is what a caller needs to use it."""
+
+    name: str
+    target: Target
+    scope: str = SCOPE
+
+
+def read_pool_setting(texts: Sequence[str]) -> dict[str, Pool]:
+    """Return the pools of a setting by name; raises ValueError with a text, and UsageError("bad-target")."""
+    found = dict[str, Pool]()
+    for text in texts:
+        match = FORM.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} is not NAME=TARGET or NAME:SCOPE=TARGET")
+        name, scope = match["name"], match["scope"] or SCOPE
+        if name in found:
+            raise ValueError(f"{name} stands twice")
+        if scope not in keys.SCOPES:
+            raise ValueError(f"{scope} is no scope, which are {', '.join(keys.SCOPES)}")
+        target = parse(match["target"])
+        launchers.get(target)
+        found[name] = Pool(name, target, scope)
+    return found
+
+
+def fault(texts: list[str]) -> str | None:
+    """Return what is wrong with a setting."""
+    try:
+        read_pool_setting(texts)
+    except ValueError as error:
+        return str(error)
+    except UsageError as error:
+        return messages.text(error.details["problem"])
+    return None
