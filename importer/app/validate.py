@@ -35,7 +35,7 @@ from importer.errors import EngineError, ImporterError
 from importer.frozen import frozen
 from importer.hub import local
 from importer.hub.local import AllowedFolders
-from importer.hub.snapshot import Snapshot
+from importer.hub.snapshot import Snapshot, mapping
 from importer.memory import shape, weights
 from importer.memory.choose import CONTEXT, choose
 from importer.memory.parallelism import CACHE, KV_DTYPE, LAYOUT, LOCAL, PARTED, SHARE, FitRequest
@@ -122,7 +122,7 @@ def _request(stored: StoredDocument, kind: str, count: int) -> FitRequest:
     dropped = _dropped(stored, kind, count)
     values = {key: _without(key, value, dropped) for key, value in stored.data.items() if key not in dropped}
     free = {key for key in OURS if key not in _set_by_person(stored)}
-    flat = {f"engine_args.{key}" for key in _map(stored.data.get("engine_args"))}
+    flat = {f"engine_args.{key}" for key in mapping(stored.data.get("engine_args"))}
     return FitRequest(values, ({*stored.data} - {"engine_args"} | flat) - free)
 
 
@@ -152,13 +152,9 @@ def _set_by_person(stored: StoredDocument) -> frozenset[str]:
     receipt = stored.receipt
     if receipt is None:
         return frozenset(OURS)
-    named = [*written(stored.data, receipt.wrote), *_map(receipt.request.get("preferences"))]
+    named = [*written(stored.data, receipt.wrote), *mapping(receipt.request.get("preferences"))]
     maps = {key for key in OURS if key.partition(".")[0] in named}
     return frozenset(named) | maps
-
-
-def _map(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def fit_error(fit: Mapping[str, object] | None, document: Document, log: Path) -> dict[str, Figure]:

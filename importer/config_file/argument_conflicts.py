@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from importer.config_file.engine_arguments import ArgumentRegistry, Required, load, version_of
+from importer.hub.snapshot import mapping
 from importer.reasons import Fields, Reason, ReasonKind
 
 LEAST = 1e-5  # vLLM takes a smaller min_p for none
@@ -53,11 +54,7 @@ def conflicts(document: Values) -> Iterator[Conflict]:
     arguments = document.get("engine_args")
     sampling = document.get("parameters")
     for rule in RULES.get(str(document.get("backend")), ()):
-        yield from rule(document, _map(arguments), _map(sampling))
-
-
-def _map(value: object) -> Values:
-    return value if isinstance(value, Mapping) else {}
+        yield from rule(document, mapping(arguments), mapping(sampling))
 
 
 def _speculation(_document: Values, arguments: Values, sampling: Values) -> Iterator[Conflict]:
@@ -106,7 +103,7 @@ def _required(document: Values, arguments: Values, _sampling: Values) -> Iterato
 
 def _at(values: Values, key: str) -> Any:
     head, _, inner = key.partition(".")
-    return _map(values.get(head)).get(inner) if inner else values.get(head)
+    return mapping(values.get(head)).get(inner) if inner else values.get(head)
 
 
 def _validators(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:

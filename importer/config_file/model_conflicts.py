@@ -22,7 +22,7 @@ from importer.config_file.build import put
 from importer.config_file.document import Document
 from importer.config_file.engine_arguments import load, version_of
 from importer.frozen import frozen
-from importer.hub.snapshot import Snapshot
+from importer.hub.snapshot import Snapshot, mapping
 from importer.memory import experts
 from importer.memory.choose import OVERFLOWS
 from importer.memory.config_keys import HEADS, LAYERS, Keys
@@ -279,7 +279,7 @@ class RecordedFacts:
         None hold for another commit. For another version of the engine, those of the version are unknown.
         The context is unknown where the document overrides the model's config.
         """
-        block, arguments = _map(document.get("importer")), _map(document.get(argument_check.KEY))
+        block, arguments = mapping(document.get("importer")), mapping(document.get(argument_check.KEY))
         if block.get("revision", self.revision) != self.revision:
             return ModelFacts()
         if block.get("engine", self.engine) != self.engine:
@@ -309,7 +309,3 @@ def faults(document: Document, model: RecordedFacts | None) -> Iterator[Conflict
     if model is not None:
         whole = {**document, "engine_args": check.arguments_of(document)}
         yield from conflicts(whole, whole, model.of(whole))
-
-
-def _map(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}

@@ -122,7 +122,6 @@ def _ask(python: Path, weights: Path, texts: Texts, drawn: Drawn) -> Tokenized |
 
 
 TOKENIZER = "tokenizer.json"
-TOKEN_NUMBERS_LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
 
 
 @frozen
@@ -144,7 +143,7 @@ def of_folder(folder: Path) -> TokenTable | None:
         numbers = token_numbers.declared(snapshot)
     except RepositoryError:
         return None
-    tokenizer = read_object(folder, TOKENIZER, TOKEN_NUMBERS_LARGEST) or {}
+    tokenizer = read_object(folder, TOKENIZER, LARGEST) or {}
     words = dict(_vocabulary(tokenizer))
     numbers = {**words, **numbers, **dict(_added(tokenizer))}
     held = embedding.rows(tensors)
@@ -175,8 +174,6 @@ def _added(tokenizer: dict[str, object]) -> Iterator[tuple[int, str]]:
             yield number, text(mapping(token).get("content")) or ""
 
 
-TOKENIZER_JSON = "tokenizer.json"
-TOKEN_MERGES_LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
 SAMPLE = 2000  # words
 LONGEST = 24  # letters of a word
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")
@@ -206,7 +203,7 @@ class MergedWords:
 
 def merges_of_folder(folder: Path) -> MergedWords | None:
     """Return the words of a folder's tokenizer; ``None`` for another algorithm or a broken file."""
-    data = read_object(folder, TOKENIZER_JSON, TOKEN_MERGES_LARGEST)
+    data = read_object(folder, TOKENIZER, LARGEST)
     return None if data is None else of_tokenizer(data)
 
 

@@ -246,6 +246,10 @@ def other_task(promise: Expectations, kinds: Container[str]) -> Reason | None:
     return None if promise.kind in kinds else Reason(PromiseReason.OTHER_TASK, of=promise.kind)
 
 
+def always(_promise: Expectations) -> None:
+    """Apply to every document."""
+
+
 def no_chat(promise: Expectations) -> Reason | None:
     """Return why a chat probe does not apply."""
     return None if promise.chats else Reason(PromiseReason.BASE_MODEL)

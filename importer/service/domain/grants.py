@@ -14,6 +14,7 @@ from importer.config_file.store import StoredDocument
 from importer.errors import ImporterError, ServiceError
 from importer.frozen import frozen
 from importer.hub import parse
+from importer.hub.snapshot import mapping
 from importer.service.domain.document_text import pointer
 from importer.service.domain.import_request import Import, check_place, request_of
 from importer.service.settings import Settings
@@ -105,13 +106,9 @@ def check_references(before: Mapping[str, object], after: Mapping[str, object], 
 def _references(data: Mapping[str, object]) -> Iterator[tuple[KeyPath, str]]:
     """Yield what names the model: to a job here, and in an artifact to LocalAI."""
     for block, key in NAMED:
-        if isinstance(text := _map(data.get(block)).get(key), str):
+        if isinstance(text := mapping(data.get(block)).get(key), str):
             yield (block, key), text
     artifacts = data.get("artifacts")
     for place, one in enumerate(artifacts if isinstance(artifacts, list) else ()):
-        if isinstance(text := _map(_map(one).get("source")).get("repo"), str):
+        if isinstance(text := mapping(mapping(one).get("source")).get("repo"), str):
             yield ("artifacts", place, "source", "repo"), text
-
-
-def _map(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}

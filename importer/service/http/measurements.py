@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from importer.config_file.receipt import Receipt
 from importer.errors import ServiceError
+from importer.hub.snapshot import mapping
 from importer.reports import pictures
 from importer.reports.pictures.figures import PastValidation
 from importer.reports.report_model import Run, sheet
@@ -198,9 +199,9 @@ def memory(name: str, at: AtDesk, who: Reader) -> dict[str, object]:
     del who
     stored = at.gallery.get(name)[1].stored
     receipt = stored.need_receipt()
-    fit = _mapping(receipt.fit)
-    estimate, device = _mapping(fit.get("estimate")), _mapping(fit.get("device"))
-    load = _mapping(estimate.get("load"))
+    fit = mapping(receipt.fit)
+    estimate, device = mapping(fit.get("estimate")), mapping(fit.get("device"))
+    load = mapping(estimate.get("load"))
     return {
         "verdict": fit.get("verdict"), "message": fit.get("message"),
         "device": {key: device.get(key) for key in MemoryDevice.model_fields} if device else None,
@@ -215,13 +216,13 @@ def _measured(receipt: Receipt) -> list[dict[str, object]]:
     partial = [] if receipt.partial is None else [receipt.partial]
     found = []
     for run in (*receipt.runs, *partial):
-        engine = _mapping(run.get("engine"))
+        engine = mapping(run.get("engine"))
         by = {
             "engine": str(engine.get("name")),
             "version": engine.get("version"),
             "at": run.get("started") or "",
         }
-        for figure, values in _mapping(run.get("fit")).items():
+        for figure, values in mapping(run.get("fit")).items():
             if isinstance(values, Mapping) and {"predicted", "reported", "error"} <= values.keys():
                 found.append({"figure": figure, **values, **by})
     return found
@@ -311,16 +312,12 @@ def _validation(past: Mapping[str, Any]) -> PastValidation:
 
 
 def _past(job: jobs.Job) -> dict[str, object]:
-    result = _mapping(job.result)
-    engine = _mapping(result.get("engine"))
+    result = mapping(job.result)
+    engine = mapping(result.get("engine"))
     return {
         "job": job.id, "at": job.started_at, "ended_at": job.ended_at,
         "engine": engine.get("name") or job.engine, "version": engine.get("version"),
         "passed": result.get("passed"), "counts": result.get("probes") or {},
-        "seconds": result.get("seconds") or {}, **_speed(_mapping(result.get("speed"))),
-        "digest": result.get("digest"), "error": _mapping(job.error).get("kind"),
+        "seconds": result.get("seconds") or {}, **_speed(mapping(result.get("speed"))),
+        "digest": result.get("digest"), "error": mapping(job.error).get("kind"),
     }  # fmt: skip
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}

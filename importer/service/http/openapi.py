@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from importer.hub.snapshot import mapping
 from importer.service.http import jobs
 from importer.service.http.response_models import JOBS, Problem
 from importer.service.problems import MEDIA_TYPE, example, problems
@@ -216,7 +217,7 @@ def _of_type(schema: Mapping[str, Any], schemas: Mapping[str, Any], name: str, d
     kind, deeper = schema.get("type"), depth + 1
     if kind == "object" or "properties" in schema:
         parts = schema.get("properties", {}) if depth < DEEP else {}
-        if not parts and "$ref" in (inner := _mapping(schema.get("additionalProperties"))):
+        if not parts and "$ref" in (inner := mapping(schema.get("additionalProperties"))):
             return {VALUES["id"]: sample(inner, schemas, name, deeper)}
         return {key: sample(part, schemas, key, deeper) for key, part in parts.items()}
     if kind == "array":
@@ -237,10 +238,6 @@ def _of_list(schema: Mapping[str, Any], schemas: Mapping[str, Any], name: str, d
     if one == {}:
         return [CHANGE] if name in CHANGES else []
     return [] if depth >= DEEP and not schema.get("minItems") else [one]
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 METHODS = ("get", "put", "post", "patch", "delete")

@@ -28,7 +28,14 @@ from importer.validation.context import Context, together
 from importer.validation.diagnosis import tools_unseen
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
 from importer.validation.evidence_sources import Render
-from importer.validation.expectations import UNKNOWN_CONTEXT, CommonReason, Expectations, no_chat, no_tools
+from importer.validation.expectations import (
+    UNKNOWN_CONTEXT,
+    CommonReason,
+    Expectations,
+    always,
+    no_chat,
+    no_tools,
+)
 from importer.validation.fact import Rung
 from importer.validation.failures import text_now
 from importer.validation.mutations import CHANGES, Alteration
@@ -899,15 +906,10 @@ ENOUGH = 20  # words of a vocabulary; fewer have no verdict
 LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is more than half
 
 
-def needs_tokenizer_whole(_promise: Expectations) -> Reason | None:
-    """Return ``None``: every model has a tokenizer."""
-    return None
-
-
 @probe(
     "tokenizer-whole",
     "Tokenizers saved again lost accents, capitals, spaces or merges; the model was blamed for its answers.",
-    needs=needs_tokenizer_whole,
+    needs=always,
 )
 def tokenizer_whole(ctx: Context) -> Outcome:
     """Judge texts after tokenization and back, without the engine, then markers and tokens of answers."""
@@ -998,15 +1000,10 @@ class TokenRowReason(ReasonKind):
 TOKEN_NUMBERS_SHOWN = 3  # tokens of a reason
 
 
-def needs_token_numbers(_promise: Expectations) -> Reason | None:
-    """Return ``None``: every model has tokens."""
-    return None
-
-
 @probe(
     "token-numbers",
     "A token's number lay beyond the embedding: one message with it ended the engine for everybody.",
-    needs=needs_token_numbers,
+    needs=always,
     tasks=evidence.TASKS,
 )
 def token_numbers(ctx: Context) -> Outcome:

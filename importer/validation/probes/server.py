@@ -19,7 +19,7 @@ from importer.validation.client import Exchange
 from importer.validation.context import SIDE_BY_SIDE, Context, together
 from importer.validation.diagnosis import unread
 from importer.validation.errors import ExchangeError, Overloaded, RequestRefused, ServerUnreachable, TimedOut
-from importer.validation.expectations import Expectations, PromiseReason, no_chat
+from importer.validation.expectations import Expectations, PromiseReason, always, no_chat
 from importer.validation.failures import failed
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probe import probe
@@ -45,15 +45,10 @@ class HealthReason(ReasonKind):
     ANSWERS = "answers", "/health answers"
 
 
-def needs_health(_promise: Expectations) -> Reason | None:
-    """Return ``None``: every engine has an answer."""
-    return None
-
-
 @probe(
     "health",
     "Engines die during start-up for reasons that look like something else; ask before probing further.",
-    needs=needs_health,
+    needs=always,
     tasks=evidence.TASKS,
 )
 def health(ctx: Context) -> Outcome:
@@ -148,15 +143,10 @@ class ModelListedReason(ReasonKind):
     LISTED = "listed", "{model} is listed"
 
 
-def needs_model_listed(_promise: Expectations) -> Reason | None:
-    """Return ``None``: every engine lists its models."""
-    return None
-
-
 @probe(
     "model-listed",
     "Clients pick the name from /v1/models; a wrong served name is a 404 for every one of them.",
-    needs=needs_model_listed,
+    needs=always,
     tasks=evidence.TASKS,
 )
 def model_listed(ctx: Context) -> Outcome:
@@ -374,15 +364,10 @@ LIBRARIES = 2**30  # bytes of the whole besides: what its processes load is not 
 REMEDY = Reason(Remedy.CHOOSE_CONTEXT)
 
 
-def needs_memory_predicted(_promise: Expectations) -> Reason | None:
-    """Return ``None``: only the receipt shows whether there is a prediction."""
-    return None
-
-
 @probe(
     "memory-predicted",
     "Memory guessed from a model's name was off by half: engines died at the first long prompt.",
-    needs=needs_memory_predicted,
+    needs=always,
     tasks=evidence.TASKS,
 )
 def memory_predicted(ctx: Context) -> Outcome:
@@ -500,15 +485,10 @@ class FilesReason(ReasonKind):
 WEIGHTS = ".safetensors"
 
 
-def needs_files_as_imported(_promise: Expectations) -> Reason | None:
-    """Return ``None``: every model has files."""
-    return None
-
-
 @probe(
     "files-as-imported",
     "Other weights, a config.json or a tokenizer were put in place later; the review spoke of another model.",
-    needs=needs_files_as_imported,
+    needs=always,
     tasks=evidence.TASKS,
 )
 def files_as_imported(ctx: Context) -> Outcome:
