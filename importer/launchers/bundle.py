@@ -143,15 +143,18 @@ def read_result(output: str, task: str, digest: str, where: str) -> Result:
 
     Raises LauncherError: "bad-result" where it is not whole, "other-digest" where it is of other data.
     """
+    problem = "its lines are not whole"
     try:
-        result = parsed(Result, _unpacked(output), LARGEST)
-    except (ValueError, zlib.error) as error:
-        raise LauncherError("bad-result", where=where, run=task, problem=type(error).__name__) from None
+        text = _unpacked(output)
+        problem = "it is not of the form that the importer writes"
+        result = parsed(Result, text, LARGEST)
+    except (ValueError, zlib.error):
+        raise LauncherError("bad-result", where=where, run=task, problem=problem) from None
     if result.digest != digest or result.task != task:
         raise LauncherError("other-digest", where=where, run=task, sent=digest, got=result.digest[:100])
     told = result.error is None or isinstance(result.error.get("message"), str)
     if (result.report is None) == (result.error is None) or not told:
-        raise LauncherError("bad-result", where=where, run=task, problem="ValueError")
+        raise LauncherError("bad-result", where=where, run=task, problem=problem)
     return result
 
 

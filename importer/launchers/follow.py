@@ -53,6 +53,7 @@ POLL, LOOK = 2.0, 0.2  # seconds between two questions, and between two looks wh
 SETTLE, ENDS = 15.0, 60.0  # seconds that a cancelled run has to end, and that all requests for it have
 LATE = 0.1  # of the wait for a start: what the last question and the cancel may take beyond it
 HURRY = 5.0  # seconds that the requests of an end have at least
+LAGS = 30.0  # seconds that the output may be behind the state: a log's server, a shared folder
 FACTS = 30.0  # seconds for what a cluster knows beside the result
 TAIL = 300  # characters of a log in an error
 # Errors after which a run with the same id can give no result any more.
@@ -123,6 +124,10 @@ def _ended(
     where, limit = {"where": run.where, "run": run.id}, Deadline.after(PATIENCE)
     if isinstance(state, Succeeded | Failed):
         output = _asked(launcher, limit, lambda at: at.fetch(run), check)
+        late = Deadline.after(LAGS if isinstance(state, Succeeded) else 0.0)
+        while late.left and not bundle.has_result(output):  # a state may be known before the output is
+            _pause(POLL, check)
+            output = _asked(launcher, limit, lambda at: at.fetch(run), check)
         if isinstance(state, Succeeded) or bundle.has_result(output):
             found = bundle.read_result(output, task.id, task.digest, run.where)
             if found.error is not None:

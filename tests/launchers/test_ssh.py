@@ -153,6 +153,19 @@ def test_a_result_is_bound_to_the_digest_that_was_sent(
     assert not machine.left
 
 
+def test_an_output_that_comes_after_the_end_is_waited_for(machine: FarMachine) -> None:
+    """The last line is written by a process that the task left behind, seconds after its exit status."""
+    lines = [*Result("importer-late", DIGEST, "0.1.0", {"host": "h"}, {"passed": True}).to_lines()]
+    (machine.root / "says").write_text("\n".join(lines))
+    says = f"*run-task*) (sleep 3; cat {machine.root}/says) & ;; *) exec {sys.executable}"
+    machine.python.write_text(f'#!/bin/sh\ncase "$*" in {says} "$@";; esac\n')
+    launcher, target = get(parse(machine.target)), parse(machine.target)
+    try:
+        assert follow(launcher, task("late"), lambda _: None).report == {"passed": True}
+    finally:
+        end(launcher, RemoteRun.of("importer-late", target))
+
+
 def test_a_python_that_is_not_there_is_told(machine: FarMachine) -> None:
     target = parse(machine.target.replace(str(machine.python), f"{machine.root}/nothing"))
     launcher = get(target)
