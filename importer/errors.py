@@ -125,7 +125,7 @@ RepositoryKind = Literal[
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
     "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
-    "newer-receipt", "other-backend", "other-device", "no-documents", "needs-approval",
+    "newer-receipt", "other-backend", "other-device", "no-documents", "needs-approval", "no-value",
 ]  # fmt: skip
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
@@ -189,7 +189,7 @@ class UsageError(ImporterError):
         ),
         "extra-missing": Kind(
             "The package {package} is not installed; it belongs to the extra '{extra}'.",
-            "Install it: pip install 'importer[{extra}]'.",
+            "Install it: pip install 'model-importer[{extra}]'.",
         ),
         "unknown-device": Kind("There is no device {name!r}; near names: {near}."),
         "bad-target": Kind(
@@ -328,6 +328,7 @@ class DocumentError(ImporterError):
         "no-receipt": Kind("{path} has no readable receipt beside it: {problem}.", "Import the model again."),
         "other-backend": Kind("{name} is the document for {has}, and this import is for {backend}."),
         "other-device": Kind("{name} is the document for {has}, and this import is for {device}."),
+        "no-value": Kind("{name} has no value for {key!r}.", "Near keys: {near:, }."),
         "no-documents": Kind("There are no documents in {folder}."),
         "needs-approval": Kind("{name} is not approved here, and it sets {what}."),
         "newer-receipt": Kind(

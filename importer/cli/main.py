@@ -65,9 +65,11 @@ def extra_of(module: str | None) -> str | None:
     """Return the extra of this distribution that brings a module; ``None`` for any other module."""
     from importlib.metadata import PackageNotFoundError, requires
 
+    from importer.version import DISTRIBUTION
+
     package = (module or "").partition(".")[0].replace("_", "-")
     try:
-        lines = requires("importer") or ()
+        lines = requires(DISTRIBUTION) or ()
     except PackageNotFoundError:
         return None
     pattern = re.compile(rf"{re.escape(package)}(?![\w.-]).*extra == ['\"]([\w-]+)")

@@ -24,7 +24,7 @@ from importer.config_file.store import StoredDocument, load, make_folder, receip
 from importer.errors import LauncherError
 from importer.frozen import frozen
 from importer.launchers.answers import parsed
-from importer.version import __version__
+from importer.version import DISTRIBUTION, __version__
 
 SCHEMA = 1
 
@@ -193,7 +193,7 @@ def _unpacked(output: str) -> bytes:
 PACKAGE = Path(__file__).resolve().parents[1]
 TABLES = ("parser_defaults.json", "inference_defaults.json")  # in a checkout they lie beside the package
 MADE = (1980, 1, 1, 0, 0, 0)  # of every file: equal code is an equal wheel
-INFO = f"importer-{__version__}.dist-info"
+INFO = f"model_importer-{__version__}.dist-info"
 WHEEL = "Wheel-Version: 1.0\nGenerator: importer\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 ENTRY = "[console_scripts]\nimporter = importer.__main__:main\n"
 
@@ -204,7 +204,7 @@ def pack() -> Path:
     key = hashlib.sha256()
     for name, data in files.items():
         key.update(name.encode() + hashlib.sha256(data).digest())
-    path = config.home() / "wheels" / key.hexdigest()[:16] / f"importer-{__version__}-py3-none-any.whl"
+    path = config.home() / "wheels" / key.hexdigest()[:16] / f"model_importer-{__version__}-py3-none-any.whl"
     if path.exists():
         return path
     make_folder(path.parent)
@@ -226,7 +226,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
         beside = PACKAGE.parent / name
         if not (PACKAGE / "data" / name).exists() and beside.exists():
             yield f"importer/data/{name}", beside.read_bytes()
-    about = metadata.distribution("importer").read_text("METADATA") or ""
+    about = metadata.distribution(DISTRIBUTION).read_text("METADATA") or ""
     yield f"{INFO}/METADATA", about.encode()
     yield f"{INFO}/WHEEL", WHEEL.encode()
     yield f"{INFO}/entry_points.txt", ENTRY.encode()

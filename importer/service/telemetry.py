@@ -226,7 +226,7 @@ def _counted(name: str, description: str, labels: list[str], rows: Iterable[Iter
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 PROTOCOL = "http/protobuf"
-EXTRA = "traces need more packages: pip install 'importer[otel]'"
+EXTRA = "traces need more packages: pip install 'model-importer[otel]'"
 
 
 def requested(environment: Mapping[str, str] = os.environ) -> str | None:

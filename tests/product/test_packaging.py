@@ -261,7 +261,7 @@ def test_the_base_install_serves_nothing_and_names_the_extra(tmp_path: Path) -> 
     command = str(tmp_path / "venv" / "bin" / "importer")
     served = subprocess.run([command, "serve"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (served.returncode, served.stderr.splitlines()[1]) == (
-        2, "Install it: pip install 'importer[service]'.",
+        2, "Install it: pip install 'model-importer[service]'.",
     )  # fmt: skip
     asked = [command, str(ROOT / "importer" / "demo" / "model"), "--dry-run", "--backend", "mlx"]
     subprocess.run(asked, cwd=tmp_path, capture_output=True, check=True)

@@ -173,5 +173,5 @@ def test_without_the_packages_it_is_one_sentence(command: str, tmp_path: Path) -
         [sys.executable, "-c", script], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 7, done.stderr
-    assert "pip install 'importer[otel]'" in done.stderr
+    assert "pip install 'model-importer[otel]'" in done.stderr
     assert "Traceback" not in done.stderr
