@@ -25,12 +25,13 @@ def gallery_of(service: Service | Gallery) -> Iterator[Gallery]:
         yield Gallery(database)
 
 
-def validated(service: Service | Gallery, name: str) -> None:
-    """As a worker would write it after a run in which everything passed."""
+def validated(service: Service | Gallery, name: str, failed: str = "") -> None:
+    """As a worker would write it after a run in which everything passed, or one probe failed."""
     with gallery_of(service) as gallery, gallery.change(AuditContext("worker", "validate")) as change:
         stored = change.checkout.load(name)
         engine = {"name": stored.backend, "version": _version(stored)}
-        report = {"engine": engine, "passed": True, "outcomes": [], "seconds": {}}
+        lost = [{"probe": "tool-call", "outcome": "fail", "reason": failed}] if failed else []
+        report = {"engine": engine, "passed": not failed, "outcomes": lost, "seconds": {}}
         change.checkout.amend(name, lambda receipt: receipt.with_validation(report, stored.digest))
 
 

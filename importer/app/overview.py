@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from importer.app.states import INVALID, STATES, State
-from importer.config_file.attention import granted
 from importer.config_file.entry_facts import EntryFacts, entry_facts
-from importer.config_file.review import row
+from importer.config_file.review import row, warnings
 from importer.config_file.store import Store, StoredDocument
 from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
@@ -143,7 +142,7 @@ def needs_attention(stored: StoredDocument, state: PublicationState) -> tuple[Ma
     """
     return (
         *_of_state(stored, state),
-        *(() if state.review in ("approved", "rejected") else _warnings(stored)),
+        *(() if state.review in ("approved", "rejected") else warnings(stored)),
     )
 
 
@@ -156,12 +155,6 @@ def _of_state(stored: StoredDocument, state: PublicationState) -> Iterator[Mappi
         shown.append(Reason(lost, why=validation(stored.receipt, stored.data, stored.digest).why))
     for one in shown:
         yield {"kind": str(one.kind), "key": STATE_KEY, "reason": one.to_json(), "message": render(one)}
-
-
-def _warnings(stored: StoredDocument) -> Iterator[Mapping[str, object]]:
-    """Yield the grants, then the warnings of the import."""
-    yield from (one.to_json() for one in granted(stored.data))
-    yield from () if stored.receipt is None else stored.receipt.warnings
 
 
 def rows(store: Store) -> list[dict[str, object]]:

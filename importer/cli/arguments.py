@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from importer.cli.commands import COMMANDS, module
 from importer.cli.options import INSTALLED
@@ -26,9 +27,20 @@ examples:
   importer Qwen/Qwen3-8B --set temperature=0    your own value, shown as yours
   importer --from models.txt --dry-run          many at a time, one line of JSON for each
 """
+# The commands of an ordinary day; --help names the others in one line.
+GROUPS = {
+    "documents": ("list", "show", "why", "review", "approve", "recheck", "fill", "export", "report"),
+    "engines": ("validate", "engine", "doctor", "parsers", "devices"),
+    "service": ("serve", "worker", "api-keys", "backup", "audit"),
+}
+COMMON = frozenset((
+    "--name", "--dir", "--backend", "--set", "--device", "--dry-run", "--json", "--yes", "--validate",
+    "--help-all",
+))  # fmt: skip
+MORE = "'importer COMMAND --help' has a command's options, 'importer --help-all' every option and command."
 EXITS = """\
 
-'importer COMMAND --help' has a command's options. Exit codes: 0 done, 1 a probe failed, a recheck found
+Exit codes: 0 done, 1 a probe failed, a recheck found
 changes, a comparison worse outcomes or the doctor what stops a run, 2 usage, 3 Hub, 4 repository, 5 document,
 6 engine, 7 service, 8 a cluster or another machine, 75 the machine is too busy, 130 stopped. A pipe that is
 closed early changes nothing.
@@ -65,7 +77,14 @@ def parse(argv: list[str]) -> argparse.Namespace:
     command, words = _split(argv)
     if command == IMPORT:  # a bare --validate must not swallow the reference after it
         words = [f"--validate={INSTALLED}" if w == "--validate" else w for w in words]
-    parsed = parser(command, bare=argv[:1] != [command]).parse_args(words)
+    try:
+        parsed = parser(command, bare=argv[:1] != [command]).parse_args(words)
+    except UsageError:
+        near = get_close_matches(argv[0], COMMANDS, 1, 0.7) if argv and argv[0] not in COMMANDS else []
+        if near:
+            problem = f"is no command; did you mean 'importer {near[0]}'?"
+            raise UsageError("bad-option", option=argv[0], problem=problem) from None
+        raise
     parsed.command = command
     return parsed
 
@@ -100,12 +119,39 @@ def _split(argv: list[str]) -> tuple[str, list[str]]:
     return (argv[0], argv[1:]) if argv and argv[0] in COMMANDS else (IMPORT, list(argv))
 
 
+class _Bare(Parser):
+    """The parser of an import without its command word: its help has what an ordinary day needs."""
+
+    def format_help(self) -> str:
+        """Return the common options, and the names of the commands."""
+        common = [action for action in self._actions if COMMON & {*action.option_strings}]
+        formatter = self._get_formatter()
+        formatter.add_text(self.description)
+        formatter.start_section("options")
+        formatter.add_arguments(common)
+        formatter.end_section()
+        rest = [name for name in COMMANDS if name != IMPORT and name not in sum(GROUPS.values(), ())]
+        groups = {**GROUPS, "more": rest}
+        commands = [f"  {group + ':':<11}{' '.join(names)}" for group, names in groups.items()]
+        usage = "usage: importer REFERENCE [OPTION...]\n       importer COMMAND ..."
+        return "\n".join([usage, "", formatter.format_help(), EXAMPLES, "commands:", *commands, "", MORE, ""])
+
+
+class _HelpAll(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Print every option and every command."""
+        sys.stdout.write(Parser.format_help(cast("Parser", parser)))
+        parser.exit()
+
+
 def _bare() -> Parser:
     lines = [f"  importer {f'{name} {c.usage}'.strip():<33} {c.help}" for name, c in COMMANDS.items()]
-    return Parser(
+    made = _Bare(
         prog="importer",
         description=DESCRIPTION,
         epilog="\n".join([EXAMPLES, "commands:", *lines]) + "\n" + EXITS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    made.add_argument("--help-all", action=_HelpAll, nargs=0, help="every option and every command")
+    return made

@@ -196,23 +196,6 @@ def effective_value(one: Mapping[str, object], side: str = "value") -> str:
     return value(one[side]) if side in one else "absent"
 
 
-def effective(values: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table of effective values: the present one, its source, and what else was offered."""
-    rows = [
-        (one["key"], effective_value(one), one["status"], one["source"], "\n".join(_offers(one)))
-        for one in values
-    ]
-    return table(("key", "value", "status", "source", "offered"), rows, "effective values")
-
-
-def _offers(one: Mapping[str, Any]) -> Iterator[str]:
-    """Yield ``vendor: 0.6 (generation_config.json)`` for each offer."""
-    for offerer in ("vendor", "table", "engine_default"):
-        if offerer in one:
-            offer = one[offerer]
-            yield f"{offerer.replace('_', ' ')}: {value(offer['value'])} ({offer['source']})"
-
-
 def fit(record: Mapping[str, Any]) -> Table:
     """Return a table of the model's memory on one device, in GiB; ``record`` as in a receipt."""
     title = f"fit: {record['message']}"

@@ -1,9 +1,9 @@
-"""The output of an import: what requires attention, then key, value and source in 80 columns."""
+"""The output of an import: what requires attention, then key, value and source, with no figure cut."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from importer.app.import_ import Plan
 from importer.cli import messages, output
@@ -19,39 +19,28 @@ from importer.memory.plans import Plan as Deployment
 from importer.signals import speculation
 from importer.signals.reasons import DraftReason
 
-if TYPE_CHECKING:
-    pass
-
-
-WIDTH = 80  # columns
-
-
+WIDTH, MIDDLE = 80, 20  # columns of a table where its cells fit, and of its values at least
 ROWS = 16  # of a table; with what stands around it an ordinary import has 25 lines
-
-
-KEY, SOURCE = 30, 34  # columns at most
-
-
 HIDDEN = (*REMARKS, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_tokens")
-
-
 FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.{key}" for key in SAMPLING))
 
 
 def import_lines(planned: Plan) -> Iterator[str]:
     """Yield the table, the number of values that it leaves out, the fit, and what is off and could be on."""
-    rows = list(_rows(planned.decisions))
-    key = min(KEY, max(len(name) for name, _, _ in rows))
-    origin = min(SOURCE, max(len(text) for _, _, text in rows))
-    for cells in rows[:ROWS]:
-        name, value, text = (output.plain(cell) for cell in cells)
-        room = WIDTH - key - origin - 4
-        yield f"{cut(name, key):<{key}}  {cut(value, room):<{room}}  {cut(text, origin)}".rstrip()
+    rows = [tuple(map(output.plain, cells)) for cells in _rows(planned.decisions)]
+    key, origin = (max(len(cells[at]) for cells in rows[:ROWS]) for at in (0, 2))
+    room = max(MIDDLE, WIDTH - key - origin - 4)
+    for name, value, text in rows[:ROWS]:
+        head = f"{name:<{key}}  {value:<{room}}"
+        if len(value) > room:  # the source has a line of its own: no figure is cut
+            yield head
+            head = " " * (key + 2 + room)
+        yield f"{head}  {text}".rstrip()
     if len(rows) > ROWS:
         yield f"… and {len(rows) - ROWS} more: --explain prints all"
-    yield output.plain(cut(f"fit: {_fit(planned.fit)}", WIDTH))
+    yield output.plain(f"fit: {_fit(planned.fit)}")
     for word, plan in zip(("plan", *["next"] * len(planned.fit.plans)), _compared(planned.fit), strict=False):
-        yield output.plain(cut(f"{word}: {_plan(plan)}", WIDTH))
+        yield output.plain(f"{word}: {_plan(plan)}")
     yield from (output.plain(f"worth knowing: {messages.text(reason)}") for reason in planned.fit.advice)
     yield from _offers(planned.decisions)
 
@@ -66,11 +55,6 @@ def _offers(decisions: Mapping[str, Decision]) -> Iterator[str]:
 def attention(warning: Attention) -> str:
     """Return a warning in one line, with the flags that help."""
     return f"Needs attention: {warning.key}: {messages.text(warning.reason)}"
-
-
-def cut(text: str, width: int) -> str:
-    """Return a text in at most ``width`` columns."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _rows(decisions: Mapping[str, Decision]) -> Iterator[tuple[str, str, str]]:

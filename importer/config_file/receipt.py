@@ -10,10 +10,19 @@ from typing import Any, Literal, cast
 
 from importer.config_file.document import Document, Engine, Settings, document_of
 from importer.config_file.document_keys import digest
-from importer.config_file.records import Approved, DecisionRecord, Fact, Remark, Report, ReviewRecord
+from importer.config_file.records import (
+    Approved,
+    DecisionRecord,
+    Fact,
+    ProofVerdict,
+    Remark,
+    Report,
+    ReviewRecord,
+)
 from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError
 from importer.frozen import frozen
+from importer.hub.snapshot import listed, mapping
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.evidence import Evidence
@@ -116,6 +125,22 @@ class Receipt:
     def remarked(self) -> dict[tuple[str | int, ...], str]:
         """``remarks`` by their paths."""
         return {tuple(remark["path"]): remark["text"] for remark in self.remarks}
+
+    def verdicts(self, key: str) -> list[ProofVerdict]:
+        """Return the proof's verdicts on the parsers of a key, the best first; none of a damaged proof."""
+        proof, found = mapping(self.proof), list[ProofVerdict]()
+        needed = listed(mapping(proof.get("needed")).get(key))
+        for one in map(mapping, listed(mapping(proof.get("verdicts")).get(key))):
+            failed = {str(case): str(problem) for case, problem in mapping(one.get("failed")).items()}
+            lost = next((f"{case}: {failed[case]}" for case in needed if case in failed), None)
+            passed = [str(case) for case in listed(one.get("passed"))]
+            found.append({"parser": str(one.get("parser")), "passed": passed, "failed": failed, "lost": lost})
+        return found
+
+    @property
+    def proved_by(self) -> str:
+        """Return engine and version of the proof, such as ``mlx 0.32.2``."""
+        return " ".join(str(mapping(self.proof).get(part)) for part in ("engine", "version"))
 
     def to_text(self) -> str:
         """Return the file's text: indented JSON, keys in the order above."""

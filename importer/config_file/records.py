@@ -27,6 +27,15 @@ class DecisionRecord(TypedDict, total=False):
     reasons: Sequence[Settings]
 
 
+class ProofVerdict(TypedDict):
+    """What a proof found of one parser; ``lost`` is the first needed case that failed, with the problem."""
+
+    parser: str
+    passed: Sequence[str]
+    failed: Mapping[str, str]
+    lost: str | None
+
+
 class Fact(TypedDict, total=False):
     """A piece of evidence."""
 

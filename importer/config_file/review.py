@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from importer.config_file.attention import granted
-from importer.config_file.document_keys import ABSENT, Change, differences, dotted
+from importer.config_file.attention import Attention, AttentionReason, granted
+from importer.config_file.document_keys import ABSENT, Change, differences, dotted, parser
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.schema import problems
 from importer.config_file.store import Store, StoredDocument
 from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.evidence import Rule
+from importer.signals.tables import PARSERS
+
+NAMED = 5  # of the parsers that read the template
+
+
+def _refuted_text(fields: Fields) -> str:
+    """The proof of {engine} refutes {value}: {problem}; proved: {reads}"""
+    reads = f"; proved: {', '.join(fields['reads'])}" if fields["reads"] else ""
+    return f"the proof of {fields['engine']} refutes {fields['value']}: {fields['problem']}{reads}"
 
 
 class ReviewReason(ReasonKind):
@@ -23,6 +32,7 @@ class ReviewReason(ReasonKind):
     READS_LESS = "reads-less", "{key}: in pieces it reads less: {finding}"
     STALE = "stale", "its validation does not hold: {why}"
     PROBE = "probe", "probe {probe}: {outcome}: {reason}"
+    REFUTED = "refuted", _refuted_text
 
 
 def record_review(store: Store, name: str, word: ReviewEntry, seen: str | None = None) -> StoredDocument:
@@ -99,9 +109,40 @@ def change_json(change: Change) -> dict[str, object]:
     return {"path": dotted(change.path)} | {k: v for k, v in sides.items() if v is not ABSENT}
 
 
+def warnings(stored: StoredDocument) -> Iterator[Mapping[str, object]]:
+    """Yield what a document warns of now: grants, edited values that the proof refutes, and the import's.
+
+    A warning of the import about a value that a person changed is left out.
+    """
+    yield from (one.to_json() for one in (*granted(stored.data), *refuted(stored)))
+    edited = {*_edited_parsers(stored)}
+    yield from (one for one in ([] if stored.receipt is None else stored.receipt.warnings)
+                if one.get("key") not in edited)  # fmt: skip
+
+
+def refuted(stored: StoredDocument) -> Iterator[Attention]:
+    """Yield the proof's own line for each parser that a person wrote and the proof refutes."""
+    for key in _edited_parsers(stored):
+        receipt = stored.need_receipt()
+        reads = tuple(one["parser"] for one in receipt.verdicts(key) if one["lost"] is None)[:NAMED]
+        for one in receipt.verdicts(key):
+            if one["lost"] is not None and one["parser"] == parser(stored.data, key):
+                why = Reason(
+                    ReviewReason.REFUTED, engine=receipt.proved_by, value=one["parser"], problem=one["lost"],
+                    reads=reads,
+                )  # fmt: skip
+                yield Attention(AttentionReason.PARSER, key, why)
+
+
+def _edited_parsers(stored: StoredDocument) -> Iterator[str]:
+    wrote = None if stored.receipt is None else stored.receipt.wrote
+    if wrote is not None:
+        yield from (key for key in PARSERS if parser(stored.data, key) != parser(wrote, key))
+
+
 def _warnings(stored: StoredDocument, receipt: Receipt) -> Iterator[str]:
-    yield from (render(one.reason) for one in granted(stored.data))
-    yield from (f"{warning['key']}: {warning['message']}" for warning in receipt.warnings)
+    for warning in warnings(stored):
+        yield f"{warning['key']}: {warning['message']}"
     block = stored.data.get("importer")
     streaming = block.get("streaming") if isinstance(block, Mapping) else None
     for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():

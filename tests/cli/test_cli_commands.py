@@ -64,20 +64,33 @@ def test_show_has_the_value_that_is_there_and_every_offer(desk: Desk) -> None:
     found = values["parameters.temperature"]
     assert (found["value"], found["imported"], found["status"]) == (0.9, 0.6, "edited")
     assert found["vendor"] == {"value": 0.6, "source": "generation_config.json"}
-    plain = desk("show", "base", "--explain").out
-    assert "effective values" in plain
-    assert "vendor: 0.6" in plain
+    plain = desk("why", "base", "temperature").out
+    assert plain.startswith("parameters.temperature: 0.9, edited\n")
+    assert "not 0.6  the vendor's generation_config.json says temperature: 0.6" in plain
     shown = json.loads(desk("review", "base", "--json").out)
     assert [one for one in shown["values"] if one["status"] == "edited"] == [found]
     assert {one["effect"] for one in shown["losses"]} >= {"added"}
     assert "LocalAI, added: " in desk("review", "base").out
 
 
+def test_why_names_the_facts_and_what_lost(desk: Desk) -> None:
+    desk("acme/base", "--yes")
+    told = {one["key"]: one for one in map(json.loads, desk("why", "base", "--json").out.splitlines())}
+    decided = receipt(desk)["decisions"]
+    assert told.keys() <= decided.keys()
+    assert all(one["facts"] == decided[key]["why"] for key, one in told.items())
+    lost = decided["backend"]["overruled"]
+    assert told["backend"]["candidates"][: len(lost)] == lost
+    assert len(desk("why", "base").out.splitlines()) <= 60
+    ran = desk("why", "base", "temprature")
+    assert (ran.code, "Near keys: parameters.temperature" in ran.err) == (5, True)
+
+
 @pytest.mark.parametrize("name", ["nobody", "../models/base", "/etc/passwd", "x" * 5000, "..", "."])
 def test_only_what_is_in_the_folder_is_shown_or_approved(desk: Desk, name: str) -> None:
     desk("acme/base")
     before = desk.files()
-    for command in ("show", "review", "approve"):
+    for command in ("show", "why", "review", "approve"):
         ran = desk(command, name)
         assert (ran.code, desk.files()) == (5, before)
         assert "There is no document" in ran.err
@@ -163,11 +176,19 @@ def test_help(desk: Desk, command: str) -> None:
     assert ran.out.startswith("usage: importer")
     if not command:
         assert "examples:\n  importer Qwen/Qwen3-8B" in ran.out
-        assert all(f"importer {c}" in ran.out for c in COMMANDS)
+        assert len(ran.out.splitlines()) <= 40
+        assert all(re.search(rf"\b{c}\b", ran.out) for c in COMMANDS)
+        whole = desk("--help-all")
+        assert (whole.code, all(f"importer {c}" in whole.out for c in COMMANDS)) == (0, True)
+
+
+def test_a_misspelt_command_is_named(desk: Desk) -> None:
+    ran = desk("reveiw", "x")
+    assert (ran.code, "did you mean 'importer review'?" in ran.err) == (2, True)
 
 
 def test_every_option_is_explained(desk: Desk) -> None:
-    text = desk("--help").out
+    text = desk("--help-all").out
     assert not re.search(r"\n  (--\S+)(?: [A-Z]+)?\n  -", text)
 
 

@@ -220,6 +220,27 @@ def test_a_proof_that_cannot_be_read_is_told(desk: Desk) -> None:
     assert (ran.code, "the receipt's proof cannot be read" in ran.err) == (0, True)
 
 
+def test_an_edit_to_a_parser_that_the_proof_refutes_is_warned_of(desk: Desk) -> None:
+    desk("acme/base")
+    path = desk.folder / "models" / "base.receipt.json"
+    verdicts = [
+        {"parser": "hermes", "passed": ["one-call"], "failed": {}},
+        {"parser": "mistral", "passed": [], "failed": {"one-call": "read no call"}},
+    ]
+    proof = {
+        "engine": "vllm", "version": "0.32.0", "needed": {"tool_parser": ["one-call"]},
+        "verdicts": {"tool_parser": verdicts},
+    }  # fmt: skip
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"proof": proof}))
+    line = "the proof of vllm 0.32.0 refutes mistral: one-call: read no call; proved: hermes"
+    assert line not in desk("review", "base", "--json").out
+    edit(desk, "max_model_len:", "options:\n- tool_parser:mistral\nmax_model_len:")
+    assert line in desk("review", "base", "--json").out
+    told = desk("why", "base", "tool_parser").out
+    assert f"because  {line}" in told
+    assert "not hermes  reads all 1 cases, too" in desk("why", "base", "tool_parser", "--all").out
+
+
 def test_every_line_of_an_invalid_document_is_told(desk: Desk) -> None:
     desk("acme/base")
     edit(desk, "temperature: 0.6", "temperature: 7")

@@ -52,7 +52,7 @@ def test_the_steps_say_where_a_document_stands_and_what_comes_next(seen: Seen, s
     page = seen.go(f"documents/{name}")
     state(page, "draft")
     assert steps(page)[:2] == ["done", "now*"]
-    assert "Next: read what is below, then approve or reject it." in way(page)
+    assert "Next: review the values below, then approve or reject them." in way(page)
     page.get_by_label("Note").fill("not yet")
     page.get_by_role("button", name="Reject").click()
     state(page, "rejected")
@@ -62,19 +62,19 @@ def test_the_steps_say_where_a_document_stands_and_what_comes_next(seen: Seen, s
     state(page, "approved")
     assert steps(page)[1:3] in (["done", "now*"], ["done", "blocked*"])
     expect(page.get_by_role("button", name="Approve")).to_be_disabled()
-    expect(page.get_by_text("Approve: That is done already.")).to_be_visible()
+    expect(page.get_by_text("Approve: Already done.")).to_be_visible()
     validated(service, name)
     page.reload()
     state(page, "ready")
-    assert steps(page) == ["done", "done", "done", "done", "now*"]
+    assert steps(page) == ["done", "done", "done", "now*"]
     assert "Next: release it." in way(page)
     release = page.get_by_role("button", name="Release", exact=True)
     expect(release).to_have_class("main")  # the one action that leads on
     assert page.locator("button.main").count() == 1
     release.click()
     state(page, "published")
-    assert steps(page) == ["done"] * 5
-    assert "Every step is done" in way(page)
+    assert steps(page) == ["done"] * 4
+    assert "Published. The gallery serves this version." in way(page)
     edit(service, name, temperature=0.2)
     page.reload()
     state(page, "stale")
@@ -82,6 +82,17 @@ def test_the_steps_say_where_a_document_stands_and_what_comes_next(seen: Seen, s
     assert "edited since" in way(page)
     page.get_by_role("button", name="Approve").click()
     expect(page.locator(".way")).to_contain_text("outdated")  # its validation is of the data before
+    seen.check()
+
+
+def test_a_failed_validation_comes_before_the_order_of_the_steps(seen: Seen, service: Service) -> None:
+    name = fresh(service, "broken")
+    validated(service, name, failed="the parser reads no call")
+    page = seen.go(f"documents/{name}/review")
+    assert "Validation failed at tool-call: the parser reads no call." in way(page)
+    approve = page.get_by_role("button", name="Approve", exact=True)
+    expect(approve).to_be_enabled()
+    expect(approve).not_to_have_class("main")
     seen.check()
 
 
@@ -97,8 +108,8 @@ def test_an_approval_that_leads_to_no_release_is_not_the_first_action(seen: Seen
     state(page, "approved")
     validated(service, name)
     page.reload()
-    assert steps(page) == ["done", "done", "done", "blocked*", "later"]
-    assert "Entry is blocked:\n" in way(page)
+    assert steps(page) == ["done", "done", "done", "blocked*"]
+    assert "Release is blocked:\n" in way(page)
     assert "It pins no commit of the model." in way(page)
     seen.check()
 
@@ -125,7 +136,7 @@ def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
     changes = page.get_by_role("region", name="Changes", exact=True)
     expect(changes).to_contain_text("Since release 1")
     expect(changes).to_contain_text("parameters.temperature: 0.6 → 0.31")
-    losses = page.get_by_role("region", name="What LocalAI's entry lacks")
+    losses = page.get_by_role("region", name="Differences of LocalAI's entry")
     expect(losses.get_by_text("added").first).to_be_visible()
     assert page.evaluate(SPILLING) == []
     picture(seen, folder, "review")
@@ -174,7 +185,7 @@ def test_a_case_shows_its_prompt_and_its_calls_and_is_chosen_by_keys(seen: Seen,
     prompt = page.locator("pre[aria-label^=Prompt]")
     expect(prompt).to_contain_text("<|im_start|>user")
     expect(prompt).to_contain_text("<|im_start|>assistant")
-    expect(page.get_by_text("No call is in this case.")).to_be_visible()
+    expect(page.get_by_text("This case has no call.")).to_be_visible()
     case = page.get_by_label("Case", exact=True)
     case.focus()
     page.keyboard.press("ArrowDown")  # the next one: one call
@@ -187,7 +198,7 @@ def test_a_case_shows_its_prompt_and_its_calls_and_is_chosen_by_keys(seen: Seen,
     expect(calls).to_contain_text("get_weather")  # the address says it
     seen.check()
     seen.go("documents/cased/review?case=%3Cscript%3E")
-    expect(page.get_by_text("No call is in this case.")).to_be_visible()
+    expect(page.get_by_text("This case has no call.")).to_be_visible()
     seen.check()
 
 
@@ -262,7 +273,7 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     expect(row.get_by_text("served: ")).to_be_visible()
     expect(row.get_by_text("by local")).to_be_visible()
     page.get_by_role("link", name="Review", exact=True).click()
-    expect(page.get_by_role("region", name="What LocalAI's entry lacks")).to_contain_text(
+    expect(page.get_by_role("region", name="Differences of LocalAI's entry")).to_contain_text(
         "max_tokens is the whole context"
     )
     service.approve(name, publish=False).raise_for_status()
@@ -276,8 +287,14 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     expect(table.get_by_text("a day in staging")).to_be_visible()
     expect(table.get_by_text("0.31")).to_be_visible()
     page.get_by_role("button", name="Roll back to it: release 1").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("LocalAI will get this release")
+    dialog.get_by_role("button", name="Roll back to it", exact=True).click()
     expect(page.get_by_text("The gallery serves release 1.")).to_be_visible()
+    assert "The gallery serves release 1 again. This text is release 2, rolled back." in way(page)
+    assert page.locator("button.main").count() == 0  # nothing urges the release that was left
     page.get_by_role("button", name="Withdraw: release 1").click()
+    dialog.get_by_role("button", name="Withdraw", exact=True).click()
     expect(page.get_by_text("The gallery serves no release of this document.")).to_be_visible()
     assert service.client.get(f"/gallery/{name}.yaml").status_code == 404
     seen.check()

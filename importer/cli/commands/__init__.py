@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, Command] = {
     "match": Command("NAME...", "match names against the tables alone"),
     "list": Command("", "list the documents, their review and their validation"),
     "show": Command("NAME", "print one document with its decisions and probes", True),
+    "why": Command("NAME [KEY]", "say why a document has its values, and what came next", True),
     "review": Command("NAME", "accept, edit or reject one document", True),
     "approve": Command("NAME", "approve what it holds now, as 'review NAME --approve' does", True),
     "recheck": Command("[NAME...]", "compare with a new import, and explain each change", True),

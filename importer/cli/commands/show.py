@@ -21,9 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.folder(parser)
     options.json(parser, "the document and its receipt as one line of JSON")
     parser.add_argument(
-        "--explain", action="store_true", help="print each value with its source and every other offer"
-    )
-    parser.add_argument(
         "--open", action="store_true", help="open its report in a browser: decisions, memory, probes"
     )
 
@@ -57,10 +54,10 @@ def run(arguments: argparse.Namespace) -> None:
         data = {**state, "document": stored.data, "values": values, "receipt": json.loads(receipt.to_text())}
         output.json_line(output.json_text(data))
         return
-    _print(stored, shown, values, explain=arguments.explain)
+    _print(stored, shown, values)
 
 
-def _print(stored: StoredDocument, shown: Overview, values: list[dict[str, Any]], *, explain: bool) -> None:
+def _print(stored: StoredDocument, shown: Overview, values: list[dict[str, Any]]) -> None:
     """Print everything in the order text, decisions, fit, probes, facts, states."""
     from importer.cli import listing, output
 
@@ -68,8 +65,6 @@ def _print(stored: StoredDocument, shown: Overview, values: list[dict[str, Any]]
     console = output.console()
     output.line(output.plain("\n".join(stored.text.rstrip().splitlines())))
     console.print(output.decisions(receipt.decisions, values))
-    if explain:
-        console.print(output.effective(values))
     if receipt.fit is not None:
         console.print(output.fit(receipt.fit))
         if (ways := output.plans(receipt.fit)) is not None:

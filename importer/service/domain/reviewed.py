@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 from importer.app.local_evidence import snapshot_of
 from importer.chat_template import find
@@ -14,7 +14,7 @@ from importer.chat_template.vocabulary import read_vocabulary
 from importer.config_file import document_keys
 from importer.config_file.document_keys import KeyPath, same
 from importer.config_file.effective import Editor, effective, value_at
-from importer.config_file.receipt import Receipt
+from importer.config_file.records import ProofVerdict
 from importer.config_file.store import StoredDocument
 from importer.engines.registries import sampling_defaults
 from importer.errors import HubError, ImporterError
@@ -72,17 +72,10 @@ PLAIN = "question"  # a case without a call
 IDS = (PLAIN, *CALLS)
 
 
-class Verdict(TypedDict, total=False):
-    """What a proof found of one parser: the cases it read, and why it did not read others."""
-
-    parser: str
-    passed: Sequence[str]
-    failed: Mapping[str, str]
-
-
-def listed(receipt: Receipt) -> list[dict[str, object]]:
+def listed(stored: StoredDocument) -> list[dict[str, object]]:
     """Return each case with what the chosen parser makes of its calls."""
-    verdict, proof = _verdict(receipt), receipt.proof or {}
+    receipt, verdict = stored.need_receipt(), _verdict(stored)
+    proof = receipt.proof or {}
     written = proof.get("written") or {}
     return [{"id": one, "read": _read(verdict, one), "written": one in written} for one in IDS]
 
@@ -95,11 +88,11 @@ def case(version: DocumentVersion, ident: str, sandbox: Sandbox, places: Allowed
     """
     stored = version.stored
     receipt = stored.need_receipt()
-    verdict, proof = _verdict(receipt), receipt.proof or {}
+    verdict, proof = _verdict(stored), receipt.proof or {}
     calls = CALLS.get(ident, ())
     turns = [Turn("user", QUESTION)] + ([Turn("assistant", calls=calls)] if calls else [])
     tools = tools_for(calls) if calls else None
-    failed = ({} if verdict is None else verdict.get("failed")) or {}
+    failed = {} if verdict is None else verdict["failed"]
     shown = {
         "id": ident,
         "tools": None if tools is None else [*tools],
@@ -154,16 +147,16 @@ def _refused(messages: Any, kind: str, message: str | None) -> dict[str, object]
     return {"messages": messages, "prompt": None, "refused": {"kind": kind, "message": message}}
 
 
-def _verdict(receipt: Receipt) -> Verdict | None:
-    """Return the proof's verdict on the parser that the import chose."""
-    decision = receipt.decisions.get("tool_parser") or {}
-    verdicts = ((receipt.proof or {}).get("verdicts") or {}).get("tool_parser") or ()
-    return next((one for one in verdicts if one.get("parser") == decision.get("value")), None)
+def _verdict(stored: StoredDocument) -> ProofVerdict | None:
+    """Return the proof's verdict on the parser that the document names now."""
+    named = document_keys.parser(stored.data, "tool_parser")
+    verdicts = stored.need_receipt().verdicts("tool_parser")
+    return next((one for one in verdicts if one["parser"] == named), None)
 
 
-def _read(verdict: Verdict | None, ident: str) -> str:
+def _read(verdict: ProofVerdict | None, ident: str) -> str:
     if verdict is None or ident not in CALLS:
         return "unknown"
-    if ident in (verdict.get("failed") or {}):
+    if ident in verdict["failed"]:
         return "wrong"
-    return "right" if ident in (verdict.get("passed") or ()) else "unknown"
+    return "right" if ident in verdict["passed"] else "unknown"

@@ -9,13 +9,14 @@ from typing import Any, Literal
 from importer.app.overview import PublicationState, entry_of, publication_state
 from importer.config_file import schema
 from importer.config_file.store import StoredDocument
+from importer.config_file.validation_status import validation
 from importer.errors import ServiceError
 from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.service.domain.grants import Caller, need_approval
 
-Step = Literal["import", "review", "validation", "entry", "release"]
+Step = Literal["import", "review", "validation", "release"]
 StepState = Literal["done", "now", "later", "blocked"]
 Action = Literal["approve", "reject", "validate", "release", "withdraw", "reimport", "delete"]
 
@@ -38,7 +39,8 @@ class Obstacle(StrEnum):
 class Situation:
     """A document, the digest that is served, and what its validation would wait for.
 
-    ``refused`` is the kind of the problem for that no validation can be ordered.
+    ``refused``  is the kind of the problem that keeps a validation from being ordered.
+    ``left``     the newest release, where it has the document's data and an earlier one is served instead.
     """
 
     stored: StoredDocument
@@ -47,6 +49,7 @@ class Situation:
     able: bool
     open_job: str | None
     refused: str | None = None
+    left: int | None = None
 
     @property
     def state(self) -> PublicationState:
@@ -58,20 +61,41 @@ def steps(at: Situation) -> list[dict[str, object]]:
     """Return the steps to a release in their order, each with its state and what it needs."""
     state, found, reached = at.state, list[dict[str, object]](), False
     for step, done, action, scope in _steps(at, state):
-        blocked = [] if done else _entry(at) if action is None else _obstacles(at, action, state)
+        blocked = [] if done else _obstacles(at, action, state)
         status: StepState = "done" if done else "later" if reached else "blocked" if blocked else "now"
         reached = reached or not done
         found.append({"step": step, "state": status, "action": action, "scope": scope, "blocked": blocked})
     return found
 
 
-def _steps(at: Situation, state: PublicationState) -> Iterator[tuple[Step, bool, Action | None, str]]:
-    listed = not isinstance(entry_of(at.stored), Reason)
+def _steps(at: Situation, state: PublicationState) -> Iterator[tuple[Step, bool, Action, str]]:
     yield "import", at.stored.receipt is not None, "reimport", "import"
     yield "review", state.review == "approved", "approve", "approve"
     yield "validation", state.validation == "passed", "validate", "import"
-    yield "entry", listed, None, "import"
     yield "release", state.state == "published", "release", "publish"
+
+
+def next_step(at: Situation) -> dict[str, object]:
+    """Return kind and fields of what a person does next: the gravest fact comes before the order of steps.
+
+    ``failed``  of a validation of these data: the probe, its reason and its remedy. ``rolled-back``  from the
+    release with these data. Then ``step`` that is not done, or ``done``.
+    """
+    state = at.state
+    if state.validation == "failed" and at.stored.receipt is not None:
+        run = validation(at.stored.receipt, at.stored.data, at.stored.digest).run or {}
+        lost = [one for one in run.get("outcomes", ()) if one["outcome"] == "fail"]
+        first = next((one for one in lost if one.get("remedy_message")), lost[0] if lost else {})
+        fields = {
+            "probe": first.get("probe"),
+            "reason": first.get("reason"),
+            "remedy": first.get("remedy_message"),
+        }
+        return {"kind": "failed", "fields": fields | {"more": max(0, len(lost) - 1)}}
+    if at.left is not None:
+        return {"kind": "rolled-back", "fields": {"left": at.left}}
+    step = next((one for one in steps(at) if one["state"] in ("now", "blocked")), None)
+    return {"kind": "done" if step is None else step["step"], "fields": {}}
 
 
 SCOPES: dict[Action, str] = {
@@ -84,7 +108,8 @@ PRIMARY: tuple[Action, ...] = ("release", "approve", "validate")  # as the steps
 def actions(at: Situation) -> list[dict[str, object]]:
     """Return each action with its scope, its obstacles, the state after it, and which one leads on.
 
-    An approval leads on only where the document can have an entry: else it ends without a release.
+    An approval leads on only where the document can have an entry: else it ends without a release. Nothing
+    leads on after a roll-back, and only another validation after one that failed.
     """
     state, leading = at.state, False
     found: list[dict[str, object]] = []
@@ -100,6 +125,7 @@ def actions(at: Situation) -> list[dict[str, object]]:
     can_be_listed = not isinstance(entry_of(at.stored), Reason)
     for action in PRIMARY:
         leads = by_name[action]["allowed"] and (action != "approve" or can_be_listed)
+        leads = leads and (action == "validate" or state.validation != "failed") and at.left is None
         if leads and not leading and state.state != "published":
             by_name[action]["primary"] = leading = True
     return found
@@ -111,12 +137,6 @@ def _after(action: Action, state: PublicationState) -> str | None:
         return "approved"
     known = {"reject": "rejected", "release": "published", "delete": "deleted"}
     return known.get(action)
-
-
-def _entry(at: Situation) -> list[dict[str, object]]:
-    """Return why LocalAI can have no entry of a document."""
-    made = entry_of(at.stored)
-    return [_reason(made)] if isinstance(made, Reason) else []
 
 
 def _obstacles(at: Situation, action: Action, state: PublicationState) -> list[dict[str, object]]:

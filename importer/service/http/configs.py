@@ -13,7 +13,7 @@ from importer.app.overview import overview
 from importer.config import now
 from importer.config_file.document_keys import differences
 from importer.config_file.effective import Editor, patched
-from importer.config_file.review import change_json, page
+from importer.config_file.review import change_json, page, warnings
 from importer.config_file.store import StoredDocument
 from importer.config_file.validation_status import carried
 from importer.errors import DocumentError, ServiceError
@@ -286,14 +286,13 @@ def _edit(
 
 def _whole(summary: Summary, version: DocumentVersion) -> dict[str, object]:
     stored = version.stored
-    warnings = [] if stored.receipt is None else stored.receipt.warnings
     whole = {
         "text": version.text, "data": stored.data, "carried": carried(stored), "losses": losses_of(stored),
         "device": stored.device, "per_device": stored.own_device is not None,
     }  # fmt: skip
     shown = overview(stored, _served(summary, stored))
     seen = {"about": shown.facts.to_json(), "needs_attention": [*shown.needs_attention]}
-    return config_json(summary) | whole | seen | {"warnings": [*warnings]}
+    return config_json(summary) | whole | seen | {"warnings": [*warnings(stored)]}
 
 
 def _served(summary: Summary, stored: StoredDocument) -> str | None:

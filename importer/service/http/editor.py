@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -22,7 +23,7 @@ from importer.config_file.document_keys import differences, digest
 from importer.config_file.effective import Editor, renewed
 from importer.config_file.engine_arguments import Argument
 from importer.config_file.name_allocator import Names
-from importer.config_file.review import change_json
+from importer.config_file.review import change_json, refuted
 from importer.config_file.store import StoredDocument, write_all
 from importer.engines import registries
 from importer.errors import DocumentError, EngineError, ImporterError, ServiceError, UsageError
@@ -31,6 +32,7 @@ from importer.hub.endpoint import endpoint
 from importer.reports import FORMATS
 from importer.reports.html import POLICY
 from importer.reports.report_model import sheet
+from importer.sentences import render
 from importer.service.desk import AtDesk, Desk, json_text
 from importer.service.domain.document_text import checked, looked_at
 from importer.service.domain.gallery import DocumentVersion, check_version
@@ -265,6 +267,7 @@ class CheckResult(BaseModel):
     """The mistakes of an edited text, and what it would change."""
 
     errors: list[FieldError]
+    warnings: list[str] = Field(description="of parsers that the edit names and the import's proof refutes")
     changes: list[dict[str, object]] = Field(description="from the document in the gallery")
     digest: str | None
 
@@ -306,14 +309,15 @@ def _checked(name: str, body: bytes, at: Desk) -> dict[str, object]:
         raise DocumentError("invalid", path="The body", problem="not UTF-8 text") from None
     data, mistakes = looked_at(text, name, stored.facts)
     if mistakes or data is None:
-        return {"errors": mistakes, "changes": [], "digest": None}
+        return {"errors": mistakes, "warnings": [], "changes": [], "digest": None}
     try:
         check_edited(stored.data, data)
         check_references(stored.data, data, at.settings)
     except ImporterError as error:
-        return {"errors": error.details["errors"], "changes": [], "digest": None}
+        return {"errors": error.details["errors"], "warnings": [], "changes": [], "digest": None}
     changes = [change_json(change) for change in differences(stored.data, data)]
-    return {"errors": [], "changes": changes, "digest": digest(data)}
+    warned = [render(one.reason) for one in refuted(replace(stored, data=data))]
+    return {"errors": [], "warnings": warned, "changes": changes, "digest": digest(data)}
 
 
 @router_preview.get(

@@ -12,11 +12,11 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from importer.app.states import State
+from importer.app.why import explanations
 from importer.config import now
-from importer.config_file.attention import granted
 from importer.config_file.document_keys import differences, same
 from importer.config_file.receipt import ReviewEntry
-from importer.config_file.review import change_json, record_review
+from importer.config_file.review import change_json, record_review, warnings
 from importer.errors import ImporterError
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain import reviewed, validations, workflow
@@ -238,6 +238,13 @@ class ServedRelease(BaseModel):
     at: str
 
 
+class NextStep(BaseModel):
+    """What a person does next, by the gravest fact; then by the order of the steps."""
+
+    kind: Literal["failed", "rolled-back", "import", "review", "validation", "release", "done"]
+    fields: dict[str, object] = Field(description="probe, reason and remedy of a failure; the release left")
+
+
 class ReviewSheet(BaseModel):
     """What a reviewer is shown; findings and warnings come before the settings."""
 
@@ -254,6 +261,7 @@ class ReviewSheet(BaseModel):
     cases: list[CaseRow]
     case: CaseShown | None
     steps: list[WorkflowStep]
+    next: NextStep
     actions: list[PossibleAction]
 
 
@@ -272,12 +280,15 @@ def sheet(
     """
     summary, version = at.gallery.get(name)
     stored = version.stored
-    receipt = stored.need_receipt()
+    stored.need_receipt()
     with at.database.reading() as connection:
         served = releases.served(connection, name)
+        newest = releases.page(connection, name, 1)
         found = findings.page(connection, FindingFilter(("open",), name=name), MOST)
-    warnings = [*(one.to_json() for one in granted(stored.data)), *receipt.warnings]
-    situation = _situation(at, version, served, who)
+    warned = [*warnings(stored)]
+    left = [one.number for one in newest if served is not None and one.number > served.number
+            and one.withdrawn_at is None and one.digest == version.digest]  # fmt: skip
+    situation = replace(_situation(at, version, served, who), left=left[0] if left else None)
     shown = None
     if chosen is not None:
         shown = reviewed.case(version, chosen, at.runner.bench.sandbox, at.settings.places)
@@ -285,10 +296,11 @@ def sheet(
         "name": name, "version": summary.version, "digest": summary.digest, "state": summary.state,
         "served": None if served is None else _release(served),
         "findings": [finding_json(one, summary.version) for one in found],
-        "warnings": warnings, "settings": _settings(at, version, warnings, served is not None),
+        "warnings": warned, "settings": _settings(at, version, warned, served is not None),
         "losses": losses_of(stored), "changes": _changes(version, served),
-        "cases": reviewed.listed(receipt),
-        "case": shown, "steps": workflow.steps(situation), "actions": workflow.actions(situation),
+        "cases": reviewed.listed(stored),
+        "case": shown, "steps": workflow.steps(situation),
+        "next": workflow.next_step(situation), "actions": workflow.actions(situation),
     }  # fmt: skip
 
 
@@ -312,15 +324,14 @@ def _settings(
     at: Desk, version: DocumentVersion, warnings: list[Mapping[str, object]], released: bool
 ) -> list[dict[str, object]]:
     stored = version.stored
-    decisions = stored.need_receipt().decisions
-    shown = []
+    reasons, shown = {one.key: one for one in explanations(stored)}, []
     for value in values_of(at.gallery, stored):
-        decision = decisions.get(str(value["key"])) or {}
+        explained = reasons[str(value["key"])]
         kinds = [str(one["kind"]) for one in warnings if one.get("key") == value["key"]]
         written = "served" in value or value["status"] != "engine-default"  # else no document has it
         new = released and written and not same(value.get("value"), value.get("served"))
         shown.append(value | {
-            "why": [*decision.get("why", ())], "overruled": [*decision.get("overruled", ())],
+            "why": explained.facts, "overruled": [one.to_json() for one in explained.candidates],
             "attention": kinds, "edited": value["status"] == "edited", "new": new,
         })  # fmt: skip
     return sorted(shown, key=lambda one: (not one["attention"], not one["edited"], not one["new"]))

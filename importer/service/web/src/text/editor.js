@@ -27,7 +27,7 @@ export const EDITOR = {
   why: "Why",
   save: "Save",
   discard: "Discard",
-  hint: "Ctrl+S saves. A review and a validation count only for the data they saw.",
+  hint: "Ctrl+S saves. Saving an edit resets review and validation.",
   keys: "Ctrl+Space completes. F8 and Shift+F8 go to the next and the previous error. Tab indents; Escape, then Tab leaves the field.",
   plain: "The editor with colours and completion could not be loaded; this plain field does the same work. Load the page again to try once more.",
   mayNot: "Your key may not edit.",

@@ -28,7 +28,7 @@ export const OPERATIONS = {
   notInstalled: "not installed",
   queue: "Queue",
   queueHeads: ["kind", "by", "queued", "running", "oldest waits since"],
-  noQueue: "Nothing waits.",
+  noQueue: "The queue is empty.",
   keys: "API keys",
   keyHeads: ["name", "scopes", "made", "by", "revoked"],
   noKeys: "There is no key. Make one with importer api-keys create NAME.",
@@ -44,7 +44,7 @@ export const OPERATIONS = {
   by: "Who",
   action: "Action",
   subject: "Document or job",
-  noAudit: "Nothing like that was recorded.",
+  noAudit: "No entries.",
   auditPages: "Pages of the audit",
   mayNot: "Operations are for keys with the scope admin.",
 };

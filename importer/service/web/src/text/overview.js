@@ -58,7 +58,7 @@ export const OVERVIEW = {
   release: (n) => `release ${n}`,
   noMatch: "No document has all of this. ",
   noMatchSearch: (q) => `No document has “${q}” with these filters. `,
-  empty: "There is no document. ",
+  empty: "No models yet. ",
   start: "Import a model",
   next: "Next page",
   pages: "Pages of documents",
@@ -66,14 +66,14 @@ export const OVERVIEW = {
   choosePage: "Choose all on this page",
   chooseAll: (n) => `Choose all ${n.toLocaleString("en")} of these filters`,
   list: "Documents",
-  keys: "Space chooses, with Shift all between; arrow keys move.",
+  keys: "Space selects, Shift+Space selects a range, arrow keys move.",
   deleted: "Deleted documents",
 };
 
 export const ACTIONS = {
   label: "Actions on the chosen documents",
   chosen: (n) => `${n.toLocaleString("en")} chosen`,
-  clear: "Choose none",
+  clear: "Clear selection",
   names: {
     validate: "Validate", recheck: "Recheck", reimport: "Import again", release: "Release", withdraw: "Withdraw", delete: "Delete",
   },
@@ -91,8 +91,8 @@ export const ACTIONS = {
     release: (n) => `Release ${number(n, "document", "documents")}?`,
   },
   effect: {
-    delete: "Their releases are withdrawn, and LocalAI has their entries no more. Versions stay: what is deleted can be undeleted.",
-    withdraw: "LocalAI has their entries no more. Documents and releases stay.",
+    delete: "LocalAI loses their entries. You can undelete the documents; their releases stay withdrawn.",
+    withdraw: "LocalAI loses their entries. Documents and releases stay.",
     release: "The gallery serves each of them as it is now.",
   },
   wouldNot: (n) => `${n} would be refused:`,
@@ -115,7 +115,7 @@ export const ACTIONS = {
   hubModel: "the model",
   reimported: (name) => `${name} is imported again.`,
   deleteOne: (name) => `Delete ${name}?`,
-  deletesServed: "Its releases are withdrawn, and LocalAI has its entry no more. Its versions stay: it can be undeleted.",
+  deletesServed: "LocalAI loses its entry. You can undelete the document; its releases stay withdrawn.",
   deletes: "Its versions stay: it can be undeleted.",
   yesOne: "Delete it",
   deletedOne: (name) => `${name} is deleted.`,
@@ -124,7 +124,7 @@ export const ACTIONS = {
 
 export const DELETED = {
   title: "Deleted documents",
-  about: "What was deleted stays for the time of the retention. Its releases stay withdrawn after an undelete.",
+  about: "Deleted documents are kept until their retention ends. Their releases stay withdrawn after an undelete.",
   heads: ["name", "model", "backend", "version", "deleted", ""],
   undelete: "Undelete",
   act: (name) => `Undelete: ${name}`,

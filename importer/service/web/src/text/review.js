@@ -6,9 +6,9 @@ const number = (n, one, many) => `${n} ${n === 1 ? one : many}`;
 const OBSTACLES = {
   invalid: ({ number: n }) => `The document has ${number(n, "error", "errors")}: correct the text first.`,
   "no-receipt": () => "It has no receipt: import the model again.",
-  already: () => "That is done already.",
+  already: () => "Already done.",
   "code-not-approved": () => "The model has code of its own: read it and approve the document first.",
-  "no-worker": ({ engine }) => `No worker has ${engine} with enough memory now: a validation waits for one.`,
+  "no-worker": ({ engine }) => `No worker can run ${engine} with enough memory now; the validation will be queued.`,
   "open-job": () => "A validation of these data waits or runs already.",
   "nothing-served": () => "The gallery serves no release of it.",
   "not-runnable": ({ problem }) => `No engine here can run it: ${problem}.`,
@@ -25,24 +25,28 @@ const OBSTACLES = {
 
 export const WORKFLOW = {
   label: "Steps to a release",
-  steps: { import: "Import", review: "Review", validation: "Validation", entry: "Entry", release: "Release" },
+  steps: { import: "Import", review: "Review", validation: "Validation", release: "Release" },
   states: { done: "done", now: "next", later: "later", blocked: "blocked" },
   words: {
     review: { approved: "approved", rejected: "rejected", stale: "edited since", draft: "not yet" },
     validation: { passed: "passed", failed: "failed", stale: "outdated", never: "never run", partial: "in part" },
   },
   next: {
-    import: "Next: import the model again.",
-    review: "Next: read what is below, then approve or reject it.",
-    validation: "Next: validate it on a real engine.",
-    entry: "Next: edit the document until LocalAI can have an entry of it.",
-    release: "Next: release it.",
+    failed: ({ probe, reason, remedy, more }) => [
+      `Validation failed at ${probe}${more ? ` and ${number(more, "other probe", "other probes")}` : ""}: ${reason}.`,
+      remedy ?? "Correct the document, then validate it again.",
+    ],
+    "rolled-back": ({ left }, served) => [`The gallery serves release ${served} again. This text is release ${left}, rolled back.`, "Edit the document to publish a new release."],
+    import: () => ["Next: import the model again."],
+    review: () => ["Next: review the values below, then approve or reject them."],
+    validation: () => ["Next: validate it on a real engine."],
+    release: () => ["Next: release it."],
+    done: () => ["Published. The gallery serves this version."],
   },
   blocked: (step) => `${step} is blocked:`,
-  all: "Every step is done: the gallery serves what you see.",
   obstacle: ({ kind, fields, message }) => (OBSTACLES[kind] ? OBSTACLES[kind](fields ?? {}) : message ?? kind),
   needs: (label, why) => `${label}: ${why}`,
-  releases: "It is validated: its approval releases it.",
+  both: "Approve and release",
   endless: "An approval leads to no release: LocalAI can have no entry of it.",
 };
 
@@ -77,7 +81,7 @@ export const REVIEW = {
     imported: () => "since its import",
   },
   together: (titles) => { const text = titles.join(", and "); return text.charAt(0).toUpperCase() + text.slice(1); },
-  first: "No release is served: all of it is new.",
+  first: "Not released yet.",
   settings: "Settings, side by side",
   heads: {
     key: "setting", value: "in the document", vendor: "vendor", table: "table", engine_default: "engine",
@@ -90,14 +94,14 @@ export const REVIEW = {
   from: (source, key) => `${key === "backend" ? "for" : "from"} ${source}`, // a backend is chosen for a machine
   editor: (by, at) => `by ${by}, ${at}`,
   reasons: (n) => number(n, "reason", "reasons"),
-  overruled: (source) => `overruled: ${source}`,
+  not: "not",
   long: (n) => `… all ${n.toLocaleString("en")} characters`,
-  losses: "What LocalAI's entry lacks",
+  losses: "Differences of LocalAI's entry",
   noEntry: "LocalAI can have no entry of it.",
 };
 
 export const CASES = {
-  title: "One case",
+  title: "Parser test case",
   choose: "Case",
   names: {
     question: "a question", "one-call": "one call", parallel: "two calls at once", "no-arguments": "a call without arguments",
@@ -108,12 +112,12 @@ export const CASES = {
   wrong: (n) => `${number(n, "case is", "cases are")} read wrong.`,
   conversation: "Conversation",
   prompt: "Prompt, as the chat template renders it",
-  calls: "Calls that are meant",
+  calls: "Expected calls",
   written: "Text that the model would write",
   read: { right: "read back right", wrong: "read wrong", unknown: "not tried" },
   reader: (parser) => `by the tool parser ${parser}`,
   noParser: "no tool parser is set",
-  none: "No call is in this case.",
+  none: "This case has no call.",
   unproved: "No parser of the engine was tried on it.",
   why: (text) => `: ${text}`,
   refused: {

@@ -1,7 +1,8 @@
 // Releases of a document: which one the gallery serves, what each changed, withdrawals and roll-backs.
 
+import { useState } from "preact/hooks";
 import { get, may, post } from "../../api.js";
-import { Action, Changes, Code, Failure, Mark, Section, Soft, Table, When, say, useAction } from "../../components/index.js";
+import { Action, Changes, Code, Dialog, Failure, Mark, Section, Soft, Table, When, say, useAction } from "../../components/index.js";
 import { moment } from "../../format.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
@@ -35,14 +36,24 @@ function row(one, actions) {
   ];
 }
 
+// What reaches users of the gallery asks first.
 function Actions({ one, name, act }) {
-  const { me, again } = useView();
-  const settle = (step) => async () => {
-    const now = await post(["configs", name, "releases", String(one.release), step], { body: {} });
+  const { me, again } = useView(), [asking, ask] = useState(null);
+  const settle = async () => {
+    const now = await post(["configs", name, "releases", String(one.release), asking], { body: {} });
     const served = now.config.release;
+    ask(null);
     await again();
     say(served === null ? T.noEntry(name) : T.nowServes(served, name));
   };
-  const button = (label, step) => <Action act={act} name={`${step} ${one.release}`} label={label} told={T.act(label, one.release)} disabled={!may(me, "publish")} onAct={settle(step)} />;
-  return <span class="buttons">{one.served ? null : button(T.rollback, "rollback")}{button(T.withdraw, "withdraw")}</span>;
+  const button = (step) => <button type="button" aria-label={T.act(T[step], one.release)} disabled={!may(me, "publish")} onClick={() => ask(step)}>{T[step]}</button>;
+  return (
+    <span class="buttons">{one.served ? null : button("rollback")}{button("withdraw")}
+      {asking ? <Dialog title={T.act(T[asking], one.release)} onClose={() => ask(null)}>
+        <p>{T.reaches[asking](one.served)}</p>
+        <p class="buttons"><Action act={act} name="yes" main label={T[asking]} onAct={settle} /></p>
+        <Failure of={act} />
+      </Dialog> : null}
+    </span>
+  );
 }

@@ -70,7 +70,7 @@ function Effective({ one }) {
     one.by ? <p class="soft small">{T.editor(one.by, moment(one.at))}</p> : null,
     one.why.length || one.overruled.length ? <details class="small"><summary>{T.reasons(one.why.length + one.overruled.length)}</summary><ul>
       {one.why.map((why, at) => <li class="break" key={at}>{why}</li>)}
-      {one.overruled.map((o, at) => <li class="break" key={`o${at}`}>{T.overruled(o.source)}{" "}<Code>{shown(o.value)}</Code></li>)}
+      {one.overruled.map((o, at) => <li class="break" key={`o${at}`}>{T.not}{" "}<Code>{shown(o.value)}</Code>{T.said(o.why)}</li>)}
     </ul></details> : null,
   ];
 }

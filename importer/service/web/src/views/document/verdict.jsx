@@ -44,14 +44,15 @@ export function Verdict({ found, sheet, asked }) {
   const begun = (action) => (OF_SAVED.includes(action) && draftOf(name) ? () => ask(action) : acts[action]);
   const possible = sheet.actions.filter((one) => SHOWN.includes(one.action) && (one.action !== "release" || apart(one, "wrong-scope").length === 0));
   const refused = possible.filter((one) => one.blocked.length && !(one.action === "reject" && one.blocked.some(({ kind }) => kind === "already")));
-  const entry = sheet.steps.find(({ step }) => step === "entry").state === "done", open = possible.find(({ action }) => action === "approve")?.allowed;
+  const entry = sheet.losses !== null, open = possible.find(({ action }) => action === "approve")?.allowed;
+  const publishes = open && found.validation === "passed" && entry && me.scopes.some((one) => one === "publish" || one === "admin");
+  const labels = { ...T, approve: publishes ? W.both : T.approve };
   return (
     <section class="review" aria-label={T.label}>
       <Field id="note" label={T.note}><textarea id="note" rows={2} maxlength={4000} ref={note} aria-invalid={invalid ? "true" : undefined} /></Field>
       <p class="buttons">{possible.map((one) => (
-        <Action key={one.action} act={act} name={one.action} label={T[one.action]} main={one.primary} disabled={apart(one, WAITS).length > 0} onAct={() => begun(one.action)()} />
+        <Action key={one.action} act={act} name={one.action} label={labels[one.action]} main={one.primary} disabled={apart(one, WAITS).length > 0} onAct={() => begun(one.action)()} />
       ))}</p>
-      {open && found.validation === "passed" && entry && me.scopes.some((one) => one === "publish" || one === "admin") ? <p class="soft small">{W.releases}</p> : null}
       {open && !entry ? <p class="soft small">{W.endless}</p> : null}
       {refused.length ? <ul class="plain soft small">{refused.flatMap((one) => one.blocked.map((why) => (
         <li class="break" key={`${one.action} ${why.kind}`}>{W.needs(T[one.action], W.obstacle(why))}</li>

@@ -2,6 +2,7 @@
 
 import { Changes, Code, Problem } from "../../../components/index.js";
 import { TEXTS } from "../../../text.js";
+import { Attention } from "../decisions.jsx";
 
 const T = TEXTS.editor;
 const NEAR = new Set(["unknown-near", "unknown-key-near"]); // the place is a key, that another name can replace
@@ -10,7 +11,8 @@ export function Judged({ judged, field }) {
   if (!judged) return null;
   if (judged.problem) return <Problem error={judged.problem} />;
   if (!judged.errors.length) {
-    return [<p class="soft">{T.allowed}{judged.changes.length ? T.changes : T.same}</p>, <Changes found={judged.changes} />];
+    return [judged.warnings.length ? <Attention texts={judged.warnings} /> : null,
+      <p class="soft">{judged.warnings.length ? null : T.allowed}{judged.changes.length ? T.changes : T.same}</p>, <Changes found={judged.changes} />];
   }
   return [
     <p class="buttons"><strong>{T.errors(judged.errors.length)}</strong>

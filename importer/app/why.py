@@ -1,0 +1,104 @@
+"""The reasons for a value of a document: the facts that decided, and the candidates that lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+from importer.config_file.document_keys import ABSENT
+from importer.config_file.effective import EDITED, OFFERERS, EffectiveValue, effective
+from importer.config_file.receipt import Receipt
+from importer.config_file.records import DecisionRecord
+from importer.config_file.review import refuted
+from importer.config_file.store import StoredDocument
+from importer.engines.registries import sampling_defaults
+from importer.errors import DocumentError
+from importer.frozen import frozen
+from importer.sentences import render
+
+
+@frozen
+class Candidate:
+    """A value that was not taken, and the reason."""
+
+    value: Any
+    source: str
+    why: str
+
+    def to_json(self) -> dict[str, object]:
+        """Return the members as JSON."""
+        return {"value": self.value, "source": self.source, "why": self.why}
+
+
+@frozen
+class Explanation:
+    """One value of a document.
+
+    ``facts``       sentences, those that decided first.
+    ``candidates``  the values that were not taken, the nearest first.
+    """
+
+    key: str
+    value: Any
+    status: str
+    source: str
+    facts: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the members as JSON."""
+        others = [one.to_json() for one in self.candidates]
+        head = {"key": self.key, "value": self.value, "status": self.status, "source": self.source}
+        return head | {"facts": list(self.facts), "candidates": others}
+
+
+def explanations(stored: StoredDocument, key: str | None = None) -> list[Explanation]:
+    """Return the explanation of one key, or of every value of the document.
+
+    A key may leave out its first part: ``temperature``. Raises DocumentError: "no-receipt", or "no-value"
+    for a key without a value.
+    """
+    receipt = stored.need_receipt()
+    values = effective(stored, defaults=sampling_defaults(stored.data))
+    wanted = [one for one in values if key is None or key in (one.key, one.key.rpartition(".")[2])]
+    if not wanted:
+        near = get_close_matches(str(key), [one.key for one in values], 3, 0.4)
+        raise DocumentError("no-value", name=stored.name, key=key, near=near or [one.key for one in values])
+    return [_explanation(stored, one, receipt.decisions.get(one.key, {})) for one in wanted]
+
+
+def _explanation(stored: StoredDocument, one: EffectiveValue, decision: DecisionRecord) -> Explanation:
+    """Return facts and candidates of the value that the document has now, which an edit may have set."""
+    value = None if one.value is ABSENT else one.value
+    facts, lost = tuple(decision.get("why", ())), tuple(_overruled(decision))
+    if one.status == EDITED:
+        facts = (one.source, *(render(each.why) for each in refuted(stored) if each.key == one.key))
+        imported = None if one.imported is ABSENT else one.imported
+        lost = (Candidate(imported, "import", "; ".join(decision.get("why", ()))),)
+    lost += tuple(_refuted(stored.need_receipt(), one.key, value)) + tuple(_offered(one, value))
+    seen = {str(each.value): each for each in reversed(lost)}
+    return Explanation(one.key, value, one.status, one.source, facts, tuple(reversed(seen.values())))
+
+
+def _overruled(decision: DecisionRecord) -> Iterator[Candidate]:
+    for one in decision.get("overruled", ()):
+        yield Candidate(one["value"], one["source"], one["why"])
+
+
+def _offered(one: EffectiveValue, value: Any) -> Iterator[Candidate]:
+    """Yield what vendor, table and engine offer otherwise."""
+    for offerer in OFFERERS:
+        offer = one.offers.get(offerer.replace("-", "_"))
+        if offer is not None and offer["value"] != value:
+            yield Candidate(offer["value"], offerer, f"{offerer}: {offer['source']}")
+
+
+def _refuted(receipt: Receipt, key: str, value: Any) -> Iterator[Candidate]:
+    """Yield the other parsers of the proof, the best first, each with the first case that it lost."""
+    for one in receipt.verdicts(key):
+        if one["parser"] != value:
+            lost = one["lost"] or next((f"{case}: {why}" for case, why in one["failed"].items()), None)
+            yield Candidate(
+                one["parser"], receipt.proved_by, lost or f"reads all {len(one['passed'])} cases, too"
+            )
