@@ -42,6 +42,7 @@ class Setting(StrEnum):
     FILTER = "filter"
     FRONTEND = "frontend"
     GOAL = "goal"
+    HUB_HOSTS = "hub_hosts"
     KEY_NAME = "key_name"
     MEMORY = "memory"
     NAME = "name"
@@ -116,11 +117,11 @@ UsageKind = Literal[
 ]  # fmt: skip
 HubKind = Literal[
     "not-found", "revision-not-found", "gated", "private", "forbidden", "bad-token", "rate-limited", "server",
-    "network", "bad-answer", "not-cached", "refused-host",
+    "network", "bad-answer", "not-cached", "refused-host", "missing-file", "no-route", "proxy", "certificate",
 ]  # fmt: skip
 RepositoryKind = Literal[
-    "nothing-to-decide", "not-chat", "gguf-only", "gguf-file", "broken-json", "too-large", "not-text",
-    "unreadable", "too-costly", "bad-weights", "tokens-beyond",
+    "nothing-to-decide", "not-chat", "gguf-only", "gguf-file", "subfolder", "no-such-path", "broken-json",
+    "too-large", "not-text", "unreadable", "too-costly", "bad-weights", "tokens-beyond",
 ]  # fmt: skip
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
@@ -215,33 +216,50 @@ class HubError(ImporterError):
         "not-found": Kind("The Hub has no repository {repo} that this caller can see."),
         "revision-not-found": Kind(
             "{repo} has no revision {revision!r}.",
-            "List its branches and tags on the Hub, or leave the revision out.",
+            "List its branches and tags on the Hub, or leave the revision out. A URL has %2F for a slash of "
+            "its name.",
         ),
-        "gated": Kind("{repo} is gated and this caller has not been let in.", more=("url",)),
+        "gated": Kind("{repo} is gated and this caller has not been let in{said}.", more=("url",)),
         "private": Kind("{repo} is private or missing, and no token was given."),
-        "forbidden": Kind("The Hub refused {what} of {repo} with status {status}."),
+        "forbidden": Kind("The Hub refused {what} of {repo} with status {status}{said}."),
+        "missing-file": Kind(
+            "{repo} lists {file}, and the server answered {status} for it{said}.",
+            "Try again later, or check that HF_ENDPOINT names a complete mirror.",
+        ),
+        "no-route": Kind(
+            "{url} answered {status}{said}: {repo} is not there, or the address is not a Hub's.",
+            "Check the name of the repository, and that HF_ENDPOINT names a Hub.",
+        ),
         "bad-token": Kind(
-            "The Hub refused the token.",
+            "The Hub refused the token{said}.",
             "Check HF_TOKEN, or the token saved by 'hf auth login'; it may have expired.",
         ),
         "rate-limited": Kind(
-            "The Hub is limiting this caller's requests.",
+            "The Hub is limiting this caller's requests{said}.",
             "Wait {wait} and try again; a token raises the limit.",
             data=("seconds",),
         ),
         "server": Kind(
-            "The Hub answered {status} for {url} after {tries} tries.",
+            "The Hub answered {status} for {url} after {tries} tries{said}.",
             "Try again in a few minutes.",
         ),
         "network": Kind("{host} could not be reached: {problem}."),
+        "proxy": Kind(
+            "The proxy {proxy} of {variable} did not lead to {host}: {problem}.",
+            "Correct or unset {variable}, or add {host} to NO_PROXY.",
+        ),
+        "certificate": Kind(
+            "The certificate of {host} could not be checked: {problem}.",
+            "Set SSL_CERT_FILE to a file with your authorities' certificates; REQUESTS_CA_BUNDLE and "
+            "CURL_CA_BUNDLE do not count. In use: {authorities}.",
+        ),
         "bad-answer": Kind(
             "The Hub's answer for {url} cannot be used: {problem}.",
             "Check that HF_ENDPOINT names a Hub; otherwise try again.",
         ),
-        "not-cached": Kind("{repo} is not in the cache, and the Hub must not be asked."),
+        "not-cached": Kind("The cache lacks {what} of {repo}, and the Hub must not be asked."),
         "refused-host": Kind(
-            "{url} is outside the hosts this importer talks to.",
-            "Set HF_ENDPOINT if that host is your Hub.",
+            "{sender} redirects to {url}, a host that importer does not follow.", "{remedy}"
         ),
     }
 
@@ -261,6 +279,10 @@ class RepositoryError(ImporterError):
         "not-chat": Kind("{repo} is {what}. None of the engines here serve such a model.", "{next}"),
         "gguf-only": Kind("{repo} holds only GGUF files, which none of the engines here serve.", "{next}"),
         "gguf-file": Kind("{file} of {repo} is a GGUF file, which none of the engines here serve.", "{next}"),
+        "subfolder": Kind(
+            "{path!r} is a folder of {repo}; engines load a repository from its top.", "{next}"
+        ),
+        "no-such-path": Kind("{repo} lists no file or folder {path!r}.", "{next}"),
         "broken-json": Kind(
             "{file} in {repo} is not valid JSON: {problem}.",
             "Tell the repository's owner, or fix the file.",

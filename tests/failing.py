@@ -38,9 +38,11 @@ HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).
 """
 
 
-def fault(status: int, headers: dict[str, str] | None = None, body: bytes = b"{}") -> Callable[[Desk], Words]:
+def fault(
+    status: int, headers: dict[str, str] | None = None, body: bytes = b"{}", path: str = "/api/"
+) -> Callable[[Desk], Words]:
     def case(desk: Desk) -> Words:
-        desk.hub.faults.append(Fault("/api/", status, headers or {}, body, times=99))
+        desk.hub.faults.append(Fault(path, status, headers or {}, body, times=99))
         return ("acme/base",)
 
     return case
@@ -57,6 +59,26 @@ def repository(**files: object) -> Callable[[Desk], Words]:
 def gguf_file(desk: Desk) -> Words:
     desk.hub.repos["acme/odd"] = Repo({"a.gguf": b"GGUF"}, info={"cardData": {"base_model": "acme/base"}})
     return ("https://huggingface.co/acme/odd/blob/main/a.gguf",)
+
+
+def folder_of(desk: Desk) -> Words:
+    desk.hub.repos["acme/odd"] = Repo({"config.json": {}, "4bit/config.json": {}})
+    return ("hf://acme/odd/tree/main/4bit",)
+
+
+def variable(name: str, value: str) -> Callable[[Desk], Words]:
+    """A variable that the HTTP library reads when it makes its session."""
+    from huggingface_hub import close_session
+
+    def case(desk: Desk) -> Words:
+        close_session()
+        desk.held.callback(close_session)
+        desk.monkeypatch.delenv("no_proxy", raising=False)
+        desk.monkeypatch.delenv("NO_PROXY", raising=False)
+        desk.monkeypatch.setenv(name, value)
+        return ("acme/base",)
+
+    return case
 
 
 def typed(*words: object) -> Callable[[Desk], Words]:
@@ -295,6 +317,10 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "gated": hidden(gated=True),
     "private": hidden(gated=False),
     "forbidden": fault(403),
+    "missing-file": fault(404, path="/config.json"),
+    "no-route": fault(404),
+    "proxy": variable("http_proxy", "http://127.0.0.1:9"),
+    "certificate": variable("SSL_CERT_FILE", "/nonexistent"),
     "bad-token": token("hf_wrong", "acme/base"),
     "rate-limited": fault(429, {"Retry-After": "3600"}),
     "server": fault(503, {"Retry-After": "3600"}),
@@ -304,6 +330,8 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "refused-host": fault(302, {"Location": "http://169.254.169.254/"}),
     "nothing-to-decide": repository(LICENSE="x"),
     "gguf-file": gguf_file,
+    "subfolder": folder_of,
+    "no-such-path": typed("hf://acme/base/8bit"),
     "not-chat": repository(config__json={"architectures": ["FluxTransformer2DModel"]}),
     "gguf-only": repository(model__gguf=b"GGUF"),
     "broken-json": repository(config__json='{"a": '),

@@ -34,7 +34,7 @@ def refusal(entry: Entry) -> ImporterError | None:
         return RepositoryError("gguf-only", repo=entry.repo, next=Reason(KindRemedy.ORIGINAL))
     if entry.gated and not client.has_token():
         url = f"{endpoint.plain(endpoint.endpoint())}/{entry.repo}"
-        return HubError("gated", repo=entry.repo, url=url)
+        return HubError("gated", repo=entry.repo, url=url, said="")
     return HubError("not-found", repo=entry.repo) if entry.commit is None else None
 
 

@@ -155,7 +155,7 @@ def _write(
 
 def error_line(reference: str | None, error: ImporterError) -> str:
     """Return the frozen line of --json for a failure."""
-    members = messages.error_json(error)
+    members = messages.error_json(error, reference)
     conflicts = error.details.get("conflicts")
     if isinstance(conflicts, list):
         members["conflicts"] = [conflict.to_json() for conflict in conflicts]

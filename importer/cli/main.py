@@ -96,7 +96,7 @@ def _print_error(argv: list[str], error: ImporterError) -> int:
             output.silence(sys.stdout)
     elif error.kind == "output-closed":
         output.silence(sys.stdout)
-    output.to_stderr(f"importer: {messages.sentence(error)}\n{messages.hint(error)}")
+    output.to_stderr(f"importer: {messages.sentence(error)}\n{messages.hint(error, typed.reference(argv))}")
     return error.exit_code
 
 

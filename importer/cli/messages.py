@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from importer import errors
-from importer.errors import STEPS, ImporterError, one_line
+from importer.errors import STEPS, HubError, ImporterError, one_line
 from importer.reasons import Text
 from importer.sentences import row, worded, worded_field
 
@@ -61,6 +63,14 @@ def _takes(fields: Mapping[str, object]) -> str:
     return f"See 'importer --help' for what {fields['setting']} takes."
 
 
+def _fetch(fields: Mapping[str, Any]) -> str:
+    """Return the command that fetches {folder} of {repo} at {revision}, and what to import then."""
+    folder, local = fields["folder"], fields["repo"].rpartition("/")[2]
+    pattern, there = shlex.quote(f"{folder}/*"), shlex.quote(f"./{local}/{folder}")
+    pinned = f"{fields['repo']} --revision {fields['revision']}"
+    return f"Import {there} after: hf download {pinned} --include {pattern} --local-dir {local}"
+
+
 def _offer(fields: Mapping[str, Any]) -> str:
     """Return the flag for each of {templates}."""
     names = " or ".join(f"--template {name}" for name in fields["templates"])
@@ -86,9 +96,10 @@ def _lacking(fields: Mapping[str, Any]) -> str:
 INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "OtherDevice.changed": "the document was for {before} and is for {after} now; --per-device makes one for each",
     "UsageError.revision-conflict": "The reference names revision {inline!r} and --revision names {option!r}.",
-    "HubError.not-cached": "{repo} is not in the cache and --offline forbids asking the Hub.",
+    "HubError.not-cached": "The cache lacks {what} of {repo}, and --offline forbids asking the Hub.",
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",
     "Unavailable.not-installed": _not_installed,
+    "FileRemedy.fetch": _fetch,
     "ForeignReason.would-offer": _offer,
     "WayInEffect.template-offered": _shown,
     "CodeReason.lacking": _lacking,
@@ -106,6 +117,7 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "Setting.filter": "--filter",
     "Setting.frontend": "--frontend",
     "Setting.goal": "--goal",
+    "Setting.hub_hosts": "IMPORTER_HUB_HOSTS",
     "Setting.key_name": "NAME",
     "Setting.memory": "--memory",
     "Setting.name": "--name",
@@ -132,7 +144,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "not-found": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
     "gated": "Ask for access on {url}, then set HF_TOKEN to a token of that account.",
     "private": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
-    "forbidden": "Set HF_TOKEN to a token that may read it, and check what lies between here and the Hub.",
+    "forbidden": "Set HF_TOKEN to a token that may read it, unless the message names another cause.",
     "network": "Check the network and HF_ENDPOINT, or use --offline with what is cached.",
     "not-cached": "Run once without --offline (and without HF_HUB_OFFLINE).",
     "bad-weights": "Leave --exact-fit out; no engine can be trusted with these weights either.",
@@ -199,9 +211,20 @@ def sentence(error: ImporterError) -> str:
     return error.sentence(INSTEAD)
 
 
-def hint(error: ImporterError) -> str:
-    """Return the next step in one line."""
+def hint(error: ImporterError, reference: str | None = None) -> str:
+    """Return the next step in one line; ``reference`` is the user's text, which may name a folder here."""
+    if reference and _is_folder_taken_for_an_id(error, reference):
+        return one_line(f"{reference} is a folder here: write ./{reference} to import it.")
     return one_line(worded(HINTS.get(error.kind, ""), error.details, INSTEAD))
+
+
+def _is_folder_taken_for_an_id(error: ImporterError, reference: str) -> bool:
+    if error.kind != "bad-reference" and not (isinstance(error, HubError) and "/" in reference):
+        return False
+    try:
+        return Path(reference).is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def line(error: ImporterError) -> str:
@@ -209,9 +232,9 @@ def line(error: ImporterError) -> str:
     return f"{sentence(error)} {hint(error)}"
 
 
-def error_json(error: ImporterError) -> dict[str, object]:
-    """Return the error's members in a line of ``--json``."""
-    return {"kind": error.kind, "message": sentence(error), "hint": hint(error)}
+def error_json(error: ImporterError, reference: str | None = None) -> dict[str, object]:
+    """Return the error's members in a line of ``--json``; ``reference`` is the user's text."""
+    return {"kind": error.kind, "message": sentence(error), "hint": hint(error, reference)}
 
 
 def text(value: object) -> str:

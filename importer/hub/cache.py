@@ -25,10 +25,18 @@ from importer.hub.listing import LONGEST, MOST_FILES, Listing
 from importer.hub.reference import COMMIT
 from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import RepoFile, UnreadReason, text
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 FORMAT = 1
 SHA1 = 40  # hexadecimal digits
+
+
+class Uncached(ReasonKind):
+    """What the caches lack."""
+
+    REVISION = "revision", "the revision {revision!r}"
+    HEADERS = "headers", "the headers of the weights"
+    WEIGHTS = "weights", "the weights"
 
 
 def root() -> Path:

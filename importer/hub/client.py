@@ -14,12 +14,14 @@ from urllib.parse import urlsplit
 from importer import tracing
 from importer.errors import HubError, Setting, UsageError
 from importer.frozen import frozen
-from importer.hub import endpoint, rate_limit
+from importer.hub import endpoint, rate_limit, route
 from importer.reasons import Reason, ReasonKind
 from importer.version import __version__
 
 HEAD_READS = 1000  # of the socket for a response's headers: 64 KiB each, interim responses included
 SLACK = 64 * 1024  # bytes that gzip may add to incompressible data
+LONGEST_MESSAGE = 300  # characters that are shown of a server's message
+SECRET = re.compile(r"hf_\w+")
 GZIP = ("gzip", "x-gzip")
 PLAIN = ("", "identity")
 HOPS = 4
@@ -146,6 +148,12 @@ def read(chunks: Iterable[bytes], coding: str, limit: int, clock: Clock) -> byte
     return bytes(body)
 
 
+class SaidReason(ReasonKind):
+    """The server's own message in a sentence."""
+
+    MESSAGE = "message", ", with the message {text!r}"
+
+
 class WaitReason(ReasonKind):
     """Reasons with the wait before the next try."""
 
@@ -177,13 +185,19 @@ class HubResponse:
     body: bytes
     had_token: bool
 
+    @property
+    def said(self) -> Reason | str:
+        """Return the server's own message for a sentence, without tokens; empty without one."""
+        text = SECRET.sub("…", self.headers.get("x-error-message", "").strip())
+        return Reason(SaidReason.MESSAGE, text=text[:LONGEST_MESSAGE]) if text else ""
+
 
 class _Broken(Exception):
-    """The exchange failed below HTTP: ``cut`` after it had begun, ``hopeless`` to try again."""
+    """The exchange failed below HTTP; ``hopeless`` to try again."""
 
-    def __init__(self, reason: Reason, *, cut: bool = False, hopeless: bool = False) -> None:
+    def __init__(self, error: HubError, *, hopeless: bool = False) -> None:
         super().__init__()
-        self.reason, self.cut, self.hopeless = reason, cut, hopeless
+        self.error, self.hopeless = error, hopeless
 
 
 def get(
@@ -223,10 +237,12 @@ def _get(
             answer = _follow(url, limit, size, span, clock)
         except _Broken as error:
             if error.hopeless or attempt == tries:
-                raise _lost(url, error) from None
+                raise error.error from None
         else:
             if budget is not None:
                 budget.heard(url, answer.headers)
+            if (closed := route.refused(answer.url, answer.status)) is not None:
+                raise closed
             if answer.status not in {408, 429} and answer.status < 500:
                 return answer
             requested = _requested_pause(answer.headers)
@@ -241,16 +257,11 @@ def _get(
     raise AssertionError("the last try returns or raises")
 
 
-def _lost(url: str, error: _Broken) -> HubError:
-    if error.cut:
-        return HubError("bad-answer", url=endpoint.plain(url), problem=error.reason)
-    return HubError("network", host=urlsplit(endpoint.plain(url)).netloc, problem=error.reason)
-
-
 def _gave_up(answer: HubResponse, tries: int, requested: float | None) -> HubError:
     if answer.status == 429:
-        return HubError("rate-limited", wait=wait_for(requested), seconds=requested)
-    return HubError("server", status=answer.status, url=endpoint.plain(answer.url), tries=tries)
+        return HubError("rate-limited", wait=wait_for(requested), seconds=requested, said=answer.said)
+    url = endpoint.plain(answer.url)
+    return HubError("server", status=answer.status, url=url, tries=tries, said=answer.said)
 
 
 def wait_for(seconds: float | None) -> Reason:
@@ -287,53 +298,61 @@ def _follow(
         if answer.status not in REDIRECTS or target is None:
             return answer
         url = endpoint.redirected(url, target)
-    raise HubError("bad-answer", url=endpoint.plain(url), problem=Reason(ExchangeReason.HOPS, hops=HOPS))
+    raise _cut(url, Reason(ExchangeReason.HOPS, hops=HOPS))
 
 
 def _exchange(
     url: str, limit: int, size: int | None, span: tuple[int, int] | None, clock: Clock
 ) -> HubResponse:
-    from huggingface_hub import get_session
-
     headers = _headers(url)
     if span is not None:
         headers |= {"range": f"bytes={span[0]}-{span[1]}", "accept-encoding": "identity"}
     connect, between = (Timeout(clock, most) for most in (clock.patience.connect, clock.patience.read))
     timeout: Any = (connect, between, between, clock.patience.connect)  # connect, read, write, pool
     clock.head()
-    stream = get_session().stream("GET", url, headers=headers, follow_redirects=False, timeout=timeout)
+    stream = route.session().stream("GET", url, headers=headers, follow_redirects=False, timeout=timeout)
     try:
         with stream as response:
             clock.body()
-            response_headers = {name.lower(): value for name, value in response.headers.items()}
+            token = headers.get("authorization", "\n").removeprefix("Bearer ")  # no header has a newline
+            response_headers = {n.lower(): v.replace(token, "…") for n, v in response.headers.items()}
             coding = response_headers.get("content-encoding", "").strip().lower()
             good = response.status_code == (206 if span else 200)
             body = read(response.iter_raw(), coding, limit, clock) if good else b""
     except UnreadableBody as error:
-        raise _Broken(error.reason, cut=True, hopeless=not error.cut) from None
+        raise _Broken(_cut(url, error.reason), hopeless=not error.cut) from None
     except (TimeoutError, http_error()) as error:
-        raise _broken(error, clock) from None
+        raise _broken(error, clock, url) from None
     if good and size is not None and len(body) != size:
-        raise _Broken(Reason(ExchangeReason.SHORT, have=len(body), size=size), cut=True)
+        raise _Broken(_cut(url, Reason(ExchangeReason.SHORT, have=len(body), size=size)))
     return HubResponse(url, response.status_code, response_headers, body, "authorization" in headers)
 
 
-def _broken(error: Exception, clock: Clock) -> _Broken:
+def _broken(error: Exception, clock: Clock, url: str) -> _Broken:
     """Return the failure by its kind: an exception's own text may hold headers."""
     name, patience = type(error).__name__, clock.patience
     if clock.left <= 0:
-        return _Broken(Reason(ExchangeReason.SLOW, seconds=patience.whole), hopeless=True)
-    if name == "ConnectError":
-        reason = Reason(ExchangeReason.NO_CONNECTION, says=str(error) or "no connection")
+        return _Broken(_network(url, Reason(ExchangeReason.SLOW, seconds=patience.whole)), hopeless=True)
+    if name in {"ConnectError", "ProxyError"}:
+        reason = Reason(ExchangeReason.NO_CONNECTION, says=str(error)[:LONGEST_MESSAGE] or "no connection")
     elif name == "ConnectTimeout":
         reason = Reason(ExchangeReason.NOT_CONNECTED, seconds=patience.connect)
     elif name.endswith("Timeout"):
         reason = Reason(ExchangeReason.SILENT, seconds=patience.read)
     elif name in CUT:
-        reason = Reason(ExchangeReason.CUT)
+        return _Broken(_cut(url, Reason(ExchangeReason.CUT)))
     else:
         reason = Reason(ExchangeReason.FAILED, name=name)
-    return _Broken(reason, cut=name in CUT, hopeless=name in HOPELESS)
+    return _Broken(route.closed(url, error, reason) or _network(url, reason), hopeless=name in HOPELESS)
+
+
+def _network(url: str, problem: Reason) -> HubError:
+    return HubError("network", host=urlsplit(endpoint.plain(url)).netloc, problem=problem)
+
+
+def _cut(url: str, problem: Reason) -> HubError:
+    """Return the failure of an answer that had begun."""
+    return HubError("bad-answer", url=endpoint.plain(url), problem=problem)
 
 
 def http_error() -> type[Exception]:
@@ -369,9 +388,9 @@ def _token() -> str | None:
     try:
         token = get_token()
     except Exception:  # a refresh or an exchange failed; the client's text may hold the token
-        raise HubError("bad-token") from None
+        raise HubError("bad-token", said="") from None
     if token is not None and not (token.isascii() and token.isprintable()):
-        raise HubError("bad-token")
+        raise HubError("bad-token", said="")
     return token
 
 

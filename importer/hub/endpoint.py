@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from importer import config
-from importer.errors import HubError
+from importer.errors import HubError, Setting, UsageError
+from importer.reasons import Reason, ReasonKind
 
 ADDRESSES_PUBLIC = [(int(ip_address(first)), int(ip_address(last))) for first, last in (
     ("1.0.0.0", "9.255.255.255"),
@@ -38,6 +40,8 @@ PUBLIC_6 = [(int(ip_address(first)), int(ip_address(last))) for first, last in (
 )]  # fmt: skip
 OWN = (int(IPv4Address("127.0.0.0")), int(IPv4Address("127.255.255.255")))
 OWN_6 = int(IPv6Address("::1"))
+LINK = (int(IPv4Address("169.254.0.0")), int(IPv4Address("169.254.255.255")))
+LINK_6 = (int(IPv6Address("fe80::")), int(IPv6Address("febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff")))
 
 
 def is_public(address: str) -> bool:
@@ -50,6 +54,17 @@ def is_public(address: str) -> bool:
     return "%" not in address and any(first <= int(one) <= last for first, last in ranges)
 
 
+def is_link_local(address: str) -> bool:
+    """Return whether an IP address is of one network segment, as clouds' metadata are.
+
+    Raises ValueError for a text that is no address.
+    """
+    one = ip_address(address.partition("%")[0])
+    one = getattr(one, "ipv4_mapped", None) or one
+    first, last = LINK if isinstance(one, IPv4Address) else LINK_6
+    return first <= int(one) <= last
+
+
 def is_this_machine(address: str) -> bool:
     """Return whether an IP address is of the machine's loopback.
 
@@ -59,10 +74,23 @@ def is_this_machine(address: str) -> bool:
     return OWN[0] <= int(one) <= OWN[1] if isinstance(one, IPv4Address) else int(one) == OWN_6
 
 
+class RedirectRemedy(ReasonKind):
+    """What to do about a redirect that is not followed, and the form of the list of hosts."""
+
+    UNSET = "unset", "HF_ENDPOINT only points to the Hub: unset it to ask the Hub itself."
+    ALLOW = (
+        "allow",
+        "Set HF_ENDPOINT if {host} is your Hub; if your Hub keeps files there, set IMPORTER_HUB_HOSTS.",
+    )
+    CHECK = "check", "Check what HF_ENDPOINT names."
+    FORM = "form", "it is a list of HOST or HOST:PORT, with commas"
+
+
 PUBLIC = "https://huggingface.co"
 PUBLIC_HOSTS = ("huggingface.co", "hf.co")
 HOST = re.compile(r"[A-Za-z0-9._:-]+")  # other alphabets arrive as punycode
 LONGEST_TARGET = 8192  # characters of a redirect's target
+LONGEST_SHOWN = 300
 PORTS = {"https": 443, "http": 80}
 
 
@@ -105,17 +133,39 @@ def may_carry_token(url: str) -> bool:
 
 
 def redirected(url: str, location: str) -> str:
-    """Return the target of a redirect: the endpoint itself or, for the public Hub, one of its own hosts.
+    """Return the target of a redirect: the endpoint itself, a host of ``IMPORTER_HUB_HOSTS`` or, for the
+    public Hub, one of its own hosts.
 
-    Raises HubError("refused-host") for every other target.
+    Raises HubError("refused-host") for every other target, and UsageError("bad-value").
     """
+    target = location
     try:
         target = urljoin(url, location)
-        if len(target) <= LONGEST_TARGET and (_same_place(target, endpoint()) or _is_public(target)):
+        if (
+            len(target) <= LONGEST_TARGET
+            and target.isprintable()
+            and (_same_place(target, endpoint()) or _is_public(target) or _is_storage(target))
+        ):
             return target
     except ValueError:
-        target = url
-    raise HubError("refused-host", url=plain(target))
+        pass
+    raise refused(url, target)
+
+
+def refused(sender: str, target: str) -> HubError:
+    """Return the error of a target that is not asked, with the setting that would change that."""
+    remedy, shown = Reason(RedirectRemedy.CHECK), ""
+    try:
+        host, own, shown = origin(target)[1], origin(endpoint())[1], plain(target)[:LONGEST_SHOWN]
+        if host in PUBLIC_HOSTS and own not in PUBLIC_HOSTS:
+            remedy = Reason(RedirectRemedy.UNSET)
+        elif host not in PUBLIC_HOSTS and not (
+            _same_place(target, endpoint()) or _spells(host, is_link_local)
+        ):
+            remedy = Reason(RedirectRemedy.ALLOW, host=urlsplit(target).netloc.rpartition("@")[2])
+    except ValueError:
+        shown = shown or target.partition("?")[0].rpartition("@")[2][:LONGEST_SHOWN]
+    return HubError("refused-host", sender=plain(sender), url=shown, remedy=remedy)
 
 
 def plain(url: str) -> str:
@@ -142,12 +192,52 @@ def _is_public(url: str) -> bool:
     return endpoint_is_public and named and plain_https and not _is_private(host)
 
 
+def _is_storage(url: str) -> bool:
+    """Return whether a URL is of a host that the operator lists; never one with a link-local address.
+
+    Such an address belongs to the machine's own network, as clouds' metadata do. A redirect never leads
+    from https to http.
+    """
+    place = origin(url)
+    plain_http = place[0] == "http" and origin(endpoint())[0] == "https"
+    listed = not plain_http and "@" not in urlsplit(url).netloc and place[1:] in _storage(PORTS[place[0]])
+    return listed and not _has(place[1], is_link_local)
+
+
+def _storage(port: int) -> set[tuple[str, int]]:
+    """Return hosts and ports of ``IMPORTER_HUB_HOSTS``; ``port`` is of those that name none.
+
+    Raises UsageError("bad-value").
+    """
+    named = os.environ.get("IMPORTER_HUB_HOSTS", "")
+    try:
+        parts = [urlsplit(f"//{one.strip()}") for one in named.split(",") if one.strip()]
+        places = {(str(part.hostname).lower(), part.port or port) for part in parts}
+        if all(HOST.fullmatch(part.netloc) and not part.path for part in parts):
+            return places
+    except ValueError:
+        pass
+    raise UsageError("bad-value", setting=Setting.HUB_HOSTS, value=named, problem=Reason(RedirectRemedy.FORM))
+
+
 def _is_private(host: str) -> bool:
-    """Return whether one of a host's addresses is not public; unresolvable names have none."""
+    return _has(host, lambda address: not is_public(address))
+
+
+def _spells(host: str, kind: Callable[[str], bool]) -> bool:
+    """Return whether a host is an address of a kind."""
+    try:
+        return kind(host)
+    except ValueError:
+        return False
+
+
+def _has(host: str, kind: Callable[[str], bool]) -> bool:
+    """Return whether one of a host's addresses is of a kind; unresolvable names have none."""
     import socket
 
     try:
         found = socket.getaddrinfo(host, None)
-    except OSError:
+    except (OSError, UnicodeError):
         return False  # behind a proxy names need not resolve here; a failed connection is reported later
-    return any(not is_public(str(entry[4][0])) for entry in found)
+    return any(kind(str(entry[4][0])) for entry in found)

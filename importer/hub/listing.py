@@ -126,7 +126,7 @@ def _base_models(card: Mapping[str, object]) -> list[str]:
 class ApiReason(ReasonKind):
     """Reasons why a response of the Hub's API cannot be used."""
 
-    REFUSED = "refused", "it refused with status {status}"
+    REFUSED = "refused", "it refused with status {status}{said}"
     LISTING = "listing", "the list of files"
 
 
@@ -155,22 +155,30 @@ def file_url(repo: str, commit: str, path: str) -> str:
 
 
 def refusal(answer: client.HubResponse, repo: str, revision: str | None, file: str | None = None) -> HubError:
-    """Return the error of a 4xx, by its status, ``X-Error-Code`` and the text of ``X-Error-Message``."""
-    code = answer.headers.get("x-error-code", "")
+    """Return the error of a 4xx, by its status, ``X-Error-Code`` and the text of ``X-Error-Message``.
+
+    ``file`` is the requested file, ``None`` for the API. A repository is missing by the server's code alone.
+    """
+    code, status, said = answer.headers.get("x-error-code", ""), answer.status, answer.said
     message = answer.headers.get("x-error-message", "").lower()
     if code == "GatedRepo":
-        return HubError("gated", repo=repo, url=f"{endpoint.plain(endpoint.endpoint())}/{repo}")
+        return HubError("gated", repo=repo, url=f"{endpoint.plain(endpoint.endpoint())}/{repo}", said=said)
     if code == "RevisionNotFound":
         return HubError("revision-not-found", repo=repo, revision=revision or "main")
-    if answer.status == 401 and answer.had_token and ("credentials" in message or code != "RepoNotFound"):
-        return HubError("bad-token")
-    if answer.status == 401 and not answer.had_token:
+    if status == 401 and answer.had_token and ("credentials" in message or code != "RepoNotFound"):
+        return HubError("bad-token", said=said)
+    if status == 401 and not answer.had_token:
         return HubError("private", repo=repo)
-    if code == "RepoNotFound" or answer.status in {404, 410}:
+    if code == "RepoNotFound":
         return HubError("not-found", repo=repo)
-    if answer.status in {401, 403}:
-        return HubError("forbidden", what=file or Reason(ApiReason.LISTING), repo=repo, status=answer.status)
-    return _unusable(answer.url, Reason(ApiReason.REFUSED, status=answer.status))
+    if status in {404, 410} and file is not None:
+        return HubError("missing-file", repo=repo, file=file, status=status, said=said)
+    if status in {404, 410}:
+        return HubError("no-route", url=endpoint.plain(answer.url), repo=repo, status=status, said=said)
+    if status in {401, 403}:
+        what = file or Reason(ApiReason.LISTING)
+        return HubError("forbidden", what=what, repo=repo, status=status, said=said)
+    return _unusable(answer.url, Reason(ApiReason.REFUSED, status=status, said=said))
 
 
 def _unusable(url: str, problem: Reason) -> HubError:

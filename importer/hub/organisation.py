@@ -251,7 +251,7 @@ def following(url: str, headers: Mapping[str, str]) -> str | None:
         return None
     target = endpoint.redirected(url, found[1])
     if not endpoint.may_carry_token(target):
-        raise HubError("refused-host", url=endpoint.plain(target))
+        raise endpoint.refused(url, target)
     return target
 
 
@@ -349,9 +349,9 @@ def _page(url: str, filters: Filters, paging: Paging) -> Page:
             raise _unusable(url, Reason(ListReason.LONG, limit=LONGEST)) from None
         return _page(smaller, filters, paging)
     if answer.status == 401:
-        raise HubError("bad-token")
+        raise HubError("bad-token", said=answer.said)
     if answer.status != 200:
-        raise HubError("server", status=answer.status, url=endpoint.plain(url), tries=1)
+        raise HubError("server", status=answer.status, url=endpoint.plain(url), tries=1, said=answer.said)
     if sum(answer.body.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
         raise _unusable(url, Reason(ListReason.VALUES, limit=MOST_VALUES))
     try:

@@ -55,20 +55,22 @@ class ReferenceReason(ReasonKind):
     GIT = "git", "an id does not end in '.git'"
     EMPTY_REVISION = "empty-revision", "the revision is empty"
     REVISION = "revision", "{revision!r} cannot be the name of a revision"
+    TWICE = "twice", "it names two revisions"
+    PAGE = "page", "{page!r} behind the id names no revision, folder or file"
 
 
 @frozen
 class Reference:
     """A parsed reference: exactly one of ``repo`` and ``directory``; ``text`` is the user's text.
 
-    ``file`` is the path of one file in the repository, where a URL names one.
+    ``path`` is the file or folder in the repository that the text names, if any.
     """
 
     text: str
     repo: str | None = None
     revision: str | None = None
     directory: Path | None = None
-    file: str | None = field(default=None, compare=False)
+    path: str | None = field(default=None, compare=False)
 
 
 def parse(text: str, revision: str | None = None) -> Reference:
@@ -85,13 +87,13 @@ def parse(text: str, revision: str | None = None) -> Reference:
         _bad(text, ReferenceReason.CONTROL)
     if is_directory(typed):
         return Reference(text, directory=_directory(text, typed, revision))
-    repo, inline, file = _repository(text, typed)
+    repo, inline, path = _repository(text, typed)
     if inline is not None and revision is not None and inline != revision:
         raise UsageError("revision-conflict", inline=inline, option=revision)
     chosen = inline if inline is not None else revision
     if chosen is not None:
         _check_revision(text, chosen)
-    return Reference(text, repo=_id(text, repo), revision=chosen, file=file)
+    return Reference(text, repo=_id(text, repo), revision=chosen, path=path)
 
 
 def is_directory(text: str) -> bool:
@@ -126,7 +128,7 @@ def _directory(text: str, typed: str, revision: str | None) -> Path:
 
 
 def _repository(text: str, typed: str) -> tuple[str, str | None, str | None]:
-    """Return the id, the revision and the file of the reference, all decoded, none checked."""
+    """Return the id, the revision and the path of the reference, all decoded, none checked."""
     lower = typed.lower()
     if lower.startswith(("http://", "https://")) or _starts_with_host(typed):
         return _from_url(text, _split(text, typed if "://" in typed[:8] else f"//{typed}"))
@@ -135,13 +137,12 @@ def _repository(text: str, typed: str) -> tuple[str, str | None, str | None]:
         _bad(text, ReferenceReason.UNKNOWN_URL)
     ident, at, revision = typed[len(scheme) :].partition("@")
     steps = _steps(text, ident if at else ident.partition("?")[0].partition("#")[0])
-    if scheme and steps[0] == "models":
-        steps = steps[1:]
-    if scheme and steps and steps[0] in OTHER_KINDS:
-        _bad(text, ReferenceReason.OTHER_KIND, what=OTHER_KINDS[steps[0]])
-    rest = steps[2:] if scheme and not at else []
-    steps = steps[:2] if rest else steps
-    return "/".join(steps), revision if at else None, "/".join(rest) or None
+    if not scheme:
+        return "/".join(steps), revision if at else None, None
+    repo, named, path = _named(_model_steps(text, steps))
+    if at and named is not None:
+        _bad(text, ReferenceReason.TWICE)
+    return repo, revision if at else named, path
 
 
 def _starts_with_host(typed: str) -> bool:
@@ -177,18 +178,28 @@ def _from_url(text: str, parts: SplitResult) -> tuple[str, str | None, str | Non
     if prefix and path.startswith(f"{prefix}/"):
         path = path[len(prefix) :]
     steps = _steps(text, path[1:])
-    if steps[:2] == ["api", "models"]:
-        steps = steps[2:]
-    elif steps[0] in OTHER_KINDS:
-        _bad(text, ReferenceReason.OTHER_KIND, what=OTHER_KINDS[steps[0]])
-    elif steps[0] == "models":
-        steps = steps[1:]
+    steps = steps[2:] if steps[:2] == ["api", "models"] else _model_steps(text, steps)
     if any("@" in step for step in steps[:2]):
         ident, _, revision = "/".join(steps).partition("@")
         return ident, revision, None
+    repo, named, behind = _named(steps)
+    if named is None and behind is not None:
+        _bad(text, ReferenceReason.PAGE, page=behind[:80])
+    return repo, named, behind
+
+
+def _model_steps(text: str, steps: list[str]) -> list[str]:
+    """Return the steps from the id on; another kind of repository is refused."""
+    if steps[0] in OTHER_KINDS:
+        _bad(text, ReferenceReason.OTHER_KIND, what=OTHER_KINDS[steps[0]])
+    return steps[1:] if steps[0] == "models" else steps
+
+
+def _named(steps: list[str]) -> tuple[str, str | None, str | None]:
+    """Return the id, the revision behind ``tree``, ``resolve`` and the like, and the path."""
     repo, rest = "/".join(steps[:2]), steps[2:]
     if len(rest) < 2 or rest[0] not in KEYWORDS:
-        return repo, None, None
+        return repo, None, "/".join(rest) or None
     behind = "/".join(rest[1:])
     pull_request = PULL_REQUEST.match(behind)
     revision = pull_request.group() if pull_request else rest[1]

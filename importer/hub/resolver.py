@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 
 from importer.errors import HubError
-from importer.frozen import frozen
 from importer.hub import allowlist, cache, client, endpoint, local, threads
 from importer.hub import listing as api
-from importer.hub.cache import CachedSnapshot
+from importer.hub.allowlist import CARD
+from importer.hub.cache import CachedSnapshot, Uncached
 from importer.hub.folders import Folder
-from importer.hub.gguf import check_file
+from importer.hub.gguf import check_path
 from importer.hub.listing import Listing
 from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
 from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
 
-OWN = ("README.md",)  # files that hardly two repositories have in common
+OWN = (CARD,)  # files that hardly two repositories have in common
 
 
 def resolve(reference: Reference, *, offline: bool = False) -> Snapshot:
     """Return the snapshot of a repository. Raises UsageError, HubError and RepositoryError."""
     snapshot = _resolved(reference, offline=offline)
-    check_file(reference, snapshot)
+    check_path(reference, snapshot)
     return snapshot
 
 
@@ -34,9 +33,9 @@ def _resolved(reference: Reference, *, offline: bool) -> Snapshot:
     if offline or endpoint.offline():
         return _offline(reference.text, repo, revision or DEFAULT_REVISION)
     listing = api.ask(repo, revision)
-    stored, refused = _read(listing, cache.load(listing.repo, listing.commit) or CachedSnapshot(listing))
+    stored = _read(listing, cache.load(listing.repo, listing.commit) or CachedSnapshot(listing))
     cache.store(repo, revision or DEFAULT_REVISION, stored)
-    return _snapshot(reference.text, stored, refused)
+    return _snapshot(reference.text, stored)
 
 
 def resolve_listed(text: str, repo: str, commit: str) -> Snapshot:
@@ -46,9 +45,9 @@ def resolve_listed(text: str, repo: str, commit: str) -> Snapshot:
     """
     known = cache.load(repo, commit)
     listing = api.ask(repo, commit) if known is None else known.listing
-    stored, refused = _read(listing, known or CachedSnapshot(listing))
+    stored = _read(listing, known or CachedSnapshot(listing))
     cache.store(repo, DEFAULT_REVISION, stored)
-    return _snapshot(text, stored, refused)
+    return _snapshot(text, stored)
 
 
 def files_at(repo: str, commit: str, *, offline: bool = False) -> tuple[RepoFile, ...]:
@@ -60,19 +59,18 @@ def files_at(repo: str, commit: str, *, offline: bool = False) -> tuple[RepoFile
     if known is not None:
         return known.listing.files
     if offline or endpoint.offline():
-        raise HubError("not-cached", repo=repo)
+        raise HubError("not-cached", what=Reason(Uncached.REVISION, revision=commit), repo=repo)
     return api.ask(repo, commit).files
 
 
-def _snapshot(text: str, stored: CachedSnapshot, refused: Mapping[str, Reason]) -> Snapshot:
-    """Return a snapshot from a cached one; ``refused`` are the reasons of this attempt only."""
+def _snapshot(text: str, stored: CachedSnapshot) -> Snapshot:
+    """Return a snapshot from a cached one."""
     listing = stored.listing
     chosen, unknown = allowlist.choose(listing.files, listing.repo)
     unknown = {
         **dict.fromkeys(chosen, Reason(UnreadReason.NOT_STORED)),
         **unknown,
         **stored.unknown,
-        **refused,
     }
     return Snapshot(
         reference=text,
@@ -86,40 +84,22 @@ def _snapshot(text: str, stored: CachedSnapshot, refused: Mapping[str, Reason]) 
     )
 
 
-@frozen
-class _Unread:
-    """The reason why a listed file has no text.
-
-    ``lasts``  whether the reason is permanent for the commit.
-    ``error``  of a response that refuses the file.
-    """
-
-    reason: Reason
-    lasts: bool
-    error: HubError | None = None
-
-
-def _read(listing: Listing, known: CachedSnapshot) -> tuple[CachedSnapshot, dict[str, Reason]]:
+def _read(listing: Listing, known: CachedSnapshot) -> CachedSnapshot:
     """Return the chosen files from importer's cache, from this disk, and the rest from the Hub in parallel.
 
-    Raises HubError where the Hub refused all of them.
+    Raises HubError for a listed file that the Hub does not send: a decision without it would be a guess.
     """
     chosen, _ = allowlist.choose(listing.files, listing.repo)
     texts = {path: known.texts[path] for path in chosen if path in known.texts}
-    lasting = {path: known.unknown[path] for path in chosen if path in known.unknown}
-    texts |= _on_disk(listing, [p for p in chosen if p not in texts and p not in lasting])
-    absent = [f for f in listing.files if f.path in chosen and f.path not in {*texts, *lasting}]
-    refused: dict[str, Reason] = {}
-    errors: list[HubError] = []
+    unknown = {path: known.unknown[path] for path in chosen if path in known.unknown}
+    texts |= _on_disk(listing, [p for p in chosen if p not in texts and p not in unknown])
+    absent = [f for f in listing.files if f.path in chosen and f.path not in {*texts, *unknown}]
     for file, fetched in zip(absent, threads.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
         if isinstance(fetched, str):
             texts[file.path] = fetched
         else:
-            (lasting if fetched.lasts else refused)[file.path] = fetched.reason
-            errors += [fetched.error] if fetched.error is not None else []
-    if errors and not texts:
-        raise errors[0]
-    return CachedSnapshot(listing, {p: texts[p] for p in chosen if p in texts}, lasting), refused
+            unknown[file.path] = fetched
+    return CachedSnapshot(listing, {p: texts[p] for p in chosen if p in texts}, unknown)
 
 
 def _on_disk(listing: Listing, paths: list[str]) -> dict[str, str]:
@@ -133,9 +113,10 @@ def _on_disk(listing: Listing, paths: list[str]) -> dict[str, str]:
     return {}
 
 
-def _fetch(listing: Listing, file: RepoFile) -> str | _Unread:
-    """Return the text of a file, in one request; equal files of several repositories are fetched once.
+def _fetch(listing: Listing, file: RepoFile) -> str | Reason:
+    """Return the text of a file, or why it has none, in one request.
 
+    Equal files of several repositories are fetched once.
     Files of gated repositories are always asked for: the Hub decides who may read them.
     """
     sha = file.hash
@@ -155,44 +136,39 @@ def _kept(listing: Listing, file: RepoFile, sha: str) -> str | None:
     return allowlist.decode(file.path, data, listing.repo)
 
 
-def _fetched(listing: Listing, file: RepoFile) -> str | _Unread:
+def _fetched(listing: Listing, file: RepoFile) -> str | Reason:
     url = api.file_url(listing.repo, listing.commit, file.path)
     try:
         answer = client.get(url, limit=allowlist.limit(file.path), size=file.size)
     except client.TooLarge:
-        return _Unread(allowlist.too_large(file.path, listing.repo), lasts=True)
+        return allowlist.too_large(file.path, listing.repo)
     if answer.status == 200:
         if file.hash is not None and file.path not in OWN:
             cache.store_text(file.hash, answer.body)
         text = allowlist.decode(file.path, answer.body, listing.repo)
-        return _Unread(Reason(UnreadReason.NOT_TEXT), lasts=True) if text is None else text
-    reason = Reason(UnreadReason.REFUSED, status=answer.status)
-    if answer.status in {404, 410}:
-        return _Unread(reason, lasts=True)
-    error = api.refusal(answer, listing.repo, listing.commit, file.path)
-    if allowlist.needed(file.path) or error.kind in {"gated", "bad-token"}:
-        raise error
-    return _Unread(reason, lasts=False, error=error)
+        return Reason(UnreadReason.NOT_TEXT) if text is None else text
+    raise api.refusal(answer, listing.repo, listing.commit, file.path)
 
 
 def _offline(text: str, repo: str, revision: str) -> Snapshot:
     pinned = COMMIT.fullmatch(revision) is not None
     stored = cache.load(repo, revision) if pinned else cache.last(repo, revision)
     if stored is not None:
-        return _snapshot(text, stored, {})
+        return _snapshot(text, stored)
     commit = revision if pinned else cache.commit_of(repo, revision)
     directory = cache.snapshot(repo, commit) if commit else None
+    absent = HubError("not-cached", what=Reason(Uncached.REVISION, revision=revision), repo=repo)
     if commit is None or directory is None:
-        raise HubError("not-cached", repo=repo)
+        raise absent
     try:
         with Folder(directory) as folder:
             files = local.with_hashes(folder, cache.listing(repo, commit, directory))
     except OSError:
-        raise HubError("not-cached", repo=repo) from None
+        raise absent from None
     listing = Listing(repo, commit, files, {})
     chosen, _ = allowlist.choose(listing.files, repo)
-    return _snapshot(
-        text,
-        CachedSnapshot(listing, _on_disk(listing, chosen)),
-        {"README.md": Reason(UnreadReason.OFFLINE)},
-    )
+    texts = _on_disk(listing, chosen)
+    lacking = next((path for path in chosen if allowlist.needed(path) and path not in texts), None)
+    if lacking is not None:
+        raise HubError("not-cached", what=lacking, repo=repo)
+    return _snapshot(text, CachedSnapshot(listing, texts, {CARD: Reason(UnreadReason.OFFLINE)}))

@@ -69,7 +69,6 @@ class UnreadReason(ReasonKind):
     SYSTEM = "system", "{says}"
     OFFLINE = "not-asked", "the Hub was not asked, so its tags and the card are not known"
     NOT_STORED = "not-kept", "it is not in the cache"
-    REFUSED = "refused", "it is listed, but the Hub answered {status} for it"
 
 
 @frozen

@@ -58,7 +58,7 @@ def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) 
     known = cache.load_tensors(repo, commit, paths)
     if known is None:
         if offline or endpoint.offline():
-            raise HubError("not-cached", repo=repo)
+            raise HubError("not-cached", what=Reason(cache.Uncached.HEADERS), repo=repo)
         known = _read(
             snapshot, files, lambda file, first, count: _remote(snapshot, repo, commit, file, first, count)
         )

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from importer.errors import DocumentError, EngineError, HubError, ImporterError
-from importer.hub import cache, client, endpoint, listing, local
+from importer.hub import cache, client, endpoint, listing, local, route
 from importer.hub.client import ExchangeReason
 from importer.hub.content import BESIDE, weight_files
 from importer.hub.folders import Folder
@@ -82,7 +83,7 @@ def fetch_weights(snapshot: Snapshot, progress: Progress) -> Path:
         raise EngineError("no-weights", path=snapshot.label)
     names = [f.path for f in weights] + [f.path for f in snapshot.files if BESIDE.fullmatch(f.path)]
     if endpoint.offline():
-        raise HubError("not-cached", repo=snapshot.model_id)
+        raise HubError("not-cached", what=Reason(cache.Uncached.WEIGHTS), repo=snapshot.model_id)
     total = sum(f.size or 0 for f in snapshot.files if f.path in set(names))
     folder = _download(snapshot.model_id, snapshot.revision, names, _bar(progress, total))
     progress(total, total)  # early versions of the client report no bytes
@@ -116,8 +117,6 @@ def _bounded(repo: str, commit: str) -> Iterator[None]:
 
     The client's call raises HubError, as ``ask`` and ``following`` do.
     """
-    from huggingface_hub import get_session
-
     paging, pages, own = Paging(), {f"/api/models/{repo}/tree/{commit}"}, threading.get_ident()
 
     def heard(response: Any) -> None:
@@ -132,7 +131,7 @@ def _bounded(repo: str, commit: str) -> Iterator[None]:
         target = following(str(url), {name.lower(): value for name, value in response.headers.items()})
         pages.update([] if target is None else [str(url.join(target))])
 
-    hooks = get_session().event_hooks["response"]
+    hooks = route.session().event_hooks["response"]
     hooks.append(heard)
     try:
         yield
@@ -147,20 +146,23 @@ def _failure(error: Exception, repo: str, commit: str) -> ImporterError:
         return _refusal(response, repo, commit)
     if isinstance(cause, OSError) and cause.errno is not None:
         return DocumentError("cannot-write", path=cache.root(), problem=cause.strerror)
-    host = endpoint.origin(endpoint.endpoint())[1]
-    return HubError("network", host=host, problem=Reason(ExchangeReason.BROKE_OFF, name=type(cause).__name__))
+    url, problem = endpoint.endpoint(), Reason(ExchangeReason.BROKE_OFF, name=type(cause).__name__)
+    return route.closed(url, error, problem) or HubError(
+        "network", host=endpoint.origin(url)[1], problem=problem
+    )
 
 
 def _refusal(response: Any, repo: str, commit: str) -> HubError:
     headers = {name.lower(): value for name, value in response.headers.items()}
     url, had_token = str(response.request.url), "authorization" in response.request.headers
-    if response.status_code == 429:
-        return HubError("rate-limited", wait=client.wait_for(None))
-    if response.status_code >= 500:
-        return HubError("server", status=response.status_code, url=endpoint.plain(url), tries="several")
-    return listing.refusal(
-        client.HubResponse(url, response.status_code, headers, b"", had_token), repo, commit
-    )
+    answer = client.HubResponse(url, response.status_code, headers, b"", had_token)
+    if answer.status == 429:
+        return HubError("rate-limited", wait=client.wait_for(None), said=answer.said)
+    if answer.status >= 500:
+        plain = endpoint.plain(url)
+        return HubError("server", status=answer.status, url=plain, tries="several", said=answer.said)
+    path = unquote(urlsplit(str((response.history or [response])[0].request.url)).path)
+    return listing.refusal(answer, repo, commit, path.partition(f"/resolve/{commit}/")[2] or None)
 
 
 def _bar(progress: Progress, total: int) -> type:

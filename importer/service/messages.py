@@ -15,6 +15,7 @@ INSTEAD: Mapping[str, Text] = {
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and approved_only asks for that.",
     "Setting.database": "the server's database",
     "Setting.endpoint": "the server's HF_ENDPOINT",
+    "Setting.hub_hosts": "the server's IMPORTER_HUB_HOSTS",
     "Setting.key_name": "name",
 }  # fmt: skip
 
@@ -31,7 +32,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "not-found": "Check the spelling; if it is private, give the server a HF_TOKEN that may read it.",
     "gated": "Ask for access on {url}, then give the server a HF_TOKEN of that account, and start it again.",
     "private": "Check the spelling; if it is private, give the server a HF_TOKEN that may read it, and start the server again.",
-    "forbidden": "Give the server a HF_TOKEN that may read it, and check what lies between it and the Hub.",
+    "forbidden": "Give the server a HF_TOKEN that may read it, unless the message names another cause.",
     "network": "Check the server's network and its HF_ENDPOINT, then try it again.",
     "not-cached": "Start the server once without HF_HUB_OFFLINE.",
     "bad-weights": "Leave exact_fit out; no engine can be trusted with these weights either.",
@@ -110,7 +111,7 @@ ELSEWHERE = frozenset({
 })  # fmt: skip
 # Values that no request reaches, or whose schema refuses a wrong one first.
 UNREACHED = frozenset({
-    Setting.DATABASE, Setting.ENDPOINT, Setting.GOAL, Setting.CONCURRENCY, Setting.CONTEXT,
+    Setting.DATABASE, Setting.ENDPOINT, Setting.GOAL, Setting.HUB_HOSTS, Setting.CONCURRENCY, Setting.CONTEXT,
 })  # fmt: skip
 # The field of a request that a setting is.
 FIELDS: Mapping[Setting, str] = {

@@ -54,6 +54,17 @@ def asked(desk: Desk) -> list[str]:
     return sorted("/".join(path.split("?")[0].split("/")[3:5]) for path in found)
 
 
+def test_a_folder_without_a_dot_before_it_is_named(desk: Desk) -> None:
+    for name in ("acme/none", "toy"):
+        (desk.folder / name).mkdir(parents=True)
+        ran = desk(name, "--json")
+        assert f"write ./{name}" in ran.err.splitlines()[-1]
+        assert f"write ./{name}" in ran.json()["error"]["hint"]
+    desk.monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert "write ./acme/none" in desk("acme/none").err, "the Hub need not answer"
+    assert "write ./" not in desk("acme/other").err
+
+
 def test_every_line_is_answered_in_order(desk: Desk) -> None:
     Path("list").write_bytes(
         b"\xef\xbb\xbf# a comment\r\n\r\n  acme/base \r\na b\n./nowhere\n"

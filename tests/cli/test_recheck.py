@@ -217,6 +217,14 @@ def test_offline_asks_nobody(desk: Desk) -> None:
     assert one(desk, 3, "--offline")["error"]["kind"] == "not-cached"
 
 
+def test_a_gap_of_a_mirror_is_an_error_that_passes(desk: Desk) -> None:
+    imported(desk, "acme/base")
+    desk.hub.repos["acme/base"].commit(WARM)
+    desk.hub.faults.append(Fault("generation_config.json", 404, {"X-Error-Code": "EntryNotFound"}))
+    assert one(desk, 3)["error"]["kind"] == "missing-file"
+    assert one(desk, 1)["decisions"]
+
+
 @pytest.mark.slow
 def test_the_hubs_limit_is_waited_for(desk: Desk) -> None:
     imported(desk, "acme/base")

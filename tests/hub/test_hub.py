@@ -162,17 +162,18 @@ def test_little_is_needed(server: HubServer) -> None:
     assert snapshot.unknown == dict.fromkeys(absent, Reason(UnreadReason.NOT_LISTED))
 
 
-def test_listed_files_that_are_refused_are_unknown(server: HubServer) -> None:
-    server.faults += [Fault("special_tokens_map.json", 403), Fault("added_tokens.json", 404)]
-    snapshot = resolve(parse("Org/Toy"), ANYWHERE)
-    assert snapshot.unknown["special_tokens_map.json"] == Reason(UnreadReason.REFUSED, status=403)
-    assert snapshot.unknown["added_tokens.json"] == Reason(UnreadReason.REFUSED, status=404)
-    server.log.clear()
-    again = resolve(parse("Org/Toy"), ANYWHERE)
-    assert "special_tokens_map.json" in again.texts, "a refusal may pass"
-    stays = again.unknown["added_tokens.json"]
-    assert stays == Reason(UnreadReason.REFUSED, status=404), "a missing file of a commit stays missing"
-    assert len(server.log) == 2
+@pytest.mark.parametrize("status", [403, 404, 410])
+@pytest.mark.parametrize("name", ["config.json", "special_tokens_map.json", "README.md"])
+def test_a_listed_file_that_is_not_sent_is_an_error_and_never_kept(
+    server: HubServer, name: str, status: int
+) -> None:
+    """A document without it would rest on an absence that is none; a mirror may recover."""
+    server.faults.append(Fault(name, status, {"X-Error-Code": "EntryNotFound"}))
+    with pytest.raises(HubError) as caught:
+        resolve(parse("Org/Toy"), ANYWHERE)
+    assert caught.value.kind == ("forbidden" if status == 403 else "missing-file")
+    assert name in caught.value.message
+    assert name in resolve(parse("Org/Toy"), ANYWHERE).texts
 
 
 def test_the_hub_clients_own_cache_is_read(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +201,19 @@ def test_offline_without_a_cache(server: HubServer) -> None:
         with pytest.raises(HubError) as caught:
             resolve(parse(text), ANYWHERE, offline=True)
         assert caught.value.kind == "not-cached"
+        assert repr(text.partition("@")[2] or "main") in caught.value.message
     assert server.log == []
+
+
+def test_offline_a_listed_file_that_is_not_on_this_disk_is_named(server: HubServer) -> None:
+    """The Hub client's cache of an engine may hold a part of the files; its list of them has all."""
+    from huggingface_hub import snapshot_download
+
+    folder = snapshot_download("Org/Toy", endpoint=server.url, cache_dir=Path(os.environ["HF_HOME"]) / "hub")
+    Path(folder, "chat_template.jinja").unlink()
+    assert (Path(folder).parents[1] / "trees").is_dir(), "the client keeps its list"
+    with pytest.raises(HubError, match=r"lacks chat_template\.jinja of Org/Toy"):
+        resolve(parse("Org/Toy"), ANYWHERE, offline=True)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"format": 1}', b"\xff"])

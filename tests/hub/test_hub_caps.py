@@ -119,15 +119,6 @@ def test_one_file_that_matters_is_enough(server: HubServer, status: int) -> None
     assert str(status) in caught.value.message
 
 
-def test_all_that_do_not_matter_are_enough_as_well(server: HubServer) -> None:
-    server.repos["a/c"] = Repo({"params.json": {}, "README.md": "x"})
-    server.faults.append(Fault("/resolve/", 403, times=9))
-    with pytest.raises(HubError, match="403"):
-        resolve(parse("a/c"), ANYWHERE)
-    server.faults = [Fault("params.json", 403, times=9)]
-    assert resolve(parse("a/c"), ANYWHERE).unknown["params.json"] == Reason(UnreadReason.REFUSED, status=403)
-
-
 # The caches
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import ssl
 from collections.abc import Iterator
 from email.utils import formatdate
 from pathlib import Path
@@ -108,9 +109,13 @@ LASTING: list[tuple[str, Fault, str, int]] = [
     ("no commit", Fault("", 200, body=b'{"sha": "main"}'), "bad-answer", 1),
     ("403", Fault("", 403), "forbidden", 1),
     ("400", Fault("", 400), "bad-answer", 1),
-    ("404", Fault("", 404), "not-found", 1),
+    ("404 without the Hub's code", Fault("", 404), "no-route", 1),
+    ("404", Fault("", 404, {"X-Error-Code": "RepoNotFound"}), "not-found", 1),
+    ("a route that is not there", Fault("", 404, {"X-Error-Code": "EntryNotFound"}), "no-route", 1),
     ("redirects in a circle", Fault("", 307, {"Location": "/api/models/a/open"}), "bad-answer", 5),
     ("redirect elsewhere", Fault("", 302, {"Location": "http://example.com/"}), "refused-host", 1),
+    ("redirect to control characters", Fault("", 302, {"Location": "\x1b]0;x\x07//[::1"}), "refused-host", 1),
+    ("headers of a megabyte", Fault("", 403, {"X-Error-Message": "x" * 1_000_000}), "bad-answer", 5),
     ("redirect to a file", Fault("", 302, {"Location": "file:///etc/passwd"}), "refused-host", 1),
     ("redirect to metadata", Fault("", 302, {"Location": "http://169.254.169.254/x"}), "refused-host", 1),
 ]
@@ -200,6 +205,186 @@ def test_a_server_that_repeats_the_token(server: HubServer, monkeypatch: pytest.
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     server.faults.append(Fault("/api/", 403, {"X-Error-Message": f"{TOKEN} may not"}, TOKEN.encode()))
     assert refused("a/open").kind == "forbidden"
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (403, None, "forbidden"),
+        (403, "GatedRepo", "gated"),
+        (401, None, "bad-token"),
+        (404, "EntryNotFound", "no-route"),
+        (451, None, "bad-answer"),
+        (429, None, "rate-limited"),
+        (503, None, "server"),
+    ],
+)
+def test_the_servers_own_message_is_shown(
+    server: HubServer, monkeypatch: pytest.MonkeyPatch, status: int, code: str | None, kind: str
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    said = f"\x1b[31mAccess to {TOKEN} is disabled.\x07 " + "x" * 9000
+    headers = {"X-Error-Message": said, "Retry-After": "999"} | ({"X-Error-Code": code} if code else {})
+    server.faults.append(Fault("/api/", status, headers))
+    error = refused("a/open")
+    assert (error.kind, "is disabled." in error.message) == (kind, True)
+    assert error.message.isprintable()
+    assert len(str(error.details)) < 1000
+
+
+def test_an_ordinary_refusal_has_no_empty_message(server: HubServer) -> None:
+    server.faults.append(Fault("/api/", 403))
+    assert refused("a/open").message.endswith("with status 403.")
+
+
+# The way to the Hub
+
+
+@pytest.fixture
+def new_session(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget the HTTP session, whose proxies and certificates are read once, and this machine's variables."""
+    from huggingface_hub import close_session
+
+    for scheme in ("http", "https", "all", "no"):
+        monkeypatch.delenv(f"{scheme}_proxy", raising=False)
+        monkeypatch.delenv(f"{scheme}_proxy".upper(), raising=False)
+    close_session()
+    yield
+    close_session()
+
+
+@pytest.mark.parametrize(
+    ("variable", "address", "shown"),
+    [
+        ("http_proxy", "http://127.0.0.1:9", "http://127.0.0.1:9 of http_proxy"),
+        ("HTTP_PROXY", "127.0.0.1:9", "http://127.0.0.1:9 of HTTP_PROXY"),
+        ("ALL_PROXY", "http://user:secret@127.0.0.1:9", "http://127.0.0.1:9 of ALL_PROXY"),
+        ("http_proxy", "socks5://127.0.0.1:9", "socksio"),
+        ("http_proxy", "ftp://127.0.0.1:9", "of http_proxy"),
+        ("http_proxy", "http://user:secret", "malformed"),
+        ("http_proxy", "http://[::1", "malformed"),
+        ("https_proxy", "http://user:secret", "of https_proxy"),
+    ],
+)
+@pytest.mark.usefixtures("new_session")
+def test_a_proxy_that_leads_nowhere_is_named(
+    server: HubServer, monkeypatch: pytest.MonkeyPatch, variable: str, address: str, shown: str
+) -> None:
+    monkeypatch.setenv(variable, address)
+    error = refused("a/open")
+    assert (error.kind, shown in error.message, server.log) == ("proxy", True, [])
+    assert variable in hint(error)
+    assert "secret" not in f"{error.message} {hint(error)} {error.details}"
+
+
+@pytest.mark.usefixtures("new_session")
+def test_a_proxy_that_wants_a_password_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    isolate(monkeypatch, tmp_path, "http://hub.example")
+    with HubServer({}) as proxy:
+        proxy.faults.append(Fault("", 407))
+        monkeypatch.setenv("http_proxy", proxy.url)
+        error = refused("a/open")
+    assert (error.kind, "status 407" in error.message) == ("proxy", True)
+
+
+@pytest.mark.usefixtures("new_session")
+def test_a_hub_that_no_proxy_is_for_is_not_laid_on_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    isolate(monkeypatch, tmp_path, "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:10")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert refused("a/open").kind == "network"
+
+
+@pytest.mark.usefixtures("new_session")
+def test_a_certificate_that_is_not_trusted_names_the_variable_that_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain("tests/fixtures/self_signed.pem")
+    with HubServer({"a/open": FILES}) as running:
+        running._server.socket = context.wrap_socket(running._server.socket, server_side=True)
+        isolate(monkeypatch, tmp_path, running.url.replace("http://", "https://"))
+        error = refused("a/open")
+        assert (error.kind, "self-signed" in error.message) == ("certificate", True)
+        assert "Set SSL_CERT_FILE" in hint(error)
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+@pytest.mark.usefixtures("new_session")
+def test_a_file_of_authorities_that_cannot_be_used_is_named(
+    server: HubServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None
+) -> None:
+    file = tmp_path / "authorities.pem"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    error = refused("a/open")
+    assert (error.kind, server.log) == ("certificate", [])
+    assert f"SSL_CERT_FILE={file}" in hint(error)
+
+
+def test_a_mirror_that_sends_on_to_the_hub_is_named(server: HubServer) -> None:
+    server.faults.append(Fault("/api/", 308, {"Location": "https://huggingface.co/api/models/a/open"}))
+    error = refused("a/open")
+    assert (error.kind, f"{server.url}/api/models/a/open redirects to" in error.message) == (
+        "refused-host",
+        True,
+    )
+    assert "unset" in hint(error)
+
+
+STORAGE = [
+    ("", False),
+    ("OTHER", True),
+    ("files.example, OTHER", True),
+    ("127.0.0.1", False),  # the default port
+    ("http://OTHER", None),
+    ("OTHER/path", None),
+    ("127.0.0.1:x", None),
+]
+
+
+@pytest.mark.parametrize(("listed", "followed"), STORAGE)
+def test_a_host_of_the_operators_list_is_followed_without_the_token(
+    server: HubServer, monkeypatch: pytest.MonkeyPatch, listed: str, followed: bool | None
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    with HubServer({"a/gated": FILES}) as other:
+        place = other.url.removeprefix("http://")
+        monkeypatch.setenv("IMPORTER_HUB_HOSTS", listed.replace("OTHER", place))
+        target = f"{other.url}/a/gated/resolve/main/config.json"
+        server.faults.append(Fault("config.json", 302, {"Location": target}))
+        if followed:
+            assert resolve(parse("a/gated"), ANYWHERE).texts["config.json"]
+            assert [entry.headers["Authorization"] for entry in other.log] == [None]
+            return
+        error = refused("a/gated")
+        assert error.kind == ("bad-value" if followed is None else "refused-host")
+        assert followed is None or place in hint(error)
+        assert other.log == []
+
+
+def test_no_list_of_hosts_leads_to_a_clouds_metadata_or_away_from_https(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "https://hub.example")
+    monkeypatch.setenv("IMPORTER_HUB_HOSTS", "169.254.169.254,files.example,forged.example")
+    addresses = {"forged.example": "::ffff:169.254.169.254", "169.254.169.254": "169.254.169.254"}
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *_: [(0, 0, 0, "", (addresses.get(host, "10.0.0.1"), 443))]
+    )
+    assert endpoint.redirected("https://hub.example/a", "https://files.example/x")
+    for target in (
+        "https://169.254.169.254/x", "http://files.example/x", "https://user@files.example/x",
+        "https://files.example:8443/x", "https://forged.example/x", "https://a.files.example/x",
+    ):  # fmt: skip
+        with pytest.raises(HubError) as caught:
+            endpoint.redirected("https://hub.example/a", target)
+        assert caught.value.kind == "refused-host", target
 
 
 PUBLIC = [

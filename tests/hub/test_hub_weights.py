@@ -139,6 +139,9 @@ def test_nothing_to_fetch(server: HubServer) -> None:
         (403, {"X-Error-Code": "GatedRepo"}, "gated"),
         (401, {"X-Error-Code": "RepoNotFound"}, "private"),
         (404, {"X-Error-Code": "RevisionNotFound"}, "revision-not-found"),
+        (404, {"X-Error-Code": "EntryNotFound"}, "missing-file"),
+        (404, {}, "missing-file"),
+        (410, {}, "missing-file"),
     ],
 )
 def test_refused_downloads(server: HubServer, status: int, headers: dict[str, str], kind: str) -> None:
@@ -147,6 +150,7 @@ def test_refused_downloads(server: HubServer, status: int, headers: dict[str, st
     with pytest.raises(HubError) as caught:
         fetch_weights(snapshot, lambda *_: None)
     assert caught.value.kind == kind
+    assert kind != "missing-file" or caught.value.details["file"] in {f.path for f in snapshot.files}
 
 
 def test_offline_nothing_is_fetched(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""References to one GGUF file, and repositories that are made for MLX."""
+"""References to files and folders of a repository, and repositories that are made for MLX."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from importer.cli.messages import hint
 from importer.errors import RepositoryError
-from importer.hub.gguf import check_file
+from importer.hub.gguf import check_path
 from importer.hub.reference import parse
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
@@ -30,12 +31,14 @@ def snapshot(name: str = "x/toy-GGUF", *files: str, **info: Any) -> Snapshot:
         ("https://huggingface.co/x/toy-GGUF/tree/main", None),
         ("https://huggingface.co/x/toy-GGUF", None),
         ("hf://x/toy-GGUF@dev", None),
+        ("hf://x/toy-GGUF/tree/main/4bit", "4bit"),
+        ("huggingface://x/toy-GGUF/toy.gguf@main", "toy.gguf"),
         ("x/toy-GGUF", None),
     ],
 )
 def test_the_file_of_a_reference(text: str, file: str | None) -> None:
     reference = parse(text)
-    assert (reference.repo, reference.file) == ("x/toy-GGUF", file)
+    assert (reference.repo, reference.path) == ("x/toy-GGUF", file)
 
 
 @pytest.mark.parametrize(
@@ -50,10 +53,48 @@ def test_the_file_of_a_reference(text: str, file: str | None) -> None:
 )
 def test_a_gguf_file_is_refused_with_the_repository_to_import(found: Snapshot, named: str) -> None:
     with pytest.raises(RepositoryError) as caught:
-        check_file(parse(FILE), found)
+        check_path(parse(FILE), found)
     assert caught.value.kind == "gguf-file"
     assert named in render(caught.value.details["next"])
-    check_file(parse("https://huggingface.co/x/toy-GGUF/blob/main/README.md"), found)
+
+
+FOLDERS = snapshot("x/toy", "config.json", "4bit/config.json", "a b/config.json", "4bit/w/x.bin", "o/x")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "named"),
+    [
+        ("hf://x/toy/tree/main/4bit", "subfolder", ("4bit", "./toy/4bit", "4bit/*", "0" * 40)),
+        ("https://huggingface.co/x/toy/blob/main/4bit/config.json", "subfolder", ("'4bit'", "./toy/4bit")),
+        ("hf://x/toy/tree/main/a b", "subfolder", ("--include 'a b/*'",)),
+        ("hf://x/toy/4bit/w", "subfolder", ("'4bit/w'", "4bit, a b")),
+        ("hf://x/toy/tree/main/o", "subfolder", ("'o'", "without a path")),
+        ("hf://x/toy/8bit", "no-such-path", ("8bit", "4bit, a b")),
+        ("hf://x/toy/resolve/main/tokenizer.json", "no-such-path", ("tokenizer.json",)),
+        ("hf://x/toy/config.json", None, ()),
+        ("hf://x/toy/tree/main", None, ()),
+    ],
+)
+def test_a_path_names_the_repository_or_is_refused_with_the_folders(
+    text: str, kind: str | None, named: tuple[str, ...]
+) -> None:
+    if kind is None:
+        check_path(parse(text), FOLDERS)
+        return
+    with pytest.raises(RepositoryError) as caught:
+        check_path(parse(text), FOLDERS)
+    told = f"{caught.value.message} {hint(caught.value)}"
+    assert caught.value.kind == kind
+    assert all(word in told for word in named), told
+
+
+def test_many_folders_with_hostile_names_are_one_bounded_line() -> None:
+    names = [f"\x1b[31m{'x' * 200}{number}/config.json" for number in range(5000)]
+    with pytest.raises(RepositoryError) as caught:
+        check_path(parse("hf://x/toy/nothing"), snapshot("x/toy", *names))
+    told = hint(caught.value)
+    assert len(told) < 2000
+    assert told.isprintable()
 
 
 @pytest.mark.parametrize(
