@@ -43,6 +43,7 @@ class Question:
     ``machine``    the target of the document; ``platform`` its operating system.
     ``table``      a parser table in place of the shipped one.
     ``study``      an earlier analysis of the same snapshot's template.
+    ``backend``    the user's, whose loader takes the template; else the one that the files show.
     """
 
     snapshot: Snapshot
@@ -53,6 +54,7 @@ class Question:
     override: TemplateOverride | None = None
     table: Table | None = None
     study: TemplateAnalysis | None = None
+    backend: str | None = None
 
 
 @frozen

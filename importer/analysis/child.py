@@ -23,15 +23,17 @@ from importer.chat_template.override import template_of
 from importer.chat_template.render_worker import Local
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary, read_vocabulary
+from importer.decisions.decision import Decision, Preferences
+from importer.decisions.precedence import decide_setting
 from importer.engines import registries
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
-from importer.signals import tables, template_markers
+from importer.signals import loading, tables, template_markers
 from importer.signals.collect import collect, for_engine
 from importer.signals.description import description
 from importer.signals.evidence import TASKS
-from importer.signals.kind import find_kind, holds_nothing
+from importer.signals.kind import KindFinding, find_kind, holds_nothing, task_backend
 
 # Studies of this child and their JSON, the last used at the end: a study follows from its key alone.
 _studies: OrderedDict[tuple[object, ...], tuple[TemplateAnalysis, str]] = OrderedDict()
@@ -66,10 +68,12 @@ def _analyse(question: Question) -> PackedAnalysis:
     if problem is not None:
         raise problem
     _check_something(snapshot)
-    template, tokens = find.find(snapshot), read_vocabulary(snapshot)
+    backend = question.backend or str(_backend(question, kind).value)
+    loader = registries.loader_of(backend)
+    template, tokens = find.find(snapshot, loader), read_vocabulary(snapshot)
     if kind.kind in TASKS and question.override is None and not question.any_kind:
         template = None  # no conversation is rendered for a model that pools or transcribes
-    named = find.named(snapshot)
+    named = find.named(snapshot, loader)
     if question.override is not None:
         template = template_of(question.override, template, tokens, renderer, named)
     analysis, text = question.study, None if question.study is None else packed(question.study)
@@ -81,6 +85,17 @@ def _analyse(question: Question) -> PackedAnalysis:
         template=None if question.override is None else question.override.source,
     )  # fmt: skip
     return PackedAnalysis(kind.kind, template, tokens, text, tuple(facts), description(snapshot))
+
+
+def _backend(question: Question, kind: KindFinding) -> Decision:
+    """Return the decision on the backend by the files alone."""
+    facts = [
+        *task_backend(kind.kind),
+        *loading.backend_evidence(
+            question.snapshot, question.platform, question.machine, registries.load_capabilities
+        ),
+    ]
+    return decide_setting("backend", facts, Preferences())
 
 
 def _study(

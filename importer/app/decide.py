@@ -18,6 +18,7 @@ from importer.app.request import KEPT, OPTIONS, RULED, ImportOptions
 from importer.app.session import ImportSession
 from importer.app.target import device_for
 from importer.chat_template import override
+from importer.chat_template.find import is_of_text
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.request_coverage.findings import KEY as WAY_IN
 from importer.chat_template.study import TemplateAnalysis
@@ -319,6 +320,7 @@ def study_snapshot(
         Question(
             snapshot, platform_for(request.for_device), machine, ignore_name=request.ignore_name,
             any_kind="kind" in request.preferences.values, override=request.template, table=tables.stand_in(),
+            backend=request.backend,
         )
     )  # fmt: skip
     facts, study, template = analysis.facts, analysis.study, analysis.template
@@ -357,7 +359,7 @@ def study_snapshot(
         target = replace(target, templates=())
         evidence = [e for e in evidence if e.key != WAY_IN]  # the engine renders otherwise
     if by_itself is not None:  # the engine's own code may write another format
-        evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence]
+        evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence if not is_of_text(e.reason)]
     evidence += _override_evidence(request, study, analysis.kind, by_itself, target)
     return Studied(
         request,

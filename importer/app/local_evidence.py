@@ -128,10 +128,13 @@ def rendered_by(
     Raises RepositoryError for a template that is not valid JSON or too large.
     """
     from importer.chat_template.find import Template
+    from importer.engines.registries import loader_of
     from importer.validation.rendering import PromptRendering
 
     template = None if override is None else Template(override.text, override.path.name)
-    return PromptRendering(snapshot, document.get("chat_template_kwargs"), template)
+    return PromptRendering(
+        snapshot, document.get("chat_template_kwargs"), template, loader_of(str(document.get("backend")))
+    )
 
 
 def template_rendering(
@@ -154,7 +157,7 @@ def offline_parsers(
     from importer.chat_template import find
     from importer.chat_template.vocabulary import read_vocabulary
     from importer.engines.parsers import ParserWorker
-    from importer.engines.registries import FAMILY
+    from importer.engines.registries import FAMILY, loader_of
     from importer.hub import local
     from importer.proof.prove import tokens_of
     from importer.validation.offline_parsers import OfflineParsers
@@ -163,7 +166,9 @@ def offline_parsers(
     try:
         snapshot = local.resolve(str(weights), weights)
         template = (
-            find.find(snapshot) if override is None else find.Template(override.text, override.path.name)
+            find.find(snapshot, loader_of(backend))
+            if override is None
+            else find.Template(override.text, override.path.name)
         )
         if template is None:
             return nullcontext()

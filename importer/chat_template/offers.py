@@ -44,7 +44,7 @@ def with_offers(
     way_in = analysis.way_in
     if way_in is None or way_in.tools == "shown" or not analysis.samples:
         return analysis
-    others = {name: text for name, text in named.items() if text not in (template.text, template.plain)}
+    others = {name: text for name, text in named.items() if text != template.text}
     found = [*_repository(others, vocabulary, renderer), *_ours(template, vocabulary, renderer)]
     return replace(analysis, way_in=replace(way_in, offers=tuple(found)))
 

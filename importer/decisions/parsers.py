@@ -225,10 +225,9 @@ def _forbidden(fields: Fields) -> str:
 
 
 def _takes_another(fields: Fields) -> str:
-    return (
-        f"{fields['engine']} chooses by itself and takes {fields['parser'] or 'none'} for this template, "
-        "so a validation will show what it leaves unread"
-    )
+    """{engine} chooses by itself and takes {parser} for this template; {label}, or what follows."""
+    taken = f"{fields['engine']} chooses by itself and takes {fields['parser'] or 'none'} for this template, "
+    return taken + (fields.get("label") or "so a validation will show what it leaves unread")
 
 
 class ParserReason(ReasonKind):
@@ -274,6 +273,7 @@ class ParserReason(ReasonKind):
     FORBIDDEN = "forbidden", _forbidden
     TAKEN_BY_ITSELF = "taken-by-itself", "{engine} takes it by itself"
     TAKES_ANOTHER = "takes-another", _takes_another
+    LABELLED = "labelled", "for {file} has {quote}; take this key out of the served copy"
     THINKS_OPENED = (
         "thinks-opened",
         "the generation prompt opens a reasoning block with {marker}, so the model thinks",
@@ -487,7 +487,7 @@ def _proved(
     for claim in declared:
         name = _named(key, str(claim.value), complete, target)
         if name is not None:
-            why = (proof.reason, *_agreeing(claim, usable), *_notes(name, proof, target))
+            why = (proof.reason, *_agreeing(claim, usable), *_notes(name, proof, target, declared))
             return Chosen(name, "proved", why, lost + _others(name, declared, LATER, beaten))
     if unsettled is not None:
         return _unsettled(unsettled, usable, proof, lost)
@@ -498,7 +498,7 @@ def _proved(
         return Undecided((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
     if key == "tool_parser" and not proof.value["tools_rendered"]:
         return Undecided((proof.reason, Reason(ParserReason.TOOLS_UNSEEN)), lost)
-    return Chosen(complete[0], "proved", (proof.reason, *_notes(complete[0], proof, target)), lost)
+    return Chosen(complete[0], "proved", (proof.reason, *_notes(complete[0], proof, target, declared)), lost)
 
 
 def _unsettled(
@@ -529,31 +529,37 @@ def _beaten(declared: Sequence[Evidence], proof: Evidence) -> tuple[RejectedCand
     )
 
 
-def _notes(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
+def _notes(name: str, proof: Evidence, target: Target, declared: Sequence[Evidence]) -> tuple[Reason, ...]:
     """Return notes on the choice: parsers of the same effect, and the engine's treatment of this one."""
     alike = tuple(other for other in proof.value["equal"].get(name, ()) if other in proof.value["complete"])
     same = (Reason(ParserReason.SAME_EFFECT, parsers=alike),) if alike else ()
-    return (*same, *_about_engine(name, proof, target))
+    return (*same, *_about_engine(name, proof, target, declared))
 
 
-def _about_engine(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
+def _about_engine(
+    name: str, proof: Evidence, target: Target, declared: Sequence[Evidence]
+) -> tuple[Reason, ...]:
     """Return notes on the engine's treatment of a parser that reads the template."""
     forbidden: dict[str, str] = proof.value.get("forbidden", {})
     if name not in forbidden:
-        return _by_itself(name, proof, target)
+        return _by_itself(name, proof, target, declared)
     free = tuple(r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"])
     reason = Reason(ParserReason.FORBIDDEN, engine=target.engine, words=forbidden[name], free=free)
     return (warning(reason),)
 
 
-def _by_itself(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
+def _by_itself(
+    name: str, proof: Evidence, target: Target, declared: Sequence[Evidence]
+) -> tuple[Reason, ...]:
     """Return a note for engines that infer their parsers: whether the engine infers this one."""
     if "inferred" not in proof.value:
         return ()
     taken = proof.value["inferred"]
     if taken == name:
         return (Reason(ParserReason.TAKEN_BY_ITSELF, engine=target.backend),)
-    return (warning(Reason(ParserReason.TAKES_ANOTHER, engine=target.backend, parser=taken)),)
+    named = (e for e in declared if e.rule is Rule.REPOSITORY_CLAIM and e.value == taken)
+    label = next((Reason(ParserReason.LABELLED, quote=e.quote, file=e.source) for e in named), None)
+    return (warning(Reason(ParserReason.TAKES_ANOTHER, engine=target.backend, parser=taken, label=label)),)
 
 
 def _agreeing(first: Evidence, claims: Sequence[Evidence]) -> tuple[Reason, ...]:

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from importer.chat_template.loader import ANY, Loader, Opener
 from importer.decisions.decision import PYTHON, RUST, Frontend
 from importer.errors import Setting, UsageError
 from importer.frozen import frozen
@@ -195,6 +196,17 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
+# Whose chat template each engine takes; tests/engines/test_loaders_engine.py asks the engines themselves.
+# vLLM 0.14 to 0.33: ``renderers/hf.py``, ``resolve_chat_template``. mlx-lm 0.31 and 0.32:
+# ``tokenizer_utils.load``, without a template ``server.convert_chat``. mlx-vlm 0.7: ``prompt_utils``,
+# ``get_chat_template``. vllm-mlx 0.6: ``engine/batched.py``, for a model with other inputs than text.
+_TOKENIZER, _EITHER = (Opener.TOKENIZER,), (Opener.PROCESSOR, Opener.TOKENIZER)
+LOADERS: Mapping[str, Loader] = {
+    "vllm": Loader(tools=_TOKENIZER, plain=_EITHER),
+    "mlx": Loader(tools=_TOKENIZER, plain=_TOKENIZER, refuses=False),
+    "mlx-vlm": Loader(tools=_EITHER, plain=_EITHER, refuses=False),
+    "vllm-mlx": Loader(tools=_EITHER, plain=_EITHER),
+}
 SCHEMA = 1
 CAPABILITIES_FOLDER = Path(__file__).with_name("abilities_of")
 
@@ -205,11 +217,16 @@ def load_capabilities(engine: str, version: str | None = None) -> Abilities:
     return _read_ability(family, version or PINNED.get(family))
 
 
+def loader_of(engine: str) -> Loader:
+    """Return the loader of the chat template; ``ANY`` for an engine whose loader is not known."""
+    return LOADERS.get(FAMILY.get(engine, engine), ANY)
+
+
 @cache
 def _read_ability(family: str, version: str | None) -> Abilities:
     data = {**_file(f"{family}-{version}"), **_file(f"{family}-{version}-processors")}
     values = {f.name: _plain_capability(f.type, data[f.name]) for f in fields(Abilities) if f.name in data}
-    return Abilities(**{**values, "engine": family, "version": version})
+    return Abilities(**{**values, "engine": family, "version": version, "loader": loader_of(family)})
 
 
 def _file(name: str) -> Mapping[str, object]:

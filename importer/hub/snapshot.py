@@ -22,6 +22,9 @@ SETTINGS = (
     "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tekken.json",
     "params.json", "processor_config.json", "preprocessor_config.json", *TEMPLATES,
 )  # fmt: skip
+# Every engine starts with one that is no JSON, as if it were absent: ``load_config`` of mlx-lm 0.32 and of
+# mlx-vlm 0.7, ``try_get_generation_config`` of vLLM 0.32.
+PASSED_OVER = ("generation_config.json",)
 MARK = "\ufeff"  # the byte order mark
 MAX_DEPTH = 100  # of a config's nesting; real ones stay under 10
 
@@ -137,12 +140,24 @@ class Snapshot:
         return path in self._paths
 
     def json(self, path: str) -> Mapping[str, object]:
-        """Return the object in ``path``; empty for an unread file.
+        """Return the object in ``path``; empty for an unread file, and for one that engines pass over.
 
         Raises RepositoryError("broken-json") where the text is not a JSON object.
         """
         text = self.texts.get(path)
-        return {} if text is None else parse_object(text, path, self.label)
+        return {} if text is None or self.passed_over(path) else parse_object(text, path, self.label)
+
+    def passed_over(self, path: str) -> bool:
+        """Return whether engines start as if the file were absent, for its text is not JSON."""
+        if path not in PASSED_OVER or path not in self.texts:
+            return False
+        try:
+            json.loads(self.texts[path])
+        except RecursionError:
+            return False
+        except ValueError:
+            return True
+        return False
 
 
 def parse_object(text: str, path: str, repo: str) -> dict[str, object]:

@@ -17,7 +17,7 @@ from importer.proof.prompt_result import (
 )
 from importer.proof.result import ProofReason
 from importer.reasons import Reason
-from importer.signals.architecture import architectures
+from importer.signals.architecture import architectures, model_types
 from importer.signals.evidence import Evidence, Rule, warning
 
 FORMAT = "engine_args.chat_template_content_format"
@@ -49,11 +49,15 @@ MODES = {
 }
 
 
+# ``renderers/online_renderer.py``: a model type, rendered by the library openai-harmony in any mode.
+HARMONY = {"gpt_oss": "harmony"}
+
+
 BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
 
 
 def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
-    """Return the tokenizer mode of the engine's own renderer for this model, or ``None``."""
+    """Return the engine's own renderer for this model, a tokenizer mode or ``harmony``; else ``None``."""
     if target.backend != "vllm":
         return None
     mistral = next(
@@ -61,6 +65,7 @@ def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) 
     )
     by_type = mistral or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
     named = (f.value for f in facts if f.key == "tool_parser" and f.rule in BY_FAMILY)
+    by_type = by_type or next((HARMONY[t] for t in model_types(snapshot) if t in HARMONY), None)
     return by_type or next((v for v in named if v in MODES.values()), None)
 
 

@@ -69,7 +69,7 @@ class ProofReason(ReasonKind):
     NO_THINKING = "no-thinking", "the template renders no reasoning", "no reasoning rendered"
     OWN_RENDERER = (
         "own-renderer",
-        "{engine} renders this model by its own code (tokenizer mode {mode}), not by a template",
+        "{engine} renders this model by its own code ({mode}), not by a template",
     )
     ENGINE_FAILED = "engine-failed", "{problem}"
     CASE = "case", "{case}: {problem}"

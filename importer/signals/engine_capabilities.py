@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
+from importer.chat_template.loader import ANY, Loader
 from importer.frozen import frozen
 
 Kind = Literal["cpu", "cuda", "rocm", "metal"]
@@ -52,6 +53,7 @@ class Abilities:
     ``drafts_on_processors``  whether it drafts on CPUs at all.
     ``prefix_caching``     class of attention to whether prefix caching is on by default.
     ``takes_kv_scheme``    whether it applies the scheme of compressed-tensors for the KV cache by default.
+    ``loader``             of the chat template.
     """
 
     engine: str = ""
@@ -79,6 +81,7 @@ class Abilities:
     drafts_on_processors: bool = False
     prefix_caching: Mapping[str, bool] = field(default_factory=dict)
     takes_kv_scheme: bool = False
+    loader: Loader = ANY
 
     @property
     def label(self) -> str:

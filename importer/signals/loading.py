@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed
 from importer.reasons import Reason
-from importer.signals.architecture import architectures, config_of, model_type, text_config
+from importer.signals.architecture import FILE, architectures, config_of, model_type, text_config
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import Evidence, Rule, Source, warning
 from importer.signals.modalities import sees
@@ -33,6 +33,7 @@ ENDS = (
     "RewardModel", "Model",
 )  # fmt: skip
 NVFP4 = ("nvfp4", "nvfp4a16")
+OWN_CONFIG = "params.json"  # Mistral's; engines on MLX open config.json alone (``utils.load_config``)
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
@@ -136,6 +137,8 @@ def _unheard(snapshot: Snapshot, able: Abilities) -> str | None:
 
 
 def _serves_mlx(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
+    if snapshot.has(OWN_CONFIG) and not snapshot.has(FILE):
+        return LoadVerdict(False, Reason(LoadReason.NO_CONFIG, engine=able.label, file=OWN_CONFIG))
     type_name = model_type(snapshot)
     if not able.model_types or type_name is None or config_of(snapshot).get("model_file"):
         return LoadVerdict(None)

@@ -381,6 +381,7 @@ class LoadReason(ReasonKind):
         ),
     )
     NO_MODEL_TYPE = "no-model-type", "{engine} has no model type {model_type}"
+    NO_CONFIG = "no-config", "{engine} needs config.json, and the repository has {file} alone"
     MLX_WEIGHTS = "mlx-weights", "{engine} does not read weights in MLX's own quantisation"
     NO_METHOD = "no-method", "{engine} has no quantisation method {method}"
     REFUSED = "refused", "{engine} refuses {quantisation}: {words}"
@@ -505,6 +506,10 @@ class GenerationReason(ReasonKind):
         ),
     )
     NOT_DONE = "not-done", "the vendor's {file} says {quote}, which no engine here does"
+    PASSED_OVER = (
+        "passed-over",
+        "{file} is not valid JSON: engines start without its sampling values and end tokens",
+    )
 
 
 def _repository(fields: Fields) -> str:

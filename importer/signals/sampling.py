@@ -8,7 +8,7 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Token, read_vocabulary
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
-from importer.signals.evidence import Evidence, Rule, Source
+from importer.signals.evidence import Evidence, Rule, Source, warning
 from importer.signals.reasons import GenerationReason, StopReason
 from importer.signals.sampling_values import is_number, usable
 
@@ -39,6 +39,13 @@ def evidence(snapshot: Snapshot) -> list[Evidence]:
     """Return one fact for each number in range; zero is a value, null is not, a count is whole."""
     data = snapshot.json(FILE)
     return [*_greedy(data), *_values(data), *_implied(data), *_lengths(data), *_others(data)]
+
+
+def unread_evidence(snapshot: Snapshot, engine: str) -> Iterator[Evidence]:
+    """Yield a warning for a file that the engine passes over."""
+    if snapshot.passed_over(FILE):
+        reason = warning(Reason(GenerationReason.PASSED_OVER, file=FILE))
+        yield Evidence(Rule.ENGINE, "backend", engine, FILE, reason)
 
 
 def _greedy(data: Mapping[str, object]) -> Iterator[Evidence]:

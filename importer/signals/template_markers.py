@@ -22,6 +22,7 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
+from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule, Source, warning
 from importer.signals.reasons import ShownReason
 
@@ -242,15 +243,15 @@ def _thinking(analysis: TemplateAnalysis, *, named: bool) -> Evidence:
 
 
 def template_fault_evidence(
-    snapshot: Snapshot, engine: str, kind: str, facts: Sequence[Evidence]
+    snapshot: Snapshot, able: Abilities, kind: str, facts: Sequence[Evidence]
 ) -> Iterator[Evidence]:
     """Yield a warning for the engine: every engine loads templates with transformers.
 
     A broken list keeps any model from its start; the others matter to a model that chats by its own template.
     """
-    fault = find.fault(snapshot)
+    fault = find.fault(snapshot, able.loader) or find.unopened(snapshot, able.loader)
     if fault is None:
         return
     replaced = any(fact.key == WAY_IN and fact.source != Source.TEMPLATE for fact in facts)
     if fault.kind is TemplateFault.ENTRY or (kind == "chat" and not replaced):
-        yield Evidence(Rule.ENGINE, "backend", engine, str(fault.fields["file"]), warning(fault))
+        yield Evidence(Rule.ENGINE, "backend", able.engine, str(fault.fields["file"]), warning(fault))

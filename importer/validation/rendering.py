@@ -12,6 +12,7 @@ from functools import cached_property
 from threading import Lock
 
 from importer.chat_template import find
+from importer.chat_template.loader import ANY, Loader
 from importer.chat_template.render import Renderer, RenderJob, RenderRefused
 from importer.chat_template.study import STUDY, Served, TemplateAnalysis
 from importer.chat_template.vocabulary import read_vocabulary
@@ -28,8 +29,9 @@ class PromptRendering(Closing):
     """A renderer of prompts in the form that an engine tokenises: with tools, switches, arguments as
     objects.
 
-    ``variables`` are those of the engine's start, ``template`` replaces the one of the snapshot. Safe to use
-    from several threads; each prompt is rendered once. Templates get a fixed date.
+    ``variables`` are those of the engine's start, ``template`` replaces the one of the snapshot that the
+    engine's ``loader`` takes. Safe to use from several threads; each prompt is rendered once. Templates get a
+    fixed date.
     """
 
     def __init__(
@@ -37,9 +39,10 @@ class PromptRendering(Closing):
         snapshot: Snapshot,
         variables: Mapping[str, object] | None = None,
         template: find.Template | None = None,
+        loader: Loader = ANY,
     ) -> None:
         """Read template and vocabulary; raises RepositoryError for a template too large or not JSON."""
-        self._template = template or find.find(snapshot)
+        self._template = template or find.find(snapshot, loader)
         self.files = snapshot.settings
         words = read_vocabulary(snapshot)
         self._vocabulary = words

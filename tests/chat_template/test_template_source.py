@@ -9,6 +9,7 @@ import pytest
 
 from importer.chat_template import find
 from importer.chat_template.vocabulary import read_vocabulary
+from importer.engines.registries import loader_of
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
 
@@ -63,6 +64,75 @@ def test_found(texts: dict[str, Any], text: str, file: str) -> None:
     found = find.find(snapshot(texts))
     assert found is not None
     assert (found.text, found.source) == (text, file)
+
+
+PROCESSOR = {"preprocessor_config.json": {}}
+TOOLS, IMAGES = {"chat_template": "tools"}, {"chat_template": "images"}
+# A text for requests with tools, and one for the others; "refused" as the engine refuses them.
+BOTH = {"tokenizer_config.json": TOOLS, "chat_template.json": IMAGES}
+
+
+@pytest.mark.parametrize(
+    ("engine", "texts", "expected"),
+    [
+        ("vllm", BOTH | PROCESSOR, ("tools", "images")),
+        ("mlx-vlm", BOTH | PROCESSOR, ("images", "images")),
+        ("vllm-mlx", BOTH | PROCESSOR, ("images", "images")),
+        ("mlx", BOTH | PROCESSOR, ("tools", "tools")),
+        *((engine, BOTH, ("tools", "tools")) for engine in ("vllm", "mlx", "mlx-vlm", "vllm-mlx")),
+        ("vllm", BOTH | {"config.json": {"vision_config": {"depth": 1}}}, ("tools", "images")),
+        ("vllm", {"chat_template.json": IMAGES} | PROCESSOR, ("refused", "images")),
+        ("mlx-vlm", {"chat_template.json": IMAGES} | PROCESSOR, ("images", "images")),
+        *(
+            (engine, {"chat_template.json": TOOLS, "tokenizer_config.json": {}}, None)
+            for engine in ("vllm", "mlx", "mlx-vlm", "vllm-mlx")
+        ),
+        ("mlx", {"chat_template.json": TOOLS} | PROCESSOR, None),
+        ("vllm", BOTH | PROCESSOR | {"chat_template.jinja": "jinja"}, ("jinja", "images")),
+        ("vllm", BOTH | {"processor_config.json": {"chat_template": "own"}}, ("tools", "own")),
+        (
+            "vllm",
+            {
+                "tokenizer_config.json": {"chat_template": named("default", "tool_use")},
+                "chat_template.jinja": "j",
+            },
+            ("j", "j"),
+        ),
+    ],
+)
+def test_each_engine_has_the_template_that_its_loader_opens(
+    engine: str, texts: dict[str, Any], expected: tuple[str, str] | None
+) -> None:
+    """As ``tests/engines/test_loaders_engine.py`` finds it with the engines' own loaders."""
+    found = find.find(snapshot(texts), loader_of(engine))
+    text = None if found is None else "refused" if find.REFUSAL in found.text else found.text
+    assert (None if found is None else (text, found.plain or found.text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("engine", "texts", "kind"),
+    [
+        ("mlx", {"chat_template.json": TOOLS}, "unopened"),
+        ("vllm", {"chat_template.json": TOOLS}, "unopened"),
+        ("vllm", {"chat_template.json": TOOLS} | PROCESSOR, "unopened-tools"),
+        ("mlx-vlm", {"chat_template.json": TOOLS} | PROCESSOR, None),
+        ("vllm", {"tokenizer_config.json": TOOLS}, None),
+        ("vllm", {}, None),
+    ],
+)
+def test_a_file_that_no_loader_opens_is_named(engine: str, texts: dict[str, Any], kind: str | None) -> None:
+    found = find.unopened(snapshot(texts), loader_of(engine))
+    assert (None if found is None else found.kind) == kind
+    if found is not None:
+        assert (found.fields["file"], found.fields["offer"]) == ("chat_template.json", "repository:default")
+        assert find.named(snapshot(texts), loader_of(engine)) == {"default": "tools"}
+
+
+def test_a_template_of_another_place_has_the_name_of_its_file() -> None:
+    assert find.named(snapshot(BOTH | PROCESSOR), loader_of("mlx-vlm")) == {
+        "default": "images",
+        "tokenizer_config.json": "tools",
+    }
 
 
 def test_every_name_is_told_and_the_plain_one_kept() -> None:

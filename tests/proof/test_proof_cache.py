@@ -296,4 +296,4 @@ def test_such_a_model_is_not_proved_and_the_reason_is_said() -> None:
     proof = unproved(rendered_by("deepseek_v32", VLLM), VLLM, "d1")
     for fact in proof.evidence():
         assert not fact.value["asked"]
-        assert "renders this model by its own code (tokenizer mode deepseek_v32)" in render(fact.reason)
+        assert "renders this model by its own code (deepseek_v32)" in render(fact.reason)

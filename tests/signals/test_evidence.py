@@ -24,7 +24,7 @@ from importer.hub.snapshot import Snapshot
 from importer.sentences import render
 from importer.signals import architecture, declared_parsers, loading, sampling, template_markers
 from importer.signals.collect import collect, for_engine
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.evidence import Evidence, Rule, is_warning
 from importer.signals.kind import find_kind
 from tests import template_texts as texts
 
@@ -130,8 +130,17 @@ def test_limits_and_what_no_engine_does_are_told_apart_from_values() -> None:
 
 def test_a_broken_file_is_an_error_with_its_name() -> None:
     with pytest.raises(RepositoryError, match=r"generation_config\.json"):
-        sampling.evidence(snapshot(generation_config="{"))
+        sampling.evidence(snapshot(generation_config="[]"))
     assert sampling.evidence(snapshot()) == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "\ufeff{}"])
+def test_a_file_that_engines_pass_over_is_a_warning(text: str) -> None:
+    one = snapshot(generation_config=text)
+    [fact] = sampling.unread_evidence(one, "mlx")
+    assert sampling.evidence(one) == []
+    assert is_warning(fact.reason)
+    assert [*sampling.unread_evidence(snapshot(generation_config="{}"), "mlx")] == []
 
 
 # architecture and backend

@@ -16,7 +16,7 @@ from importer.config_file.document_keys import KeyPath, same
 from importer.config_file.effective import Editor, effective, value_at
 from importer.config_file.records import ProofVerdict
 from importer.config_file.store import StoredDocument
-from importer.engines.registries import sampling_defaults
+from importer.engines.registries import loader_of, sampling_defaults
 from importer.errors import HubError, ImporterError
 from importer.exports.base import loss_json
 from importer.exports.localai import losses
@@ -139,7 +139,7 @@ def _template(
     known = read_vocabulary(snapshot).variables
     if own is not None:
         return own.text, known | extra
-    found = find.find(snapshot)
+    found = find.find(snapshot, loader_of(stored.backend))
     return None if found is None else found.text, known | extra
 
 
