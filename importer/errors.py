@@ -121,7 +121,7 @@ HubKind = Literal[
 ]  # fmt: skip
 RepositoryKind = Literal[
     "nothing-to-decide", "not-chat", "gguf-only", "gguf-file", "subfolder", "no-such-path", "broken-json",
-    "too-large", "not-text", "unreadable", "too-costly", "bad-weights", "tokens-beyond",
+    "too-large", "not-text", "unreadable", "too-costly", "bad-weights", "tokens-beyond", "in-folders",
 ]  # fmt: skip
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
@@ -283,6 +283,10 @@ class RepositoryError(ImporterError):
             "{path!r} is a folder of {repo}; engines load a repository from its top.", "{next}"
         ),
         "no-such-path": Kind("{repo} lists no file or folder {path!r}.", "{next}"),
+        "in-folders": Kind(
+            "{repo} has no model at its top, and config.json with weights in its folders: {folders}.",
+            "Fetch one of these folders to this disk, such as {first}, and import that folder.",
+        ),
         "broken-json": Kind(
             "{file} in {repo} is not valid JSON: {problem}.",
             "Tell the repository's owner, or fix the file.",

@@ -312,10 +312,12 @@ def study_snapshot(
     bench.wake()
     from importer.analysis import EngineQuestion, Question
     from importer.app.target import bind, check_weights, for_model, machine_for, platform_for, with_template
+    from importer.hub.tensor_headers import examined
     from importer.signals import tables
 
     progress("rendering the chat template")
     machine = machine_for(request.for_device)
+    snapshot = examined(snapshot, weights.files(snapshot), exact=request.exact_fit, offline=request.offline)
     analysis = bench.analyse(
         Question(
             snapshot, platform_for(request.for_device), machine, ignore_name=request.ignore_name,

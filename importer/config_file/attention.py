@@ -15,7 +15,7 @@ from importer.memory.choose import FitReason
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.evidence import is_warning
-from importer.signals.reasons import CodeReason, LoadReason
+from importer.signals.reasons import CodeReason, LoadReason, WeightFault
 
 TRUST = "trust_remote_code"
 TOOLS = "tool_parser"
@@ -67,6 +67,7 @@ OF_WARNINGS: Mapping[type[ReasonKind], AttentionReason] = {
     WayInEffect: AttentionReason.WAY_IN,
     FrontendReason: AttentionReason.PARSER,
     TemplateFault: AttentionReason.WAY_IN,
+    WeightFault: AttentionReason.WILL_NOT_START,
 }
 # Without tools in the prompt a tool parser has nothing to read.
 TOOLS_HIDDEN = (WayInEffect.HIDDEN, WayInEffect.SOMETIMES)

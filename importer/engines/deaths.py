@@ -72,6 +72,7 @@ class Died(ReasonKind):
         ),
     )
     ELSEWHERE = "elsewhere", _elsewhere
+    FILES_DISAGREE = "files-disagree", "{finding}; the engine ended with: {problem}"
     FILE_BROKEN = "file-broken", "a weights file, or another file of JSON, is broken: {words}"
     JSON_BROKEN = "json-broken", "config.json, or another file of JSON, is missing or broken"
     LAST_WORDS = "last-words", "{words}"
@@ -143,6 +144,12 @@ OF_PARSERS = frozenset({
 
 # Deaths of a file that is away, cut, or whole with contents that no library reads.
 OF_FILES = frozenset({Died.CONFIG_BROKEN, Died.FILE_BROKEN, Died.JSON_BROKEN, Died.TOKENIZER_BROKEN})
+
+
+# Deaths over tensors, that other files of the model's folder may explain.
+OF_WEIGHTS = frozenset({
+    Died.FILE_BROKEN, Died.LAST_WORDS, Died.QUANTISATION_UNTOLD, Died.WEIGHTS_BROKEN, Died.WEIGHTS_UNFIT,
+})  # fmt: skip
 
 
 @frozen

@@ -8,13 +8,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from importer.config_file import template_file
+from importer.engines import registries
 from importer.engines.base import TEMPLATE, Unstartable
-from importer.engines.deaths import CONFIGURATION, DeathCause, Died
-from importer.errors import DocumentError
-from importer.hub import local
+from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, DeathCause, Died
+from importer.errors import DocumentError, RepositoryError
+from importer.hub import local, tensor_headers
+from importer.hub.content import weight_files
 from importer.hub.folders import Folder, read_object
 from importer.hub.snapshot import SETTINGS
 from importer.reasons import Reason
+from importer.signals.comparison import OF_COPIES, findings
+from importer.signals.reasons import WeightFault
 
 LARGEST = 128 << 20  # bytes of a file of JSON
 CONFIG = "config.json"
@@ -27,6 +31,23 @@ def judged(cause: DeathCause, folder: Path) -> DeathCause:
     if not _whole(folder):
         return cause
     return DeathCause(Reason(Died.CONTENTS_REFUSED, problem=cause.reason), CONFIGURATION)
+
+
+def compared(cause: DeathCause, folder: Path, engine: str) -> DeathCause:
+    """Return the cause of an end over tensors by the folder's files, where these disagree; else ``cause``.
+
+    The config is at fault for packed tensors that it does not describe, unless the folder holds other files.
+    """
+    with suppress(RepositoryError):
+        paths = [file.path for file in weight_files(local.listing(folder))]
+        own = tensor_headers.examined(local.resolve(str(folder), folder), paths, exact=False, offline=True)
+        for one in findings(own, registries.FAMILY.get(engine, engine)):
+            copied = one.reason.kind in OF_COPIES
+            sure = one.stops or cause.reason.kind is not Died.LAST_WORDS
+            if sure and (copied or (one.stops and one.reason.kind is not WeightFault.UNQUANTISED)):
+                reason = Reason(Died.FILES_DISAGREE, finding=one.reason, problem=cause.reason)
+                return DeathCause(reason, ENVIRONMENT if copied else CONFIGURATION)
+    return cause
 
 
 def _whole(folder: Path) -> bool:

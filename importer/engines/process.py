@@ -25,7 +25,7 @@ from importer.config_file.template_file import ChatTemplate
 from importer.engines import install, logs, model_folder, start_trials
 from importer.engines.arguments import grouped
 from importer.engines.base import Engine, Launch, Readiness
-from importer.engines.deaths import CONFIGURATION, ENGINE, OF_FILES, DeathCause, Died
+from importer.engines.deaths import CONFIGURATION, ENGINE, OF_FILES, OF_WEIGHTS, DeathCause, Died
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.frozen import frozen
@@ -558,6 +558,10 @@ class _Start:
 
     def cause(self, cause: DeathCause, log: Path) -> DeathCause:
         """Return the cause of its end; where no pattern has it, the setting or the files that trials name."""
+        if cause.reason.kind in OF_WEIGHTS:
+            explained = model_folder.compared(cause, self.model_dir, self.engine.name)
+            if explained is not cause:
+                return explained
         if cause.reason.kind in OF_FILES:
             return model_folder.judged(cause, self.model_dir)
         if cause.reason.kind is Died.TOKENIZERS_PARSER:

@@ -99,6 +99,7 @@ class Loss(ReasonKind):
         "max_tokens is the whole context: unset, LocalAI's backend ends after {tokens} tokens.",
     )
     ENVIRONMENT = "environment", "env.{key} is left out: set the variable for LocalAI's process."
+    FILE_NAME = "file-name", "{file!r} is left out of files: such a name may lead out of LocalAI's folder."
     FLAG = "flag", "options: {option!r} is left out: LocalAI would make it a flag of the engine."
     GREEDY = "greedy", "temperature 0 is written as {value}: LocalAI's backends take 0 for unset."
     KEY = "key", "{key}"

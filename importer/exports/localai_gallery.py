@@ -18,7 +18,7 @@ from importer.config_file.document import Document
 from importer.config_file.entry_facts import entry_facts
 from importer.config_file.name_allocator import ending
 from importer.config_file.receipt import Receipt
-from importer.exports.base import Exported, ExportRefused, Options, Origin, yaml_text
+from importer.exports.base import Exported, ExportRefused, Loss, Options, Origin, yaml_text
 from importer.exports.localai import model
 from importer.frozen import frozen
 from importer.reasons import Reason
@@ -44,7 +44,7 @@ def icon(model: str) -> str:
 
 HUB = "https://huggingface.co"
 SHA256 = 64  # hex digits
-PATH = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][\w./+@-]*", re.ASCII)  # of a file below its folder
+PATH = re.compile(r"(?!/|.*(?:^|/)\.\.?(?:/|$))[^\\\x00-\x1f\x7f]+")  # of a file below its folder
 
 
 @frozen
@@ -89,7 +89,8 @@ def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportR
     item: dict[str, object] = {**about, **listed, **checked, "config_file": data}
     if data.get("known_usecases"):
         item["overrides"] = {"known_usecases": data["known_usecases"]}  # where its filters look
-    files = _files(origin, receipt) if "artifacts" not in data else []
+    files, odd = _files(origin, receipt) if "artifacts" not in data else ([], [])
+    lost += odd
     if files:
         item["files"] = files
     comments = [*origin.comments(), *lost]
@@ -115,8 +116,8 @@ def _device(receipt: Receipt | None) -> dict[str, str]:
     return {} if device is None else {"device": ending(device)}
 
 
-def _files(origin: Origin, receipt: Receipt | None) -> list[dict[str, str]]:
-    """Return the files of the commit, where LocalAI's backends look for those of the model.
+def _files(origin: Origin, receipt: Receipt | None) -> tuple[list[dict[str, str]], list[Reason]]:
+    """Return the files of the commit, where LocalAI's backends look for those of the model, and the losses.
 
     LocalAI makes its folder of models the cache of the Hub's client (``pkg/model/initializers.go``). It
     checks a SHA-256; git's hash of a small file is none, but the file's URL names the commit.
@@ -124,16 +125,16 @@ def _files(origin: Origin, receipt: Receipt | None) -> list[dict[str, str]]:
     own = receipt is not None and (receipt.model_id, receipt.revision) == (origin.hub_id, origin.revision)
     known = receipt.content_files if receipt is not None and own else None
     if known is None or origin.hub_id is None or origin.revision is None:
-        return []
-    if not all(PATH.fullmatch(path) for path in known):
-        return []
+        return [], []
     folder = f"models--{origin.hub_id.replace('/', '--')}/snapshots/{origin.revision}"
     url = f"{HUB}/{origin.hub_id}/resolve/{origin.revision}"
-    return [
+    files = [
         {
             "filename": f"{folder}/{path}",
             **({"sha256": digest} if len(digest) == SHA256 else {}),
-            "uri": f"{url}/{path}",
+            "uri": f"{url}/{quote(path)}",
         }
         for path, digest in known.items()
+        if PATH.fullmatch(path)
     ]
+    return files, [Reason(Loss.FILE_NAME, file=path) for path in known if not PATH.fullmatch(path)]

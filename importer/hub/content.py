@@ -9,6 +9,11 @@ import re
 from importer.hub.snapshot import RepoFile, Snapshot
 
 PART = re.compile(r"-\d{5}-of-\d{5}(?=\.)")
+SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors")
+MOST_PARTS = 1024  # of a set; a name may claim 99,999
+TOKENIZERS = re.compile(
+    r"tokenizer\.json|[^/]*\.model(?:\.v\d+)?|tekken\.json|vocab\.(?:json|txt)|[^/]+\.tiktoken"
+)
 
 
 VARIANT = re.compile(r"\.[A-Za-z]\w*\.safetensors\Z")
@@ -33,6 +38,17 @@ def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
     names = {PART.sub("", f.path) for f in top}
     once = [f for f in top if not f.path.startswith(("consolidated", "adapter_")) and not _variant(f, names)]
     return tuple(once) or top
+
+
+def missing_parts(files: tuple[RepoFile, ...]) -> tuple[tuple[str, ...], int]:
+    """Return the numbered parts that are missing in sets of weights, and the parts of these sets.
+
+    Each name holds the number of parts.
+    """
+    names = {f.path for f in weight_files(files)}
+    sets = {(m[1], m[3]) for name in names if (m := SHARD.fullmatch(name)) and int(m[3]) <= MOST_PARTS}
+    parts = [f"{stem}-{i:05}-of-{n}.safetensors" for stem, n in sorted(sets) for i in range(1, int(n) + 1)]
+    return tuple(part for part in parts if part not in names), len(parts)
 
 
 def _variant(file: RepoFile, names: set[str]) -> bool:

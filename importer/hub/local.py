@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from importer.errors import RepositoryError, ServiceError, UsageError
 from importer.frozen import frozen
 from importer.hub import allowlist
 from importer.hub.folders import Folder, why
-from importer.hub.snapshot import SETTINGS, RepoFile, Snapshot, UnreadReason
+from importer.hub.snapshot import LONGEST_POINTER, POINTER, SETTINGS, RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
 
 MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake has millions
@@ -23,6 +23,15 @@ DEEPEST = 4  # folders
 MOST_TEXTS = 40
 MOST_HASHED, LONGEST_HASHED = 200, 64 * allowlist.MIB  # files, and bytes of one: vocabularies have 30
 ALL_HASHED = 256 * allowlist.MIB  # bytes of all together
+READ = (
+    ".safetensors",
+    ".bin",
+    ".json",
+    ".jinja",
+    ".model",
+    ".tiktoken",
+    ".txt",
+)  # ends of names that engines read
 
 
 @frozen
@@ -81,6 +90,7 @@ def resolve(text: str, directory: Path) -> Snapshot:
             texts=texts,
             directory=folder.path,
             unknown=unknown,
+            broken=dict(_broken(folder, files)),
         )
 
 
@@ -111,6 +121,35 @@ def listed(folder: Folder) -> tuple[RepoFile, ...]:
     except OSError as error:
         raise _unlisted(folder.path, error) from None
     return tuple(RepoFile(path, size) for path, size in sorted(found))
+
+
+def _broken(folder: Folder, files: tuple[RepoFile, ...]) -> Iterator[tuple[str, Reason]]:
+    """Yield the files at the top that engines read, and that are links without a target or pointers."""
+    for file in files:
+        if "/" in file.path or not file.path.endswith(READ):
+            continue
+        if file.size is None and _is_gone(folder, file.path):
+            yield file.path, Reason(UnreadReason.GONE)
+        elif (file.size or LONGEST_POINTER) < LONGEST_POINTER and _begins(
+            folder, file.path, POINTER.encode()
+        ):
+            yield file.path, Reason(UnreadReason.POINTER)
+
+
+def _is_gone(folder: Folder, path: str) -> bool:
+    try:
+        folder.stat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _begins(folder: Folder, path: str, words: bytes) -> bool:
+    with contextlib.suppress(OSError), folder.open(path) as file:
+        return file.read(len(words)) == words
+    return False
 
 
 def _unlisted(directory: Path, error: OSError) -> RepositoryError:

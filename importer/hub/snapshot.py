@@ -26,6 +26,9 @@ SETTINGS = (
 # mlx-vlm 0.7, ``try_get_generation_config`` of vLLM 0.32.
 PASSED_OVER = ("generation_config.json",)
 MARK = "\ufeff"  # the byte order mark
+POINTER = "version https://git-lfs"  # the first words of git-lfs in the place of a file
+POINTER_SIZES = range(120, 141)  # bytes: three lines, one with the size of the file
+LONGEST_POINTER = 1024  # bytes, by the specification of git-lfs
 MAX_DEPTH = 100  # of a config's nesting; real ones stay under 10
 
 
@@ -57,6 +60,7 @@ class JsonReason(ReasonKind):
     DEEP = "deep", "it is nested too deep"
     BROKEN = "broken", "{says}"
     MARKED = "marked", "it begins with a byte order mark, so engines refuse it; save it without one"
+    POINTER = "pointer", "it is a pointer of git-lfs and not the file; run 'git lfs pull'"
     NO_OBJECT = "no-object", "it is not an object"
 
 
@@ -69,6 +73,8 @@ class UnreadReason(ReasonKind):
     NOT_TEXT = "not-text", "it is not UTF-8 text"
     OUTSIDE = "outside", "it links to a place outside the directory"
     NO_FILE = "no-file", "it is not a plain file"
+    GONE = "gone", "it is a link to a file that is gone"
+    POINTER = "pointer", "it is a pointer of git-lfs and not the file"
     SYSTEM = "system", "{says}"
     OFFLINE = "not-asked", "the Hub was not asked, so its tags and the card are not known"
     NOT_STORED = "not-kept", "it is not in the cache"
@@ -100,6 +106,8 @@ class Snapshot:
                    ``gated``, ``modified`` (time of the commit). Empty for a directory, and offline.
     ``directory``  of the files on this disk, if any (the weights may be missing there).
     ``unknown``    file name to the reason for a missing text: never an error by itself.
+    ``tensors``    names by the headers of the weights, where they were read; else ``None``.
+    ``broken``     files of this disk that engines read, and the reason why they cannot.
     """
 
     reference: str
@@ -110,6 +118,8 @@ class Snapshot:
     info: Mapping[str, object] = field(default_factory=dict)
     directory: Path | None = None
     unknown: Mapping[str, Reason] = field(default_factory=dict)
+    tensors: tuple[str, ...] | None = None
+    broken: Mapping[str, Reason] = field(default_factory=dict)
     _paths: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -170,8 +180,9 @@ def parse_object(text: str, path: str, repo: str) -> dict[str, object]:
     except RecursionError:
         raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.DEEP)) from None
     except ValueError as error:
-        marked = text.startswith(MARK)
-        problem = Reason(JsonReason.MARKED) if marked else Reason(JsonReason.BROKEN, says=str(error))
+        known = {MARK: JsonReason.MARKED, POINTER: JsonReason.POINTER}
+        kind = next((kind for start, kind in known.items() if text.startswith(start)), None)
+        problem = Reason(JsonReason.BROKEN, says=str(error)) if kind is None else Reason(kind)
         raise RepositoryError("broken-json", file=path, repo=repo, problem=problem) from None
     if not isinstance(data, dict):
         raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.NO_OBJECT))

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,6 +41,30 @@ class WeightsReason(ReasonKind):
     WHOLE = "whole", "it is the whole file where a part was asked for"
     NO_RANGE = "unsaid", "it does not say which part it is"
     OTHER = "other", "it is another part than was asked for"
+
+
+TOO_MUCH = (WeightsReason.FILES, WeightsReason.TOTAL)  # for importer; the files may be whole
+
+
+def examined(snapshot: Snapshot, paths: Sequence[str], *, exact: bool, offline: bool) -> Snapshot:
+    """Return the snapshot with the names of its tensors, where the headers lie on this disk or are requested.
+
+    Without ``exact`` a header that cannot be used is among the broken files, and the names are unknown.
+    Raises what ``tensors`` raises, with ``exact`` alone.
+    """
+    if not paths or not (exact or snapshot.model_id is None):
+        return snapshot
+    whole = [path for path in paths if path not in snapshot.broken]
+    try:
+        if exact or len(whole) == len(paths):
+            return replace(snapshot, tensors=tuple(tensors(snapshot, paths, offline=offline)))
+    except RepositoryError as error:
+        path, problem = error.details.get("file"), error.details.get("problem")
+        if exact or not (isinstance(path, str) and isinstance(problem, Reason)):
+            raise
+        if error.kind == "bad-weights" and problem.kind not in TOO_MUCH:
+            return replace(snapshot, broken={**snapshot.broken, path: problem})
+    return snapshot
 
 
 def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) -> dict[str, Tensor]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,18 +13,14 @@ from urllib.parse import unquote, urlsplit
 from importer.errors import DocumentError, EngineError, HubError, ImporterError
 from importer.hub import cache, client, endpoint, listing, local, route
 from importer.hub.client import ExchangeReason
-from importer.hub.content import BESIDE, weight_files
+from importer.hub.content import BESIDE, TOKENIZERS, missing_parts, weight_files
 from importer.hub.folders import Folder
 from importer.hub.local import AllowedFolders
 from importer.hub.organisation import Paging, following
-from importer.hub.snapshot import RepoFile, Snapshot
+from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 
 Progress = Callable[[int, int], None]
-SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors")
-TOKENIZERS = re.compile(
-    r"tokenizer\.json|[^/]*\.model(?:\.v\d+)?|tekken\.json|vocab\.(?:json|txt)|[^/]+\.tiktoken"
-)
 
 
 def weights_size(snapshot: Snapshot) -> int | None:
@@ -43,9 +38,8 @@ def locate_weights(snapshot: Snapshot) -> Path | None:
         return None
     present = {f.path: f.size for f in local.listing(directory) if f.size is not None}
     required = weight_files(snapshot.files)
-    whole = all(f.path in present and f.size in {None, present[f.path]} for f in required) and _complete(
-        required
-    )
+    whole = all(f.path in present and f.size in {None, present[f.path]} for f in required)
+    whole = whole and not missing_parts(required)[0]
     return directory if required and whole and any(TOKENIZERS.fullmatch(p) for p in present) else None
 
 
@@ -60,13 +54,6 @@ def readable(folder: Path, places: AllowedFolders) -> Path | None:
             return opened.path
     except OSError:
         return None
-
-
-def _complete(files: tuple[RepoFile, ...]) -> bool:
-    """Return whether every numbered part of a set is present; each name holds the number of parts."""
-    names = {f.path for f in files}
-    sets = {(m[1], m[3]) for name in names if (m := SHARD.fullmatch(name))}
-    return all(f"{stem}-{i:05}-of-{n}.safetensors" in names for stem, n in sets for i in range(1, int(n) + 1))
 
 
 def fetch_weights(snapshot: Snapshot, progress: Progress) -> Path:

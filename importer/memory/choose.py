@@ -35,7 +35,8 @@ from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.reasons import Fields, Reason, ReasonKind, Text
 from importer.sentences import render
-from importer.signals.architecture import FILE, config_of, model_types
+from importer.signals.architecture import FILE, model_types
+from importer.signals.comparison import held_config
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
 if TYPE_CHECKING:
@@ -243,7 +244,15 @@ def choose(
     context = min(wanted, most or wanted)
     dtype_name = request.get("dtype") if dtype is None else dtype.value
     case = LoadCase(
-        config_of(snapshot), shape, weights, named, backend, request, context, str(dtype_name or "auto"), aim
+        held_config(snapshot),
+        shape,
+        weights,
+        named,
+        backend,
+        request,
+        context,
+        str(dtype_name or "auto"),
+        aim,
     )
     if wanted > context:
         why = Reason(PlanReason.BEYOND, wanted=wanted, most=context)

@@ -27,6 +27,7 @@ from importer.memory.quantised import sizes
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.reasons import Reason
+from importer.signals.modalities import TEXT_ONLY
 
 STEP = 256  # tokens by which an array grows
 PREFILL = 2048  # tokens of one step of a prompt; a rotating cache holds all of them during the step
@@ -35,7 +36,6 @@ WIDE_STATES = {"mamba2", "delta", "kimi", "lightning"}  # with a recurrence in 3
 KEEPS_ALL = {"gemma2", "llama4_text", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"}
 MIB = 1 << 20
 VLLM = ("vllm", "sglang")
-TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
 SHORTEST = 16  # tokens, the shortest context that is tried
 UNPROVED = 0.15  # for sparse and compressed caches on devices where no engine counted them
 CAPABILITIES = (90, 100, 120)  # of cards whose kernels keep sparse layers in forms of their own

@@ -17,7 +17,8 @@ from importer.memory.estimate_types import Unknown, UnknownReason
 from importer.memory.layers import Attention, Cache, Cross, Kind, Latent, Layer, Part, State
 from importer.memory.quantised import Scheme, scheme
 from importer.reasons import Reason, ReasonKind
-from importer.signals.architecture import config_of, text_config
+from importer.signals.architecture import text_config
+from importer.signals.comparison import held_config
 from importer.signals.quantisation import read as read_quantised
 
 DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2}
@@ -97,7 +98,7 @@ def kind_of(cache: Cache) -> str:
 
 def read(snapshot: Snapshot) -> Shape | Unknown:
     """Return the shape that ``config.json`` describes, or the reason why it is unknown."""
-    config = config_of(snapshot)
+    config = held_config(snapshot)
     if not config:
         return Unknown(Reason(UnknownReason.CONFIG, label=snapshot.label))
     quantised = read_quantised(snapshot)

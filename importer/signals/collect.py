@@ -13,6 +13,7 @@ from importer.signals import (
     caching,
     card,
     code,
+    comparison,
     context,
     declared_parsers,
     family,
@@ -111,6 +112,7 @@ def for_engine(
         *([] if kind in TASKS else speculation.evidence(snapshot, able, machine)),
         *caching.evidence(snapshot, able, machine),
         *mistral_files.evidence(snapshot, able),
+        *comparison.evidence(snapshot, able.engine, ignore_name=ignore_name),
         *code.evidence(snapshot, able),
         *(() if related is None else quantised_variants.listed(related, snapshot, able, machine)),
     ]

@@ -15,6 +15,7 @@ from importer.hub.snapshot import Snapshot, listed, mapping, whole
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, model_types, text_config
 from importer.signals.card import metadata
+from importer.signals.comparison import folders
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
 from importer.signals.evidence import POOLS, TASKS, Evidence, Rule, Source, warning
 from importer.signals.family import match, own_name
@@ -162,8 +163,13 @@ OTHERS = (".gguf", ".onnx", ".msgpack", ".h5", ".ckpt", ".tflite", ".nemo", ".ml
 VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
 TOKENIZER = "tokenizer_config.json"
 GENERATION = "generation_config.json"
+MOST_FOLDERS = 6  # that a sentence names
 FORMS = ("params.json", "model_index.json")  # other files that say what weights are
-ADAPTER, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_"  # of peft, at the top
+ADAPTER = "adapter_config.json"  # of peft, mlx-lm and adapters, at the top
+ADAPTS = re.compile(
+    r"adapter|(?:^|[._-])(?:q|do)?lora(?:[._-]|$)", re.IGNORECASE
+)  # in names of their weights
+BASES = ("base_model_name_or_path", "model", "model_name")  # keys of these libraries for the model
 TEMPLATE_FILES = ("chat_template.jinja", "chat_template.json", "additional_chat_templates/tool_use.jinja")
 
 
@@ -206,14 +212,14 @@ def by_config(snapshot: Snapshot) -> Evidence | None:
 
 def by_adapter(snapshot: Snapshot) -> Evidence | None:
     """Return the evidence for an adapter (LoRA) without the model that it changes; ``None`` otherwise."""
-    if not snapshot.has(ADAPTER):
-        return None
     weights = [f.path for f in snapshot.files if f.path.endswith(TORCH + OTHERS)]
-    whole = any(not path.rpartition("/")[2].startswith(ADAPTER_WEIGHTS) for path in weights)
-    if whole or (not weights and _describes(snapshot)):
+    if any(not ADAPTS.search(path.rpartition("/")[2]) for path in weights):
+        return None
+    shown = ADAPTER if snapshot.has(ADAPTER) else next((w for w in weights if "/" not in w), None)
+    if shown is None or (_describes(snapshot) and not (weights and shown == ADAPTER)):
         return None
     return Evidence(
-        Rule.KIND_FILES, "kind", "adapter", ADAPTER, Reason(UnservedReason.ADAPTS, file=ADAPTER), ADAPTER
+        Rule.KIND_FILES, "kind", "adapter", shown, Reason(UnservedReason.ADAPTS, file=shown), shown
     )
 
 
@@ -224,8 +230,9 @@ def reads_alone(name: str) -> bool:
 
 def of_adapter(snapshot: Snapshot) -> str | None:
     """Return the repository of the model that an adapter changes, by its settings."""
-    named = snapshot.json(ADAPTER).get("base_model_name_or_path")
-    return named if isinstance(named, str) and is_id(named) else None
+    settings = snapshot.json(ADAPTER)
+    named = (settings.get(key) for key in BASES)
+    return next((name for name in named if isinstance(name, str) and is_id(name)), None)
 
 
 def holds_nothing(snapshot: Snapshot) -> bool:
@@ -352,8 +359,8 @@ class KindFinding:
     """``kind`` and the facts that decided it, the deciding one first.
 
     ``kind`` is ``chat``, ``base``, ``guard``, ``ocr``, ``translation``, one of ``TASKS`` or of ``NOT_CHAT``,
-    or ``gguf-only``. For that and an adapter ``made_from`` names the repository with the original weights, if
-    the card, a tag of the Hub or the adapter's settings do.
+    ``in-folders`` or ``gguf-only``. For that and an adapter ``made_from`` names the repository with the
+    original weights, if the card, a tag of the Hub or the adapter's settings do.
     ``library`` is the model's library by the Hub, where it is made for one kind of model. ``remedy`` is what
     serves the model by its files, where that is another than is usual for the kind.
     """
@@ -363,6 +370,7 @@ class KindFinding:
     made_from: str | None = None
     library: str | None = None
     remedy: KindRemedy | None = None
+    folders: tuple[str, ...] = ()
 
     def error(self, repo: str) -> RepositoryError | None:
         """Return the error for a kind without a document, or ``None``."""
@@ -371,6 +379,8 @@ class KindFinding:
             if self.made_from:
                 original = Reason(KindRemedy.MADE_FROM, repo=self.made_from)
             return RepositoryError("gguf-only", repo=repo, next=original)
+        if self.kind == "in-folders":
+            return RepositoryError("in-folders", repo=repo, folders=self.folders, first=self.folders[0])
         if self.kind in NOT_CHAT:
             kind = NotChat(self.kind)
             return RepositoryError("not-chat", repo=repo, what=Reason(kind), next=self._instead(kind))
@@ -400,6 +410,11 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
         return KindFinding(
             NotChat.ADAPTER, (adapter,), of_adapter(snapshot) or _original(snapshot, ignore_name)
         )
+    inside = folders(snapshot)
+    if inside:
+        reason = Reason(KindReason.IN_FOLDERS, folders=inside[:MOST_FOLDERS])
+        fact = _fact(Rule.KIND_FILES, "in-folders", Source.LISTING, reason, inside[0])
+        return KindFinding("in-folders", (fact,), folders=inside[:MOST_FOLDERS])
     strong = [*_from_architecture(snapshot, able), *_from_files(snapshot)]
     strong = [*_unserved(snapshot, able, strong), *strong]
     weak: list[Evidence] = []

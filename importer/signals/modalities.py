@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping
 
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
+from importer.signals import comparison
 from importer.signals.architecture import architectures, config_of
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule
@@ -38,10 +39,17 @@ MOST = {"image": 16, "video": 2, "audio": 4}
 
 
 USUAL = 999  # vLLM's own, in every version since 0.14.1
+TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
+TOWERS = {"image": "image", "video": "image", "audio": "audio"}  # the tower of each input
 
 
 def read_modalities(snapshot: Snapshot) -> dict[str, Reason]:
-    """Return each modality with its reason; empty for a model of text."""
+    """Return each modality that the files describe and the tensors allow, with its reason; empty for text."""
+    gone = comparison.absent(snapshot)
+    return {name: why for name, why in _described(snapshot).items() if TOWERS[name] not in gone}
+
+
+def _described(snapshot: Snapshot) -> dict[str, Reason]:
     shown: dict[str, Reason] = {}
     config = config_of(snapshot)
     parts = [
@@ -84,17 +92,44 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     Where the engine's version has the architecture, its own names count: it may accept video where a config
     has keys for images only.
     """
-    shown = read_modalities(snapshot)
-    if not shown:
+    described, gone = _described(snapshot), comparison.absent(snapshot)
+    shown = {name: why for name, why in described.items() if TOWERS[name] not in gone}
+    taken = _of_engine(able.traits(architectures(snapshot)), described) or dict.fromkeys(described, None)
+    named = {name: limit for name, limit in taken.items() if TOWERS[name] not in gone}
+    lost = tuple(name for name in taken if name not in named)
+    if not described:
         return []
-    named = _of_engine(able.traits(architectures(snapshot)), shown) or dict.fromkeys(shown, None)
+    if not named:
+        return [_without_tower(snapshot, described), *_limits(able, {}, lost)]
+    if able.engine in TEXT_ONLY:
+        reason = Reason(InputReason.ENGINE_TAKES_TEXT, engine=able.label, names=tuple(named))
+        return [Evidence(Rule.ENGINE, "modalities", None, able.label, reason)]
     reason = Reason(InputReason.TAKES, names=tuple(named), shown=tuple(shown.values()))
-    facts = [Evidence(Rule.CONFIG, "modalities", [*named], "config.json", reason)]
-    if able.engine == "vllm":
-        most = {name: min(MOST[name], limit or MOST[name]) for name, limit in named.items()}
-        reason = Reason(InputReason.LIMITED, engine=able.label, usual=USUAL)
-        facts.append(Evidence(Rule.IMPORTER, "limit_mm_per_prompt", most, able.label, reason))
-    return facts
+    return [
+        Evidence(Rule.CONFIG, "modalities", [*named], "config.json", reason),
+        *_limits(able, named, lost),
+    ]
+
+
+def _without_tower(snapshot: Snapshot, described: Mapping[str, Reason]) -> Evidence:
+    """Return the evidence that a model takes text alone, whatever its config describes."""
+    known = comparison.tensors(snapshot)
+    count, source = (0, "") if known is None else (len(known.names), known.source)
+    shown = tuple(described.values())
+    reason = Reason(InputReason.NO_TENSOR, shown=shown, count=count, file=source, names=tuple(described))
+    return Evidence(Rule.CONFIG, "modalities", None, source, reason)
+
+
+def _limits(able: Abilities, named: Mapping[str, int | None], lost: tuple[str, ...]) -> list[Evidence]:
+    """Return vLLM's limit of each input for a request; 0 for one without a tower, so that none is loaded."""
+    if able.engine != "vllm":
+        return []
+    most = {name: min(MOST[name], limit or MOST[name]) for name, limit in named.items()}
+    reason = Reason(InputReason.LIMITED, engine=able.label, usual=USUAL)
+    if lost:
+        reason = Reason(InputReason.SKIPPED, engine=able.label, names=lost)
+    most |= dict.fromkeys(lost, 0)
+    return [Evidence(Rule.IMPORTER, "limit_mm_per_prompt", most, able.label, reason)]
 
 
 def _of_engine(traits: tuple[str, ...], shown: Container[str]) -> dict[str, int | None]:

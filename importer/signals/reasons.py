@@ -343,6 +343,7 @@ class KindReason(ReasonKind):
     FAMILY = "family", "its name belongs to the family {family}", "family {family}"
     NO_TEMPLATE = "no-template", "it has a {file} and no chat template anywhere", "no chat template"
     NOTHING_ELSE = "nothing-else", "nothing says that it is anything but a chat model", "default"
+    IN_FOLDERS = "in-folders", "no model lies at its top, and one in each of {folders:and}"
     ONLY_GGUF = "only-gguf", "its only weights are GGUF files"
     ONE_SCORE = (
         "one-score",
@@ -464,6 +465,21 @@ class InputReason(ReasonKind):
     KEY = "key", "{file} has {key}", "{file}"
     FILE = "file", "it has {file}", "listed files"
     TAKES = "takes", "it takes {names} beside text: {shown:;}", "repository files"
+    NO_TENSOR = (
+        "no-tensor",
+        "text alone: {shown:;}, but none of the {count} tensors in {file} is of a tower for {names:or}",
+        "no tower in the weights",
+    )
+    ENGINE_TAKES_TEXT = (
+        "engine-takes-text",
+        "{engine} takes text alone, and the model takes {names} on other engines",
+        "{engine}",
+    )
+    SKIPPED = (
+        "skipped",
+        "the weights have no tower for {names:or}, and {engine} loads none where the limit is 0",
+        "no tower in the weights",
+    )
     LIMITED = (
         "limited",
         "a chat sends its images again with every turn; {engine} would take {usual} of each",
@@ -661,6 +677,84 @@ class TokenNumberReason(ReasonKind):
     BEYOND_CONFIG = (
         "beyond-config",
         "config.json names {rows} tokens, and {tokens:and} lies beyond: its weights may have no row",
+    )
+
+
+class WeightFault(ReasonKind):
+    """Contradictions between the files of a repository that keep an engine from its weights."""
+
+    BROKEN = "broken", "{file} is cut or broken: {problem}"
+    EMPTY = "empty", "{file} has 0 bytes"
+    FOREIGN_INDEX = (
+        "foreign-index",
+        (
+            "{index} is of another upload: it names {file} and no file that is here ({count:file|files} in "
+            "all), so the engine finds no weights"
+        ),
+    )
+    IN_FOLDERS = (
+        "in-folders",
+        "its weights lie in folders alone ({folders}), and engines look for them beside config.json",
+    )
+    LINK_DEAD = "link-dead", "{file} is a link to a file that is gone"
+    MISSING = (
+        "missing",
+        "{index} names weights that are missing: {files} ({missing} of {count:file|files})",
+    )
+    OTHER_NAMES = (
+        "other-names",
+        "{engine} loads weights with names like {names} alone, and these are called {file}",
+    )
+    PARTS_MISSING = (
+        "parts-missing",
+        "numbered parts of the weights are missing: {files} ({missing} of {count:file|files})",
+    )
+    PICKLES = "pickles", "its only weights are pickles ({file}), and {engine} loads safetensors alone"
+    POINTER = (
+        "pointer",
+        "{file} is a pointer of git-lfs and not the file: run 'git lfs pull', or fetch it again",
+    )
+    POINTER_SIZE = (
+        "pointer-size",
+        "{file} has {size} bytes, as a pointer of git-lfs has: its content was never uploaded",
+    )
+    UNQUANTISED = (
+        "unquantised",
+        (
+            "{source} has {tensor}, so the weights are quantised, and {file} has no quantization that "
+            "describes them"
+        ),
+    )
+
+
+class WeightDoubt(ReasonKind):
+    """Contradictions between the files of a repository that some engines pass over."""
+
+    FOREIGN_INDEX = (
+        "foreign-index",
+        (
+            "{index} is of another upload: it names {file} and no file that is here ({count:file|files} in "
+            "all); remove it, or fetch its own"
+        ),
+    )
+    GHOSTS = (
+        "ghosts",
+        "{index} names {count:tensor|tensors} that no file of weights has, such as {tensor}",
+    )
+    NAME = (
+        "name",
+        "its name has {word}, and {file} names no quantisation: engines take the weights for plain ones",
+    )
+    PICKLES = (
+        "pickles",
+        "its only weights are pickles ({file}): {engine} loads them, and importer never fetches any",
+    )
+    STRAY = (
+        "stray",
+        (
+            "{index} does not name {files}, and {engine} loads all files like {names}: if the engine then "
+            "refuses tensors, move them away"
+        ),
     )
 
 

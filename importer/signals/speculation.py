@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 
 from importer.frozen import frozen
@@ -11,18 +10,16 @@ from importer.hub.snapshot import Snapshot, whole
 from importer.reasons import Reason
 from importer.signals import quantisation
 from importer.signals.architecture import architectures, config_of, model_types, text_config
+from importer.signals.comparison import INDEX, head_tensor, tensors
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.reasons import DraftReason
 
 KEY = "engine_args.speculative_config"
 KEYS = ("mtp_num_hidden_layers", "num_nextn_predict_layers")
-INDEX = "model.safetensors.index.json"
 TOKENS = 1
 OWN_HEADS = "mtp"
 AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations of vendors' original models
-# Names of the tensors and files of these heads; other families append layers behind the last.
-NAMED = re.compile(r"(?:^|[._/-])(?:mtp|nextn|eh_proj)(?:[._/-]|$)|(?:^|\.)mtp_\w+\.", re.IGNORECASE)
 
 
 @frozen
@@ -63,7 +60,9 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     held, how = holds(snapshot)
     if not held:
         reason, source = Reason(DraftReason.NOT_HELD, quote=quote, how=how), "config.json"
-        return [Evidence(Rule.CONFIG, KEY, None, INDEX if held is False else source, reason, quote)]
+        known = tensors(snapshot)
+        source = source if held is None or known is None else known.source
+        return [Evidence(Rule.CONFIG, KEY, None, source, reason, quote)]
     offer = json.dumps(spelled_out(OWN_HEADS))
     reason = Reason(DraftReason.OFFERED, quote=quote, how=how, offer=offer)
     return [Evidence(Rule.CONFIG, KEY, None, "config.json", reason, quote)]
@@ -72,9 +71,7 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
 def may_draft(snapshot: Snapshot, able: Abilities) -> bool:
     """Return whether config or weights name heads, or the engine drafts with models of this type."""
     named = read(config_of(snapshot)) is not None or _drafts(snapshot, able)
-    tensors = snapshot.json(INDEX).get("weight_map")
-    listed = tensors if isinstance(tensors, Mapping) else ()
-    return named or any(NAMED.search(name) for name in (*(f.path for f in snapshot.files), *map(str, listed)))
+    return named or head_tensor(snapshot) is not None
 
 
 def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
@@ -87,18 +84,13 @@ def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
     """Return whether the weights hold the heads, with the reason; re-uploads often leave them out."""
     from importer.signals.family import base_models
 
-    named = next(
-        (f.path for f in snapshot.files if f.path.endswith(".safetensors") and NAMED.search(f.path)), None
-    )
-    if named is not None:
-        return True, Reason(DraftReason.FILE_HOLDS, file=named)
-    tensors = snapshot.json(INDEX).get("weight_map")
-    if isinstance(tensors, Mapping) and tensors:
-        layers = whole(text_config(config_of(snapshot)).get("num_hidden_layers"))
-        one = next((t for t in tensors if NAMED.search(t) or _behind_the_last(t, layers)), None)
-        if one is None:
-            return False, Reason(DraftReason.NO_TENSOR, count=len(tensors), file=INDEX)
-        return True, Reason(DraftReason.TENSOR_HOLDS, tensor=str(one))
+    found, known = head_tensor(snapshot), tensors(snapshot)
+    if found is not None:
+        in_file = snapshot.has(found)
+        how = Reason(DraftReason.FILE_HOLDS, file=found)
+        return True, how if in_file else Reason(DraftReason.TENSOR_HOLDS, tensor=found)
+    if known is not None:
+        return False, Reason(DraftReason.NO_TENSOR, count=len(known.names), file=known.source)
     made_from = next(iter(base_models(snapshot)), None)
     if made_from is not None:
         return None, Reason(DraftReason.MADE_FROM, base=made_from, file=INDEX)
@@ -106,9 +98,3 @@ def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
     if quantised is not None and quantised.method not in AS_TRAINED:
         return None, Reason(DraftReason.QUANTISED_LATER, method=quantised.method, file=INDEX)
     return True, Reason(DraftReason.AS_TRAINED)
-
-
-def _behind_the_last(tensor: str, layers: int | None) -> bool:
-    """Return whether the tensor lies behind the last layer, such as ``model.layers.61.…`` of 61 layers."""
-    number = re.search(r"(?:^|\.)layers\.(\d{1,4})\.", tensor)
-    return number is not None and layers is not None and int(number[1]) >= layers

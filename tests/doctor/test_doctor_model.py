@@ -77,7 +77,10 @@ def test_shards_that_the_index_names(copy: Path) -> None:
     index = copy / "model.safetensors.index.json"
     parts = [f"model-0000{n}-of-00002.safetensors" for n in (1, 2)]
     index.write_text(json.dumps({"weight_map": {"a": parts[0], "b": parts[1]}}))
-    stopped(model.snapshot(DoctorCase(weights=copy)), "model-00002-of-00002.safetensors is missing")
+    stopped(model.snapshot(DoctorCase(weights=copy)), "missing: model-00002-of-00002.safetensors")
+    index.write_text("{}")
+    stopped(model.snapshot(DoctorCase(weights=copy)), "numbered parts", "model-00002-of-00002.safetensors")
+    (copy / "model-00001-of-00002.safetensors").rename(copy / "model.safetensors")
     for odd in ('{"weight_map": 3}', "[", '{"weight_map": {"a": null}}'):
         index.write_text(odd)
         fine(model.snapshot(DoctorCase(weights=copy)))
@@ -95,12 +98,14 @@ def test_a_folder_of_the_hub_client_is_to_be_removed(tmp_path: Path) -> None:
     st.recursive(st.none() | st.integers() | st.text(max_size=3), st.lists, max_leaves=4),
 )
 def test_no_header_breaks_the_doctor(tmp_path_factory: Any, junk: bytes, entry: object) -> None:
-    path = tmp_path_factory.getbasetemp() / "junk.safetensors"
+    folder = tmp_path_factory.getbasetemp() / "junk"
+    folder.mkdir(exist_ok=True)
     header = json.dumps({"a": entry, "b": {"data_offsets": entry}}).encode()
     for data in (junk, len(header).to_bytes(8, "little") + header + junk):
-        path.write_bytes(data)
-        found = model._cut(path, path.name)
-        assert found is None or "\n" not in render(found)
+        (folder / "model.safetensors").write_bytes(data)
+        found = model.snapshot(DoctorCase(weights=folder))
+        assert isinstance(found, Trouble)
+        assert "\n" not in render(found.reason)
 
 
 CLASS = "@dataclass\nclass ModelConfig(BaseModelConfig):\n    model_type: str\n    rope_theta: float{}\n"

@@ -196,6 +196,7 @@ def listing(*files: str, **texts: Any) -> Snapshot:
 
 
 ADAPTER = {"base_model_name_or_path": "acme/Base-7B", "peft_type": "LORA"}
+MLX_ADAPTER = {"model": "acme/Base-7B", "fine_tune_type": "lora"}
 
 
 @pytest.mark.parametrize(
@@ -210,6 +211,13 @@ ADAPTER = {"base_model_name_or_path": "acme/Base-7B", "peft_type": "LORA"}
         (listing("model.safetensors", "adapter_model.safetensors", adapter_config__json=ADAPTER), False),
         (listing(adapter_config__json=ADAPTER, config__json={"model_type": "llama"}), False),
         (listing("speech-lora/adapter_model.safetensors", "speech-lora/adapter_config.json"), False),
+        (
+            listing("adapters.safetensors", "0000100_adapters.safetensors", adapter_config__json=MLX_ADAPTER),
+            True,
+        ),
+        (listing("adapters.npz", adapter_config__json=MLX_ADAPTER), True),
+        (listing("model.safetensors", "adapters.safetensors", adapter_config__json=MLX_ADAPTER), False),
+        (listing("qlora.safetensors", config__json={"model_type": "llama"}), False),
     ],
 )
 def test_an_adapter_without_its_model(folder: Snapshot, adapter: bool) -> None:
@@ -219,6 +227,19 @@ def test_an_adapter_without_its_model(folder: Snapshot, adapter: bool) -> None:
     assert (error is not None) is adapter
     if error is not None:
         assert "acme/Base-7B" in hint(error)
+
+
+def test_an_adapter_that_only_its_name_shows() -> None:
+    assert find_kind(listing("pytorch_lora_weights.safetensors")).kind == "adapter"
+
+
+def test_models_in_folders_are_refused_by_name() -> None:
+    inside = ("int4/config.json", "int4/model.safetensors", "int8/config.json", "int8/pytorch_model.bin")
+    error = find_kind(listing(*inside, "README.md")).error("acme/two")
+    assert error is not None
+    assert error.kind == "in-folders"
+    assert "int4, int8" in error.message
+    assert find_kind(listing(*inside, config__json={"model_type": "llama"})).kind != "in-folders"
 
 
 @pytest.mark.parametrize(

@@ -98,15 +98,6 @@ class DoctorReason(ReasonKind):
     FILES_LIMIT = "files-limit", "{limit} open files are allowed"
     FILES_NO_LIMIT = "files-no-limit", "this system has no such limit"
     FILES_UNLIMITED = "files-unlimited", "no end of open files are allowed"
-    FILE_BROKEN = "file-broken", "{file} is cut or broken: {problem}"
-    FILE_CUT = "file-cut", "{file} is cut: it has {size:,} bytes of {wanted:,}"
-    FILE_HEADER_BROKEN = (
-        "file-header-broken",
-        "{file} is cut or broken: its header is not what safetensors have",
-    )
-    FILE_MISSING = "file-missing", "{file} is missing, which {index} names"
-    FILE_POINTER = "file-pointer", "{file} is a pointer of git-lfs and not the file"
-    FILE_UNREADABLE = "file-unreadable", "{file} cannot be read ({problem})"
     FOLDER = "folder", "{folder}: {problem}"
     FOLDER_FOREIGN = "folder-foreign", "{place} belongs to another user"
     FOLDER_UNWRITABLE = "folder-unwritable", "{place} cannot be written ({problem})"
@@ -159,7 +150,6 @@ class DoctorReason(ReasonKind):
         "libraries-lacking",
         "{extension} needs {missing}, which cannot be loaded: the engine would start and die later",
     )
-    LINK_DEAD = "link-dead", "{file} is a link to a file that is gone"
     LOGIN = "login", "a Hub token is set"
     LOGIN_BROKEN = "login-broken", "the saved Hub login cannot be used"
     LOGIN_MISSING = "login-missing", "there is no Hub token to check"

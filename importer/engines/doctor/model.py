@@ -10,11 +10,9 @@ Checks of vLLM's frontend in Rust, whose start ends where a document has what it
 from __future__ import annotations
 
 import ast
-import json
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Literal
 
 from importer.chat_template import find
@@ -22,7 +20,7 @@ from importer.chat_template.conventions import PYTHONIC
 from importer.config_file import document_keys
 from importer.decisions.decision import RUST
 from importer.engines import registries, start_check, tokenizer
-from importer.engines.deaths import CONFIGURATION, ENGINE
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution
 from importer.engines.doctor.case import (
     VLLM,
     CheckSkipped,
@@ -39,13 +37,12 @@ from importer.engines.doctor.packages import again
 from importer.engines.machine import has_gpu
 from importer.engines.vllm import SINCE, is_rust
 from importer.errors import DocumentError, EngineError, RepositoryError, UsageError
-from importer.hub import local, safetensors, tensor_headers
-from importer.hub.content import weight_files
-from importer.hub.folders import Folder, holds, why
-from importer.hub.snapshot import RepoFile
-from importer.hub.weights import TOKENIZERS
+from importer.hub import local, tensor_headers
+from importer.hub.content import TOKENIZERS, weight_files
+from importer.hub.folders import holds
 from importer.reasons import Reason
 from importer.signals import context as lengths
+from importer.signals.comparison import OF_COPIES, findings
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 MARKER = re.compile(r"<[^<>\s{}'\"]{2,40}>")
@@ -53,10 +50,7 @@ PLAIN = re.compile(r"[\u0120\u2581]?[A-Za-z]{1,40}")  # a word, behind the sign 
 TIED = "tie_word_embeddings"
 PADDED = 1024  # rows
 NAMED = (*VLLM, "vllm-mlx", "sglang")  # engines with a parser's name on their command line
-POINTER = b"version https://git-lfs"
-READ = {".safetensors", ".json", ".jinja", ".model", ".tiktoken", ".txt"}
 CONFIGS = ("config.json", "params.json")  # Mistral's own files have the other
-INDEX = "model.safetensors.index.json"
 ROPE = "rope_theta"
 PARAMETERS = "rope_parameters"
 
@@ -222,10 +216,23 @@ def snapshot(case: DoctorCase) -> Result:
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.WEIGHTS_AWAY))
     folder = case.weights
-    with local.opened(folder) as opened:
-        for problem in _broken(opened):
-            return Trouble(Reason(DoctorReason.FOLDER, folder=folder, problem=problem), _remedy(folder))
-    count = len(weight_files(local.listing(folder)))
+    listed = local.listing(folder)
+    own = tensor_headers.examined(
+        local.resolve(str(folder), folder), [f.path for f in weight_files(listed)], exact=False, offline=True
+    )
+    engine = "" if case.engine is None else registries.FAMILY.get(case.engine.name, case.engine.name)
+    found = next((one for one in findings(own, engine) if one.stops), None)
+    if found is not None:
+        reason = Reason(DoctorReason.FOLDER, folder=folder, problem=found.reason)
+        part: Attribution = ENVIRONMENT if found.reason.kind in OF_COPIES else CONFIGURATION
+        return Trouble(reason, _remedy(folder), part=part)
+    lacking = [] if any(map(own.has, CONFIGS)) else [DoctorReason.CONFIG_MISSING]
+    if not any(TOKENIZERS.fullmatch(file.path) for file in listed):
+        lacking.append(DoctorReason.NO_TOKENIZER)
+    for problem in lacking:
+        reason = Reason(DoctorReason.FOLDER, folder=folder, problem=Reason(problem))
+        return Trouble(reason, _remedy(folder))
+    count = len(weight_files(listed))
     if not count and not holds(folder, (".bin",)):
         error = EngineError("no-weights", path=folder)
         reason = Reason(DoctorReason.NO_WEIGHTS, path=folder)
@@ -237,88 +244,6 @@ def _remedy(folder: Path) -> Reason:
     if folder.parent.name == "snapshots":
         return Reason(DoctorRemedy.FETCH_SNAPSHOT, folder=folder.parent.parent)
     return Reason(DoctorRemedy.FETCH_AGAIN)
-
-
-def _broken(folder: Folder) -> Iterator[Reason]:
-    for name in folder.names():
-        if PurePath(name).suffix in READ and _is_dead(folder, name):
-            yield Reason(DoctorReason.LINK_DEAD, file=name)
-    if not any(map(folder.has, CONFIGS)):
-        yield Reason(DoctorReason.CONFIG_MISSING)
-    listed = local.listed(folder)
-    if not any(TOKENIZERS.fullmatch(file.path) for file in listed):
-        yield Reason(DoctorReason.NO_TOKENIZER)
-    paths = {file.path for file in listed}
-    indexed = _indexed(folder)
-    if not paths.isdisjoint(
-        indexed
-    ):  # an index without any of its files is a remnant: the weights are one file
-        for name in indexed:
-            if name not in paths:
-                yield Reason(DoctorReason.FILE_MISSING, file=name, index=INDEX)
-    yield from _cut_files(folder, listed)
-
-
-def _is_dead(folder: Folder, name: str) -> bool:
-    try:
-        folder.stat(name)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _cut_files(folder: Folder, listed: tuple[RepoFile, ...]) -> Iterator[Reason]:
-    """Yield files with pointers of git-lfs in their place, and weights that are not whole."""
-    for file in listed:
-        if not file.path.endswith(".safetensors") and _is_pointer(folder, file.path):
-            yield Reason(DoctorReason.FILE_POINTER, file=file.path)
-    for file in weight_files(listed):
-        if (problem := _cut(folder, file.path)) is not None:
-            yield problem
-
-
-def _is_pointer(folder: Folder, path: str) -> bool:
-    """Return whether git-lfs has left its pointer in the place of a file that engines read."""
-    try:
-        with folder.open(path) as file:
-            return PurePath(path).suffix in READ and file.read(len(POINTER)) == POINTER
-    except OSError:
-        return False
-
-
-def _indexed(folder: Folder) -> list[str]:
-    """Return the files of weights by the index; hostile or broken indexes name none."""
-    try:
-        data = json.loads(folder.read(INDEX, safetensors.LONGEST))
-        return sorted({str(name) for name in data["weight_map"].values()})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return []
-
-
-def _cut(folder: Folder, name: str) -> Reason | None:
-    """Return why a file of weights is not whole, by the end of the last tensor in its header."""
-    try:
-        with folder.open(name) as file:
-            size = os.fstat(file.fileno()).st_size
-            prefix = file.read(max(safetensors.PREFIX, len(POINTER)))
-            if prefix.startswith(POINTER):
-                return Reason(DoctorReason.FILE_POINTER, file=name)
-            length = safetensors.length(prefix, size)
-            file.seek(safetensors.PREFIX)
-            header = json.loads(file.read(length))
-        ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
-        expected = safetensors.PREFIX + length + max(ends, default=0)
-    except safetensors.MalformedHeader as error:
-        return Reason(DoctorReason.FILE_BROKEN, file=name, problem=error)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-        return Reason(DoctorReason.FILE_HEADER_BROKEN, file=name)
-    except OSError as error:
-        return Reason(DoctorReason.FILE_UNREADABLE, file=name, problem=why(error))
-    if not isinstance(expected, int) or size >= expected:
-        return None
-    return Reason(DoctorReason.FILE_CUT, file=name, size=size, wanted=expected)
 
 
 def rope(case: DoctorCase) -> Result:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from pydantic import ValidationError
 
 from importer.app.decide import Studied, finalize
+from importer.config_file import name_allocator
 from importer.errors import ImporterError, ServiceError
 from importer.service import messages
 from importer.service.domain.import_request import Import
@@ -24,6 +26,8 @@ def import_request(body: ImportUri) -> Import:
     fields = {
         field: preferences[key] for key, field in COUNT.items() if preferences.get(key) not in (None, "")
     }
+    if isinstance(fields.get("name"), str):
+        fields["name"] = fitting(str(fields["name"]))
     if preferences.get("description"):
         fields["set"] = {"description": preferences["description"]}
     try:
@@ -32,6 +36,15 @@ def import_request(body: ImportUri) -> Import:
         mistake = error.errors()[0]
         problem = f"{'.'.join(map(str, mistake['loc'])) or 'it'}: {messages.mistake(mistake)}"
         raise ServiceError("bad-request", problem=problem) from None
+
+
+def fitting(name: str) -> str:
+    """Return a name as documents have them: LocalAI allows capitals and spaces (``Qwen3-8B``).
+
+    A name without any letter of a-z or digit stays, and is refused as such.
+    """
+    fits = name_allocator.ALLOWED.fullmatch(name) or not re.search(r"[a-z0-9]", name.lower())
+    return name if fits else name_allocator.slug(name)
 
 
 def estimates(studied: Studied) -> dict[str, object]:
