@@ -13,7 +13,7 @@ from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
 from importer.config_file import merge, model_conflicts, schema, template_file
-from importer.config_file.attention import Attention, attention, device_label, other_device
+from importer.config_file.attention import Attention, attention, device_label, marked, other_device
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
 from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import Change, KeyPath, differences, digest
@@ -26,6 +26,8 @@ from importer.decisions.decision import Decision
 from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
+from importer.memory.judgement import judge
+from importer.memory.parallelism import FitRequest
 from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason, ReasonKind
@@ -254,7 +256,14 @@ class Settled:
         """Return what needs attention: the plan's warnings, another device than before, and the conflicts
         that ``take`` has decided.
         """
-        return (*self.planned.warnings, *of_device(self.planned, self.old), *of_conflicts(self.conflicts))
+        return (
+            *self.planned.warnings, *of_values(self.planned, self.plan.built.data),
+            *of_device(self.planned, self.old), *of_conflicts(self.conflicts),
+        )  # fmt: skip
+
+    def approval(self, review: ReviewEntry | None) -> ReviewEntry | None:
+        """Return an approval that nobody read the warnings for; ``None`` where the engine does not start."""
+        return None if any(warning.stops for warning in self.warnings) else review
 
     def report(self, path: Path) -> dict[str, object]:
         """Return the frozen line of --json."""
@@ -269,6 +278,16 @@ class Settled:
     def changes(self) -> tuple[Change, ...]:
         """Return the changes from the present file to the merged one; none for a new file."""
         return () if self.old is None else differences(self.old.data, self.plan.built.data)
+
+
+def of_values(planned: Plan, data: Document) -> tuple[Attention, ...]:
+    """Return the values of a merged document, a person's edits among them, that its engine may not start with."""
+    case = planned.fit.case
+    if case is None or data == planned.built.data:
+        return ()
+    known = {warning.key for warning in planned.warnings}
+    judged = judge(case, FitRequest(data))
+    return tuple(marked(p.key, p.reason) for p in judged.problems if p.key not in known)
 
 
 def of_device(planned: Plan, old: StoredDocument | None) -> tuple[Attention, ...]:

@@ -37,7 +37,8 @@ from importer.hub import local
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot, mapping
 from importer.memory import shape, weights
-from importer.memory.choose import CONTEXT, choose
+from importer.memory.choose import choose
+from importer.memory.judgement import CONTEXT
 from importer.memory.parallelism import CACHE, KV_DTYPE, LAYOUT, LOCAL, PARTED, SHARE, FitRequest
 from importer.memory.plans import Aim
 from importer.progress import Progress, Step

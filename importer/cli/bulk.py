@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         with nullcontext() if arguments.dry_run else store.locked():
             settled = merge_plan(build_plan(decided, names), store, arguments.take)
             if not arguments.dry_run:
-                write(settled, store, approval_by_option() if arguments.yes else None)
+                write(settled, store, settled.approval(approval_by_option() if arguments.yes else None))
         return output.json_text(settled.report(store.path(settled.plan.name)))
 
     with (

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         _explain(planned)
     if arguments.dry_run:
         output.note("Dry run: nothing was written.")
-    elif (review := _review(arguments)) is not False:
+    elif (review := _review(arguments, settled)) is not False:
         _write(arguments, request, settled, store, review)
     if arguments.json:
         output.json_line(output.json_text(settled.report(path)))
@@ -80,12 +80,12 @@ def _explain(planned: Plan) -> None:
         output.note(f"unknown: {name}: {render(reason)}")
 
 
-def _review(arguments: argparse.Namespace) -> ReviewEntry | bool:
+def _review(arguments: argparse.Namespace, settled: Settled) -> ReviewEntry | bool:
     """Return the approval of --yes or of the terminal; True leaves it pending, False stops."""
     from importer.config_file.receipt import ReviewEntry
 
     if arguments.yes:
-        return approval_by_option()
+        return settled.approval(approval_by_option()) or True
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.json:
         return True
     answer = output.ask("Accept these decisions and write the document? [y/N] ") or ""

@@ -148,7 +148,7 @@ class _Import:
         with nullcontext() if dry_run else self._store.locked():
             settled = merge_plan(build_plan(decided, self.names), self._store, self._arguments.take)
             if not dry_run:
-                write(settled, self._store, review)
+                write(settled, self._store, settled.approval(review))
         return settled
 
 

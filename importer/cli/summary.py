@@ -102,6 +102,7 @@ def _fit(choice: Choice) -> str:
     if (
         choice.verdict == "too-large"
         and choice.plans
+        and choice.plans[0].device != choice.device.label
         and choice.fit is not None
         and choice.placed is not None
     ):

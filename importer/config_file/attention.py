@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from importer.chat_template.find import TemplateFault
 from importer.config_file.document import Document
@@ -12,6 +13,7 @@ from importer.decisions.precedence import WeighReason
 from importer.decisions.request_coverage import WayInEffect
 from importer.frozen import frozen
 from importer.memory.choose import FitReason
+from importer.memory.judgement import JudgementReason
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.evidence import is_warning
@@ -33,6 +35,7 @@ class AttentionReason(ReasonKind):
     GRANT = "grant", "{reason}", "it needs an approval"
     DOES_NOT_FIT = "does-not-fit", "{reason}", "the model does not fit the device"
     WILL_NOT_START = "will-not-start", "{reason}", "the engine does not start with this model"
+    MAY_NOT_START = "may-not-start", "{reason}", "the engine may not start: memory is short"
     NEEDS_CODE = "needs-code", "{reason}", "the engine may need the repository's own code"
     FOREIGN_CODE = "foreign-code", "{reason}", "code of other repositories is named"
     PROMPTS = "prompts", "{reason}", "the engine loses text of some prompts"
@@ -55,10 +58,15 @@ class OtherDevice(ReasonKind):
     NONE = "none", "no device in particular"
 
 
-# The kind of a reason that was marked as a warning.
-OF_WARNINGS: Mapping[type[ReasonKind], AttentionReason] = {
+# The kind of a reason that was marked as a warning: of one reason, else of all with its type.
+OF_WARNINGS: Mapping[type[ReasonKind] | ReasonKind, AttentionReason] = {
     FitReason: AttentionReason.DOES_NOT_FIT,
+    JudgementReason: AttentionReason.DOES_NOT_FIT,
+    JudgementReason.MAY_NOT_START: AttentionReason.MAY_NOT_START,
+    JudgementReason.NO_BFLOAT16: AttentionReason.WILL_NOT_START,
+    JudgementReason.NOT_EVEN: AttentionReason.WILL_NOT_START,
     LoadReason: AttentionReason.WILL_NOT_START,
+    LoadReason.NOT_ITS_OWN: AttentionReason.OTHER,  # it may start
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
     DerivedReason: AttentionReason.LIMITED_TOOLS,
@@ -68,9 +76,12 @@ OF_WARNINGS: Mapping[type[ReasonKind], AttentionReason] = {
     FrontendReason: AttentionReason.PARSER,
     TemplateFault: AttentionReason.WAY_IN,
     WeightFault: AttentionReason.WILL_NOT_START,
+    TemplateFault.ENTRY: AttentionReason.WILL_NOT_START,
+    WayInEffect.HIDDEN: AttentionReason.NO_TOOLS,
+    WayInEffect.SOMETIMES: AttentionReason.NO_TOOLS,
 }
-# Without tools in the prompt a tool parser has nothing to read.
-TOOLS_HIDDEN = (WayInEffect.HIDDEN, WayInEffect.SOMETIMES)
+# Of these the document has a part or none; its engine may well start.
+NOT_OF_THE_START = (FitReason.HOLDS, FitReason.NOT_KNOWN, FitReason.STORED_OTHERWISE)
 # Reasons that name another template.
 OFFERS = (ForeignReason.WOULD_OFFER, WayInEffect.OFFER)
 NO_DEVICE = Reason(OtherDevice.NONE)
@@ -85,6 +96,12 @@ class Attention:
     key: str
     why: Reason
     helps: tuple[Reason, ...] = ()
+
+    @property
+    def stops(self) -> bool:
+        """Return whether the engine does not start: such a document is approved by a person alone."""
+        grave = (AttentionReason.DOES_NOT_FIT, AttentionReason.WILL_NOT_START)
+        return self.kind in grave and self.why.kind not in NOT_OF_THE_START
 
     @property
     def reason(self) -> Reason:
@@ -128,16 +145,20 @@ def attention(decisions: Decisions) -> tuple[Attention, ...]:
     return tuple(sorted(first.values(), key=lambda one: order.index(one.kind)))
 
 
+def marked(key: str, why: Reason) -> Attention:
+    """Return the warning of a reason that is marked as one."""
+    of_type = OF_WARNINGS.get(type(why.kind), AttentionReason.OTHER)
+    return Attention(OF_WARNINGS.get(why.kind, of_type), key, why)
+
+
 def _marked(decisions: Decisions) -> Iterator[Attention]:
     for key, decision in decisions.items():
         for reason in decision.why:
             inner = reason.fields.get("reason")
             if is_warning(reason) and isinstance(inner, Reason):
-                kind = OF_WARNINGS.get(type(inner.kind), AttentionReason.OTHER)
-                kind = AttentionReason.OTHER if inner.kind is LoadReason.NOT_ITS_OWN else kind  # it may start
-                kind = AttentionReason.WILL_NOT_START if inner.kind is TemplateFault.ENTRY else kind
-                kind = AttentionReason.NO_TOOLS if inner.kind in TOOLS_HIDDEN else kind
-                yield Attention(kind, key, inner, _offers(decision) if inner.kind in TOOLS_HIDDEN else ())
+                one = marked(key, inner)
+                hidden = one.kind is AttentionReason.NO_TOOLS
+                yield replace(one, helps=_offers(decision)) if hidden else one
 
 
 def _code(decisions: Decisions) -> Iterator[Attention]:

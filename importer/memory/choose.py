@@ -20,20 +20,15 @@ from typing import TYPE_CHECKING, Literal
 
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
-from importer.memory.devices import GIB, Device, Kind
-from importer.memory.estimate_types import Amount, Fit, Unknown
-from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
-from importer.memory.plan_settings import (
-    asked_facts,
-    described_plan,
-    fixed_layout,
-    gib,
-    settings,
-)
+from importer.memory.devices import Device, Kind
+from importer.memory.estimate_types import Fit, Unknown
+from importer.memory.judgement import CONTEXT, judge, parts, rounded, too_large, usable
+from importer.memory.parallelism import ON_CARDS, SHORTEST, SLOTS, FitRequest, LoadCase, Placed
+from importer.memory.plan_settings import asked_facts, described_plan, fixed_layout, settings
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
-from importer.reasons import Fields, Reason, ReasonKind, Text
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.architecture import FILE, model_types
 from importer.signals.comparison import held_config
@@ -42,64 +37,9 @@ from importer.signals.evidence import Evidence, Rule, Source, warning
 if TYPE_CHECKING:
     from importer.memory.planner import Candidate
 
-Verdict = Literal["fits", "shortened", "too-large", "unknown", "neutral"]
-CONTEXT = "max_model_len"
-STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
+Verdict = Literal["fits", "shortened", "may-not-start", "too-large", "unknown", "neutral"]
 # Model types that vLLM rejects in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
 OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
-
-
-def _several(what: str) -> Text:
-    def says(fields: Fields) -> str:
-        of = "" if fields["of"] is None else f" of {fields['of']}"
-        return f"{fields['cards']}{of} {what}{fields['device']}, {fields['budget']} of each,"
-
-    return says
-
-
-class AmountReason(ReasonKind):
-    """Reasons with amounts of memory on a device."""
-
-    OF_NODES = "of-nodes", _several("memory nodes of ")
-    OF_ONE = "of-one", "{budget} of {device}"
-    OF_SEVERAL = "of-several", _several("")
-    CACHE = "cache", "KV cache {size} per token"
-    STATES = "states", "states {size}"
-    REST = "rest", "the rest {likely:.1f} to {high}"
-    WEIGHTS = "weights", "weights {size}"
-
-
-def usable(device: Device, placed: Placed) -> Reason:
-    """Return the usable memory, such as ``21.6 GiB of rtx4090`` or ``4 of 8 h100-80g, 72.8 GiB of each,``."""
-    cards, budget = placed.split.cards, gib(placed.budget)
-    if cards == device.count == 1:
-        return Reason(AmountReason.OF_ONE, budget=budget, device=device.name)
-    of = device.count if device.count > cards else None
-    kind = AmountReason.OF_NODES if device.kind == "cpu" else AmountReason.OF_SEVERAL
-    return Reason(kind, cards=cards, of=of, device=device.name, budget=budget)
-
-
-def parts(fit: Fit) -> tuple[Reason, ...]:
-    """Return the parts, such as ``weights 15.3 GiB, KV cache 144 KiB per token, the rest 1.9 to 4.2 GiB``."""
-    weights, cache, states = (fit.term(part) for part in ("weights", "kv cache", "states"))
-    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache, states})
-    reasons = []
-    if weights:
-        reasons.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
-    if cache:
-        each = gib(cache.amount.likely / max(1, fit.load.context))
-        reasons.append(Reason(AmountReason.CACHE, size=each))
-    if states:
-        reasons.append(Reason(AmountReason.STATES, size=gib(states.amount.likely)))
-    most = gib(max(rest.high, GIB))
-    return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
-
-
-def _too_large_text(fields: Fields) -> str:
-    each = " on each" if fields["each"] else ""
-    over = f"{fields['over']} more than the {fields['budget']} that can be used"
-    parts = ", ".join(fields["parts"])
-    return "; ".join((f"it does not fit {fields['device']}: {parts}{each}, {over}", *fields["ways"]))
 
 
 def _neutral_text(fields: Fields) -> str:
@@ -116,7 +56,6 @@ class FitReason(ReasonKind):
 
     HOLDS = "holds", "{usable} hold {tokens:,} tokens: {parts}", "fits the device"
     WOULD_HOLD_ALL = "would-hold-all", "{held}; {devices:or} would hold all {tokens:,}"
-    TOO_LARGE = "too-large", _too_large_text, "does not fit"
     NEUTRAL = "neutral", _neutral_text
     MORE_CARDS = "more-cards", "{problem}; the document is for {more}", "does not fit"
     WOULD_HOLD = "would-hold", "{devices:or} would hold {tokens:,} tokens"
@@ -162,6 +101,7 @@ class Choice:
     ``plans``      the best plan and the next-best ones; none where nothing is known or no device is named.
     ``device``     ``None`` where no device was named: the document has no limits.
     ``advice``     listed repositories that would hold the request on fewer cards.
+    ``case``       what it was chosen for; ``None`` where nothing is known.
     """
 
     device: Device | None
@@ -177,6 +117,7 @@ class Choice:
     plans: tuple[Plan, ...] = ()
     aim: Aim = NO_AIM
     advice: tuple[Reason, ...] = ()
+    case: LoadCase | None = None
 
     @property
     def message(self) -> str:
@@ -261,7 +202,7 @@ def choose(
         why = Reason(FitReason.STORED_OTHERWISE, file=FILE, why=weights.why)
         facts = (*facts, Evidence(Rule.FITS, "dtype", dtype.value, Source.FIT, warning(why)))
     if device is None:
-        return _neutral(case, facts)
+        return _judged(_neutral(case, facts), case)
     if device.engine is not None and backend == "vllm":
         why = Reason(PlanReason.OTHER_ENGINE, device=device.name, engine=device.engine, backend=backend)
         facts = (*facts, Evidence(Rule.FITS, "backend", backend, Source.FIT, warning(why)))
@@ -269,16 +210,36 @@ def choose(
 
     plans = deploy(case)
     facts = (*facts, *fixed_layout(plans[0]))
-    return replace(_chosen(case, plans, facts), advice=advice(case, plans[0]))
+    return _judged(replace(_chosen(case, plans, facts), advice=advice(case, plans[0])), case)
+
+
+def _judged(choice: Choice, case: LoadCase) -> Choice:
+    """Return the choice with the judgement of the document: the user's values and the chosen ones."""
+    chosen = {e.key: e.value for e in choice.evidence if e.rule is Rule.FIT}
+    own = {key: value for key, value in chosen.items() if not case.request.is_fixed(key)}
+    values = replace(case.request, values={**case.request.values, **own})
+    judged = judge(case, values)
+    known = choice.verdict == "too-large"  # it says why, and what would hold the model
+    facts = tuple(
+        Evidence(Rule.FITS, problem.key, values.get(problem.key), Source.FIT, warning(problem.reason))
+        for problem in (judged.start if known else judged.problems)
+    )
+    choice = replace(choice, evidence=(*choice.evidence, *facts), case=case)
+    if known or judged.memory is None:
+        return choice
+    return replace(
+        choice, verdict=judged.word, reason=facts[0].reason, placed=judged.placed, fit=judged.fit,
+        pool=case.pool(judged.fit),
+    )  # fmt: skip
 
 
 def _chosen(case: LoadCase, plans: tuple[Candidate, ...], facts: tuple[Evidence, ...]) -> Choice:
     """Return the choice for the best plan, or for more cards where it holds not even a short context."""
-    from importer.memory.planner import SHORTEST, larger
+    from importer.memory.planner import larger
 
     if plans[0].whole:
         return _fits(case, plans, facts)
-    if _rounded(plans[0].context) >= min(SHORTEST, case.context):
+    if rounded(plans[0].context) >= min(SHORTEST, case.context):
         return _shortened(case, plans, facts)
     more = larger(case)
     return _too_large(case, facts) if more is None else _on_more(case, more, facts)
@@ -339,7 +300,7 @@ def _fits(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Evide
 
 def _shortened(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Evidence, ...]) -> Choice:
     best = plans[0]
-    length = _rounded(best.context)
+    length = rounded(best.context)
     fit = best.case.fit(length, best.split)
     reason = _holds(case, best.placed, fit, length)
     shorter = warning(reason) if case.aim.context is not None else reason  # less than requested
@@ -379,9 +340,9 @@ def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
 
 
 def _on_context(case: LoadCase, why: Reason) -> Evidence:
-    """Return the warning at the requested context, else at the vendor's; the user's own decides by itself."""
+    """Return the warning at the user's context, else at the requested one, else at the vendor's."""
     if case.request.is_fixed(CONTEXT):
-        return Evidence(Rule.FITS, CONTEXT, None, Source.FIT, why)
+        return Evidence(Rule.FITS, CONTEXT, case.request.get(CONTEXT), Source.FIT, why)
     if case.aim.context is not None:
         return Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, why)
     return Evidence(Rule.FITS, CONTEXT, case.request.get(CONTEXT) or case.context, Source.FIT, why)
@@ -392,24 +353,19 @@ def _overflow(case: LoadCase, others: tuple[Device, ...]) -> tuple[Reason, Place
 
     ``others`` are devices that hold it.
     """
-    from importer.memory.planner import SHORTEST, named_by_card
+    from importer.memory.planner import named_by_card
 
     narrow = min(
         case.splits(), key=lambda s: case.fit(min(SHORTEST, case.context), s).total.likely + s.pipeline
     )
     placed = case.placed(narrow, case.shares()[0])
-    fit, whole = (case.fit(n, narrow) for n in (min(SHORTEST, case.context), case.context))
-    over = fit.total.likely + placed.spare - placed.budget
     holds = tuple(device.label for device in others)
     ways = [Reason(FitReason.WOULD_HOLD, devices=holds, tokens=case.context)] if holds else []
     if (named := named_by_card(case)) is not None:
         ways.append(Reason(PlanReason.SISTERS, names=named))
     elif not case.shape.quantisation:
         ways.append(Reason(FitReason.QUANTISED_IS_SMALLER))
-    reason = Reason(
-        FitReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=narrow.cards > 1,
-        over=gib(max(over, 0)), budget=gib(placed.budget), ways=tuple(ways),
-    )  # fmt: skip
+    reason, fit = too_large(case, placed, *ways)
     return reason, placed, fit
 
 
@@ -440,11 +396,6 @@ def _dtype(
         reason = Reason(FitReason.STORED, file=FILE, stored=stored)
         return Evidence(Rule.CONFIG, "dtype", stored, FILE, reason, stored)
     return None
-
-
-def _rounded(context: int) -> int:
-    step = next(step for least, step in STEPS if context >= least)
-    return context // step * step
 
 
 def _not_known(

@@ -108,9 +108,11 @@ SMALL = 0.05  # of a card, that copies of an encoder may take beside the part th
 BATCHED_LATENCY, BATCHED_THROUGHPUT = 2048, 16384  # tokens of a step, after vLLM's guide to optimisation
 CACHES = {"kv cache", "states"}
 MOST_SLOTS = 1024  # sequences, where one takes no memory
+SHORTEST = 1024  # tokens; a shorter context is of no use
 RUNNER = "engine_args.runner"
 UNEVEN = 8  # sequences that one copy runs, where the copies together have to run as many
 SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
+BLOCKS = "engine_args.num_gpu_blocks_override"  # of the cache, in place of a size
 
 
 def layouts(config: Mapping[str, object], shape: Shape, device: Device, backend: str) -> list[Split]:
@@ -428,8 +430,15 @@ class LoadCase:
     def _room(self, share: float, fit: Fit) -> int:
         """Return the bytes for the likely total of one device; fewer where the user limits the cache."""
         room = self._budget(share) - spare(fit)
-        space = self.request.count(CACHE) if self.backend == "vllm" else None
+        space = self.space(fit)
         return room if space is None else min(room, fit.total.likely - cache_bytes(fit) + space)
+
+    def space(self, fit: Fit) -> int | None:
+        """Return the bytes of the whole cache, where the request sets them or the number of blocks."""
+        if self.backend != "vllm":
+            return None
+        blocks = self.request.count(BLOCKS)
+        return blocks * pages.pool(self.shape, fit.load).block if blocks else self.request.count(CACHE)
 
 
 def _like(device: Device) -> Literal["cuda", "rocm", "metal", "cpu"]:

@@ -72,26 +72,14 @@ def settings(plan: Candidate) -> list[Evidence]:
 
 
 def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
-    """Yield warnings at the user's values: few sequences, cards idle or missing, parts that do not divide."""
-    from importer.memory.parallelism import divides
-
+    """Yield warnings at the user's values: fewer sequences than requested, and idle cards."""
     case, split = plan.case, plan.split
     if case.request.is_fixed(SLOTS) and not plan.meets and case.aim.concurrency is not None:
         yield Evidence(Rule.FITS, SLOTS, case.request.get(SLOTS), Source.FIT, warning(_held(plan)))
     fixed = [key for key in LAYOUT if case.request.is_fixed(key) and case.request.get(key) is not None]
-    if case.backend not in ON_CARDS or not fixed:
-        return
-    whys = []
-    if not divides(case.config, case.shape, split.tensor, experts=split.experts):
-        whys.append(Reason(PlanReason.NOT_EVEN, cards=split.tensor))
-    if (idle := case.device.count - split.devices) > 0 and case.device.is_card:
-        whys.append(Reason(PlanReason.IDLE, count=idle, device=case.device.name))
-    if idle < 0:
-        needed, device = split.devices, case.device.label
-        whys.append(
-            Reason(PlanReason.MORE_THAN_DEVICE, needed=needed, device=device, count=case.device.count)
-        )
-    for why in whys:
+    idle = case.device.count - split.devices if case.device.is_card else 0
+    if case.backend in ON_CARDS and fixed and idle > 0:
+        why = Reason(PlanReason.IDLE, count=idle, device=case.device.name)
         yield Evidence(Rule.FITS, fixed[0], case.request.get(fixed[0]), Source.FIT, warning(why))
 
 

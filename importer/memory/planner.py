@@ -19,6 +19,7 @@ from importer.memory.parallelism import (
     KV_DTYPE,
     LAYOUT,
     PARTED,
+    SHORTEST,
     SLOTS,
     LoadCase,
     Placed,
@@ -125,7 +126,6 @@ APART = (
     "engine_args.speculative_config", "engine_args.attention_backend", "engine_args.attention_config",
     "engine_args.prefill_context_parallel_size", "engine_args.enable_dbo", "engine_args.kv_transfer_config",
 )  # fmt: skip
-SHORTEST = 1024  # tokens; a shorter context is of no use
 
 
 @frozen

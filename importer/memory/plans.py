@@ -172,12 +172,6 @@ class PlanReason(ReasonKind):
     LISTED = "listed", "the Hub lists quantised repositories of it, not checked: {names:and}"
     SISTER_HOLDS = "sister-holds", "on {device}, by the Hub's list and not checked: {name}"
     OTHER_ENGINE = "other-engine", "{device} is served by {engine}, not by the released {backend}"
-    NOT_EVEN = (
-        "not-even",
-        "states or blocks of scales do not divide by {cards}: vLLM ends while it loads the model",
-        "uneven parts",
-    )
-    MORE_THAN_DEVICE = "more-than-device", "it takes {needed} cards, and {device} has {count}", "more cards"
 
 
 @frozen

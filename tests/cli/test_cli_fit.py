@@ -72,6 +72,23 @@ def test_a_context_that_does_not_fit_gives_way(desk: Desk) -> None:
     assert " kv cache " in explained.err
 
 
+def test_yes_approves_nothing_that_does_not_start(desk: Desk) -> None:
+    """The user's value stays, with the reason; values that fit are approved, an edit in the file is judged."""
+    options = ("acme/long", "--device", "rtx3090", "--memory", "10GiB", "--yes", "--no-validate")
+    ran = desk(*options, "--set", "max_model_len=1048576")
+    assert (ran.code, receipt(desk)["review"]["state"]) == (0, "pending")
+    assert "Needs attention: max_model_len: 1,048,576 tokens do not fit; 9.5 GiB of rtx3090 hold" in ran.err
+    assert receipt(desk)["fit"]["verdict"] == "too-large"
+    assert desk(*options, "--unset", "max_model_len").code == 0
+    assert receipt(desk)["review"]["state"] == "approved"
+    document = desk.folder / "models" / "long.yaml"
+    length = receipt(desk)["decisions"]["max_model_len"]["value"]
+    document.write_text(document.read_text().replace(f"max_model_len: {length}", "max_model_len: 1048576"))
+    ran = desk(*options, "--set", "parameters.temperature=0.5")
+    assert "Needs attention: max_model_len: 1,048,576 tokens do not fit" in ran.err
+    assert "; review: stale." in ran.err
+
+
 def test_the_next_best_plans_are_printed(desk: Desk) -> None:
     """Beside the document's own, each in one line of 80 columns; one card has nothing to compare."""
     lines = desk("acme/long", "--device", "8xh200", "--goal", "throughput", "--dry-run").out.splitlines()

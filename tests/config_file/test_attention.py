@@ -11,7 +11,7 @@ from importer.config_file.merge import Conflict, of_conflicts
 from importer.decisions.decision import Chosen, Decision, KnownNone, Undecided
 from importer.decisions.parsers import ParserReason
 from importer.decisions.precedence import by_user
-from importer.memory.choose import FitReason
+from importer.memory.judgement import JudgementReason
 from importer.reasons import Reason
 from importer.signals.evidence import warning
 from importer.signals.reasons import CodeReason, LoadReason, ShownReason
@@ -21,7 +21,7 @@ from tests.serving import Service, service
 
 __all__ = ["desk", "service"]
 NO_CALLS = Reason(ShownReason.NO_CALLS, problem=None, asked=None)
-FIT = Reason(FitReason.TOO_LARGE, device="t4", parts=(), each=False, over="1 GiB", budget="2 GiB", ways=())
+FIT = Reason(JudgementReason.TOO_LARGE, device="t4", parts=(), each=False, over="1 GiB", budget="2 GiB", ways=())
 NO_TYPE = Reason(LoadReason.NO_MODEL_TYPE, engine="mlx", model_type="x")
 NEEDED = Reason(CodeReason.NEEDED, engine="mlx")
 FOREIGN = Reason(CodeReason.ELSEWHERE, repos=("a/b",))

@@ -10,21 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from importer.config_file.attention import attention
 from importer.decisions.decide import decide
-from importer.decisions.decision import Decision, Preferences, Target
+from importer.decisions.decision import Decision, KnownNone, Preferences, Target
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
-from importer.memory.devices import GIB, Device, named
+from importer.memory.devices import GIB, Device, known, named, of_kind
 from importer.memory.estimate import estimate
-from importer.memory.parallelism import FULLER_SHARE, FitRequest, spare
+from importer.memory.judgement import judge
+from importer.memory.parallelism import BLOCKS, CACHE, FULLER_SHARE, FitRequest, spare
 from importer.memory.planner import SHORTEST
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.sentences import render
 from importer.signals import context, quantisation
 from importer.signals.engine_capabilities import UNKNOWN
-from tests.facts import losses, whys
+from importer.signals.evidence import Rule
+from tests.facts import whys
 from tests.memory.test_fit_splits import GPTQ, LLAMA_70B, MOE_FP8
 
 QWEN_8B = {
@@ -58,7 +61,7 @@ def snapshot(config: Mapping[str, Any], size: int | None = None) -> Snapshot:
 
 def fitted(
     config: Mapping[str, Any],
-    device: str | Device,
+    device: str | Device | None,
     size: int | None = None,
     backend: str = "vllm",
     **user: Any,
@@ -278,12 +281,59 @@ def test_what_the_user_set_is_an_input() -> None:
     assert context(**space, engine_args__kv_cache_dtype="auto") == 2 * GIB // (144 * 1024) // 1024 * 1024
 
 
-def test_a_context_of_the_users_that_does_not_fit() -> None:
-    plain = {"engine_args__kv_cache_dtype": "auto"}
-    _, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, max_model_len=40960, **plain)
-    assert any("the user decides; it said: " in text for text in losses(decisions["max_model_len"]))
-    _, decisions = fitted(LLAMA_70B, "rtx4090", 141_107_412_992, max_model_len=4096)
-    assert any("warning: it does not fit" in text for text in losses(decisions["max_model_len"]))
+PARSERLESS = {"tool_parser": KnownNone((), ())}
+PLAIN = {"engine_args.kv_cache_dtype": "auto"}
+
+
+@pytest.mark.parametrize(
+    ("device", "user", "verdict", "key", "said"),
+    [
+        ("rtx4090", {"max_model_len": 40960, "gpu_memory_utilization": 0.85, **PLAIN},
+         "too-large", "max_model_len", "40,960 tokens do not fit; "),
+        ("rtx4090", {"max_model_len": 40960, **PLAIN},
+         "may-not-start", "max_model_len", "it may not start: "),
+        ("rtx4090", {"max_model_len": 8192, "gpu_memory_utilization": 0.5},
+         "too-large", "max_model_len", "it does not fit rtx4090"),
+        ("rtx4090", {BLOCKS: 512, "max_model_len": 40960}, "too-large", BLOCKS, "holds 8,176 tokens"),
+        (None, {BLOCKS: 512, "max_model_len": 40960}, "too-large", BLOCKS, "holds 8,176 tokens"),
+        ("h100-80g", {CACHE: GIB, "max_model_len": 40960}, "too-large", CACHE, "1.0 GiB holds 14,544 tokens"),
+        ("rtx4090", {CACHE: 20 * GIB, "max_model_len": 4096}, "too-large", CACHE, "have 6.6 GiB beside the model"),
+        ("v100-32g", {"dtype": "bfloat16"}, "fits", "dtype", "since it lacks"),
+        ("t4", {"dtype": "bfloat16"}, "too-large", "dtype", "since it lacks"),
+        ("2xh100-80g", {"tensor_parallel_size": 4},
+         "too-large", "tensor_parallel_size", "it takes 4 cards, and 2xh100-80g has 2"),
+        ("t4", {"max_model_len": 4096, "tensor_parallel_size": 1},
+         "too-large", "max_model_len", "it does not fit t4"),
+    ],
+)  # fmt: skip
+def test_values_of_the_users_are_judged_as_they_stand(
+    device: str | None, user: dict[str, Any], verdict: str, key: str, said: str
+) -> None:
+    """The document keeps them, and has the reason why its engine does not start, or may not."""
+    named_values = {k.replace(".", "__"): v for k, v in user.items()}
+    made, decisions = fitted(QWEN_8B, device, QWEN_8B_BYTES, **named_values)
+    assert {k: decisions[k].value for k in user} == user
+    assert made.verdict == verdict
+    texts = whys(decisions[key])
+    assert any(text.startswith("warning: ") and said in text for text in texts), texts
+    stops = [one for one in attention({**PARSERLESS, **decisions}) if one.stops]
+    assert bool(stops) == (verdict != "may-not-start")
+
+
+def test_a_context_that_the_engine_chooses_is_judged_by_a_short_one() -> None:
+    _, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, max_model_len="auto")
+    assert decisions["max_model_len"].value == "auto"
+    assert not any(one.stops for one in attention({**PARSERLESS, **decisions}))
+
+
+@pytest.mark.parametrize("device", ["rtx4090", "l4", "2xh100-80g", "m3-max-64g", "xeon-64g"])
+@pytest.mark.parametrize(("config", "size"), [(QWEN_8B, QWEN_8B_BYTES), (QWEN_7B_4BIT, 4_284_275_000)])
+def test_what_is_chosen_is_judged_to_fit(config: dict[str, Any], size: int, device: str) -> None:
+    where = named(device) if device in known() else of_kind("cpu", "xeon", 64 * GIB)
+    made, _ = fitted(config, where, size, "mlx" if where.kind == "metal" else "vllm")
+    assert made.case is not None
+    chosen = {e.key: e.value for e in made.evidence if e.rule is Rule.FIT}
+    assert judge(made.case, FitRequest({**made.case.request.values, **chosen})).problems == ()
 
 
 @pytest.mark.parametrize(

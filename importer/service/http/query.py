@@ -30,7 +30,8 @@ Sort = Literal[
 NUMBER = re.compile(r"-?[0-9]{1,19}")
 Size = Literal["under-1b", "1b-4b", "4b-10b", "10b-35b", "35b-100b", "over-100b", "none"]
 AttentionKind = Literal[
-    "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", "finding",
+    "will-not-start", "does-not-fit", "may-not-start", "no-receipt", "failed", "outdated", "edited",
+    "no-entry", "finding",
     "grant", "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools", "way-in",
     "conflict", "other-device", "other",
 ]  # fmt: skip

@@ -36,7 +36,7 @@ export const OVERVIEW = {
   none: "none",
   any: "any",
   attentions: {
-    "will-not-start": "will not start", "does-not-fit": "does not fit", "no-receipt": "no receipt", failed: "validation failed",
+    "will-not-start": "will not start", "may-not-start": "may not start", "does-not-fit": "does not fit", "no-receipt": "no receipt", failed: "validation failed",
     outdated: "validation outdated", edited: "edited since its approval", "no-entry": "no entry possible", finding: "finding of a recheck",
     grant: "needs an approver", "needs-code": "needs code", "foreign-code": "code of others", prompts: "prompts", parser: "parser", "limited-tools": "limited tools",
     "no-tools": "no tools", "way-in": "way in", conflict: "conflict", "other-device": "other device", other: "other",

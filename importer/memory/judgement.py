@@ -1,0 +1,258 @@
+"""The judgement of a finished document: whether its engine starts with these values on the device.
+
+It looks at the values alone, whoever chose them. ``choose`` judges each document that it has chosen for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import replace
+from typing import Literal
+
+from importer.frozen import frozen
+from importer.memory.devices import GIB, Device
+from importer.memory.estimate import VLLM, longest
+from importer.memory.estimate_types import Amount, Fit
+from importer.memory.parallelism import (
+    BLOCKS,
+    CACHE,
+    EXPERTS,
+    LAYOUT,
+    ON_CARDS,
+    SHORTEST,
+    FitRequest,
+    LoadCase,
+    Placed,
+    cache_bytes,
+    divides,
+)
+from importer.memory.plan_settings import gib
+from importer.memory.plans import NO_AIM, Split
+from importer.reasons import Fields, Reason, ReasonKind, Text
+
+Word = Literal["fits", "may-not-start", "too-large"]
+CONTEXT, DTYPE = "max_model_len", "dtype"
+STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
+
+
+def _several(what: str) -> Text:
+    def says(fields: Fields) -> str:
+        of = "" if fields["of"] is None else f" of {fields['of']}"
+        return f"{fields['cards']}{of} {what}{fields['device']}, {fields['budget']} of each,"
+
+    return says
+
+
+class AmountReason(ReasonKind):
+    """Reasons with amounts of memory on a device."""
+
+    OF_NODES = "of-nodes", _several("memory nodes of ")
+    OF_ONE = "of-one", "{budget} of {device}"
+    OF_SEVERAL = "of-several", _several("")
+    CACHE = "cache", "KV cache {size} per token"
+    STATES = "states", "states {size}"
+    REST = "rest", "the rest {likely:.1f} to {high}"
+    WEIGHTS = "weights", "weights {size}"
+
+
+def _too_large(fields: Fields) -> str:
+    each = " on each" if fields["each"] else ""
+    over = f"{fields['over']} more than the {fields['budget']} that can be used"
+    parts = ", ".join(fields["parts"])
+    return "; ".join((f"it does not fit {fields['device']}: {parts}{each}, {over}", *fields["ways"]))
+
+
+class JudgementReason(ReasonKind):
+    """Why an engine does not start with the values of a document, or may not."""
+
+    TOO_LARGE = "too-large", _too_large, "does not fit"
+    TOO_LONG = (
+        "too-long",
+        "{tokens:,} tokens do not fit; {usable} hold {held:,} tokens: {parts}",
+        "context too long",
+    )
+    CACHE_TOO_SMALL = (
+        "cache-too-small",
+        "a cache of {size} holds {held:,} tokens, less than max_model_len, {tokens:,}",
+        "cache too small",
+    )
+    CACHE_TOO_LARGE = (
+        "cache-too-large",
+        "{usable} have {left} beside the model, less than a cache of {size}: {parts}",
+        "cache too large",
+    )
+    MORE_CARDS = "more-cards", "it takes {needed} cards, and {device} has {count}", "more cards"
+    MAY_NOT_START = (
+        "may-not-start",
+        "it may not start: {parts} take {likely} to {high} of {usable}; {held:,} tokens are safe",
+        "may not start",
+    )
+    NO_BFLOAT16 = (
+        "no-bfloat16",
+        "vLLM does not start with bfloat16 on {device}, since it lacks that format; use float16",
+        "device lacks BF16",
+    )
+    NOT_EVEN = (
+        "not-even",
+        "states or blocks of scales do not divide by {cards}: vLLM ends while it loads the model",
+        "uneven parts",
+    )
+
+
+@frozen
+class Problem:
+    """A value that keeps the engine from its start, or may; ``key`` is its place in the document."""
+
+    key: str
+    reason: Reason
+
+
+@frozen
+class Judgement:
+    """The memory of one device with these values, as one word.
+
+    ``memory``  the value that is too much, or may be; ``start`` values that end the start by themselves.
+    """
+
+    word: Word
+    fit: Fit
+    placed: Placed
+    memory: Problem | None
+    start: tuple[Problem, ...]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return every value that stands in the way, that of the memory first."""
+        return self.start if self.memory is None else (self.memory, *self.start)
+
+
+class _Everything(Container[str]):
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+def judge(case: LoadCase, values: FitRequest) -> Judgement:
+    """Return the judgement of a document's ``values`` for the model and the device of ``case``."""
+    case = _finished(case, values)
+    split = _layout(case)
+    placed, fit = case.placed(split, case.shares()[0]), case.fit(case.context, split)
+    word, problem = _memory(case, placed, fit)
+    return Judgement(word, fit, placed, problem, _start(case, split))
+
+
+def rounded(context: int) -> int:
+    """Return a context as documents have it, not longer than this one."""
+    step = next(step for least, step in STEPS if context >= least)
+    return context // step * step
+
+
+def usable(device: Device, placed: Placed) -> Reason:
+    """Return the usable memory, such as ``21.6 GiB of rtx4090`` or ``4 of 8 h100-80g, 72.8 GiB of each,``."""
+    cards, budget = placed.split.cards, gib(placed.budget)
+    if cards == device.count == 1:
+        return Reason(AmountReason.OF_ONE, budget=budget, device=device.name)
+    of = device.count if device.count > cards else None
+    kind = AmountReason.OF_NODES if device.kind == "cpu" else AmountReason.OF_SEVERAL
+    return Reason(kind, cards=cards, of=of, device=device.name, budget=budget)
+
+
+def parts(fit: Fit) -> tuple[Reason, ...]:
+    """Return the parts, such as ``weights 15.3 GiB, KV cache 144 KiB per token, the rest 1.9 to 4.2 GiB``."""
+    weights, cache, states = (fit.term(part) for part in ("weights", "kv cache", "states"))
+    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache, states})
+    reasons = []
+    if weights:
+        reasons.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
+    if cache:
+        each = gib(cache.amount.likely / max(1, fit.load.context))
+        reasons.append(Reason(AmountReason.CACHE, size=each))
+    if states:
+        reasons.append(Reason(AmountReason.STATES, size=gib(states.amount.likely)))
+    most = gib(max(rest.high, GIB))
+    return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
+
+
+def too_large(case: LoadCase, placed: Placed, *ways: Reason) -> tuple[Reason, Fit]:
+    """Return why not even a short context fits, and the estimate of one; ``ways`` are what would help."""
+    fit, whole = (case.fit(n, placed.split) for n in (min(SHORTEST, case.context), case.context))
+    over = fit.total.likely + placed.spare - placed.budget
+    reason = Reason(
+        JudgementReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=placed.split.cards > 1,
+        over=gib(max(over, 0)), budget=gib(placed.budget), ways=ways,
+    )  # fmt: skip
+    return reason, fit
+
+
+def _finished(case: LoadCase, values: FitRequest) -> LoadCase:
+    """Return the case with nothing left to choose; where vLLM chooses the context, with a short one."""
+    free = values.get(CONTEXT) in ("auto", -1) and case.backend in ON_CARDS
+    context = min(SHORTEST, case.context) if free else values.count(CONTEXT) or case.context
+    return replace(
+        case, request=replace(values, fixed=_Everything()), context=context, aim=NO_AIM, parts=False,
+        dtype=str(values.get(DTYPE) or "auto"),
+    )  # fmt: skip
+
+
+def _layout(case: LoadCase) -> Split:
+    if case.backend not in ON_CARDS:
+        return Split()
+    tensor, pipeline, data = (case.request.count(key) or 1 for key in LAYOUT[:3])
+    return Split(tensor, pipeline, data, case.request.get(EXPERTS) is True)
+
+
+def _memory(case: LoadCase, placed: Placed, fit: Fit) -> tuple[Word, Problem | None]:
+    """Return whether one device holds what the values say, and else the value that is too much."""
+    device, split = case.device, placed.split
+    if device.memory is not None and split.cards > device.count:
+        fields = {"needed": split.cards, "device": device.label, "count": device.count}
+        return "too-large", Problem(_layout_key(case), Reason(JudgementReason.MORE_CARDS, **fields))
+    if (space := case.space(fit)) is not None:
+        problem = _cache(case, placed, fit, space)
+        return ("fits" if problem is None else "too-large"), problem
+    total = fit.total
+    if device.memory is None or total.likely + placed.spare <= placed.budget:
+        return "fits", None
+    held = rounded(placed.longest.context)
+    fields = {"usable": usable(device, placed), "held": held, "parts": parts(fit)}
+    if total.likely <= placed.budget:
+        amounts = {"likely": gib(total.likely), "high": gib(total.high)}
+        return "may-not-start", Problem(CONTEXT, Reason(JudgementReason.MAY_NOT_START, **fields, **amounts))
+    if held < min(SHORTEST, case.context):
+        return "too-large", Problem(CONTEXT, too_large(case, placed)[0])
+    why = Reason(JudgementReason.TOO_LONG, tokens=case.context, **fields)
+    return "too-large" if case.backend in VLLM else "may-not-start", Problem(CONTEXT, why)
+
+
+def _cache(case: LoadCase, placed: Placed, fit: Fit, space: int) -> Problem | None:
+    """Return why a cache of this size is too small for the context, or too large for the device.
+
+    vLLM takes it whole, whatever the share of the card.
+    """
+    key, beside = BLOCKS if case.request.count(BLOCKS) else CACHE, fit.total.likely - cache_bytes(fit)
+    if space < cache_bytes(fit):
+        held = longest(case.shape, case.weights, fit.load, case.backend, beside + space).context
+        why = Reason(JudgementReason.CACHE_TOO_SMALL, size=gib(space), held=held, tokens=case.context)
+        return Problem(key, why)
+    memory = case.device.memory or beside + space
+    if beside + space <= memory:
+        return None
+    every, left = usable(case.device, replace(placed, budget=memory)), gib(max(memory - beside, 0))
+    fields = {"size": gib(space), "left": left, "usable": every, "parts": parts(fit)}
+    return Problem(key, Reason(JudgementReason.CACHE_TOO_LARGE, **fields))
+
+
+def _start(case: LoadCase, split: Split) -> tuple[Problem, ...]:
+    """Return what ends the engine's start beside the memory."""
+    if case.backend not in ON_CARDS:
+        return ()
+    found = []
+    if case.backend == "vllm" and case.dtype == "bfloat16" and "bf16" not in case.device.native:
+        found.append(Problem(DTYPE, Reason(JudgementReason.NO_BFLOAT16, device=case.device.name)))
+    if not divides(case.config, case.shape, split.tensor, experts=split.experts):
+        found.append(Problem(_layout_key(case), Reason(JudgementReason.NOT_EVEN, cards=split.tensor)))
+    return tuple(found)
+
+
+def _layout_key(case: LoadCase) -> str:
+    """Return the first key of the layout that asks for several cards."""
+    return next((key for key in LAYOUT if (case.request.count(key) or 1) > 1), LAYOUT[0])
