@@ -19,6 +19,14 @@ from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 Kind = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "npu"]
+Basis = Literal["seen", "vendor", "assumed", "measured", "given"]
+# How the memory of a device is known, and the makers of the kinds, in words.
+BASES: Mapping[Basis, str] = {"seen": "seen in a log", "vendor": "vendor's", "assumed": "assumed"}
+MAKERS: Mapping[Kind, str] = {
+    "cuda": "NVIDIA's cards", "rocm": "AMD's cards", "metal": "Apple's machines", "cpu": "processors",
+    "xpu": "Intel's cards", "tpu": "Google's TPUs", "npu": "Ascend's cards",
+}  # fmt: skip
+ASSUMED = 0.04  # that a memory assumed from other devices may be short of itself
 HERE = "this machine"  # the source of its own figures
 CARDS = ("cuda", "rocm", "xpu", "tpu", "npu")
 GIB = 2**30
@@ -45,9 +53,11 @@ class Device:
     ``memory``   bytes of one device, as programs see it; ``None`` for this machine's own memory.
     ``share``    the part of it that an engine may fill.
     ``native``   number formats in hardware, of ``fp32``, ``fp16``, ``bf16``, ``fp8``, ``nvfp4``.
+    ``basis``    how the memory is known; this machine's was measured, and that of ``--memory`` given.
     ``source``   the source of the figures.
     ``node``     devices in one machine; more of them are several machines.
     ``bandwidth``  bytes a second of its memory, ``link`` of its links to the others, where they are known.
+    ``shared``   whether its memory is the system's as well.
     ``engine``   what serves it in place of the released engine; ``None``: nothing else is required.
     """
 
@@ -62,7 +72,14 @@ class Device:
     node: int = 8
     bandwidth: int | None = None
     link: int | None = None
+    shared: bool = False
     engine: str | None = None
+    basis: Basis = "measured"
+
+    @property
+    def doubt(self) -> int:
+        """Return the bytes that one device may have less."""
+        return int((self.memory or 0) * ASSUMED) if self.basis == "assumed" else 0
 
     @property
     def label(self) -> str:
@@ -78,7 +95,7 @@ class Device:
     def with_memory(self, memory: int) -> Device:
         """Return the device with ``memory`` bytes each."""
         share = _share(self.kind, memory / GIB) if self.kind == "metal" else self.share
-        return replace(self, memory=memory, share=share)
+        return replace(self, memory=memory, share=share, basis="given")
 
     def to_json(self) -> dict[str, object]:
         """Return the device as receipts hold it."""
@@ -89,6 +106,7 @@ class Device:
             "memory": self.memory,
             "share": self.share,
             "capability": self.capability,
+            "basis": self.basis,
             "source": self.source,
             "node": self.node,
             "engine": self.engine,
@@ -174,8 +192,8 @@ def known() -> Mapping[str, Device]:
             share = row.get("share") or _share(row["kind"], gib or 0)
             devices[full] = Device(
                 full, row["kind"], memory, share, _native(row), row["source"], 1, row.get("capability"),
-                row.get("node", 1), _bytes(row, "bandwidth"), _bytes(row, "link"),
-                raw()["kinds"][row["kind"]].get("engine"),
+                row.get("node", 1), _bytes(row, "bandwidth"), _bytes(row, "link"), row.get("shared", False),
+                raw()["kinds"][row["kind"]].get("engine"), row["basis"],
             )  # fmt: skip
     return devices
 

@@ -1,16 +1,15 @@
 """Estimates of the memory of one device from shape, weights and load, and the longest context of a budget.
 
-Weights and caches are counted. No file holds the engine's other memory: those figures are ranges after the
-logs of engines, see docs/fit.md.
+Weights and caches are counted; the rest is a range, see ``rest``.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, prod
 
-from importer.memory import pages, sparse
+from importer.memory import pages, rest, sparse
 from importer.memory.estimate_types import (
     Amount,
     ContextReason,
@@ -24,31 +23,23 @@ from importer.memory.estimate_types import (
 from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, Part, State
 from importer.memory.pages import BYTES, computed, kv_name, value_bytes
 from importer.memory.quantised import sizes
+from importer.memory.rest import PREFILL
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.reasons import Reason
 from importer.signals.modalities import TEXT_ONLY
 
 STEP = 256  # tokens by which an array grows
-PREFILL = 2048  # tokens of one step of a prompt; a rotating cache holds all of them during the step
 WIDE_STATES = {"mamba2", "delta", "kimi", "lightning"}  # with a recurrence in 32 bits
 # Model types with windows that mlx-lm masks without freeing the older tokens.
 KEEPS_ALL = {"gemma2", "llama4_text", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"}
-MIB = 1 << 20
 VLLM = ("vllm", "sglang")
 SHORTEST = 16  # tokens, the shortest context that is tried
 UNPROVED = 0.15  # for sparse and compressed caches on devices where no engine counted them
+# Tiles of an expert's width and of the hidden size. vLLM 0.33.0: ``oracle/mxfp4.py`` of its fused experts;
+# Hopper's after a log (64.38 GiB of gpt-oss-120b, vllm-project/vllm#33155).
+TILES = {"cuda": (128, 256), "hopper": (64, 256), "rocm": (256, 256)}
 CAPABILITIES = (90, 100, 120)  # of cards whose kernels keep sparse layers in forms of their own
-# Bytes beside weights and caches. CUDA: context, kernels, workspaces; more for communication between cards.
-OVERHEAD = {
-    "cuda": Amount(300 * MIB, 600 * MIB, 1200 * MIB),
-    "rocm": Amount(400 * MIB, 1000 * MIB, 2000 * MIB),
-    "cpu": Amount(900 * MIB, 1500 * MIB, 2500 * MIB),
-    "metal": Amount(200 * MIB, 400 * MIB, 1000 * MIB),
-}
-TALKING = Amount(200 * MIB, 700 * MIB, 1500 * MIB)
-GATHERING = Amount(100 * MIB, 400 * MIB, 1000 * MIB)  # queries and results of all parts of a sequence
-GRAPHS = Amount(100 * MIB, 500 * MIB, 2000 * MIB)
 
 
 def sequence(shape: Shape, load: Load) -> tuple[Amount, Amount]:
@@ -105,10 +96,7 @@ def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
         weights, shape = _without_tower(shape, weights)
     terms = [_weights(shape, weights, load, paged)]
     terms += _paged(shape, load) if paged else _growing(shape, load)
-    terms += [_activations(shape, load, paged), _logits(shape, load, paged)]
-    if paged and load.device in {"cuda", "rocm"} and not load.eager:
-        terms.append(Term("graphs", GRAPHS, Reason(TermReason.GRAPHS)))
-    terms.append(_overhead(load))
+    terms += rest.terms(shape, load, terms[0].amount.likely, paged=paged)
     return Fit(backend, load, tuple(terms))
 
 
@@ -169,6 +157,8 @@ def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
     share = 1.0
     for factor in shares:
         share *= factor
+    if paged and padding(shape, load) != 1:
+        notes.append(Reason(TermReason.PADDED))
     devices = load.tensor_parallel * load.pipeline_parallel
     if max(devices, load.expert_parallel) > 1:
         notes.append(Reason(TermReason.SHARE, share=shares[0], devices=max(devices, load.expert_parallel)))
@@ -216,10 +206,22 @@ def on_device(shape: Shape, parts: tuple[Part, ...], load: Load, plain: int) -> 
     """Return the bytes of these parameters on one of the devices that share them."""
     devices, wide = max(load.tensor_parallel, 1), max(load.tensor_parallel, load.expert_parallel, 1)
     return sum(
-        ceil(sizes((p,), shape.scheme, plain) / min(n, p.most or n))
+        ceil(sizes((p,), shape.scheme, plain) * padded / min(n, p.most or n))
         for p in parts
-        for n in (wide if p.role == "experts" else devices,)
+        for n, padded in ((wide, padding(shape, load)) if p.role == "experts" else (devices, 1),)
     )
+
+
+def padding(shape: Shape, load: Load) -> Fraction:
+    """Return the factor by which kernels of cards pad experts in MXFP4 to whole tiles; 1 for others."""
+    if shape.scheme is None or shape.scheme.name != "mxfp4" or load.device not in rest.ON_CARDS:
+        return Fraction(1)
+    hopper = load.device == "cuda" and load.capability == 90
+    tiles = TILES["hopper" if hopper else load.device]
+    parted = load.tensor_parallel if load.expert_parallel == 1 else 1
+    width = Fraction(shape.expert_width, max(parted, 1)) or Fraction(1)
+    sides = (width, Fraction(shape.hidden))
+    return prod((ceil(s / tile) * tile / s for s, tile in zip(sides, tiles, strict=True)), start=Fraction(1))
 
 
 def copied_encoder(shape: Shape, load: Load) -> int:
@@ -288,39 +290,8 @@ def _growing(shape: Shape, load: Load) -> list[Term]:
             TermReason.ARRAYS, sequences=load.sequences, tokens=load.context, dtype=computed(shape, load),
             kinds=_kinds(shape),
         )  # fmt: skip
-        terms.append(Term("kv cache", _times(keys, load.sequences), why))
+        terms.append(Term("kv cache", keys.times(load.sequences), why))
     if states.likely:
         why = Reason(TermReason.STATE_ARRAYS, sequences=load.sequences, size=states.likely)
-        terms.append(Term("states", _times(states, load.sequences), why))
+        terms.append(Term("states", states.times(load.sequences), why))
     return terms
-
-
-def _times(amount: Amount, count: int) -> Amount:
-    return Amount(amount.low * count, amount.likely * count, amount.high * count)
-
-
-def _activations(shape: Shape, load: Load, paged: bool) -> Term:
-    """Return the activations of one step's tokens in the widest layer."""
-    tokens = (load.batched_tokens or pages.batched_default(load)) if paged else PREFILL
-    widest = max((b.active for b in shape.blocks), default=0)
-    spread = max((widest - 3 * shape.hidden) / max(load.tensor_parallel, 1), 0) + 3 * shape.hidden
-    size = int(tokens * spread * value_bytes(shape, load))
-    why = Reason(TermReason.ACTIVATIONS, tokens=tokens)
-    return Term("activations", Amount(size // 2, size, 2 * size), why)
-
-
-def _logits(shape: Shape, load: Load, paged: bool) -> Term:
-    """Return the logits: one row for each sequence that may run, with copies in 32 bits and for sorting."""
-    rows = (load.slots or pages.slots_default(load)) if paged else max(load.sequences, 1)
-    each = shape.vocabulary * rows
-    amount = Amount(each * 2, each * 10, each * 20)
-    return Term("logits", amount, Reason(TermReason.LOGITS, rows=rows, values=shape.vocabulary))
-
-
-def _overhead(load: Load) -> Term:
-    base = OVERHEAD[load.device]
-    devices = max(load.tensor_parallel * load.pipeline_parallel, load.expert_parallel)
-    if devices > 1 and load.device in {"cuda", "rocm"}:
-        buffers = (base, TALKING, *([GATHERING] if load.context_parallel > 1 else []))
-        return Term("overhead", Amount.sum(buffers), Reason(TermReason.ENGINE_AND_BUFFERS))
-    return Term("overhead", base, Reason(TermReason.ENGINE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from math import isqrt
 from typing import Literal, TypedDict
 
 from importer.frozen import frozen
@@ -13,7 +14,7 @@ from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 
 Device = Literal["cuda", "rocm", "metal", "cpu"]
-Part = Literal["weights", "kv cache", "states", "activations", "logits", "graphs", "overhead"]
+Part = Literal["weights", "kv cache", "states", "activations", "graphs", "overhead"]
 
 
 class UnknownReason(ReasonKind):
@@ -54,13 +55,19 @@ class TermReason(ReasonKind):
     """Reasons for the size of a part of an estimate."""
 
     ACTIVATIONS = "activations", "{tokens:,} tokens of one step through the widest layer"
+    PICTURES = "pictures", "pictures of {tokens:,} tokens through their encoder"
+    SAMPLING = "sampling", "sampling from {rows:,} rows of {values:,} values"
     ARRAYS = "arrays", "{sequences} x {tokens:,} tokens in {dtype}: {kinds}"
     CAST = "cast", "loaded in {dtype}"
     DRAFTS_LEFT_OUT = "drafts-left-out", "without the layers that only draft"
     ENGINE = "engine", "the engine itself, with nothing loaded"
     ENGINE_AND_BUFFERS = "engine-and-buffers", "the engine itself, and buffers between cards"
+    ENGINE_AND_SYSTEM = (
+        "engine-and-system",
+        "the engine itself, and what the system takes of the memory that both share",
+    )
     GRAPHS = "graphs", "recorded CUDA graphs; enforce_eager leaves them out"
-    LOGITS = "logits", "{rows:,} rows of {values:,} values, in 16 and in 32 bits"
+    PADDED = "padded", "with experts padded to the tiles of their kernel"
     PAGES = "pages", "{sequences} x {tokens:,} tokens in {dtype}, {each:,.0f} bytes each: {kinds}"
     PROJECTION_TWICE = "projection-twice", "with MLA's projection kept twice"
     SHARE = "share", "{share:.0%} of them on each of {devices}"
@@ -104,9 +111,16 @@ class Amount:
 
     @classmethod
     def sum(cls, amounts: Iterable[Amount]) -> Amount:
-        """Return the sum of each bound by itself: all low, all likely, all high."""
+        """Return the sum of amounts whose errors are independent: the squares of their ranges add up."""
         listed = tuple(amounts)
-        return cls(sum(a.low for a in listed), sum(a.likely for a in listed), sum(a.high for a in listed))
+        likely = sum(a.likely for a in listed)
+        below = isqrt(sum((a.likely - a.low) ** 2 for a in listed))
+        above = isqrt(sum((a.high - a.likely) ** 2 for a in listed))
+        return cls(likely - below, likely, likely + above)
+
+    def times(self, factor: float) -> Amount:
+        """Return a multiple of the amount."""
+        return Amount(*(int(size * factor) for size in (self.low, self.likely, self.high)))
 
     def to_json(self) -> dict[str, int]:
         """Return the amount as receipts hold it."""
@@ -145,6 +159,9 @@ class Load:
     ``capability``  NVIDIA's compute capability (90 for 9.0); it selects kernels, and the form of a cache.
     ``prefix_caching``  whether states stay for reuse (``enable_prefix_caching``).
     ``eager``      without CUDA graphs (``enforce_eager``).
+    ``shared``     whether the device and the system share one memory.
+    ``version``    of the engine that is to run it, as numbers; ``None``: of any version.
+    ``pictures``   whether the engine runs the encoder of pictures at its start (``skip_mm_profiling``).
     """
 
     context: int
@@ -167,6 +184,9 @@ class Load:
     capability: int | None = None
     prefix_caching: bool = True
     eager: bool = False
+    shared: bool = False
+    version: tuple[int, ...] | None = None
+    pictures: bool = True
 
     def to_json(self) -> dict[str, object]:
         """Return the load as receipts hold it."""

@@ -187,8 +187,9 @@ def _finished(case: LoadCase, values: FitRequest) -> LoadCase:
     """Return the case with nothing left to choose; where vLLM chooses the context, with a short one."""
     free = values.get(CONTEXT) in ("auto", -1) and case.backend in ON_CARDS
     context = min(SHORTEST, case.context) if free else values.count(CONTEXT) or case.context
+    values = replace(values, fixed=_Everything(), version=case.request.version)
     return replace(
-        case, request=replace(values, fixed=_Everything()), context=context, aim=NO_AIM, parts=False,
+        case, request=values, context=context, aim=NO_AIM, parts=False,
         dtype=str(values.get(DTYPE) or "auto"),
     )  # fmt: skip
 

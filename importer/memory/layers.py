@@ -113,6 +113,18 @@ class Part:
 
 
 @frozen
+class Pictures:
+    """What an encoder of pictures holds for one token of its result.
+
+    ``values``  in its widest step, the pixels among them; ``most`` tokens of the largest picture, where
+                pictures keep their size.
+    """
+
+    values: int
+    most: int = 0
+
+
+@frozen
 class Layer:
     """One layer; ``caches`` are empty where it has none or shares another layer's."""
 

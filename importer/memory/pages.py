@@ -36,6 +36,8 @@ BLOCK = {"cpu": 128, "cuda": 16, "rocm": 16}
 KERNEL = {"cpu": 32, "cuda": 16, "rocm": 16}
 LATENT_BLOCK = {"cpu": 128, "cuda": 64, "rocm": 1}  # of MLA: FlashMLA's on CUDA
 LATENT_ALIGNED = 128  # tokens, beside states
+TWO_STEPS = (0, 26)
+SMALL_LIMITS = (80, 121)  # capabilities of A100 and GB10; an A800 counts as the former
 EMITTED = 64  # tokens at whose multiples FlashInfer's prefill of a gated delta net gives its states (0.33.0)
 
 
@@ -69,9 +71,13 @@ def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
 
 
 def in_flight(load: Load) -> int:
-    """Return the tokens that may be scheduled and not yet sampled: one step for each stage, on cards two."""
+    """Return the tokens that may be scheduled and not yet sampled: one step for each stage, on cards two.
+
+    vLLM counts the second one since 0.26 (vllm-project/vllm#47728, #49878).
+    """
     batched = load.batched_tokens or batched_default(load)
-    steps = load.pipeline_parallel if load.device == "cpu" else max(2, load.pipeline_parallel)
+    one = load.device == "cpu" or (load.version is not None and load.version < TWO_STEPS)
+    steps = load.pipeline_parallel if one else max(2, load.pipeline_parallel)
     return batched * max(steps, 1)
 
 
@@ -85,14 +91,20 @@ def batched_default(load: Load) -> int:
     if load.device == "cpu":
         return 2048 * load.tensor_parallel * load.pipeline_parallel
     gib = (load.memory or 0) >> 30
-    return 16384 if gib >= 160 else 8192 if gib >= 70 else 2048
+    return 16384 if gib >= 160 else 8192 if is_large(load) else 2048
+
+
+def is_large(load: Load) -> bool:
+    """Return whether vLLM gives the card the limits of large ones: 70 GiB, except an A100 and a GB10."""
+    gib = (load.memory or 0) >> 30
+    return gib >= 160 or (gib >= 70 and load.capability not in SMALL_LIMITS)
 
 
 def slots_default(load: Load) -> int:
     """Return the default ``max_num_seqs`` of vLLM's server."""
     if load.device == "cpu":
         return 128 * load.tensor_parallel * load.pipeline_parallel
-    return 1024 if (load.memory or 0) >> 30 >= 70 else 256
+    return 1024 if is_large(load) else 256
 
 
 def pool(shape: Shape, load: Load) -> Pool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache
+from math import isqrt
 from typing import Any, Literal
 
 from importer.frozen import frozen
@@ -13,7 +14,7 @@ from importer.memory import pages, sparse
 from importer.memory.config_keys import Keys
 from importer.memory.devices import Device, known
 from importer.memory.estimate import copied_encoder, estimate, longest
-from importer.memory.estimate_types import Fit, Load, Longest
+from importer.memory.estimate_types import Amount, Fit, Load, Longest
 from importer.memory.experts import EXPERT_WIDE, count
 from importer.memory.layers import Attention, Cross, Latent, State
 from importer.memory.parameters import sees
@@ -99,6 +100,7 @@ LOCAL = "engine_args.data_parallel_size_local"  # copies of one machine, where o
 PARTS = {TENSOR: "tensor", PIPELINE: "pipeline", DATA: "data", EXPERTS: "experts"}  # of a layout
 LAYOUT = (*PARTS,)
 EAGER = ("enforce_eager", "engine_args.enforce_eager")  # without CUDA graphs, at either place
+BLIND = ("engine_args.skip_mm_profiling", "engine_args.language_model_only")  # no encoder runs at the start
 KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
 BATCHED = "engine_args.max_num_batched_tokens"
 ENCODER = "engine_args.mm_encoder_tp_mode"
@@ -111,6 +113,7 @@ MOST_SLOTS = 1024  # sequences, where one takes no memory
 SHORTEST = 1024  # tokens; a shorter context is of no use
 RUNNER = "engine_args.runner"
 UNEVEN = 8  # sequences that one copy runs, where the copies together have to run as many
+CONTEXT = "max_model_len"
 SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
 BLOCKS = "engine_args.num_gpu_blocks_override"  # of the cache, in place of a size
 
@@ -192,11 +195,13 @@ class FitRequest:
     """The values decided so far, by key, and the keys that the user fixed.
 
     ``arguments``  names of the arguments that the engine's version has; empty where unknown.
+    ``version``    of the engine where the user named it, as numbers.
     """
 
     values: Mapping[str, object]
     fixed: Container[str] = ()
     arguments: Container[str] = ()
+    version: tuple[int, ...] | None = None
 
     def get(self, key: str) -> Any:
         """Return the value under a dotted key, set under that key or inside its map."""
@@ -284,9 +289,7 @@ class LoadCase:
         """Return the tokens of one step that suit the goal; ``None`` leaves vLLM's own number."""
         if self.backend != "vllm" or not self.device.is_card or self.pools:
             return None
-        usual = pages.batched_default(
-            Load(self.context, device=_like(self.device), memory=self.device.memory)
-        )
+        usual = pages.batched_default(self._bare(Split()))
         if self.aim.goal == "throughput":
             most = BATCHED_THROUGHPUT if usual > BATCHED_LATENCY else 2 * usual
             return most if most > usual else None
@@ -323,35 +326,37 @@ class LoadCase:
 
     def step_tokens(self, split: Split) -> int:
         """Return the tokens of one step: vLLM runs no more sequences at the same time."""
-        load = Load(
+        return self.request.count(BATCHED) or self.batched() or pages.batched_default(self._bare(split))
+
+    def _bare(self, split: Split) -> Load:
+        """Return device and layout, without the document's settings."""
+        return Load(
             self.context, device=_like(self.device), memory=self.device.memory,
+            capability=sparse.compute(self.device.capability), shared=self.device.shared,
             tensor_parallel=split.tensor, pipeline_parallel=split.pipeline,
         )  # fmt: skip
-        return self.request.count(BATCHED) or self.batched() or pages.batched_default(load)
 
     def load(self, context: int, split: Split) -> Load:
         """Return the engine's settings; those that the document leaves open are the engine's defaults."""
         speculation = self.request.get("engine_args.speculative_config")
         drafts = speculation.get("num_speculative_tokens") if isinstance(speculation, Mapping) else 0
-        return Load(
+        return replace(
+            self._bare(split),
             context=context,
             slots=self.request.count(SLOTS) or self.slots(split),
             batched_tokens=self.request.count(BATCHED) or self.batched(),
             block_size=self.request.count("engine_args.block_size"),
             dtype=self.dtype,
             kv_dtype=str(self.request.get(KV_DTYPE) or "auto"),
-            tensor_parallel=split.tensor,
-            pipeline_parallel=split.pipeline,
             expert_parallel=split.tensor * split.data if split.experts else 1,
             context_parallel=self._parts(split),
             encoder_whole=self.encodes_whole(split),
             rotating=self.request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
-            device=_like(self.device),
-            memory=self.device.memory,
-            capability=sparse.compute(self.device.capability),
+            version=self.request.version if self.backend == "vllm" else None,
             prefix_caching=self.request.get("engine_args.enable_prefix_caching") is not False,
             eager=any(self.request.get(key) is True for key in EAGER),
+            pictures=not any(self.request.get(key) is True for key in BLIND),
         )
 
     def _parts(self, split: Split) -> int:
@@ -395,7 +400,7 @@ class LoadCase:
         whole = self.fit(self.context, split)
         room = self._room(share, whole)
         context = longest(self.shape, self.weights, whole.load, self.backend, room)
-        return Placed(split, share, self._budget(share), spare(whole), context)
+        return Placed(split, share, self._budget(share), self._spare(share, whole), context)
 
     def splits(self) -> list[Split]:
         """Return the layouts that the request leaves open.
@@ -422,14 +427,19 @@ class LoadCase:
         if isinstance(fixed, int | float) and not isinstance(fixed, bool) and 0 < fixed <= 1:
             return (float(fixed),)
         raised = self.backend == "vllm" and self.device.is_card and USUAL <= self.device.share < FULLER_SHARE
+        raised = raised and self.shape.pictures is None  # their encoder needs what the share leaves
         return (self.device.share, FULLER_SHARE) if raised else (self.device.share,)
+
+    def _spare(self, share: float, fit: Fit) -> int:
+        """Return the bytes to keep free: what the estimate may lack, and what an assumed device may lack."""
+        return isqrt(spare(fit) ** 2 + int(self.device.doubt * share) ** 2)
 
     def _budget(self, share: float) -> int:
         return int((self.device.memory or 0) * share)
 
     def _room(self, share: float, fit: Fit) -> int:
         """Return the bytes for the likely total of one device; fewer where the user limits the cache."""
-        room = self._budget(share) - spare(fit)
+        room = self._budget(share) - self._spare(share, fit)
         space = self.space(fit)
         return room if space is None else min(room, fit.total.likely - cache_bytes(fit) + space)
 
@@ -447,9 +457,9 @@ def _like(device: Device) -> Literal["cuda", "rocm", "metal", "cpu"]:
 
 
 def spare(fit: Fit) -> int:
-    """Return half of the difference between high and likely, over the parts that are only estimated."""
-    guessed = (t.amount for t in fit.terms if t.part not in CACHES)
-    return sum(amount.high - amount.likely for amount in guessed) // 2
+    """Return the difference between high and likely, over the parts that are only estimated."""
+    guessed = Amount.sum(t.amount for t in fit.terms if t.part not in CACHES)
+    return guessed.high - guessed.likely
 
 
 def cache_bytes(fit: Fit) -> int:

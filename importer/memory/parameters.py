@@ -9,7 +9,7 @@ from math import isqrt
 from importer.memory import experts
 from importer.memory.attention import inner_width
 from importer.memory.config_keys import HEADS, MOST_LAYERS, Keys
-from importer.memory.layers import WHOLE, Attention, Cache, Cross, Kind, Latent, Part, State
+from importer.memory.layers import WHOLE, Attention, Cache, Cross, Kind, Latent, Part, Pictures, State
 
 BIASED = {"qwen", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt"}
 BIASED_KIN = ("qwen2", "chatglm", "glm4")
@@ -19,6 +19,9 @@ WIDTH = ("hidden_size", "width", "d_model", "vt_hidden_size")
 INNER = ("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
 GATED = {"silu", "swiglu"}
 HINT = re.compile(r"(?:vision|visual|audio|image|mm)_(?:config|tower|encoder|model|size|feature)|projector")
+MOST_LAYERS_OF_TOWER = 1000
+PIXELS = 3  # of 16 bits, for a pixel that vLLM holds in 32 and in 16 bits
+LARGEST = 16384  # tokens of the largest picture of Qwen2-VL and its successors
 COPIED = ("gemma3n", "gemma4")  # vLLM uses transformers' tower, whole on each device
 
 
@@ -274,29 +277,69 @@ def sees(config: Mapping[str, object]) -> bool:
     return any(isinstance(config.get(name), Mapping) for name in CONFIGS if name.startswith("vis"))
 
 
+def pictures(config: Mapping[str, object]) -> Pictures | None:
+    """Return what the encoder of pictures holds while it runs; ``None`` without a described one."""
+    owners = [config, *(c for c in (config.get("thinker_config"),) if isinstance(c, Mapping))]
+    names = [name for name in CONFIGS if name.startswith("vis")]
+    towers = [Keys.inside(o, name) for o in owners for name in names if isinstance(o.get(name), Mapping)]
+    return next((held for keys in towers if (held := _pictures(keys, Keys.of(config)))), None)
+
+
+def _pictures(keys: Keys, outer: Keys) -> Pictures | None:
+    """Return the values of all patches of a token, in attention or in the feed-forward part, and pixels."""
+    _, width = _size(keys)
+    patch, merged = _patch(keys), keys.count("spatial_merge_size") or outer.size("spatial_merge_size")
+    side = max(
+        merged, keys.size("pooling_kernel_size"), outer.size("scale_factor", "pixel_shuffle_factor"), 1
+    )
+    patches, tokens = _positions(keys, patch), outer.size("mm_tokens_per_image")
+    each = max(patches // tokens, 1) if patches and tokens and side == 1 else side**2
+    fed = 2 * width + _matrices_of(keys) * _inner(keys, width)
+    widest = max(7 * width, fed)  # in attention, and in the feed-forward part
+    image = keys.size("image_size") // patch // side if patch else 0
+    most = (image**2 or LARGEST) if merged > 1 else 0
+    return Pictures(each * (widest + PIXELS * _pixels(keys, patch)), most) if width else None
+
+
 def hinted(config: Mapping[str, object]) -> bool:
     """Return whether the name of any key hints at a tower."""
     return any(HINT.search(name) and value not in (None, False, {}) for name, value in config.items())
 
 
 def _tower(keys: Keys, hidden: int, folded: int) -> int:
-    depth, width = keys.count(*DEPTH), keys.count("embed_dim") or keys.count(*WIDTH)
-    if not depth or not width or depth > 1000:
+    depth, width = _size(keys)
+    if not width:
         return 0
+    layer = 4 * width * width + _matrices_of(keys) * width * _inner(keys, width) + 9 * width
+    patch = _patch(keys)
+    embedded = (_pixels(keys, patch) + _positions(keys, patch)) * width
+    return depth * layer + embedded + _projection(keys, width, hidden, folded)
+
+
+def _size(keys: Keys) -> tuple[int, int]:
+    """Return the layers of a tower and their width; zeros where the keys do not say them."""
+    depth, width = keys.size(*DEPTH), keys.count("embed_dim") or keys.size(*WIDTH)
+    return (depth, width) if depth and width and depth <= MOST_LAYERS_OF_TOWER else (0, 0)
+
+
+def _inner(keys: Keys, width: int) -> int:
     ratio = keys.get("mlp_ratio")
-    inner = (
-        _glm(keys)
-        or keys.count(*INNER)
-        or int(width * (ratio if isinstance(ratio, int | float) and 0 < ratio < 64 else 4))
-    )
-    matrices = 3 if keys.word("hidden_act", "hidden_activation") in GATED or _gated_tower(keys) else 2
-    layer = 4 * width * width + matrices * width * inner + 9 * width
-    patch = keys.size("patch_size", "spatial_patch_size", default=14)
-    embedded = keys.size("in_channels", "in_chans", "num_channels", default=3) * patch * patch * width
-    embedded *= keys.size("temporal_patch_size", default=1)
-    return (
-        depth * layer + embedded + _positions(keys, patch) * width + _projection(keys, width, hidden, folded)
-    )
+    times = ratio if isinstance(ratio, int | float) and 0 < ratio < 64 else 4
+    return _glm(keys) or keys.count(*INNER) or int(width * times)
+
+
+def _matrices_of(keys: Keys) -> int:
+    return 3 if keys.word("hidden_act", "hidden_activation") in GATED or _gated_tower(keys) else 2
+
+
+def _patch(keys: Keys) -> int:
+    return keys.size("patch_size", "spatial_patch_size", default=14)
+
+
+def _pixels(keys: Keys, patch: int) -> int:
+    """Return the values of one patch, of all its channels and frames."""
+    channels = keys.size("in_channels", "in_chans", "num_channels", default=3)
+    return channels * patch * patch * keys.size("temporal_patch_size", default=1)
 
 
 def _glm(keys: Keys) -> int | None:

@@ -120,7 +120,7 @@ def _talk(case: LoadCase, split: Split, each: int) -> float:
 
 
 NEXT = 2  # plans beside the best
-FEW = 16  # sequences at the same time, where more leave no room for the context
+FEW = (256, 16)  # sequences at the same time, where more leave no room for the context
 # What vLLM does not combine with a divided cache, or what selects kernels that may not have it.
 APART = (
     "engine_args.speculative_config", "engine_args.attention_backend", "engine_args.attention_config",
@@ -259,7 +259,7 @@ def with_fewer(case: LoadCase) -> Iterator[LoadCase]:
     if case.backend != "vllm" or request.is_fixed(SLOTS) or case.pools:
         return
     usual = pages.slots_default(case.load(case.context, Split()))
-    for number in (usual, FEW) if wanted is not None else (FEW,):
+    for number in (*([usual] if wanted is not None else []), *(n for n in FEW if n < usual)):
         if wanted is None or number < wanted:
             yield replace(case, request=replace(request, values={**request.values, SLOTS: number}))
 

@@ -99,7 +99,7 @@ class PlanReason(ReasonKind):
     SLOTS = "slots", _slots, "as requested"
     FEW_SLOTS = (
         "few-slots",
-        "{count:sequence|sequences} at the same time: the logits of more leave no room for the context",
+        "{count:sequence|sequences} at the same time: the memory of more leaves no room for the context",
         "longer context",
     )
     BATCHED_LESS = (

@@ -14,7 +14,7 @@ from importer.memory import experts, layers, parameters
 from importer.memory.attention import attention, state
 from importer.memory.config_keys import HIDDEN, LAYERS, MOST_LAYERS, VOCABULARY, Keys, whole
 from importer.memory.estimate_types import Unknown, UnknownReason
-from importer.memory.layers import Attention, Cache, Cross, Kind, Latent, Layer, Part, State
+from importer.memory.layers import Attention, Cache, Cross, Kind, Latent, Layer, Part, Pictures, State
 from importer.memory.quantised import Scheme, scheme
 from importer.reasons import Reason, ReasonKind
 from importer.signals.architecture import text_config
@@ -39,6 +39,7 @@ class Shape:
     """The language model, its towers and its drafting layers.
 
     ``around``   parameters before and after the layers; ``tower`` of vision and sound;
+    ``pictures`` what the encoder of pictures holds while it runs.
     ``drafts``   of the layers for multi-token prediction, loaded only for speculation.
     ``unseen``   whether there is a tower that the keys do not describe.
     ``experts``  number of experts that a token visits, ``expert_width`` their width.
@@ -53,6 +54,7 @@ class Shape:
     context: int | None
     dtype: str | None
     tower: tuple[Part, ...] = ()
+    pictures: Pictures | None = None
     drafts: tuple[Part, ...] = ()
     unseen: bool = False
     experts: int = 0
@@ -140,6 +142,7 @@ def _described(files: str) -> Shape | Unknown:
         context=_context(config, keys),
         dtype=_dtype(config, keys),
         tower=tower,
+        pictures=parameters.pictures(config),
         unseen=not tower and parameters.hinted(config),
         experts=experts.chosen(keys) if experts.count(keys) > 1 else 0,
         expert_width=experts.expert_width(keys) if experts.count(keys) > 1 else 0,

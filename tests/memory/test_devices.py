@@ -35,13 +35,15 @@ def test_the_table_is_valid() -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        {"kind": "cuda", "gib": 24},
+        {"kind": "cuda", "basis": "seen", "gib": 24},
+        {"kind": "cuda", "gib": 24, "source": "x"},
+        {"kind": "cuda", "basis": "heard", "gib": 24, "source": "x"},
         {"kind": "abacus", "gib": 24, "source": "x"},
-        {"kind": "cuda", "gib": "24", "source": "x"},
-        {"kind": "cuda", "gib": 24, "sizes": [24], "source": "x"},
-        {"kind": "cuda", "gib": 24, "capability": "nine", "source": "x"},
-        {"kind": "cuda", "gib": 24, "share": 1.5, "source": "x"},
-        {"kind": "cuda", "gib": 24, "native": ["int4"], "source": "x"},
+        {"kind": "cuda", "basis": "seen", "gib": "24", "source": "x"},
+        {"kind": "cuda", "basis": "seen", "gib": 24, "sizes": [24], "source": "x"},
+        {"kind": "cuda", "basis": "seen", "gib": 24, "capability": "nine", "source": "x"},
+        {"kind": "cuda", "basis": "seen", "gib": 24, "share": 1.5, "source": "x"},
+        {"kind": "cuda", "basis": "seen", "gib": 24, "native": ["int4"], "source": "x"},
     ],
 )
 def test_a_wrong_row_is_found(row: dict[str, Any]) -> None:
@@ -92,6 +94,11 @@ def test_every_card_has_memory_and_capability_and_less_than_its_name_says() -> N
         ("arc_pro_b60", "arc-pro-b60", 1),
         ("xeon6", "xeon6", 1),
         ("16xh200", "h200", 16),
+        ("RTX 2080 Ti 22G", "rtx2080ti-22g", 1),
+        ("rtx_4060_ti", "rtx4060ti-16g", 1),
+        ("jetson-orin", "jetson-orin-64g", 1),
+        ("thor", "jetson-thor", 1),
+        ("Strix Halo", "strix-halo", 1),
         ("rtx_4090_2x", "rtx4090", 2),
         ("rtx-pro-6000-8x", "rtx-pro-6000", 8),
         ("4xxeon6", "xeon6", 4),
@@ -111,6 +118,15 @@ def test_what_cards_calculate_in_follows_from_their_capability() -> None:
     assert "fp8" in has["rtx4090"] & has["l4"] & has["h100-80g"] & has["mi300x"]
     assert "nvfp4" in has["b200"] & has["rtx5090"] & has["dgx-spark"]
     assert "nvfp4" not in has["h200"] | has["mi300x"]
+
+
+def test_an_assumed_memory_keeps_more_free_and_a_given_one_does_not() -> None:
+    assert named("b300").doubt == 0
+    assert named("gb300").doubt > 8 * GIB
+    assert named("gb300").with_memory(267 * GIB).doubt == 0
+    assert {named(n).shared for n in ("dgx-spark", "jetson-thor", "jetson-orin", "strix-halo")} == {True}
+    for device in devices.known().values():
+        assert ("not seen in a log" in device.source) <= (device.basis == "assumed"), device.name
 
 
 def test_what_an_engine_may_fill() -> None:

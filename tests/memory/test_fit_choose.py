@@ -81,7 +81,8 @@ def fitted(
 
 def test_8b_on_a_card_of_24_gb() -> None:
     """15.3 of 21.6 GiB are weights; 40,960 tokens of 144 KiB make 5.6 more: not beside the rest."""
-    made, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, engine_args__kv_cache_dtype="auto")
+    plain = {"engine_args__kv_cache_dtype": "auto", "engine_args__max_num_seqs": 256}
+    made, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, **plain)
     context = decisions["max_model_len"]
     assert made.verdict == "shortened"
     assert context.status == "planned"
@@ -92,7 +93,7 @@ def test_8b_on_a_card_of_24_gb() -> None:
     assert "tensor_parallel_size" not in decisions
     assert made.placed is not None
     assert made.placed.longest.binding == "kv cache"
-    assert [device.label for device in made.holds] == ["rtx5090"]
+    assert [device.label for device in made.holds] == ["rtx5090", "2xrtx5060ti-16g"]
 
 
 def test_keys_in_8_bits_precede_a_shorter_context() -> None:
@@ -103,7 +104,7 @@ def test_keys_in_8_bits_precede_a_shorter_context() -> None:
     assert decisions["engine_args.kv_cache_dtype"].value == "fp8"
     assert any("answers may differ" in cost for cost in made.to_json()["plans"][0]["costs"])
     assert [p.kv_dtype for p in made.plans] == ["fp8", "auto"]
-    made, decisions = fitted(QWEN_8B, "rtx3090", QWEN_8B_BYTES)
+    made, decisions = fitted(QWEN_8B, "rtx3090", QWEN_8B_BYTES, engine_args__max_num_seqs=256)
     assert made.verdict == "shortened", "its cards do not calculate in 8 bits"
     assert "engine_args.kv_cache_dtype" not in decisions
 
@@ -180,7 +181,6 @@ def test_70b_on_one_card() -> None:
     assert whys(context)[1].startswith("warning: it does not fit rtx4090: weights 131.4 GiB")
     assert whys(context)[1].endswith("; the document is for 8xrtx4090")
     assert decisions["tensor_parallel_size"].value == 8
-    assert decisions["engine_args.max_num_seqs"].value == 16, "the logits of more leave no room"
     assert made.plans[0].device == "8xrtx4090"
     assert made.holds
     assert all(device.label in whys(context)[1] for device in made.holds)
@@ -297,7 +297,7 @@ PLAIN = {"engine_args.kv_cache_dtype": "auto"}
         ("rtx4090", {BLOCKS: 512, "max_model_len": 40960}, "too-large", BLOCKS, "holds 8,176 tokens"),
         (None, {BLOCKS: 512, "max_model_len": 40960}, "too-large", BLOCKS, "holds 8,176 tokens"),
         ("h100-80g", {CACHE: GIB, "max_model_len": 40960}, "too-large", CACHE, "1.0 GiB holds 14,544 tokens"),
-        ("rtx4090", {CACHE: 20 * GIB, "max_model_len": 4096}, "too-large", CACHE, "have 6.6 GiB beside the model"),
+        ("rtx4090", {CACHE: 20 * GIB, "max_model_len": 4096}, "too-large", CACHE, "have 7.2 GiB beside the model"),
         ("v100-32g", {"dtype": "bfloat16"}, "fits", "dtype", "since it lacks"),
         ("t4", {"dtype": "bfloat16"}, "too-large", "dtype", "since it lacks"),
         ("2xh100-80g", {"tensor_parallel_size": 4},

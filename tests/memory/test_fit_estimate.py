@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.memory import weights
-from importer.memory.estimate import estimate, longest
-from importer.memory.estimate_types import Amount, Load, SizeReason, Unknown
+from importer.memory import pages, rest, weights
+from importer.memory.estimate import estimate, longest, padding
+from importer.memory.estimate_types import Amount, Load, SizeReason, Term, TermReason, Unknown
 from importer.memory.quantised import scheme, sizes
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights
@@ -201,7 +201,6 @@ def test_the_parts_of_an_estimate() -> None:
         "weights",
         "kv cache",
         "activations",
-        "logits",
         "graphs",
         "overhead",
     ]
@@ -246,7 +245,7 @@ def test_devices_share_weights_but_each_holds_its_norms(devices: int) -> None:
 def test_mlx_has_no_pool_no_graphs_and_rotates() -> None:
     toy = of("window: five of six, no list")
     plain = estimate(toy, WEIGHTS, Load(8192, device="metal"), "mlx")
-    assert {t.part for t in plain.terms} == {"weights", "kv cache", "activations", "logits", "overhead"}
+    assert {t.part for t in plain.terms} == {"weights", "kv cache", "activations", "overhead"}
     bounded = estimate(toy, WEIGHTS, Load(8192, device="metal", rotating=1024), "mlx")
     assert bounded.terms[1].amount.likely < plain.terms[1].amount.likely
 
@@ -280,3 +279,83 @@ def test_more_of_anything_takes_no_less(context: int, sequences: int, name: str,
     more = estimate(toy, WEIGHTS, Load(context + 512, sequences + 1), backend)
     assert fit.total.low <= fit.total.likely <= fit.total.high
     assert more.total.likely >= fit.total.likely
+
+
+def peak(load: Load, kind: str = "full: grouped heads", **config: object) -> Term:
+    """The term of one step, of a toy or of a config."""
+    shape = describe(config) if config else of(kind)
+    assert isinstance(shape, Shape)
+    (found,) = (t for t in rest.terms(shape, load, BYTES, paged=True) if t.part == "activations")
+    return found
+
+
+TOWER = {"hidden_size": 1152, "intermediate_size": 4304, "patch_size": 16}
+LARGE = {**CONFIG, "vocab_size": 150_000}
+
+
+def test_a_step_takes_the_largest_of_layers_sampling_and_pictures() -> None:
+    """One comes after the other; the term names the largest."""
+    few, many = Load(4096, slots=1, batched_tokens=8192), Load(4096, slots=1024, batched_tokens=8192)
+    assert peak(few, **LARGE).why.kind is TermReason.ACTIVATIONS
+    sampled = peak(many, **LARGE)
+    assert sampled.why.kind is TermReason.SAMPLING
+    assert peak(replace(many, batched_tokens=64), **LARGE).amount.likely < sampled.amount.likely
+    kept = {
+        **CONFIG,
+        "vision_config": {**TOWER, "depth": 27, "spatial_merge_size": 2, "temporal_patch_size": 2},
+    }
+    seen = peak(few, **kept)
+    assert seen.why.kind is TermReason.PICTURES
+    assert 1.5 * GIB < seen.amount.likely < 2.2 * GIB, "16,384 tokens of four patches"
+    assert peak(replace(few, pictures=False), **kept) == peak(few, **CONFIG)
+    pooled = {**CONFIG, "vision_config": {**TOWER, "num_hidden_layers": 27, "pooling_kernel_size": 3}}
+    small, large = (peak(replace(few, batched_tokens=n), **pooled).amount.likely for n in (2048, 16384))
+    assert large > 7 * small, "small pictures fill the step"
+
+
+def test_what_the_version_of_the_engine_changes() -> None:
+    load = Load(4096, slots=256, batched_tokens=2048)
+    old, now = replace(load, version=(0, 11)), replace(load, version=(0, 33, 0))
+    either, sorts, takes = (peak(one, **LARGE).amount for one in (load, old, now))
+    assert sorts.likely > 2 * takes.likely, "it sorted"
+    assert takes.high < either.high == sorts.likely, "of an unknown version"
+    toy = of("full: grouped heads")
+    graphs = [estimate(toy, WEIGHTS, one, "vllm").term("graphs") for one in (old, now)]
+    assert [found is None for found in graphs] == [True, False]
+    assert pages.in_flight(replace(load, version=(0, 25, 1))) * 2 == pages.in_flight(now)
+
+
+def test_a_memory_that_the_system_shares_holds_less() -> None:
+    toy = of("full: grouped heads")
+    loads = (Load(4096), Load(4096, shared=True))
+    own, shared = (estimate(toy, WEIGHTS, load, "vllm").term("overhead") for load in loads)
+    assert own is not None
+    assert shared is not None
+    assert shared.amount.likely - own.amount.likely == int(BYTES * rest.SHARED[1])
+
+
+def test_limits_of_steps_by_card() -> None:
+    """A100 and GB10 have the limits of small cards in spite of their memory."""
+    tiers = [pages.batched_default(Load(1, memory=m * GIB, capability=c))
+             for m, c in ((24, 89), (79, 80), (79, 90), (119, 121), (178, 100))]  # fmt: skip
+    assert tiers == [2048, 2048, 8192, 2048, 16384]
+
+
+def test_experts_in_mxfp4_are_padded_to_tiles() -> None:
+    """gpt-oss-120b took 64.38 GiB of an H100 (vllm-project/vllm#33155), the 20b 13.72 of an A100."""
+    block = {"quantization_config": {"quant_method": "mxfp4"}}
+    routed = {"num_local_experts": 4, "num_experts_per_tok": 2, "intermediate_size": 2880}
+    shape = describe({**CONFIG, **block, **routed, "hidden_size": 2880})
+    assert isinstance(shape, Shape)
+    loads = (
+        Load(1, capability=90), Load(1, capability=80), Load(1, capability=80, tensor_parallel=8),
+        Load(1, device="rocm"), Load(1, device="cpu"),
+    )  # fmt: skip
+    assert [float(padding(shape, load)) for load in loads] == pytest.approx(
+        [3072 / 2880, 2944 * 3072 / 2880**2, 384 * 3072 / (360 * 2880), 3072**2 / 2880**2, 1]
+    )
+
+
+def test_independent_errors_add_up_as_squares() -> None:
+    both = Amount.sum((Amount(7, 10, 14), Amount(6, 10, 13)))
+    assert both == Amount(15, 20, 25)

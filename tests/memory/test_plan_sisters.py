@@ -32,7 +32,7 @@ def worth(choice: Choice) -> list[str]:
 
 def test_a_repository_that_fits_on_fewer_cards() -> None:
     rows = (row("a/L-AWQ", "awq", 4, I32=9), row("a/L-FP8", "fp8", 8, **FP8))
-    choice = with_listed(*rows, context=16384)
+    choice = with_listed(*rows, context=32768)
     assert choice.verdict == "fits"
     one, two = worth(choice)
     assert one.startswith("on a100-80g,")

@@ -13,12 +13,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print each device with its memory, its machine, its number formats and the source of its figures."""
+    """Print the devices of each maker: memory, machine, number formats and the source of the figures."""
     print_all(as_json=arguments.json)
 
 
 def print_all(*, as_json: bool) -> None:
-    """Print the table, or a line of JSON for each device; several are ``8xNAME``."""
+    """Print a table for each maker, or a line of JSON for each device; several are ``8xNAME``."""
     from importer.cli import output
     from importer.memory import devices
 
@@ -26,15 +26,19 @@ def print_all(*, as_json: bool) -> None:
     if as_json:
         output.json_lines([device.to_json() for device in known.values()])
         return
-    rows = [
-        (
-            name,
-            d.kind,
-            "this machine's" if d.memory is None else f"{d.memory / devices.GIB:g} GiB",
-            str(d.node),
-            ", ".join(sorted(d.native)),
-            d.source if d.engine is None else f"{d.source}; served by {d.engine}",
-        )
-        for name, d in known.items()
-    ]
-    output.console().print(output.table(("device", "kind", "memory", "a machine", "formats", "source"), rows))
+    heads = ("device", "memory", "known", "a machine", "formats", "source")
+    for kind, maker in devices.MAKERS.items():
+        rows = [
+            (
+                name,
+                "this machine's" if d.memory is None else f"{d.memory / devices.GIB:g} GiB",
+                devices.BASES[d.basis],
+                str(d.node),
+                ", ".join(sorted(d.native)),
+                d.source if d.engine is None else f"{d.source}; served by {d.engine}",
+            )
+            for name, d in sorted(known.items(), key=lambda item: item[1].memory or 0)
+            if d.kind == kind
+        ]
+        output.console().print(f"{maker} ({kind})")
+        output.console().print(output.table(heads, rows))

@@ -35,8 +35,8 @@ from importer.engines.vllm import cache_space
 from importer.hub import local
 from importer.hub.content import weight_files
 from importer.hub.snapshot import listed, mapping
-from importer.memory.estimate import OVERHEAD
 from importer.memory.estimate_types import Amount
+from importer.memory.rest import ENGINE
 from importer.reasons import Reason
 
 DRIVER = "proc/driver/nvidia/version"
@@ -407,7 +407,7 @@ def needed_memory(case: DoctorCase) -> Amount | None:
     weights = _weights(case)
     if weights is None or case.document is None:
         return None
-    engine = OVERHEAD["cpu" if case.runs(*VLLM) else "metal"]
+    engine = ENGINE["cpu" if case.runs(*VLLM) else "metal"]
     return Amount.sum((weights, _cache(case), engine))
 
 

@@ -78,6 +78,7 @@ class DeviceRow(BaseModel):
     native: list[str] = Field(description="number formats in hardware")
     node: int = Field(description="devices in one machine; more of them are several machines")
     engine: str | None = Field(description="what serves it in place of the released engine")
+    basis: str = Field(description="how its memory is known: seen (in a log), vendor or assumed")
     source: str
 
 
@@ -95,7 +96,7 @@ def list_(who: Reader) -> list[dict[str, object]]:
     return [
         {
             "name": d.name, "kind": d.kind, "memory": d.memory, "share": d.share, "native": sorted(d.native),
-            "node": d.node, "engine": d.engine, "source": d.source,
+            "node": d.node, "engine": d.engine, "basis": d.basis, "source": d.source,
         }
         for d in known().values()
     ]  # fmt: skip

@@ -110,7 +110,8 @@ OPEN: Mapping[str, Any] = {
     "/v1/devices": [{
         "name": "h100-80g", "kind": "cuda", "memory": 84_932_978_278, "share": 0.92,
         "native": ["bf16", "fp16", "fp32", "fp8"],
-        "node": 8, "engine": None, "source": "80 GB; total_gpu_memory 79.10 GiB in vLLM's log",
+        "node": 8, "engine": None, "basis": "seen",
+        "source": "80 GB; total_gpu_memory 79.10 GiB in vLLM's log",
     }],
     "/healthz": {"status": "ok", "version": __version__},
     "/readyz": {"status": "ready"},
