@@ -7,6 +7,7 @@ ImporterError
  ├── DocumentError     a document or its folder                   exit 5
  ├── EngineError       an engine is missing, dies or is in the way exit 6
  ├── ValidationError   the engine ran and a probe failed          exit 1
+ ├── AbilityError      the model does less than was required      exit 9
  ├── ServiceError      a request that the service does not answer exit 7
  ├── LauncherError     a run on a cluster or another machine       exit 8
  ├── SandboxError      a stranger's text could not be analysed     exit 75
@@ -410,6 +411,21 @@ class ValidationError(ImporterError):
     }
 
     def __init__(self, kind: Literal["probes-failed"], /, **details: object) -> None:
+        super().__init__(kind, **details)
+
+
+class AbilityError(ImporterError):
+    """The document is validated, and the model does less than the user requires."""
+
+    exit_code = 9
+    kinds: ClassVar = {
+        "less-able": Kind(
+            "{name} is validated, and its model shows {ability} {shown} of {asked:time|times}; "
+            "{required:.0%} are required.",
+        ),
+    }
+
+    def __init__(self, kind: Literal["less-able"], /, **details: object) -> None:
         super().__init__(kind, **details)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,21 @@ class Server:
         here = ("localhost", "127.0.0.1", "::1")
         secret = self.key is not None or bool(self.headers)
         return secret and parts.scheme == "http" and parts.hostname not in here
+
+
+def required(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return the shares that abilities must reach; raises UsageError for another name or number."""
+    from importer.reports.report_model import ABILITIES
+
+    shares: dict[str, float] = {}
+    for text in arguments.require:
+        name, _, number = text.partition("=")
+        share = float(number) if re.fullmatch(r"[01]|0?\.\d+|1\.0+", number) else None
+        if name not in ABILITIES or share is None:
+            problem = f"needs ABILITY=SHARE: {', '.join(ABILITIES)}, and a number from 0 to 1"
+            raise UsageError("bad-option", option="--require", problem=problem)
+        shares[name] = share
+    return shares
 
 
 def server(arguments: argparse.Namespace) -> Server | None:

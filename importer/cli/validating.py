@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from importer.app.import_ import Plan
@@ -14,7 +15,7 @@ from importer.cli.reporting import place, write_file
 from importer.config_file.grants import Grant, set_values
 from importer.config_file.records import Report
 from importer.config_file.store import Store, StoredDocument, named
-from importer.errors import EngineError, Interrupted, UsageError, ValidationError
+from importer.errors import AbilityError, EngineError, Interrupted, UsageError, ValidationError
 from importer.hub.local import ANYWHERE
 from importer.hub.snapshot import Snapshot
 from importer.reports import of_file, report_model, terminal
@@ -43,9 +44,10 @@ def after_import(
     stored = store.load(planned.name)
     typed = set_values(values, stored.data)
     report = _run(stored, store, name, planned.snapshot, fetch=requested, port=None, typed=typed)
+    _verdict(report, stored, name)
     if not arguments.json:
         _show(report, stored)
-    _verdict(report, stored, name)
+    _passed(report, stored, {})
 
 
 def validate(arguments: argparse.Namespace) -> None:
@@ -56,6 +58,7 @@ def validate(arguments: argparse.Namespace) -> None:
     if arguments.name is None:
         raise UsageError("bad-option", option="NAME|FILE", problem="is required")
     server, probes = validate_options.server(arguments), validate_options.probes(arguments)
+    required = validate_options.required(arguments)
     target = validate_options.target(arguments)
     places = {place(name): of_file(name) for name in arguments.report}
     store, stored = named(arguments.name, arguments.folder)
@@ -74,6 +77,7 @@ def validate(arguments: argparse.Namespace) -> None:
             stored, store, engine, None, fetch=arguments.fetch, port=arguments.port, probes=probes,
             score=arguments.score, time_limit=arguments.time_limit,
         )  # fmt: skip
+    _verdict(report, stored, engine)
     if arguments.json:
         output.json_line(output.json_text(report))
     else:
@@ -83,21 +87,24 @@ def validate(arguments: argparse.Namespace) -> None:
     model = report_model.sheet(store.find(stored.name) or stored, [report])
     for path, write in places.items():
         write_file(path, write.write(model))
-    _verdict(report, stored, engine)
+    _passed(report, stored, required)
 
 
 def _show(report: Report, stored: StoredDocument) -> None:
-    """Print what did not pass with its remedy, and one line for the rest; of a part, every probe."""
+    """Print the verdicts, a block for each cause, and one line for the rest; of a part, every probe."""
     from importer.reasons import key_of
     from importer.sentences import counted
     from importer.validation.expectations import CommonReason
 
     console, run = output.console(), report_model.run(report, stored.digest)
-    shown = run.outcomes if report.get("partial") else tuple(one for one in run.outcomes if not one.passed)
-    unasked = [one for one in shown if (one.cause or {}).get("kind") == key_of(CommonReason.NOT_ASKED)]
-    shown = tuple(one for one in shown if one not in unasked)
-    if shown:
-        console.print(terminal.outcomes(shown, console.width))
+    unasked = [one for one in run.outcomes if (one.cause or {}).get("kind") == key_of(CommonReason.NOT_ASKED)]
+    asked = tuple(one for one in run.outcomes if one not in unasked)
+    if report.get("partial"):
+        console.print(terminal.outcomes(asked, console.width))
+    else:
+        output.line(run.verdict)
+        if run.causes:
+            console.print(terminal.causes(replace(run, outcomes=asked)))
     if unasked:
         output.line(f"not asked: {counted(len(unasked), 'probe', 'probes')}; {unasked[0].reason}")
     if not report.get("partial"):
@@ -218,13 +225,17 @@ def _elsewhere(
 
 
 def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:
-    """Print the result in one line; raises ValidationError where a probe did not pass."""
+    """Print the result in one line."""
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
     pace = report_model.pace(report.get("speed") or {})
     output.note(f"{stored.name}: {_result(report)} {engine} ({spent}{pace}).")
     for what, fit in (report.get("fit") or {}).items():
         amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+z.2%}"
         output.note(f"{what.replace('_', ' ')}: {amounts}.")
+
+
+def _passed(report: Report, stored: StoredDocument, required: Mapping[str, float]) -> None:
+    """Raise ValidationError where a probe did not pass, and AbilityError for a share below its threshold."""
     if not report["passed"]:
         bad = [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive")]
         raise ValidationError(
@@ -234,6 +245,12 @@ def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:
             name=stored.name,
             receipt=stored.path.with_name(f"{stored.name}.receipt.json"),
         )
+    for name, share in required.items():
+        seen = report["abilities"].get(name)
+        shown, asked = (0, 0) if seen is None else (seen["shown"], seen["asked"])
+        if shown < share * max(1, asked):
+            fields = {"ability": name, "required": share, "shown": shown, "asked": asked}
+            raise AbilityError("less-able", name=stored.name, **fields)
 
 
 def _result(report: Report) -> str:

@@ -26,7 +26,7 @@ LONGEST = 1000  # characters of a description
 LONG_CONTEXT = 128_000  # tokens
 SEES = ("image", "video")
 Described = Literal["person", "card", "facts"]
-OUTCOMES = ("pass", "fail", "inconclusive", "not-applicable")
+OUTCOMES = ("pass", "fail", "inconclusive", "not-shown", "not-applicable")
 # The programs behind the names of engines, as their projects write them.
 PROGRAMS: Mapping[str, str] = {
     "mlx": "mlx-lm",
@@ -87,8 +87,8 @@ def _memory_text(fields: Fields) -> str:
 
 
 def _validated_text(fields: Fields) -> str:
-    """Return {state} on {engine}: how many of {probes} {pass}, {fail}, and are {not_applicable} or
-    {inconclusive}.
+    """Return {state} on {engine}: how many of {probes} {pass}, {fail}, and are {not_applicable}, {not_shown}
+    or {inconclusive}.
     """
     engine = fields["engine"]
     word = "validated on" if fields["state"] == "passed" else "validation failed on"
@@ -98,7 +98,8 @@ def _validated_text(fields: Fields) -> str:
         f"{fields[key]} {text}"
         for key, text in (
             ("fail", "failed"),
-            ("inconclusive", "inconclusive"),
+            ("inconclusive", "without a verdict"),
+            ("not_shown", "not shown by the model"),
             ("not_applicable", "not applicable"),
         )
         if fields[key]

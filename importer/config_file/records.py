@@ -88,6 +88,16 @@ class OutcomeRecord(TypedDict, total=False):
     log: str
     exchanges: Sequence[Settings]
     package: str
+    tried: Settings | None
+    ability: str
+
+
+class AbilityRecord(TypedDict):
+    """How often the model did what was asked."""
+
+    shown: int
+    asked: int
+    interval: Sequence[float] | None
 
 
 class Carried(TypedDict):
@@ -122,3 +132,6 @@ class Report(TypedDict, total=False):
     seconds: Mapping[str, float]
     speed: Settings
     outcomes: Sequence[OutcomeRecord]
+    contract: str
+    health: str
+    abilities: Mapping[str, AbilityRecord]

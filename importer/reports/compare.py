@@ -13,7 +13,7 @@ from importer.reports.report_model import ProbeOutcome, ReportModel, Run
 
 SCHEMA = 1
 Way = Literal["worse", "better", "other", "new", "gone"]
-RANK = {"pass": 0, "not-applicable": 0, "inconclusive": 1, "fail": 2}  # how bad
+RANK = {"pass": 0, "not-applicable": 0, "not-shown": 1, "inconclusive": 2, "fail": 3}  # how bad
 
 
 @frozen

@@ -1,6 +1,7 @@
 """JUnit XML for CI systems: a suite for each engine, a case for each probe.
 
-A failed probe is a failure, an inconclusive one an error, one that does not apply is skipped. A run of other
+A failed probe is a failure, an inconclusive one an error; one that does not apply is skipped, and so is one
+that the model does not show. A run of other
 data than the present document is left out.
 """
 
@@ -67,7 +68,7 @@ def _totals(outcomes: tuple[ProbeOutcome, ...] | list[ProbeOutcome]) -> dict[str
         "tests": str(len(outcomes)),
         "failures": count("fail"),
         "errors": count("inconclusive"),
-        "skipped": count("not-applicable"),
+        "skipped": str(sum(f.outcome in ("not-applicable", "not-shown") for f in outcomes)),
         "time": f"{sum(f.seconds for f in outcomes):.3f}",
     }
 
@@ -76,14 +77,12 @@ def _case(place: str, outcome: ProbeOutcome) -> ElementTree.Element:
     case = ElementTree.Element(
         "testcase", name=_fit(outcome.probe), classname=_fit(place), time=f"{outcome.seconds:.3f}"
     )
-    if outcome.outcome == "not-applicable":
+    if outcome.outcome in ("not-applicable", "not-shown"):
         ElementTree.SubElement(case, "skipped", message=_fit(outcome.reason))
     elif not outcome.passed:
         kind = "failure" if outcome.outcome == "fail" else "error"
         part = outcome.attribution or "nobody"
-        message = f"{outcome.reason} [{part}]" + (
-            f" Remedy: {outcome.remedy_message}" if outcome.remedy_message else ""
-        )
+        message = f"{outcome.reason} [{part}]" + (f" Remedy: {outcome.told}" if outcome.told else "")
         element = ElementTree.SubElement(case, kind, message=_fit(message), type=_fit(part))
         element.text = _fit("\n".join(_lines(outcome, part)))
     if outcome.exchanges:
@@ -96,7 +95,7 @@ def _case(place: str, outcome: ProbeOutcome) -> ElementTree.Element:
 
 def _lines(outcome: ProbeOutcome, part: str) -> list[str]:
     lines = [outcome.reason, f"at fault: {part}"]
-    lines += [f"remedy: {outcome.remedy_message}"] if outcome.remedy_message else []
+    lines += [f"remedy: {outcome.told}"] if outcome.told else []
     return [*lines, f"trials: {outcome.agreed} of {outcome.trials}", f"the lesson: {outcome.lesson}"]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from importer.config_file.records import DecisionRecord, Fact, OutcomeRecord, Report, ReviewRecord
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from importer.config_file.store import StoredDocument
 
 
-OUTCOMES = ("pass", "fail", "inconclusive", "not-applicable")
-PASSED = ("pass", "not-applicable")
+OUTCOMES = ("pass", "fail", "inconclusive", "not-shown", "not-applicable")
+PASSED = ("pass", "not-shown", "not-applicable")
+WORDS = {"inconclusive": "no verdict", "not-shown": "not shown"}  # for people
+ABILITIES = ("tools", "required", "restraint", "results", "structured", "thoughts", "silence", "recall")
 
 
 @frozen
@@ -44,6 +46,8 @@ class ProbeOutcome:
     exchanges: tuple[Mapping[str, object], ...] = ()
     cause: Mapping[str, Any] | None = None
     remedy: Mapping[str, object] | None = None
+    tried: tuple[int, int] | None = None
+    ability: str = ""
 
     @property
     def passed(self) -> bool:
@@ -61,6 +65,22 @@ class ProbeOutcome:
         """Return the first broken rung of its exchange, and what was seen there."""
         return next(((rung, text) for rung, state, text in self.rungs if state == "broken"), None)
 
+    @property
+    def told(self) -> str:
+        """Return the remedy, with what came of it where it was tried."""
+        if not self.remedy_message:
+            return ""
+        came = "not tried" if self.tried is None else f"tried: {self.tried[0]} of {self.tried[1]}"
+        return f"{self.remedy_message} ({came})"
+
+
+@frozen
+class Cause:
+    """One cause of what did not pass, or was not shown: the outcome that shows it, and what follows."""
+
+    lead: ProbeOutcome
+    following: tuple[str, ...]
+
 
 @frozen
 class Run:
@@ -70,6 +90,8 @@ class Run:
     ``partial``  its limits: ``probes``, ``against``.
     ``fit``      predicted and reported memory.
     ``speed``    medians of the streamed answers: ``first_token_seconds``, ``tokens_per_second``.
+    ``contract``  holds, broken, or no verdict; ``health`` of the weights: whole, damaged, or no verdict.
+    ``abilities`` by name: how often the model did what was asked, and how often it was asked.
     """
 
     engine: str
@@ -83,6 +105,29 @@ class Run:
     partial: Mapping[str, object] | None = None
     fit: Mapping[str, object] = field(default_factory=dict)
     speed: Mapping[str, object] = field(default_factory=dict)
+    contract: str = ""
+    health: str = ""
+    abilities: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdicts on contract, weights and abilities in one line; empty for an older run."""
+        if not self.contract:
+            return ""
+        shown = [f"{name} {_share(self.abilities.get(name))}" for name in ABILITIES]
+        return f"contract: {self.contract}; weights: {self.health}; {' · '.join(shown)}"
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """Return one cause for each group of outcomes alike: first what failed, last what was not shown."""
+        by_probe = self.by_probe
+        groups: dict[tuple[object, ...], list[ProbeOutcome]] = {}
+        for one in self.outcomes:
+            if one.outcome not in ("pass", "not-applicable"):
+                groups.setdefault(_group(one, by_probe), []).append(one)
+        order = [name for name in OUTCOMES if name != "pass"]
+        found = [_cause(group) for group in groups.values()]
+        return tuple(sorted(found, key=lambda cause: order.index(cause.lead.outcome)))
 
     @property
     def label(self) -> str:
@@ -139,9 +184,9 @@ class ReportModel:
         return _names(self.whole)
 
     @property
-    def troubles(self) -> list[tuple[Run, ProbeOutcome]]:
-        """Return outcomes that did not pass, of the runs of the present data."""
-        return [(run, f) for run in self.runs if run.state != "stale" for f in run.outcomes if not f.passed]
+    def troubles(self) -> list[tuple[Run, Cause]]:
+        """Return the causes of what did not pass or was not shown, of the runs of the present data."""
+        return [(run, cause) for run in self.runs if run.state != "stale" for cause in run.causes]
 
     def results(self, probe: str) -> list[tuple[Run, ProbeOutcome]]:
         """Return the runs that have this probe, with its outcome in each."""
@@ -260,7 +305,34 @@ def run(report: Report, digest: str) -> Run:
         _mapping(partial) or None,
         _mapping(report.get("fit")),
         _mapping(report.get("speed")),
+        str(report.get("contract") or ""),
+        str(report.get("health") or ""),
+        {
+            name: (int(_number(entry.get("shown"))), int(_number(entry.get("asked"))))
+            for name, entry in (report.get("abilities") or {}).items()
+        },
     )
+
+
+def _share(ability: tuple[int, int] | None) -> str:
+    return "–" if ability is None else f"{ability[0]}/{ability[1]}"
+
+
+def _group(one: ProbeOutcome, by_probe: Mapping[str, ProbeOutcome]) -> tuple[object, ...]:
+    """Return what outcomes of one cause have in common: its probe; else part and remedy, or ability."""
+    roots = [name for name in (one.cause or {}).get("follows") or () if name in by_probe]
+    root = by_probe[roots[-1]] if roots else one
+    if root.outcome == "not-shown":
+        return root.outcome, root.ability or root.reason, root.remedy_message
+    return ("cause", root.attribution, root.remedy_message or root.probe)
+
+
+def _cause(group: Sequence[ProbeOutcome]) -> Cause:
+    """Return the cause of a group; a remedy counts as tried as often as it was for any of them."""
+    lead = min(group, key=lambda one: (OUTCOMES.index(one.outcome), bool((one.cause or {}).get("follows"))))
+    tried = [one.tried for one in group if one.tried is not None]
+    sums = (sum(right for right, _ in tried), sum(asked for _, asked in tried)) if tried else None
+    return Cause(replace(lead, tried=sums), tuple(one.probe for one in group if one is not lead))
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
@@ -284,7 +356,15 @@ def _outcome(entry: OutcomeRecord) -> ProbeOutcome:
         tuple(e for e in entry.get("exchanges") or () if isinstance(e, Mapping)),
         _mapping(entry.get("cause")) or None,
         _mapping(entry.get("remedy")) or None,
+        _pair(entry.get("tried")),
+        str(entry.get("ability") or ""),
     )
+
+
+def _pair(tried: object) -> tuple[int, int] | None:
+    if not isinstance(tried, Mapping):
+        return None
+    return int(_number(tried.get("right"))), int(_number(tried.get("asked")))
 
 
 def _interval(bounds: object) -> tuple[float, float] | None:

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from importer.reports.report_model import ProbeOutcome, ReportModel, Run, pace, split, trials
+from importer.reports.report_model import WORDS, ProbeOutcome, ReportModel, Run, pace, split, trials
 from importer.sentences import plain
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ WIDTH = 140  # columns of a file
 NARROW = 90  # columns below which a table of reasons is no longer read
 CELL = 15  # columns of an engine in the matrix, of an outcome written out
 STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "not-applicable": "dim"}
-SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "not-applicable": "–"}
+STYLES |= {"not-shown": "cyan"}
+SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "not-shown": "○", "not-applicable": "–"}
 
 
 def write(sheet: ReportModel) -> str:
@@ -51,13 +52,15 @@ def rendered(sheet: ReportModel, width: int) -> Iterator[RenderableType]:
             bad = tuple(outcome for outcome in run.outcomes if not outcome.passed)
             if bad:
                 yield Text(plain(f"What did not pass on {run.label}:"), style="bold")
-                yield outcomes(bad, width)
+                yield causes(run)
     for run in sheet.parts:
         yield Text(plain(f"Only a part, asked of {run.label}:"), style="bold")
         yield outcomes(run.outcomes, width)
     for run in sheet.runs:
         spent = f"{split(run.seconds)}{pace(run.speed)}"
         yield Text(plain(f"{run.label}: {run.state} ({counted(run)}; {spent}), {run.started}"))
+        if run.verdict:
+            yield Text(plain(run.verdict))
 
 
 def outcomes(probe_outcomes: Sequence[ProbeOutcome], width: int) -> RenderableType:
@@ -69,6 +72,24 @@ def outcomes(probe_outcomes: Sequence[ProbeOutcome], width: int) -> RenderableTy
         for f in probe_outcomes
     ]
     return table(("probe", "outcome", "blame", "trials", "reason"), rows, painted=True)
+
+
+def causes(run: Run) -> RenderableType:
+    """Return a block for each cause: what, the evidence, one remedy, and in one line what follows."""
+    from rich.text import Text
+
+    text = Text(overflow="fold")
+    for cause in run.causes:
+        lead = cause.lead
+        text.append(f"{SIGNS.get(lead.outcome, ' ')} {WORDS.get(lead.outcome, lead.outcome)}",
+                    STYLES.get(lead.outcome, ""))  # fmt: skip
+        part = lead.ability if lead.outcome == "not-shown" else lead.attribution
+        text.append(plain(f" {lead.probe}{f' [{part}]' if part else ''}\n"))
+        text.append("".join(f"    {line}\n" for line in plain(_reason(lead)).split("\n")))
+        if cause.following:
+            text.append(plain(f"    follows: {', '.join(cause.following)}\n"))
+    text.rstrip()
+    return text
 
 
 def matrix(sheet: ReportModel, width: int) -> Table:
@@ -125,10 +146,10 @@ def _listed(outcomes: Sequence[ProbeOutcome]) -> RenderableType:
 def _reason(outcome: ProbeOutcome) -> str:
     """Return the reason, the first broken rung of its exchange, and the remedy."""
     broken = [] if outcome.broken is None else [": ".join(outcome.broken)]
-    remedy = [f"→ {outcome.remedy_message}"] if outcome.remedy_message else []
+    remedy = [f"→ {outcome.told}"] if outcome.told else []
     return "\n".join([outcome.reason, *broken, *remedy])
 
 
 def counted(run: Run) -> str:
     """Return the number of outcomes of each kind."""
-    return ", ".join(f"{number} {name}" for name, number in run.counts.items() if number)
+    return ", ".join(f"{number} {WORDS.get(name, name)}" for name, number in run.counts.items() if number)

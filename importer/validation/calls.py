@@ -14,7 +14,7 @@ from importer.validation.expectations import CommonReason
 from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER, Prompt
-from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, TRAINED_WEIGHTS, Remedy
+from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import call_markup, drafted, gives_argument, looks_like_call, outside
@@ -74,9 +74,7 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
         wrote = reply.written.casefold()
         if any(word in wrote and not word.isascii() for word in prompt.expects):
             return Fail(Reason(CallReason.LETTERS_CHANGED, arguments=first.arguments[:200]), "engine")
-        return Inconclusive(
-            Reason(CallReason.ASKS_OTHER, arguments=first.arguments), "model", TRAINED_WEIGHTS
-        )
+        return Inconclusive(Reason(CallReason.ASKS_OTHER, arguments=first.arguments), "model")
     return Pass(Reason(CallReason.CALLED, name=first.name, arguments=first.arguments))
 
 
@@ -114,14 +112,9 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
     if reply.old_field is not None:
         remedy = Reason(Remedy.CALLS_FIELD, field=reply.old_field)
         return Fail(Reason(CallReason.OLD_FIELD, field=reply.old_field), "engine", remedy)
-    for place, text in _places(reply).items():
-        quote = looks_like_call(text, prompt.tools) or call_markup(text)
-        if quote is not None:
-            return Fail(
-                Reason(CallReason.ARRIVED_AS, place=place, quote=quote),
-                "configuration",
-                OTHER_REASONING_PARSER if place == "reasoning" else OTHER_TOOL_PARSER,
-            )
+    unread = judge_unread(reply, prompt)
+    if unread is not None:
+        return unread
     if reply.finish_reason == "length":
         return endless(reply)
     if reply.finish_reason == "tool_calls":
@@ -136,7 +129,20 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
             "configuration",
             OTHER_TOOL_PARSER,
         )
-    return Inconclusive(Reason(CallReason.NO_CALL), "model", TRAINED_WEIGHTS)
+    return Inconclusive(Reason(CallReason.NO_CALL), "model")
+
+
+def judge_unread(reply: Reply, prompt: Prompt) -> Fail | None:
+    """Return the fault of a call that the model wrote and nothing read; ``None`` where there is none."""
+    for place, text in _places(reply).items():
+        quote = looks_like_call(text, prompt.tools) or call_markup(text)
+        if quote is not None:
+            return Fail(
+                Reason(CallReason.ARRIVED_AS, place=place, quote=quote),
+                "configuration",
+                OTHER_REASONING_PARSER if place == "reasoning" else OTHER_TOOL_PARSER,
+            )
+    return None
 
 
 def _places(reply: Reply) -> dict[str, str]:
@@ -162,7 +168,7 @@ def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive |
             return Fail(
                 Reason(CallReason.NAME_HOLDS_MORE, name=call.name), "configuration", OTHER_TOOL_PARSER
             )
-        return Inconclusive(Reason(CallReason.NOT_OFFERED, name=call.name), "model", TRAINED_WEIGHTS)
+        return Inconclusive(Reason(CallReason.NOT_OFFERED, name=call.name), "model")
     if not call.id:
         return Fail(Reason(CallReason.NO_ID), "engine")
     try:
@@ -198,7 +204,7 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, object], written: str) -> 
             "configuration",
             OTHER_TOOL_PARSER,
         )
-    return Inconclusive(Reason(CallReason.UNFIT, problem=error.message), "model", TRAINED_WEIGHTS)
+    return Inconclusive(Reason(CallReason.UNFIT, problem=error.message), "model")
 
 
 def _is_json(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from threading import Lock
 from typing import Any, Literal
 
@@ -49,11 +50,13 @@ class _Answer:
 class Shared:
     """The first answer to each prompt: requested once, read by every probe that needs it.
 
-    ``written``  what the weights write greedily behind a text, up to a number of tokens.
+    ``written``   what the weights write greedily behind a text, up to a number of tokens.
+    ``unhelped``  the kinds of failures that these answers do not mend.
     """
 
     answers: dict[tuple[str, Way], _Answer] = field(default_factory=dict)
     written: dict[tuple[str, int], str] = field(default_factory=dict)
+    unhelped: list[StrEnum] = field(default_factory=list)
     lock: Lock = field(default_factory=Lock)
 
     def answer(self, name: str, way: Way) -> _Answer:
@@ -222,12 +225,13 @@ class Context(Background):
             return None
 
     def judged(self, prompt: Prompt, judge: Callable[[Reply], Outcome], *, stream: bool = False) -> Outcome:
-        """Return the first conclusive judgement in ``TRIALS`` answers.
+        """Return the first conclusive judgement in ``TRIALS`` answers, or of one that chance has no part in.
 
         Where there is none, one more answer is judged beside the text of the model. That separates a model
         that does not call or think from a parser that does not read it.
         """
-        for trial in range(1, TRIALS + 1):
+        trials = 1 if self.promise.greedy else TRIALS  # a repetition shows what chance has a part in
+        for trial in range(1, trials + 1):
             reply = self.first(prompt, stream=stream) if trial == 1 else self.ask(prompt, stream=stream)
             outcome = judge(reply)
             if not isinstance(outcome, Inconclusive):
@@ -237,7 +241,7 @@ class Context(Background):
         closer: Outcome = outcome if seen is None else judge(seen)
         if seen is not None and seen.tool_calls and not isinstance(closer, Fail):
             closer = judge(replace(seen, logprobs=(), behind=self._alone(prompt, seen)))
-        verdict = replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS, agreed=TRIALS)
+        verdict = replace(closer if isinstance(closer, Fail) else outcome, trials=trials, agreed=trials)
         return self.noted(prompt, judge, verdict, stream=stream)
 
     def noted(

@@ -22,7 +22,6 @@ from importer.validation.prompts import (
     Prompt,
 )
 from importer.validation.remedy import (
-    ALLOW_TOKENS,
     END_TOKEN,
     PARSER_OF,
     Remedy,
@@ -79,7 +78,7 @@ def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
     if next_turn(text):
         return Fail(Reason(CommonReason.NEXT_TURN), "configuration", END_TOKEN)
     still = CommonReason.STILL_WRITING if reply.content.strip() else CommonReason.STILL_THINKING
-    return Inconclusive(Reason(still), "model", ALLOW_TOKENS)
+    return Inconclusive(Reason(still), "model")
 
 
 def unread(reply: Reply, prompt: Prompt) -> Reason | None:

@@ -182,6 +182,11 @@ class Expectations:
         temperature = self.sampling.get("temperature")
         return isinstance(temperature, int | float) and temperature > WARM
 
+    @property
+    def greedy(self) -> bool:
+        """Return whether answers are drawn without chance."""
+        return {**self.sampling, **self.client_sampling}.get("temperature") == 0
+
     def unsure(self, name: str) -> Reason | None:
         """Return why a probe of a feature beyond the OpenAI API does not apply: absent, or unknown."""
         if (self.remote or self.offers is None) and name not in self.detected:

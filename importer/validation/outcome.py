@@ -1,10 +1,10 @@
-"""The outcome of a probe: pass, fail, not applicable or inconclusive, each with its reason."""
+"""The outcome of a probe: pass, fail, not applicable, not shown or inconclusive, each with its reason."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import asdict, field, replace
 from enum import StrEnum
 from typing import Final, Literal, TypedDict, TypeVar
 
@@ -18,6 +18,9 @@ from importer.validation.fact import Facts
 UNEXPLAINED: Final = "unexplained"
 BY_ANSWERS: Final = ("engine", "model", UNEXPLAINED)  # whom answers alone may show
 Blame = Attribution | Literal["unexplained"]
+OF_WEIGHTS: Final = ("simple-answers", "likelihood")  # the probes whose failure may show damaged weights
+Contract = Literal["holds", "broken", "no verdict"]
+Health = Literal["whole", "damaged", "no verdict"]
 Z = 1.959964  # the normal distribution's quantile for 95 %, both sides
 
 
@@ -33,6 +36,14 @@ class ExchangeRow(TypedDict):
     first: float | None
     tokens: int | None
     error: str | None
+
+
+class Ability(TypedDict):
+    """How often the model did what was asked: ``shown`` of ``asked``, with Wilson's 95 % interval."""
+
+    shown: int
+    asked: int
+    interval: list[float] | None
 
 
 Evidence = tuple[ExchangeRow, ...]
@@ -51,6 +62,14 @@ def wilson(agreed: int, trials: int) -> tuple[float, float] | None:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
+@frozen
+class Tried:
+    """A remedy that was tried before it is told: ``right`` of ``asked`` answers were right with it."""
+
+    right: int
+    asked: int
+
+
 class _OutcomeBase:
     """The common part of all outcomes.
 
@@ -59,6 +78,7 @@ class _OutcomeBase:
     ``notes``    further reasons, after the first.
     ``follows``  the probes that show the cause.
     ``facts``    the rungs of the exchange that the verdict rests on.
+    ``tried``    what came of the remedy; ``None`` where no request can try it.
     """
 
     __slots__ = ()
@@ -69,6 +89,7 @@ class _OutcomeBase:
     notes: tuple[Reason, ...]
     follows: tuple[str, ...]
     facts: Facts
+    tried: Tried | None = None
 
     @property
     def agreeing(self) -> int:
@@ -132,6 +153,7 @@ class Fail(_OutcomeBase):
     notes: tuple[Reason, ...] = ()
     follows: tuple[str, ...] = ()
     facts: Facts = ()
+    tried: Tried | None = None
     outcome: Literal["fail"] = "fail"
 
 
@@ -166,21 +188,58 @@ class Inconclusive(_OutcomeBase):
     notes: tuple[Reason, ...] = ()
     follows: tuple[str, ...] = ()
     facts: Facts = ()
+    tried: Tried | None = None
     outcome: Literal["inconclusive"] = "inconclusive"
 
 
-Outcome = Pass | Fail | NotApplicable | Inconclusive
-AnyOutcome = TypeVar("AnyOutcome", Pass, Fail, NotApplicable, Inconclusive, Outcome)
+@frozen
+class NotShown(_OutcomeBase):
+    """The model does not do what was asked, and every stage read what it wrote: a figure, and no fault.
+
+    ``remedy`` is what was tried and works for this model, where something does.
+    """
+
+    reason: Reason
+    remedy: Reason | None = None
+    trials: int = 1
+    evidence: Evidence = ()
+    attribution: Literal["model"] = "model"
+    agreed: int | None = None
+    within: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    follows: tuple[str, ...] = ()
+    facts: Facts = ()
+    tried: Tried | None = None
+    outcome: Literal["not-shown"] = "not-shown"
+
+
+Outcome = Pass | Fail | NotApplicable | NotShown | Inconclusive
+AnyOutcome = TypeVar("AnyOutcome", Pass, Fail, NotApplicable, NotShown, Inconclusive, Outcome)
 
 
 def counts_as_passed(outcome: Outcome) -> bool:
-    """Return whether an outcome counts as passed; an inconclusive one does not."""
-    return isinstance(outcome, Pass | NotApplicable)
+    """Return whether an outcome leaves the contract whole; an inconclusive one does not."""
+    return isinstance(outcome, Pass | NotApplicable | NotShown)
 
 
 def asks_for(outcome: Outcome, *remedies: StrEnum) -> bool:
     """Return whether the outcome's remedy is of one of these kinds."""
     return outcome.remedy is not None and any(outcome.remedy.kind is remedy for remedy in remedies)
+
+
+def not_shown(outcome: Fail | Inconclusive) -> NotShown:
+    """Return an outcome of the model as one of its ability."""
+    return NotShown(
+        outcome.reason,
+        outcome.remedy,
+        outcome.trials,
+        outcome.evidence,
+        within=outcome.within,
+        notes=outcome.notes,
+        follows=outcome.follows,
+        facts=outcome.facts,
+        tried=outcome.tried,
+    )
 
 
 def named(outcome: AnyOutcome, name: str) -> AnyOutcome:
@@ -211,6 +270,7 @@ class ProbeRow:
     ``seconds``  its duration, with the time for answers that another probe requested.
     ``log``      the errors in the log of the engine meanwhile, where the probe did not pass.
     ``package``  the package that adds the probe; empty for one of importer's own.
+    ``ability``  what of the model the probe shows; empty where it asks for the contract alone.
     """
 
     probe: str
@@ -219,6 +279,7 @@ class ProbeRow:
     seconds: float = 0.0
     log: str = ""
     package: str = ""
+    ability: str = ""
 
     def to_json(self) -> dict[str, object]:
         """Return one entry of the receipt's ``outcomes``."""
@@ -236,6 +297,7 @@ class ProbeRow:
                 "facts": [{**one.to_json(), "text": render(one.reason)} for one in self.outcome.facts],
             },
             "remedy": None if self.outcome.remedy is None else _typed(self.outcome.remedy),
+            "tried": None if self.outcome.tried is None else asdict(self.outcome.tried),
             "trials": self.outcome.trials,
             "agreed": self.outcome.agreeing,
             "interval": _rounded(self.outcome.interval),
@@ -243,7 +305,7 @@ class ProbeRow:
             "lesson": self.lesson,
             "log": self.log,
             "exchanges": list(self.outcome.evidence),
-            **({"package": self.package} if self.package else {}),
+            **{key: value for key, value in (("package", self.package), ("ability", self.ability)) if value},
         }
 
 
@@ -266,9 +328,39 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Return whether an applicable probe passed, and all applicable ones did."""
-        outcomes = [row.outcome for row in self.rows]
-        return all(map(counts_as_passed, outcomes)) and any(o.outcome == "pass" for o in outcomes)
+        """Return whether the contract holds, and the weights are not seen to be damaged."""
+        return self.contract == "holds" and self.health != "damaged"
+
+    @property
+    def contract(self) -> Contract:
+        """Return the verdict on all that does not depend on what a model can or knows."""
+        rows = [row.outcome for row in self.rows if not _of_weights(row)]
+        if any(isinstance(outcome, Fail) for outcome in rows):
+            return "broken"
+        whole = all(map(counts_as_passed, rows)) and any(isinstance(outcome, Pass) for outcome in rows)
+        return "holds" if whole else "no verdict"
+
+    @property
+    def health(self) -> Health:
+        """Return the verdict on the weights: damaged on positive evidence alone."""
+        if any(_of_weights(row) for row in self.rows):
+            return "damaged"
+        asked = (row.outcome for row in self.rows if row.probe in OF_WEIGHTS)
+        return "whole" if any(isinstance(outcome, Pass) for outcome in asked) else "no verdict"
+
+    @property
+    def abilities(self) -> dict[str, Ability]:
+        """Return how often the model did what it was asked, by ability; what no probe saw is left out."""
+        shown: dict[str, list[tuple[int, int]]] = {}
+        for row in self.rows:
+            if row.ability and isinstance(row.outcome, Pass | NotShown) and row.outcome.trials:
+                did = row.outcome.agreeing if isinstance(row.outcome, Pass) else 0
+                shown.setdefault(row.ability, []).append((did, row.outcome.trials))
+        sums = {name: tuple(map(sum, zip(*seen, strict=True))) for name, seen in shown.items()}
+        return {
+            name: {"shown": did, "asked": asked, "interval": _rounded(wilson(did, asked))}
+            for name, (did, asked) in sums.items()
+        }
 
     def to_json(self) -> dict[str, object]:
         """Return the receipt's ``validation`` section, without the digest of its document."""
@@ -279,9 +371,18 @@ class Report:
             "speed": dict(self.speed),
             "outcomes": [row.to_json() for row in self.rows],
             "passed": self.passed,
+            "contract": self.contract,
+            "health": self.health,
+            "abilities": self.abilities,
         }
         apart = {"partial": self.partial, "score": self.score}
         return section | {key: dict(value) for key, value in apart.items() if value is not None}
+
+
+def _of_weights(row: ProbeRow) -> bool:
+    """Return whether a row shows damaged weights, or follows from such a row."""
+    damaged = isinstance(row.outcome, Fail | Inconclusive) and row.outcome.attribution == "model"
+    return damaged and (row.probe in OF_WEIGHTS or any(name in OF_WEIGHTS for name in row.outcome.follows))
 
 
 def _typed(reason: Reason) -> dict[str, object]:

@@ -28,6 +28,7 @@ class Probe:
     ``feature``   one of engines (``engines.base.OFFERS``): without it, a failure is a known limit
     ``concerns``  sampling values, one of which the document must have for that
     ``alone``     it follows the others, with nothing beside it
+    ``ability``   what of the model it shows; what a model cannot or does not do is no fault of a document
     """
 
     name: str
@@ -38,6 +39,7 @@ class Probe:
     feature: str | None = None
     concerns: Collection[str] = ()
     alone: bool = False
+    ability: str = ""
 
 
 def probe(
@@ -49,9 +51,10 @@ def probe(
     feature: str | None = None,
     concerns: Collection[str] = (),
     alone: bool = False,
+    ability: str = "",
 ) -> Callable[[Run], Probe]:
     """Make a probe of the function that runs it."""
-    return lambda run: Probe(name, lesson, needs, run, tasks, feature, concerns, alone)
+    return lambda run: Probe(name, lesson, needs, run, tasks, feature, concerns, alone, ability)
 
 
 @frozen

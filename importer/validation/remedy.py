@@ -211,13 +211,6 @@ class Remedy(ReasonKind):
         "own-template",
         "{parser} reads what the template writes, and the model writes otherwise: use its own template.",
     )
-    TRAINED_WEIGHTS = (
-        "trained-weights",
-        (
-            "Use other weights, or train these: they do not do it, whether they were not trained for it or "
-            "lost it."
-        ),
-    )
     ENDING_WEIGHTS = (
         "ending-weights",
         "Use weights that were trained to end their turns: an answer of these goes on and on.",
@@ -320,7 +313,10 @@ class Remedy(ReasonKind):
     )
     # Engines, clients and machines.
     CHAT_INSTEAD = "chat-instead", "Use /v1/chat/completions until the engine is mended."
-    ALLOW_TOKENS = "allow-tokens", "Allow more tokens."
+    REQUIRE_CALLS = (
+        "require-calls",
+        "Let clients send tool_choice: required where they want a call; by itself the model writes none.",
+    )
     MORE_TIME = "more-time", "Give it more time, or try a faster machine."
     RAISE_TIME_LIMIT = "raise-time-limit", _raise_time_limit
     LESS_LOAD = "less-load", "Ask while it serves fewer clients, or raise its limit of requests for this key."
@@ -347,13 +343,6 @@ class Remedy(ReasonKind):
     OTHER_VERSION_ORDER = (
         "other-version-order",
         "Use another version of the engine: it gives the template results in another order.",
-    )
-    ANOTHER_ENGINE = (
-        "another-engine",
-        (
-            "Use another version of the engine, or correct what stands before it; the exchange in the "
-            "receipt shows what is wrong."
-        ),
     )
     MORE_TIME_OR_LOG = "more-time-or-log", "Give it more time, or see in its log what it waits for."
     OTHER_VERSION_TEMPLATE = (
@@ -466,8 +455,6 @@ CUT_THOUGHT = Reason(Remedy.CHOOSE_FOR_CUT_THOUGHT)
 NO_REASONING_PARSER = Reason(Remedy.LEAVE_OUT_OR_CHOOSE)
 END_TOKEN = Reason(Remedy.END_TURN)
 WHOLE_ANSWERS = Reason(Remedy.WHOLE_ANSWERS)
-TRAINED_WEIGHTS = Reason(Remedy.TRAINED_WEIGHTS)
-ALLOW_TOKENS = Reason(Remedy.ALLOW_TOKENS)
 
 # The field of a document that names the parser of a remedy.
 PARSER_OF: dict[Remedy, str] = {

@@ -20,7 +20,7 @@ from importer.reasons import Reason, ReasonKind
 from importer.registry import PartReason
 from importer.signals.evidence import TASKS
 from importer.validation import failures
-from importer.validation.attribution import root_causes, setting_bisection, stage_cause
+from importer.validation.attribution import experiments, root_causes, setting_bisection, stage_cause
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, STEADY, Context, Shared
 from importer.validation.errors import AnswerFailure, ExchangeError, RunOver, SilenceReason, spent
@@ -34,6 +34,7 @@ from importer.validation.outcome import (
     Pass,
     ProbeRow,
     Report,
+    Tried,
     counts_as_passed,
     failing,
 )
@@ -51,6 +52,7 @@ class SpoiltReason(ReasonKind):
     """The effect of a sampling value of the document."""
 
     PASSES_WITHOUT = "passes-without", "without {name} {value:g} it passes"
+    ONLY_STEADY = "only-steady", "at temperature 0; {missed:drawn answer|drawn answers} did not show it"
 
 
 # Neutral values, and the remedy for others.
@@ -71,6 +73,7 @@ BROKEN = (AnswerFailure.UNREACHABLE, AnswerFailure.REPORTS_ERROR, AnswerFailure.
 OF_THE_MOMENT = (
     AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED, AnswerFailure.ANSWERED_AGAIN, *SilenceReason,
 )  # fmt: skip
+ENOUGH = 2  # probes that fail alike, and do so without a value, too: further ones are not asked without it
 EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
 Run = Callable[[Context], Outcome]
 
@@ -96,8 +99,10 @@ def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared])
         changed = replace(
             ctx, promise=replace(ctx.promise, client_sampling=sent), shared=shared.setdefault(name, Shared())
         )
-        if isinstance(run(changed), Pass):
+        alike = [kind for kind in changed.shared.unhelped if outcome.gives(kind)]
+        if len(alike) < ENOUGH and isinstance(run(changed), Pass):
             return judge(outcome, name, value)
+        changed.shared.unhelped.append(outcome.reason.kind)
     return outcome
 
 
@@ -109,8 +114,10 @@ def steadied(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared]
     sent = {**ctx.promise.client_sampling, **STEADY}
     steady = replace(ctx.promise, client_sampling=sent)
     again = run(replace(ctx, promise=steady, shared=shared.setdefault("steady", Shared())))
-    trials = outcome.trials + again.trials
-    return outcome if isinstance(again, Inconclusive) else replace(again, trials=trials)
+    if isinstance(again, Inconclusive):
+        return outcome
+    note = Reason(SpoiltReason.ONLY_STEADY, missed=outcome.trials)
+    return replace(again, trials=outcome.trials + again.trials, notes=(*again.notes, note))
 
 
 def judge(outcome: Outcome, name: str, value: object) -> Fail:
@@ -118,7 +125,7 @@ def judge(outcome: Outcome, name: str, value: object) -> Fail:
     note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
     remedy = REMEDIES.get(name) or Reason(Remedy.CORRECT_SETTING, key=failures.DOCUMENT_NAMES.get(name, name))
     failure = failing(outcome, "configuration", remedy, note)
-    return replace(failure, trials=outcome.trials + 1, agreed=None)
+    return replace(failure, trials=outcome.trials + 1, agreed=None, tried=Tried(1, 1))
 
 
 def validate(
@@ -199,7 +206,7 @@ def probe(
         if one.name in made:
             result = made[one.name]
         elif why is not None:
-            result = ProbeRow(one.name, one.lesson, why)
+            result = ProbeRow(one.name, one.lesson, why, ability=one.ability)
         else:
             with steps.during(one.name):
                 result = _row(one, bench, shared)
@@ -218,7 +225,7 @@ def probe(
     order = {one.name: place for place, one in enumerate(probes)}
     place = bench.render.place if bench.render is not None else ""
     traced = [
-        root_causes.with_a_place(root_causes.with_a_remedy(row), place) for row in root_causes.traced(rows)
+        root_causes.with_a_place(root_causes.of_ability(row), place) for row in root_causes.traced(rows)
     ]
     return sorted(traced, key=lambda made: order[made.probe])
 
@@ -235,7 +242,8 @@ def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:
             outcome = Inconclusive(reason, "environment")
         spanned.note(importer__outcome=outcome.outcome)
     complaints = "" if counts_as_passed(outcome) or ctx.journal is None else ctx.journal.complaints()
-    return ProbeRow(one.name, one.lesson, outcome, time.monotonic() - begun, complaints, package)
+    seconds = time.monotonic() - begun
+    return ProbeRow(one.name, one.lesson, outcome, seconds, complaints, package, one.ability)
 
 
 def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
@@ -247,7 +255,7 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
     if not one.alone and one is not sampling_arrives:
         outcome = steadied(ctx, outcome, partial(_attributed, one), shared)
         outcome = without(ctx, outcome, partial(_attributed, one), shared)
-    outcome = stage_cause.within(outcome, one, ctx)
+    outcome = experiments.tried(stage_cause.within(outcome, one, ctx), one, ctx)
     if not counts_as_passed(outcome) and (over := _cut_short(ctx)) is not None:
         outcome = spent(over)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]

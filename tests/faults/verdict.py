@@ -22,7 +22,7 @@ class Cell:
 
     ``detected``  the probes that did not pass, ``START`` where there was nothing to probe.
     ``blamed``    the parts that the failures name; where nothing failed, those that inconclusive probes name.
-    ``doubts``    probes that came to no conclusion.
+    ``doubts``    probes that came to no conclusion, or that the model did not show.
     ``mends``     the changes that are told, the first three.
     ``remedies``  the kinds of all changes that are told.
     """
@@ -59,7 +59,7 @@ def judge(fault: Fault, engine: str) -> tuple[Cell, list[dict[str, Any]]]:
         ]
         cell = _cell(fault, engine, version, outcomes, time.monotonic() - begun)
         return cell, outcomes
-    missed = [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive")]
+    missed = [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive", "not-shown")]
     return _cell(fault, engine, version, missed, time.monotonic() - begun), missed
 
 

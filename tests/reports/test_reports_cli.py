@@ -53,7 +53,7 @@ def test_junit_tells_blame_mend_and_exchanges(desk: Desk) -> None:
     assert failure is not None
     assert error is not None
     change = "Set tool_parser:hermes in options: it reads what the template writes."
-    assert failure.get("message") == f"no call [configuration] Remedy: {change}"
+    assert failure.get("message") == f"no call [configuration] Remedy: {change} (not tried)"
     assert failure.get("type") == "configuration"
     assert "the lesson: lesson of tool-call" in str(failure.text)
     assert (error.get("message"), error.get("type")) == ("it forgot [model]", "model")

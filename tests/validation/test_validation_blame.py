@@ -315,7 +315,7 @@ def test_an_endless_answer_names_the_token_that_a_completion_shows(monkeypatch: 
 class Loud:
     """A probe that fails while the engine complains."""
 
-    name, lesson, alone, tasks, feature, concerns = "loud", ".", False, (), None, ()
+    name, lesson, alone, tasks, feature, concerns, ability = "loud", ".", False, (), None, (), ""
 
     def __init__(self, log: Path) -> None:
         self.log = log

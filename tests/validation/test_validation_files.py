@@ -167,7 +167,7 @@ def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path) -> Non
 def test_noise_of_another_config_is_not_the_model_s() -> None:
     changed = judge_files_as_imported({"config.json": "a" * 40}, {"config.json": "b" * 40})
     noise = Fail(as_reason("3 of 3 are wrong"), "model", Reason(Remedy.WHOLE_WEIGHTS))
-    silent = Fail(as_reason("no call"), "engine", Reason(Remedy.ANOTHER_ENGINE))
+    silent = Fail(as_reason("no call"), "engine", Reason(Remedy.READ_LOG))
     rows = [
         ProbeRow(files_as_imported.name, "", changed),
         ProbeRow(simple_answers.name, "", noise),

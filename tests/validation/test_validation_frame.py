@@ -68,7 +68,7 @@ def test_trials_are_counted_with_those_that_agreed(monkeypatch: pytest.MonkeyPat
 class Slow:
     """A probe that says when it ran."""
 
-    lesson, tasks, feature, concerns = ".", (), None, ()
+    lesson, tasks, feature, concerns, ability = ".", (), None, (), ""
 
     def __init__(self, name: str, spans: list[tuple[str, float, float]], *, alone: bool) -> None:
         self.name, self.alone, self.spans = name, alone, spans
@@ -194,7 +194,7 @@ def test_what_is_shown_must_be_left_of_what_was_written(written: str, shown: str
 class Busy:
     """A probe with many exchanges."""
 
-    name, lesson, alone, tasks, feature, concerns = "busy", ".", False, (), None, ()
+    name, lesson, alone, tasks, feature, concerns, ability = "busy", ".", False, (), None, (), ""
 
     def needs(self, promise: Expectations, /) -> None:
         return None

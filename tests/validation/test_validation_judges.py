@@ -30,7 +30,7 @@ from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply, ToolCall, Usage
 from importer.validation.tool_markup import control_token, looks_like_call, thinking_markup
 from tests.facts import as_reason
-from tests.judging import words
+from tests.judging import CALL, words
 
 PARIS = '{"location": "Paris"}'
 
@@ -227,7 +227,7 @@ def test_a_number_written_as_text_is_the_parsers_doing() -> None:
         (said("Hello!", "A greeting."), "pass"),
         (said("", "Hello!"), "fail configuration"),
         (said("", "", wrote=12), "fail configuration"),
-        (said("", "", wrote=1), "inconclusive model"),
+        (said("", "", wrote=1), "inconclusive unexplained"),
         (said("Hello!", finish=None), "fail engine"),
         (called(), "fail engine"),
         (said("Hello!<|im_end|>\n<|im_start|>user", finish="length"), "fail configuration"),
@@ -242,6 +242,9 @@ def test_plain_chat(reply: Reply, expected: str) -> None:
 def test_no_tool_needed() -> None:
     assert verdict(judge_no_tool_needed(said("Hello!"))) == "pass"
     assert verdict(judge_no_tool_needed(called())) == "inconclusive model"
+    assert (
+        verdict(judge_no_tool_needed(said(f"```json\n{CALL}\n```"))) == "fail configuration"
+    )  # nothing read it
     went_on = replace(called(), content="Hello!<|im_end|></tool_call>")
     assert verdict(judge_no_tool_needed(went_on)) == "fail configuration"
     assert verdict(judge_no_tool_needed(said("", "Hello!"))) == "fail configuration"
@@ -327,6 +330,8 @@ def test_markers_from_the_proof_are_markup_too() -> None:
         (said("Minus three: -3 °C."), "pass"),
         (said("It is sunny in Paris."), "inconclusive model"),
         (called(), "inconclusive model"),
+        (replace(called(), content="It is snowy."), "inconclusive model"),  # a call beside an echo
+        (said(f"{CALL} snowy -3"), "fail configuration"),
         (said("", "", wrote=9), "fail configuration"),
     ],
 )

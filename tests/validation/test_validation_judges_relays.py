@@ -10,12 +10,12 @@ import pytest
 
 from importer.reasons import Reason
 from importer.validation import failures, run
-from importer.validation.attribution import root_causes
+from importer.validation.attribution import experiments, root_causes
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Pass, ProbeRow
+from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report, Tried
 from importer.validation.probes.chat import (
     judge_missed,
     left_out_simple_answers,
@@ -33,12 +33,18 @@ from importer.validation.probes.prompt import (
 from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.probes.sampling import judge_stop_words, stop_words
 from importer.validation.probes.server import concurrency, files_as_imported
-from importer.validation.probes.tools import judge_order, judge_pointed, tool_call, whole_with_point
+from importer.validation.probes.tools import (
+    judge_order,
+    judge_pointed,
+    no_tool_needed,
+    tool_call,
+    whole_with_point,
+)
 from importer.validation.prompts import CALLED, CALLED_EMPTY, WEATHER, WEATHER_TWO_TOOLS
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
-from importer.validation.reply import Reply, ReplyReason, from_stream, from_whole
+from importer.validation.reply import Reply, ReplyReason, ToolCall, Usage, from_stream, from_whole
 from tests.facts import as_reason
-from tests.judging import remedy, words
+from tests.judging import asked, remedy, verdict, words
 from tests.models.formats import FORMATS
 from tests.validation.test_validation_judges_turns import MODEL, closed, context, edited
 
@@ -81,7 +87,7 @@ def test_one_gap_in_counting_is_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
     assert isinstance(simple_answers.run(ctx), Pass)
     right["Count"] = TEN.replace("nine", "no")
-    found = simple_answers.run(Context(Expectations(), "m", Client("http://127.0.0.1:1")))
+    found = simple_answers.run(replace(context(MODEL), promise=Expectations()))
     assert isinstance(found, Fail)
     assert (found.attribution, "'nine'" in words(found)) == ("model", True)
 
@@ -248,15 +254,60 @@ def test_a_thought_under_another_name(fields: dict[str, object], expected: str) 
         assert not isinstance(found, Fail) or found.attribution == "engine"
 
 
-def test_an_engine_or_a_model_at_fault_always_has_a_change_told() -> None:
-    bare = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine")
-    told = replace(bare, remedy=WHOLE_ANSWERS)
-    for outcome, change in ((bare, Reason(Remedy.ANOTHER_ENGINE)), (told, WHOLE_ANSWERS)):
-        made = root_causes.with_a_remedy(ProbeRow(tool_call.name, "", outcome)).outcome
-        assert isinstance(made, Fail)
-        assert (made.reason, made.remedy) == (outcome.reason, change)
-    model = root_causes.with_a_remedy(ProbeRow(tool_call.name, "", Fail(as_reason("x"), "model"))).outcome
-    assert isinstance(model, Fail)
-    assert model.remedy == Reason(Remedy.TRAINED_WEIGHTS)
-    for other in (Pass(as_reason("fine")), Fail(as_reason("x"), "configuration")):
-        assert root_causes.with_a_remedy(ProbeRow(tool_call.name, "", other)).outcome == other
+def test_what_a_model_does_not_do_is_a_figure_and_damaged_weights_are_a_fault() -> None:
+    missed = Inconclusive(as_reason("no call"), "model", trials=3)
+    shown = root_causes.of_ability(ProbeRow(tool_call.name, "", missed)).outcome
+    assert (verdict(shown), shown.reason, shown.trials) == ("not-shown model", missed.reason, 3)
+    damaged = Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS))
+    follows = replace(missed, follows=(simple_answers.name,))
+    assert root_causes.of_ability(ProbeRow(simple_answers.name, "", damaged)).outcome == damaged
+    for other in (follows, Pass(as_reason("x")), Fail(as_reason("x"), "engine")):
+        assert root_causes.of_ability(ProbeRow(tool_call.name, "", other)).outcome == other
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ((("tool-call", NotShown(as_reason("declined"), trials=3)),), ("holds", "no verdict", True, (1, 4))),
+        ((("simple-answers", Pass(as_reason("right"))),), ("holds", "whole", True, (1, 1))),
+        ((("likelihood", Fail(as_reason("worse"), "model")),), ("holds", "damaged", False, (1, 1))),
+        (
+            (("simple-answers", Inconclusive(as_reason("?"), "unexplained")),),
+            ("no verdict", "no verdict", False, (1, 1)),
+        ),
+        (
+            (("system-role", Fail(as_reason("lost"), "configuration")),),
+            ("broken", "no verdict", False, (1, 1)),
+        ),
+    ],
+)
+def test_contract_weights_and_abilities_are_three_verdicts(
+    rows: tuple[tuple[str, Outcome], ...], expected: tuple[object, ...]
+) -> None:
+    shown = ProbeRow("later-turns", "", Pass(as_reason("called")), ability="tools")
+    made = [
+        ProbeRow(name, "", outcome, ability="tools" if name == "tool-call" else "") for name, outcome in rows
+    ]
+    report = Report({}, "", {}, (shown, *made))
+    figure = report.abilities["tools"]
+    told = (report.contract, report.health, report.passed, (figure["shown"], figure["asked"]))
+    assert told == expected
+
+
+def test_a_required_call_is_tried_before_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[object] = []
+
+    def answer(body: dict[str, object]) -> Reply:
+        sent.append(body.get("tool_choice"))
+        call = ToolCall(0, "c1", "get_weather", '{"location": "Paris"}')
+        return Reply("", "", (call,) if works and body.get("tool_choice") else (), "tool_calls", Usage(9, 9))
+
+    declined = Inconclusive(as_reason("no call"), "model")
+    for works in (True, False):
+        ctx = asked(answer, monkeypatch, tool_parser="hermes")
+        ctx.noted(WEATHER, lambda _: declined, declined)
+        found = experiments.tried(declined, tool_call, ctx)
+        told = (Reason(Remedy.REQUIRE_CALLS), Tried(1, 1)) if works else (None, None)
+        assert (found.remedy, found.tried) == told
+    assert sent == ["required", "required"]
+    assert experiments.tried(declined, no_tool_needed, ctx) == declined  # a call is no ability there

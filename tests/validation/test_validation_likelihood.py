@@ -14,7 +14,7 @@ from importer.validation.attribution import root_causes
 from importer.validation.diagnosis import altered
 from importer.validation.expectations import promise_of
 from importer.validation.likelihood import Likelihood, ScoredText, per_token, recorded
-from importer.validation.outcome import Fail, Pass, ProbeRow
+from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow
 from importer.validation.probes import chat as probe
 from importer.validation.probes.server import files_as_imported, judge_files_as_imported
 from importer.validation.probes.tools import tool_call
@@ -31,7 +31,7 @@ def scored(nats: float) -> list[ScoredText]:
 
 def test_without_a_reference_the_number_is_shown() -> None:
     shown = probe.judge_likelihood(BEFORE, ())
-    assert isinstance(shown, Pass)
+    assert isinstance(shown, NotApplicable)  # nothing is compared, so nothing is proved
     assert words(shown).startswith("0.3 nats for each of 5 tokens")
 
 
@@ -85,7 +85,7 @@ def test_a_broken_entry_is_no_reference(broken: object) -> None:
 
 def test_a_loss_explains_answers_and_other_weights_explain_the_loss() -> None:
     loss = ProbeRow(probe.likelihood.name, "", probe.judge_likelihood(scored(9.0), BEFORE))
-    call = Fail(as_reason("no call"), "engine", Reason(Remedy.ANOTHER_ENGINE))
+    call = Fail(as_reason("no call"), "engine", Reason(Remedy.READ_LOG))
     rows = root_causes.traced([loss, ProbeRow(tool_call.name, "", call)])
     assert [row.outcome.attribution for row in rows] == ["model", "model"]
     assert [row.outcome.follows for row in rows] == [(), (probe.likelihood.name,)]

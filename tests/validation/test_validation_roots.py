@@ -68,7 +68,7 @@ PARSER = {"key": "tool_parser", "parser": "hermes"}
         ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="tools"), set()),
         ("prompt-rendered", Reason(Remedy.WITHOUT_QUOTES, variable="x"), set()),
         ("prompt-rendered", Reason(Remedy.ONE_TEMPLATE, files=("tokenizer_config.json",)), GOES_ON),
-        ("plain-chat", Reason(Remedy.ALLOW_TOKENS), set()),
+        ("plain-chat", Reason(Remedy.MORE_TIME), set()),
         ("stream-equals-whole", Reason(Remedy.LEAVE_OUT_PARSER, key="reasoning_parser"), ANSWERED),
         ("stream-equals-whole", Reason(Remedy.SET_PARSER, **PARSER, named=None), ANSWERED),
         ("stream-equals-whole", Reason(Remedy.WHOLE_ANSWERS), set()),

@@ -39,6 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=options.answers,
         help="measure, too, how well it calls tools: N answers to each of 40 questions (default 1)",
     )
+    parser.add_argument(
+        "--require",
+        metavar="ABILITY=SHARE",
+        action="append",
+        default=[],
+        help="the share of answers that must show an ability of the model, such as tools=0.9; repeatable",
+    )
     _elsewhere(
         parser.add_argument_group("on a cluster or another machine", "docs/clusters.md has the targets.")
     )
@@ -102,7 +109,7 @@ def _part(group: argparse._ArgumentGroup) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Validate the document; raises ValidationError where a probe did not pass."""
+    """Validate the document; raises ValidationError where a probe did not pass, else AbilityError."""
     from importer.cli import validating
 
     validating.validate(arguments)

@@ -95,7 +95,7 @@ def _first(run: Run) -> float:
     return number(run.speed.get("first_token_seconds"))
 
 
-ORDER = ("fail", "inconclusive", "pass", "not-applicable")
+ORDER = ("fail", "inconclusive", "not-shown", "pass", "not-applicable")
 COLUMNS = 3
 FEWEST = 8  # probes of a column, unless it is the only one
 

@@ -135,7 +135,7 @@ class MatrixCell(BaseModel):
     """The outcome of one probe in one run."""
 
     run: int
-    outcome: str = Field(description="pass, fail, inconclusive or not-applicable")
+    outcome: str = Field(description="pass, fail, inconclusive, not-shown or not-applicable")
     attribution: str | None
     cause: str | None = Field(description="its typed kind")
     reason: str

@@ -10,7 +10,16 @@ from importer.reasons import Reason
 from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
 from importer.validation.fact import Rung, broken_in_answer, first_broken
-from importer.validation.outcome import BY_ANSWERS, Fail, Inconclusive, Outcome, ProbeRow, asks_for
+from importer.validation.outcome import (
+    BY_ANSWERS,
+    OF_WEIGHTS,
+    Fail,
+    Inconclusive,
+    Outcome,
+    ProbeRow,
+    asks_for,
+    not_shown,
+)
 from importer.validation.probes import stops_cleanly
 from importer.validation.probes.cache import prefix_cache
 from importer.validation.probes.chat import (
@@ -331,7 +340,6 @@ OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
 )
 
 
-IN_ANY_CASE = {"engine": Remedy.ANOTHER_ENGINE, "model": Remedy.TRAINED_WEIGHTS}
 # Probes of the prompt as the engine has it, and of options, that what breaks before the engine explains.
 PROMPTS = {
     probe.name for probe in (prompt_counts, request_options, tools_in_prompt, call_history, system_role)
@@ -341,12 +349,15 @@ BY_ITSELF = (Remedy.OPTIONS_UNALTERED, Remedy.NO_OWN_STOPS)  # the weights answe
 UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, and something else may
 
 
-def with_a_remedy(row: ProbeRow) -> ProbeRow:
-    """Return the row, with a remedy in any case where an engine or a model is at fault."""
-    if not isinstance(row.outcome, Fail) or row.outcome.remedy:
+def of_ability(row: ProbeRow) -> ProbeRow:
+    """Return the row; what a model does not do is no fault, unless its weights are seen to be damaged."""
+    outcome = row.outcome
+    if not isinstance(outcome, Fail | Inconclusive) or outcome.attribution != "model":
         return row
-    remedy = IN_ANY_CASE.get(row.outcome.attribution)
-    return row if remedy is None else replace(row, outcome=replace(row.outcome, remedy=Reason(remedy)))
+    shows = isinstance(outcome, Fail) and row.probe in (*OF_WEIGHTS, plain_chat.name)
+    if shows or any(name in OF_WEIGHTS for name in outcome.follows):
+        return row
+    return replace(row, outcome=not_shown(outcome))
 
 
 def with_a_place(row: ProbeRow, place: str) -> ProbeRow:

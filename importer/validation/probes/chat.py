@@ -19,7 +19,16 @@ from importer.validation.errors import ExchangeError, ReplyError, RequestRefused
 from importer.validation.expectations import CommonReason, Expectations, PromiseReason, no_chat, no_tools
 from importer.validation.likelihood import ScoredText, per_token
 from importer.validation.mutations import ends_otherwise
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, asks_for, failing
+from importer.validation.outcome import (
+    UNEXPLAINED,
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    asks_for,
+    failing,
+)
 from importer.validation.probe import probe
 from importer.validation.probes.prompt import ALIKE, beginnings, tokenizer_whole
 from importer.validation.prompts import (
@@ -40,7 +49,6 @@ from importer.validation.remedy import (
     NO_REASONING_PARSER,
     OTHER_REASONING_PARSER,
     OTHER_TOOL_PARSER,
-    TRAINED_WEIGHTS,
     WHOLE_ANSWERS,
     Remedy,
 )
@@ -161,7 +169,7 @@ def judge_plain_chat(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
         )
     if swallowed(reply):
         return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), "configuration")
-    return Inconclusive(Reason(PlainChatReason.NO_WORD), "model", TRAINED_WEIGHTS)
+    return Inconclusive(Reason(PlainChatReason.NO_WORD), UNEXPLAINED)
 
 
 class SimpleAnswersReason(ReasonKind):
@@ -218,8 +226,22 @@ def simple_answers(ctx: Context) -> Outcome:
         or opening_fault(failure, ctx)
         or tokenizer_fault(failure, ctx)
         or options_fault(failure, ctx, answers)
-        or failure
+        or of_weights(failure, ctx, certain=noise or gap is not None)
     )
+
+
+def of_weights(failure: Fail, ctx: Context, *, certain: bool) -> Outcome:
+    """Return the failure of weights that answer wrong by themselves, too; what a small model misses is none.
+
+    Where they cannot be asked by themselves, or answer right there, nothing shows damage.
+    """
+    if failure.attribution != "model" or ctx.promise.hot:
+        return failure
+    if not certain:
+        return Inconclusive(failure.reason, "model", trials=failure.trials)
+    asked = ctx.render is not None and ctx.promise.lacks("completions") is None
+    damaged = asked and not alternate_forms.right_by_itself(ctx, QUESTIONS)
+    return failure if damaged else Inconclusive(failure.reason, UNEXPLAINED, trials=failure.trials)
 
 
 def _steadily(ctx: Context, prompt: Prompt, reply: Reply) -> Reply:
@@ -442,7 +464,7 @@ def judge_likelihood(scored: Sequence[ScoredText], known: Sequence[ScoredText]) 
     tokens = sum(text.tokens for text in known or scored)
     now = per_token(scored, known or scored)
     if not known:
-        return Pass(Reason(LikelihoodReason.MEASURED, nats=now, tokens=tokens))
+        return NotApplicable(Reason(LikelihoodReason.MEASURED, nats=now, tokens=tokens))
     before = per_token(known, known)
     fields = {"nats": now, "before": before, "tokens": tokens}
     if now > before + MARGIN:
@@ -736,22 +758,27 @@ def default_max_tokens(ctx: Context) -> Outcome:
     if full.finish_reason != "length":
         full = ctx.ask(COUNT, **STEADY)
     reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None, **STEADY)
-    return judge_default_max_tokens(reply, full, ctx.promise.limit(COUNT.tokens))
+    own = ctx.promise.sampling.get("max_tokens")
+    return judge_default_max_tokens(reply, full, ctx.promise.limit(COUNT.tokens), own)
 
 
-def judge_default_max_tokens(reply: Reply, full: Reply, allowed: int) -> Outcome:
-    """Judge an answer to a request without a limit, beside one with a limit of ``allowed`` tokens."""
+def judge_default_max_tokens(reply: Reply, full: Reply, allowed: int, own: int | None = None) -> Outcome:
+    """Judge an answer to a request without a limit, beside one with a limit of ``allowed`` tokens.
+
+    ``own``  the limit that the document names.
+    """
     if full.finish_reason == "length":
         if full.usage.completion is not None and full.usage.completion < allowed:
             reason = Reason(OwnLimitReason.ALL_CUT, tokens=full.usage.completion, allowed=allowed)
             return Fail(reason, "configuration", CAPPED)
         return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
     if reply.finish_reason == "length":
-        return Fail(
-            Reason(OwnLimitReason.CUT, tokens=reply.usage.completion),
-            "configuration",
-            Reason(Remedy.RAISE_MAX_TOKENS),
-        )
+        cut = Reason(OwnLimitReason.CUT, tokens=reply.usage.completion)
+        if own is not None and (reply.usage.completion or 0) < own:  # the document allows more already
+            return Fail(cut, "configuration", Reason(Remedy.START_WITH_VALUES, names=("max_tokens",)))
+        if (reply.usage.completion or 0) >= allowed:
+            return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
+        return Fail(cut, "configuration", Reason(Remedy.RAISE_MAX_TOKENS))
     if not (reply.content.strip() or reply.reasoning.strip()):
         return Inconclusive(Reason(CommonReason.EMPTY), "model")
     return Pass(Reason(OwnLimitReason.ENDS, finish_reason=reply.finish_reason))
@@ -973,6 +1000,7 @@ EVERY_TURN = Reason(Remedy.RENDER_TURNS)
     "history",
     "A template that rendered the last turn only answered every question, and remembered nothing.",
     needs=no_chat,
+    ability="recall",
 )
 def history(ctx: Context) -> Outcome:
     """Request a fact of an earlier turn."""
@@ -992,9 +1020,7 @@ def judge_history(reply: Reply, alone: int | None, markers: tuple[str, ...] = ()
         return Fail(Reason(CommonReason.TURNS_UNSEEN), "configuration", EVERY_TURN)
     if reply.finish_reason == "length":
         return endless(reply, markers)
-    return Inconclusive(
-        Reason(HistoryReason.NOT_SAID, content=reply.content.strip()[:80]), "model", TRAINED_WEIGHTS
-    )
+    return Inconclusive(Reason(HistoryReason.NOT_SAID, content=reply.content.strip()[:80]), "model")
 
 
 class LongPromptReason(ReasonKind):

@@ -19,7 +19,6 @@ from importer.validation.probes.chat import judge_plain_chat, leak, token_signs
 from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.probes.tools import id_answered, judge_tool_result_turn
 from importer.validation.prompts import GREETING, SUM, SUM_THINKING, WEATHER, Prompt
-from importer.validation.remedy import TRAINED_WEIGHTS
 from importer.validation.reply import Reply
 
 
@@ -48,6 +47,7 @@ def needs_messages_tools(promise: Expectations) -> Reason | None:
     "messages-tools",
     "Calls came as text to Anthropic's clients, or with their input encoded once more: no agent went on.",
     needs=needs_messages_tools,
+    ability="tools",
 )
 def messages_tools(ctx: Context) -> Outcome:
     """Judge both ways; without a call, compare the length of the prompt with that of the chat."""
@@ -141,6 +141,7 @@ def needs_responses_reasoning(promise: Expectations) -> Reason | None:
     "responses-reasoning",
     "Each endpoint has its own path for thoughts: apart in the chat, they were part of the message here.",
     needs=needs_responses_reasoning,
+    ability="thoughts",
 )
 def responses_reasoning(ctx: Context) -> Outcome:
     """Judge a question that the chat answers with a thought."""
@@ -168,6 +169,7 @@ def needs_responses_tools(promise: Expectations) -> Reason | None:
     "responses-tools",
     "Arguments stood whole in a new item and came again in pieces: clients joined them to broken JSON.",
     needs=needs_responses_tools,
+    ability="tools",
 )
 def responses_tools(ctx: Context) -> Outcome:
     """Judge a call both ways, then the answer to its result; without a call, the length of the prompt."""
@@ -198,7 +200,7 @@ def _answered(ctx: Context) -> Outcome:
     """Send back the engine's own items with the result of the call, and judge the answer."""
     reply = other_apis.ask_responses(ctx, WEATHER)
     if not reply.tool_calls:
-        return Inconclusive(Reason(CallReason.NO_CALL), "model", TRAINED_WEIGHTS)
+        return Inconclusive(Reason(CallReason.NO_CALL), "model")
     call = reply.tool_calls[0]
     items = [*other_apis.items_of(WEATHER), *listed(reply.raw[0]["output"])]
     results = [other_apis.output(one.id, RESULT) for one in reply.tool_calls]

@@ -14,10 +14,8 @@ from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outco
 from importer.validation.probe import probe
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
 from importer.validation.remedy import (
-    ALLOW_TOKENS,
     CUT_THOUGHT,
     OTHER_REASONING_PARSER,
-    TRAINED_WEIGHTS,
     Remedy,
 )
 from importer.validation.reply import Reply
@@ -52,6 +50,7 @@ def needs_reasoning_off(promise: Expectations) -> Reason | None:
     "reasoning-off",
     "With thinking switched off, parsers that wait for the end of a thought took the answer for one.",
     needs=needs_reasoning_off,
+    ability="silence",
 )
 def reasoning_off(ctx: Context) -> Outcome:
     """Judge both ways, where the template has a switch, and request or document turn thinking off."""
@@ -194,6 +193,7 @@ KNOWN_FIELDS = Reason(Remedy.OTHER_VERSION_FIELDS)
     "reasoning-apart",
     "Models whose template opens the block themselves leaked it; models that never think lost their answer.",
     needs=no_chat,
+    ability="thoughts",
 )
 def reasoning_apart(ctx: Context) -> Outcome:
     """Judge a whole answer, then a streamed one.
@@ -258,10 +258,10 @@ def judge_reasoning_apart(reply: Reply) -> Outcome:
                 "configuration",
                 OTHER_REASONING_PARSER,
             )
-        return Inconclusive(Reason(CommonReason.NO_THOUGHT), "model", TRAINED_WEIGHTS)
+        return Inconclusive(Reason(CommonReason.NO_THOUGHT), "model")
     if not reply.content.strip():
         if reply.finish_reason == "length":
-            return Inconclusive(Reason(CommonReason.STILL_THINKING), "model", ALLOW_TOKENS)
+            return Inconclusive(Reason(CommonReason.STILL_THINKING), "model")
         return Fail(Reason(ReasoningApartReason.ANSWER_INSIDE), "configuration", OTHER_REASONING_PARSER)
     if reply.content.strip() == reply.reasoning.strip():
         return Fail(Reason(CommonReason.GIVEN_TWICE), "configuration", OTHER_REASONING_PARSER)

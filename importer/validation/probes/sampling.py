@@ -24,7 +24,7 @@ from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
 from importer.validation.fact import Rung
 from importer.validation.mutations import QUOTED, AnswerChange, ends_otherwise, of_text
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, failing
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Tried, failing
 from importer.validation.probe import probe
 from importer.validation.progress import listened
 from importer.validation.prompts import (
@@ -41,7 +41,7 @@ from importer.validation.prompts import (
     Prompt,
     user,
 )
-from importer.validation.remedy import ALLOW_TOKENS, WHOLE_ANSWERS, Remedy
+from importer.validation.remedy import WHOLE_ANSWERS, Remedy, end_at
 from importer.validation.reply import Reply
 from importer.validation.tokens import (
     Word,
@@ -229,9 +229,13 @@ def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcom
             word = next((w for w in stops if w in text), None)
             after = text.partition(word)[2].strip() if word else ""
             if word and after:
-                remedy = Reason(Remedy.TAKE_OUT_STOPWORD, word=word)
                 seen = Reason(place, word=word, after=after[:40])
-                return Fail(seen, "configuration", remedy, trials=len(replies))
+                whole = sum(each.finish_reason != "length" for each in replies)
+                if not whole:  # tried, and no answer ends without it: nothing else ends a turn
+                    ends = Tried(len(replies), len(replies))
+                    return Fail(seen, "configuration", end_at(word), len(replies), tried=ends)
+                remedy, helps = Reason(Remedy.TAKE_OUT_STOPWORD, word=word), Tried(whole, len(replies))
+                return Fail(seen, "configuration", remedy, len(replies), tried=helps)
     return Pass(Reason(StopWordsReason.NONE, answers=len(replies)), trials=len(replies))
 
 
@@ -796,6 +800,7 @@ def needs_structured_output(promise: Expectations) -> Reason | None:
     "structured-output",
     "With a reasoning parser the schema bound the thoughts, or nothing at all, with HTTP 200.",
     needs=needs_structured_output,
+    ability="structured",
 )
 def structured_output(ctx: Context) -> Outcome:
     """Judge an answer with a schema, whole and streamed."""
@@ -808,7 +813,7 @@ def judge_structured_output(reply: Reply) -> Outcome:
         begun = reply.content.rstrip()
         if len(reply.content) - len(begun) >= ENDLESS and any(_fits(begun + rest) for rest in RESTS):
             return Pass(Reason(StructuredReason.SPACES, text=begun[:80]))
-        return Inconclusive(Reason(CommonReason.AT_LIMIT), "model", ALLOW_TOKENS)
+        return Inconclusive(Reason(CommonReason.AT_LIMIT), "model")
     text = reply.content.strip()
     try:
         value = json.loads(text)
@@ -854,6 +859,7 @@ def needs_guided_output(promise: Expectations) -> Reason | None:
     "guided-output",
     "The request's field had been renamed between two versions; the old one was ignored without a word.",
     needs=needs_guided_output,
+    ability="structured",
 )
 def guided_output(ctx: Context) -> Outcome:
     """Judge one answer for each guide."""
@@ -871,5 +877,5 @@ def judge_guided_output(reply: Reply, pattern: str) -> Outcome:
     if re.fullmatch(pattern, text):
         return Pass(Reason(GuidedReason.BOUND, text=text))
     if reply.finish_reason == "length":
-        return Inconclusive(Reason(CommonReason.AT_LIMIT), "model", ALLOW_TOKENS)
+        return Inconclusive(Reason(CommonReason.AT_LIMIT), "model")
     return Fail(Reason(GuidedReason.OTHER, text=text[:80]), "engine")

@@ -12,7 +12,7 @@ from typing import Any
 from importer.decisions.parsers import HF
 from importer.hub.snapshot import mapping
 from importer.reasons import Reason, ReasonKind
-from importer.validation.calls import CallReason, both_ways, first_call, judge_call, plain
+from importer.validation.calls import CallReason, both_ways, first_call, judge_call, judge_unread, plain
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless, left_out, results_unseen, swallowed, tools_unseen, unseen
 from importer.validation.errors import ExchangeError
@@ -40,7 +40,7 @@ from importer.validation.prompts import (
     Message,
     Prompt,
 )
-from importer.validation.remedy import ALLOW_TOKENS, OTHER_TOOL_PARSER, TRAINED_WEIGHTS, Remedy
+from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply, ToolCall, holds_object
 from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import control_token, outside, unended
@@ -50,6 +50,7 @@ from importer.validation.tool_markup import control_token, outside, unended
     "tool-call",
     "A parser for another format lets calls through as text: 0 of 200 were read, all 200 were well formed.",
     needs=no_tools,
+    ability="tools",
 )
 def tool_call(ctx: Context) -> Outcome:
     """Judge answers to a question about the weather; repeat where the model declined."""
@@ -62,6 +63,7 @@ def tool_call(ctx: Context) -> Outcome:
     "tool-call-streamed",
     "Streamed calls arrived as content, without finish_reason, or lost their end when the stream ended.",
     needs=no_tools,
+    ability="tools",
 )
 def tool_call_streamed(ctx: Context) -> Outcome:
     """Judge the streamed answer; where only it fails, streaming is at fault."""
@@ -85,6 +87,7 @@ class ParallelCallsReason(ReasonKind):
     "parallel-calls",
     "Of two calls the second was lost, or both shared an index, and clients ran one of them twice.",
     needs=no_tools,
+    ability="tools",
 )
 def parallel_calls(ctx: Context) -> Outcome:
     """Request two calls at once; where one arrives, judge the text of the model."""
@@ -120,6 +123,7 @@ def judge_parallel_calls(reply: Reply) -> Outcome:
     "Parsers that wait for a first argument lost calls without any, or gave an empty text for JSON.",
     needs=no_tools,
     feature="tools-as-sent",  # a small model leaves out, or fills in, what it was trained to
+    ability="tools",
 )
 def no_argument_call(ctx: Context) -> Outcome:
     """Judge the call, whole and streamed."""
@@ -137,6 +141,7 @@ class TypedArgumentsReason(ReasonKind):
     "Values from XML were always text: arrays and objects came encoded twice, numbers in quotes.",
     needs=no_tools,
     feature="tools-as-sent",
+    ability="tools",
 )
 def typed_arguments(ctx: Context) -> Outcome:
     """Judge the call, whole and streamed, by the tool's schema; it accepts 2.0 for a whole number."""
@@ -201,6 +206,7 @@ def needs_tool_choice(promise: Expectations) -> Reason | None:
     "tool-choice",
     "A named tool was ignored by one version of an engine and heard by another, with HTTP 200 by both.",
     needs=needs_tool_choice,
+    ability="required",
 )
 def tool_choice(ctx: Context) -> Outcome:
     """Judge three values; return the first that is ignored."""
@@ -220,7 +226,7 @@ def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
     demand = Reason(ToolChoiceReason.REQUIRED) if name is None else Reason(ToolChoiceReason.NAMED, name=name)
     if not reply.tool_calls:
         if reply.finish_reason == "length":
-            return Inconclusive(Reason(ToolChoiceReason.AT_LIMIT, asked=demand), "model", ALLOW_TOKENS)
+            return Inconclusive(Reason(ToolChoiceReason.AT_LIMIT, asked=demand), "model")
         content = reply.content.strip()[:80]
         return Fail(Reason(ToolChoiceReason.NONE_CAME, asked=demand, content=content), "engine")
     called = reply.tool_calls[0].name
@@ -252,6 +258,7 @@ class InventedToolReason(ReasonKind):
     "invented-tool",
     "The request's tools were not given to the parser, so names that the model made up came out as calls.",
     needs=no_tools,
+    ability="restraint",
 )
 def invented_tool(ctx: Context) -> Outcome:
     """Send a question that no tool on offer answers."""
@@ -338,6 +345,7 @@ class ToolResultReason(ReasonKind):
     "tool-result-turn",
     "Templates that drop the result, or its id on the way, break multi-turn tool use in silence.",
     needs=no_tools,
+    ability="results",
 )
 def tool_result_turn(ctx: Context) -> Outcome:
     """Send the result; judge its place in the prompt and the answer to it."""
@@ -403,21 +411,24 @@ def judge_rendered(text: str | None) -> Fail | None:
 
 
 def judge_tool_result_turn(reply: Reply) -> Outcome:
-    """Judge an answer after the result of the tool."""
+    """Judge an answer after the result of the tool; a result that a call repeats is no answer."""
     text = reply.content.strip()
+    if reply.tool_calls:
+        return Inconclusive(Reason(ToolResultReason.CALLS_AGAIN), "model")
+    if (unread := judge_unread(reply, WEATHER_ANSWERED)) is not None:
+        return unread
     if any(word in text.casefold() for word in WEATHER_ANSWERED.expects):
         return Pass(Reason(CommonReason.ANSWERED, content=text[:80]))
-    if reply.tool_calls:
-        return Inconclusive(Reason(ToolResultReason.CALLS_AGAIN), "model", TRAINED_WEIGHTS)
     if swallowed(reply):
         return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), "configuration")
-    return Inconclusive(Reason(ToolResultReason.NOT_USED, text=text[:120]), "model", TRAINED_WEIGHTS)
+    return Inconclusive(Reason(ToolResultReason.NOT_USED, text=text[:120]), "model")
 
 
 @probe(
     "call-id-returns",
     "Ids that an engine makes up were refused by the model's own template, or lost, a turn later.",
     needs=no_tools,
+    ability="results",
 )
 def call_id_returns(ctx: Context) -> Outcome:
     """Request a call, then send its result under the same id."""
@@ -530,6 +541,7 @@ class LaterTurnsReason(ReasonKind):
     "later-turns",
     "After two or three rounds models wrote calls as text: history had reached them in another form.",
     needs=no_tools,
+    ability="tools",
 )
 def multi_step_calls(ctx: Context) -> Outcome:
     """Judge one conversation at three lengths; each must reach the prompt and end in a call."""
@@ -554,6 +566,7 @@ class NoToolNeededReason(ReasonKind):
     "no-tool-needed",
     "A parser that sees calls everywhere, or a model that cannot but call, is of no use in a conversation.",
     needs=no_tools,
+    ability="restraint",
 )
 def no_tool_needed(ctx: Context) -> Outcome:
     """Send a greeting with a tool on offer."""
@@ -565,7 +578,5 @@ def judge_no_tool_needed(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome
     if reply.tool_calls and control_token(reply.content, markers):
         return endless(reply, markers)  # text behind a missed end is no answer
     if reply.tool_calls:
-        return Inconclusive(
-            Reason(NoToolNeededReason.CALLS, name=reply.tool_calls[0].name), "model", TRAINED_WEIGHTS
-        )
-    return judge_plain_chat(reply, markers)
+        return Inconclusive(Reason(NoToolNeededReason.CALLS, name=reply.tool_calls[0].name), "model")
+    return judge_unread(reply, GREETING_WITH_TOOL) or judge_plain_chat(reply, markers)

@@ -9,7 +9,7 @@ export const SoftWhen = ({ at }) => <span class="nowrap soft">{moment(at)}</span
 
 const SIGNS = {
   pass: "✓", passed: "✓", published: "✓", succeeded: "✓", fail: "✗", failed: "✗", rejected: "✗",
-  inconclusive: "?", stale: "!", cancelled: "–", "not-applicable": "–",
+  inconclusive: "?", "not-shown": "○", stale: "!", cancelled: "–", "not-applicable": "–",
 };
 
 // A word on its colour; the sign says the same to those who see no colour.

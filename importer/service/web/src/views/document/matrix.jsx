@@ -5,7 +5,7 @@ import { moment } from "../../format.js";
 import { TEXTS } from "../../text.js";
 
 const T = TEXTS.pictures;
-const SIGNS = { pass: "✓", fail: "✗", inconclusive: "?", "not-applicable": "–" };
+const SIGNS = { pass: "✓", fail: "✗", inconclusive: "?", "not-shown": "○", "not-applicable": "–" };
 
 // ``go(probe)`` makes the button that leads to a probe.
 export function Matrix({ found: { runs, matrix, columns }, go }) {

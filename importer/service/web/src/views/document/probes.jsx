@@ -31,9 +31,9 @@ export function View({ data: { runs, measured }, found }) {
 }
 
 const label = (one) => (one.version ? `${one.engine} ${one.version}` : one.engine);
-const passed = (o) => o.outcome === "pass" || o.outcome === "not-applicable";
+const passed = (o) => ["pass", "not-shown", "not-applicable"].includes(o.outcome);
 const Outcome = ({ of: o }) => <Mark word={o.outcome}>{T.short[o.outcome] ?? o.outcome}</Mark>;
-const Remedy = ({ of: o }) => (o.remedy_message ? <p class="remedy break">{o.remedy_message}</p> : null);
+const Remedy = ({ of: o }) => (o.remedy_message ? <p class="remedy break">{`${o.remedy_message}${T.tried(o.tried)}`}</p> : null);
 
 function pace({ first_token_seconds: first, tokens_per_second: rate }) {
   return `${first == null ? "" : T.firstToken(first.toFixed(2))}${rate == null ? "" : T.rate(rate.toFixed(1))}`;
@@ -45,6 +45,7 @@ function Run({ one }) {
   const odd = { stale: T.stale, partial: T.partial }[one.state];
   return (
     <div class="run"><p><strong>{label(one)}</strong>{" "}<Mark word={one.state} />{" "}<Soft>{`${counts}; ${moment(one.started)}`}</Soft></p>
+      {one.contract ? <p>{[T.verdict(one.contract, one.health), ...Object.entries(one.abilities).map(([name, [shown, of]]) => `${name} ${shown}/${of}`)].join(" · ")}</p> : null}
       {odd ? <p class="soft">{odd}</p> : null}<p class="soft small">{times}</p></div>
   );
 }
