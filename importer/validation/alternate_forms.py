@@ -38,6 +38,23 @@ def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnFo
     return next(found, None)
 
 
+def ended(ctx: Context, prompts: Sequence[Prompt]) -> TurnForm | None:
+    """Return the first form in which all questions are answered right, and each answer ends as a turn does.
+
+    A model that was never trained to chat goes on behind an answer.
+    """
+    forms = (form for form in FORMS if form.markers and _has(ctx, form.markers))
+    return next((f for f in islice(forms, TRIED) if all(_ends(ctx, f, p) for p in prompts)), None)
+
+
+def _ends(ctx: Context, form: TurnForm, prompt: Prompt) -> bool:
+    written, end = greedily(ctx, text_of(form, prompt), ANSWER), form.answer_end.strip()
+    numbers = tokens_of(ctx, (written,)) or ()
+    stopped = end in written if end else False
+    told = written.partition(end)[0] if stopped else written
+    return prompt.answered_by(told) and (stopped or any(len(ids) < ANSWER - 1 for ids in numbers))
+
+
 def opening(ctx: Context, prompts: Sequence[Prompt]) -> str | None:
     """Return the text that opens a thought, behind which all questions are answered right.
 

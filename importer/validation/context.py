@@ -357,4 +357,6 @@ def together(outcomes: Mapping[str, Outcome]) -> Outcome:
         reason for outcome in passed or outcomes.values() for reason in (outcome.reason, *outcome.notes)
     ]
     first, *notes = dict.fromkeys(reasons)
-    return Pass(first, trials, notes=tuple(notes)) if passed else NotApplicable(first, notes=tuple(notes))
+    return (
+        Pass(first, trials=trials, notes=tuple(notes)) if passed else NotApplicable(first, notes=tuple(notes))
+    )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, field, fields, replace
 from enum import StrEnum
-from typing import Final, Literal, TypedDict, TypeVar
+from typing import Any, Final, Literal, TypedDict, TypeVar
 
 from importer.engines.deaths import Attribution
 from importer.frozen import frozen
@@ -70,9 +70,11 @@ class Tried:
     asked: int
 
 
+@frozen
 class _OutcomeBase:
     """The common part of all outcomes.
 
+    ``attribution``  the part at fault, or the one that prevents a verdict; ``remedy`` the change that helps.
     ``trials``   answers that were judged, ``agreed`` of them alike; all, where it is ``None``.
     ``within``   names of the parts of the probe, the outermost first: a way, a prompt, a turn.
     ``notes``    further reasons, after the first.
@@ -81,14 +83,16 @@ class _OutcomeBase:
     ``tried``    what came of the remedy; ``None`` where no request can try it.
     """
 
-    __slots__ = ()
     reason: Reason
-    trials: int
-    agreed: int | None
-    within: tuple[str, ...]
-    notes: tuple[Reason, ...]
-    follows: tuple[str, ...]
-    facts: Facts
+    attribution: Blame | None = None
+    remedy: Reason | None = None
+    trials: int = 1
+    evidence: Evidence = ()
+    agreed: int | None = None
+    within: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    follows: tuple[str, ...] = ()
+    facts: Facts = ()
     tried: Tried | None = None
 
     @property
@@ -126,16 +130,7 @@ def _all(value: object) -> Iterator[Reason]:
 class Pass(_OutcomeBase):
     """The served model does what the document promises."""
 
-    reason: Reason
-    trials: int = 1
-    evidence: Evidence = ()
     attribution: None = None
-    remedy: None = None
-    agreed: int | None = None
-    within: tuple[str, ...] = ()
-    notes: tuple[Reason, ...] = ()
-    follows: tuple[str, ...] = ()
-    facts: Facts = ()
     outcome: Literal["pass"] = "pass"
 
 
@@ -143,17 +138,7 @@ class Pass(_OutcomeBase):
 class Fail(_OutcomeBase):
     """The served model does not; ``attribution`` is the part at fault, ``remedy`` the change that helps."""
 
-    reason: Reason
     attribution: Blame
-    remedy: Reason | None = None
-    trials: int = 1
-    evidence: Evidence = ()
-    agreed: int | None = None
-    within: tuple[str, ...] = ()
-    notes: tuple[Reason, ...] = ()
-    follows: tuple[str, ...] = ()
-    facts: Facts = ()
-    tried: Tried | None = None
     outcome: Literal["fail"] = "fail"
 
 
@@ -161,16 +146,8 @@ class Fail(_OutcomeBase):
 class NotApplicable(_OutcomeBase):
     """The document does not promise the behaviour that this probe checks."""
 
-    reason: Reason
-    trials: int = 0
-    evidence: Evidence = ()
     attribution: None = None
-    remedy: None = None
-    agreed: int | None = None
-    within: tuple[str, ...] = ()
-    notes: tuple[Reason, ...] = ()
-    follows: tuple[str, ...] = ()
-    facts: Facts = ()
+    trials: int = 0
     outcome: Literal["not-applicable"] = "not-applicable"
 
 
@@ -178,17 +155,7 @@ class NotApplicable(_OutcomeBase):
 class Inconclusive(_OutcomeBase):
     """The probe has no verdict; ``attribution`` names the part that prevents one."""
 
-    reason: Reason
     attribution: Blame
-    remedy: Reason | None = None
-    trials: int = 1
-    evidence: Evidence = ()
-    agreed: int | None = None
-    within: tuple[str, ...] = ()
-    notes: tuple[Reason, ...] = ()
-    follows: tuple[str, ...] = ()
-    facts: Facts = ()
-    tried: Tried | None = None
     outcome: Literal["inconclusive"] = "inconclusive"
 
 
@@ -199,17 +166,7 @@ class NotShown(_OutcomeBase):
     ``remedy`` is what was tried and works for this model, where something does.
     """
 
-    reason: Reason
-    remedy: Reason | None = None
-    trials: int = 1
-    evidence: Evidence = ()
     attribution: Literal["model"] = "model"
-    agreed: int | None = None
-    within: tuple[str, ...] = ()
-    notes: tuple[Reason, ...] = ()
-    follows: tuple[str, ...] = ()
-    facts: Facts = ()
-    tried: Tried | None = None
     outcome: Literal["not-shown"] = "not-shown"
 
 
@@ -229,17 +186,7 @@ def asks_for(outcome: Outcome, *remedies: StrEnum) -> bool:
 
 def not_shown(outcome: Fail | Inconclusive) -> NotShown:
     """Return an outcome of the model as one of its ability."""
-    return NotShown(
-        outcome.reason,
-        outcome.remedy,
-        outcome.trials,
-        outcome.evidence,
-        within=outcome.within,
-        notes=outcome.notes,
-        follows=outcome.follows,
-        facts=outcome.facts,
-        tried=outcome.tried,
-    )
+    return NotShown(**_parts(outcome), tried=outcome.tried)
 
 
 def named(outcome: AnyOutcome, name: str) -> AnyOutcome:
@@ -249,18 +196,14 @@ def named(outcome: AnyOutcome, name: str) -> AnyOutcome:
 
 def failing(outcome: Outcome, attribution: Blame, remedy: Reason | None = None, *notes: Reason) -> Fail:
     """Return a failure with the reason of another outcome, and further notes."""
-    return Fail(
-        outcome.reason,
-        attribution,
-        remedy,
-        outcome.trials,
-        outcome.evidence,
-        outcome.agreed,
-        outcome.within,
-        (*outcome.notes, *notes),
-        outcome.follows,
-        outcome.facts,
-    )
+    parts = _parts(outcome) | {"remedy": remedy, "notes": (*outcome.notes, *notes)}
+    return Fail(attribution=attribution, **parts)
+
+
+def _parts(outcome: Outcome) -> dict[str, Any]:
+    """Return what an outcome of another kind takes over: all but part at fault and trial of the remedy."""
+    apart = ("attribution", "outcome", "tried")
+    return {one.name: getattr(outcome, one.name) for one in fields(outcome) if one.name not in apart}
 
 
 @frozen

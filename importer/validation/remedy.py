@@ -320,6 +320,7 @@ class Remedy(ReasonKind):
     MORE_TIME = "more-time", "Give it more time, or try a faster machine."
     RAISE_TIME_LIMIT = "raise-time-limit", _raise_time_limit
     LESS_LOAD = "less-load", "Ask while it serves fewer clients, or raise its limit of requests for this key."
+    SEND_INSTEAD = "send-instead", "Let clients send {instead} in place of {form}."
     REFUSE_NAMES = "refuse-names", "Let the client refuse names that it did not offer."
     ASK_BY_NAME = "ask-by-name", "Ask for the model by a name that is listed: {listed}."
     OTHER_VERSION_HISTORY = (

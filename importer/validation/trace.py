@@ -16,7 +16,7 @@ from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError, TemplateRefusedError
 from importer.validation.fact import Fact, FactReason, Facts, Rung, State, by_rung
 from importer.validation.offline_parsers import Drawn, as_reply
-from importer.validation.outcome import Pass
+from importer.validation.outcome import Inconclusive, Pass
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply, holds_object
 from importer.validation.tool_markup import call_markup, thinking_markup
@@ -61,7 +61,8 @@ def trace(ctx: Context, wrong: Judgement) -> Trace | None:
         return None
     right = _right(wrong, reading, reply)
     change = _changed(reading, reply, right=right)
-    right = right or (change is not None and _sound(reading, drawn))
+    declined = isinstance(wrong.outcome, Inconclusive)  # a wrong answer may be read right
+    right = right or ((declined or change is not None) and _sound(reading, drawn))
     better = None if right else _better(ctx, wrong, drawn, reply, pair)
     facts = [_template(ctx, prompt), _tokens(ctx, prompt)]
     change = change or (_unread(ctx, wrong, drawn, pair) if right else None)

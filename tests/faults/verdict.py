@@ -59,7 +59,10 @@ def judge(fault: Fault, engine: str) -> tuple[Cell, list[dict[str, Any]]]:
         ]
         cell = _cell(fault, engine, version, outcomes, time.monotonic() - begun)
         return cell, outcomes
-    missed = [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive", "not-shown")]
+    missed = [
+        o for o in report["outcomes"]
+        if o["outcome"] in ("fail", "inconclusive") or (o["outcome"] == "not-shown" and o.get("ability"))
+    ]  # fmt: skip
     return _cell(fault, engine, version, missed, time.monotonic() - begun), missed
 
 

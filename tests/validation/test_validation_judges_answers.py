@@ -13,7 +13,8 @@ from importer.validation import alternate_forms
 from importer.validation import run as spoilt
 from importer.validation.attribution import root_causes
 from importer.validation.client import Client
-from importer.validation.context import Context
+from importer.validation.context import Context, Shared
+from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow, Tried
 from importer.validation.probes.chat import (
@@ -21,13 +22,15 @@ from importer.validation.probes.chat import (
     judge_default_max_tokens,
     judge_missed,
     plain_chat,
+    plain_completion,
     simple_answers,
     template_fault,
 )
+from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.sampling import judge_stop_words, missing_values, stop_words, words
 from importer.validation.prompts import SUM
 from importer.validation.remedy import Remedy
-from importer.validation.reply import Reply
+from importer.validation.reply import Reply, Usage
 from tests.facts import as_reason
 from tests.judging import MODEL, asked, copied, remedy, rendering, said, verdict
 
@@ -238,3 +241,57 @@ def test_an_engine_that_was_not_told_is_not_at_fault(told: tuple[str, ...], expe
     missed = Fail(as_reason("8 answers are one"), "engine")
     assert verdict(missing_values(missed, at_start, told)) == expected
     assert missing_values(Pass(as_reason("x")), at_start, told) == Pass(as_reason("x"))
+
+
+def letters(body: Any, drops: str, refuses: str) -> Reply:
+    """An answer whose prompt has a token for each letter that the server takes."""
+    total = 0
+    for turn in body["messages"]:
+        form = "parts" if isinstance(turn["content"], list) else turn["role"]
+        if form == refuses:
+            raise RequestRefused(400, "unexpected")
+        texts = [part["text"] for part in turn["content"]] if form == "parts" else [turn["content"]]
+        kept = [] if form == drops == "developer" else texts[-1:] if form == drops else texts
+        total += sum(map(len, kept))
+    return replace(said("Hi."), usage=Usage(total, 1))
+
+
+@pytest.mark.parametrize(
+    ("drops", "refuses", "expected"),
+    [
+        ("", "", "pass"),
+        ("parts", "", "fail engine"),
+        ("", "parts", "fail engine"),
+        ("developer", "", "not-shown model"),
+        ("", "developer", "not-shown model"),
+    ],
+)
+def test_forms_that_newer_clients_send(
+    drops: str, refuses: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = message_forms.run(asked(lambda body: letters(body, drops, refuses), monkeypatch))
+    assert verdict(found) == expected
+    assert (found.tried == Tried(1, 1)) is (expected != "pass")  # the same words in the other form were taken
+
+
+def test_a_chat_model_that_lost_its_template_is_no_base_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"two plus two": "Four.", "Count": "One to nine.", "my name": "Mira."}
+    ends = ["<|im_end|>"]
+
+    def completes(_self: Client, body: Any, _log: object) -> Reply:
+        asked_last = body["prompt"].rpartition("<|im_start|>user")[2]
+        text = next((a for q, a in answers.items() if q in asked_last), "x")
+        return said(f"{text}{ends[0]}")
+
+    monkeypatch.setattr(Client, "complete", lambda *_: " Paris.")
+    monkeypatch.setattr(Client, "completion", completes)
+    ids = {"<|im_start|>": 1, "<|im_end|>": 1}
+    monkeypatch.setattr(
+        alternate_forms, "tokens_of", lambda _, texts: tuple((1,) * ids.get(t, 64) for t in texts)
+    )
+    ctx = Context(Expectations(chats=False), "m", Client("http://127.0.0.1:1"))
+    assert verdict(plain_completion.run(ctx)) == "pass"  # its files are not at hand
+    monkeypatch.setattr(Context, "without_template", True)
+    assert plain_completion.run(ctx).remedy == Reason(Remedy.FETCH_TEMPLATE)
+    ends[0] = ", and many more words"  # an answer that does not end is no turn
+    assert verdict(plain_completion.run(replace(ctx, shared=Shared()))) == "pass"

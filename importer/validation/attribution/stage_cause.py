@@ -167,8 +167,8 @@ def within(outcome: Outcome, probe: Probe, ctx: Context) -> Outcome:
         return outcome
     return NotApplicable(
         limit,
-        outcome.trials,
-        outcome.evidence,
+        trials=outcome.trials,
+        evidence=outcome.evidence,
         agreed=outcome.agreed,
         notes=(outcome.reason, *outcome.notes),
     )

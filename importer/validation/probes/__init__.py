@@ -22,6 +22,7 @@ from importer.validation.probes.chat import (
     two_user_turns,
     usage_counts,
 )
+from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.other_apis import (
     count_tokens,
     messages,
@@ -113,6 +114,7 @@ PROBES: tuple[Probe, ...] = (
     guided_output,
     sampling_arrives,
     system_role,
+    message_forms,
     two_user_turns,
     history,
     tokenize_round_trip,

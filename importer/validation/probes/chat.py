@@ -71,6 +71,10 @@ class CompletionReason(ReasonKind):
     CHATS = "chats", "the model chats"
     NOTHING = "nothing", "the model had nothing to add"
     WENT_ON = "went-on", "went on {text!r}"
+    ENDS_TURNS = (
+        "ends-turns",
+        "it has no chat template, and in turns of {form} it answers and ends its answers",
+    )
 
 
 TEXT = "The capital of France is"
@@ -88,11 +92,14 @@ def needs_plain_completion(promise: Expectations) -> Reason | None:
     needs=needs_plain_completion,
 )
 def plain_completion(ctx: Context) -> Outcome:
-    """Request a few tokens more."""
+    """Request a few tokens more; a model that ends turns of a known form has lost its template."""
     body = {"model": ctx.model, "prompt": TEXT, "max_tokens": LENGTH, **ctx.promise.client_sampling}
     text = ctx.client.complete(body, ctx.log)
     if not text.strip():
         return Inconclusive(Reason(CompletionReason.NOTHING), "model")
+    if ctx.without_template and (form := alternate_forms.ended(ctx, QUESTIONS)) is not None:
+        lost = Reason(CompletionReason.ENDS_TURNS, form=form.name)
+        return Inconclusive(lost, "configuration", Reason(Remedy.FETCH_TEMPLATE))
     return Pass(Reason(CompletionReason.WENT_ON, text=text.strip()[:80]))
 
 
@@ -212,7 +219,7 @@ def simple_answers(ctx: Context) -> Outcome:
     gap = left_out_simple_answers(answers[COUNT.name])
     if 2 * len(missed) <= len(QUESTIONS) and gap is None:
         right = len(QUESTIONS) - len(missed)
-        return Pass(Reason(SimpleAnswersReason.RIGHT, right=right, asked=len(QUESTIONS)), trials)
+        return Pass(Reason(SimpleAnswersReason.RIGHT, right=right, asked=len(QUESTIONS)), trials=trials)
     if any(_right_before_token(answers[prompt.name], prompt) for prompt in QUESTIONS):
         cut = [reply for reply in answers.values() if reply.finish_reason == "length"]
         cut_failure = endless(cut[0], ctx.promise.markers) if cut else None

@@ -568,7 +568,10 @@ def concurrency(ctx: Context) -> Outcome:
     outcome = judge_concurrency(prompts, answers, lambda: _ask(ctx, known[0]))
     broken = next((answer for answer in answers if isinstance(answer, ExchangeError)), None)
     failure = failed(broken, ctx) if broken is not None else None
-    return failure if isinstance(failure, Fail) and failure.attribution == "environment" else outcome
+    late = failure is not None and (
+        ctx.promise.slow or isinstance(failure, Fail)
+    )  # no fault of a slow engine
+    return failure if failure is not None and late and failure.attribution == "environment" else outcome
 
 
 def _ask(ctx: Context, prompt: Prompt, later: float = 0.0) -> Reply | ExchangeError:
