@@ -122,13 +122,17 @@ def actions(at: Situation) -> list[dict[str, object]]:
             "blocked": blocked, "primary": False,
         })  # fmt: skip
     by_name = {one["action"]: one for one in found}
-    can_be_listed = not isinstance(entry_of(at.stored), Reason)
     for action in PRIMARY:
-        leads = by_name[action]["allowed"] and (action != "approve" or can_be_listed)
+        leads = by_name[action]["allowed"] and (action != "approve" or listed(at.stored))
         leads = leads and (action == "validate" or state.validation != "failed") and at.left is None
         if leads and not leading and state.state != "published":
             by_name[action]["primary"] = leading = True
     return found
+
+
+def listed(stored: StoredDocument) -> bool:
+    """Return whether LocalAI can have an entry of a document."""
+    return not isinstance(entry_of(stored), Reason)
 
 
 def _after(action: Action, state: PublicationState) -> str | None:

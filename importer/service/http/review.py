@@ -257,6 +257,7 @@ class ReviewSheet(BaseModel):
     warnings: list[WarningEntry]
     settings: list[ReviewSetting] = Field(description="those with attention first, then edited, then new")
     losses: list[LossOf] | None = Field(description="what LocalAI would lack; null without an entry")
+    listed: bool = Field(description="whether LocalAI can have an entry, so that an approval may publish")
     changes: ReviewChanges
     cases: list[CaseRow]
     case: CaseShown | None
@@ -297,7 +298,8 @@ def sheet(
         "served": None if served is None else _release(served),
         "findings": [finding_json(one, summary.version) for one in found],
         "warnings": warned, "settings": _settings(at, version, warned, served is not None),
-        "losses": losses_of(stored), "changes": _changes(version, served),
+        "losses": losses_of(stored),
+        "listed": workflow.listed(stored), "changes": _changes(version, served),
         "cases": reviewed.listed(stored),
         "case": shown, "steps": workflow.steps(situation),
         "next": workflow.next_step(situation), "actions": workflow.actions(situation),

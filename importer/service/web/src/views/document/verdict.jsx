@@ -44,7 +44,7 @@ export function Verdict({ found, sheet, asked }) {
   const begun = (action) => (OF_SAVED.includes(action) && draftOf(name) ? () => ask(action) : acts[action]);
   const possible = sheet.actions.filter((one) => SHOWN.includes(one.action) && (one.action !== "release" || apart(one, "wrong-scope").length === 0));
   const refused = possible.filter((one) => one.blocked.length && !(one.action === "reject" && one.blocked.some(({ kind }) => kind === "already")));
-  const entry = sheet.losses !== null, open = possible.find(({ action }) => action === "approve")?.allowed;
+  const entry = sheet.listed, open = possible.find(({ action }) => action === "approve")?.allowed;
   const publishes = open && found.validation === "passed" && entry && me.scopes.some((one) => one === "publish" || one === "admin");
   const labels = { ...T, approve: publishes ? W.both : T.approve };
   return (
