@@ -12,6 +12,10 @@ from importer.chat_template.request_coverage.findings import WayInKind as Kind
 
 SOUND = """
 {%- macro schema(name, one, required) -%}
+{%- set plain = one.type is string and not one.const and not one.get('items', {}).enum -%}
+{%- if not plain or (one.enum and one.type != 'string') -%}
+{{- '- ' ~ name ~ ': ' ~ (one | tojson) ~ '\\n' -}}
+{%- else -%}
 {{- '- ' ~ name ~ ' (' ~ one.type ~ (', required' if name in required else '') ~ ')' -}}
 {%- if one.description %}{{- ': ' ~ one.description -}}{% endif -%}
 {%- if one.enum %}{{- ' one of ' ~ (one.enum | tojson) -}}{% endif -%}
@@ -20,6 +24,7 @@ SOUND = """
 {%- for key, inner in (one.get('items') or {}).get('properties', {}) | items -%}
 {{- schema(key, inner, []) -}}
 {%- endfor -%}
+{%- endif -%}
 {%- endmacro -%}
 {%- macro said(content) -%}
 {%- if content is string -%}{{- content -}}
@@ -40,6 +45,7 @@ SOUND = """
 {%- for name, one in (held.properties or {}) | items -%}
 {{- schema(name, one, held.required or []) -}}
 {%- endfor -%}
+{%- if held['$defs'] %}{{- held['$defs'] | tojson -}}{% endif -%}
 {%- endfor -%}
 {%- endif -%}
 {{- '<|im_end|>\\n' -}}
@@ -124,6 +130,34 @@ FAULTS = (
     Fault(
         "tools for the first question only", "{%- if tools -%}",
         "{%- if tools and messages | length < 5 -%}", Kind.TOOLS_LATER,
+    ),
+    Fault("const dropped", " and not one.const", "", Kind.LOST, Field.CONST, (1,)),
+    Fault(
+        "values of items dropped", " and not one.get('items', {}).enum", "", Kind.LOST, Field.ITEM_ENUM, (1,)
+    ),
+    Fault(
+        "definitions dropped", "{%- if held['$defs'] %}", "{%- if false %}", Kind.LOST, Field.REFERENCE, (1,)
+    ),
+    Fault(
+        "anyOf dropped", "~ (one | tojson) ~", "~ (one.description | tojson) ~", Kind.LOST, Field.ANY_OF, (1,)
+    ),
+    Fault(
+        "a list of types as Python prints it", "one.type is string and", "one.type and", Kind.REPR,
+        Field.TYPE_LIST, (1,),
+    ),
+    Fault(
+        "a parameter needs a type", "{%- set plain =",
+        "{%- set shouted = one.type.upper() -%}{%- set plain =", Kind.FAILS, Field.UNTYPED, (1,),
+    ),
+    Fault(
+        "a developer is refused", "{%- for m in turns -%}",
+        "{%- for m in turns -%}{%- if m.role == 'developer' %}{{ raise_exception('who?') }}{% endif -%}",
+        Kind.REFUSED, Field.DEVELOPER, (1,),
+    ),
+    Fault(
+        "the second system turn is refused", "{%- for m in turns -%}",
+        "{%- for m in turns -%}{%- if m.role == 'system' %}{{ raise_exception('again?') }}{% endif -%}",
+        Kind.REFUSED, Field.SECOND_SYSTEM, (1,),
     ),
     Fault(
         "tools are refused", "{%- if tools -%}", "{%- if tools -%}{{ raise_exception('no tools here') }}",

@@ -21,6 +21,7 @@ from importer.chat_template import override
 from importer.chat_template.find import is_of_text
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.request_coverage.findings import KEY as WAY_IN
+from importer.chat_template.request_coverage.findings import VARIABLES
 from importer.chat_template.study import TemplateAnalysis
 from importer.config_file import engine_arguments
 from importer.config_file.document_keys import frontend_of
@@ -359,7 +360,7 @@ def study_snapshot(
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
-        evidence = [e for e in evidence if e.key != WAY_IN]  # the engine renders otherwise
+        evidence = [e for e in evidence if e.key not in (WAY_IN, VARIABLES)]  # the engine renders otherwise
     if by_itself is not None:  # the engine's own code may write another format
         evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence if not is_of_text(e.reason)]
     evidence += _override_evidence(request, study, analysis.kind, by_itself, target)

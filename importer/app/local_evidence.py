@@ -140,8 +140,17 @@ def rendered_by(
 def template_rendering(
     weights: Path, document: Document, override: ChatTemplate | None
 ) -> AbstractContextManager[PromptRendering | None]:
-    """Return the rendering of prompts; nothing where the template's file is broken: the engine rejects it."""
+    """Return the rendering of prompts; nothing where the engine renders the model by its own code.
+
+    Nothing, too, where the template's file is broken: the engine rejects it.
+    """
+    from importer.decisions.decision import Target
+    from importer.proof.prompt_evidence import own_renderer
+
     try:
+        target = Target(str(document.get("backend")))
+        if own_renderer(local.resolve(str(weights), weights), (), target) is not None:
+            return nullcontext()
         return rendering(weights, document, override)
     except RepositoryError:
         return nullcontext()

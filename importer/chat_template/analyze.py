@@ -29,6 +29,7 @@ from importer.chat_template.render_worker import Local
 from importer.chat_template.request_coverage.check import check
 from importer.chat_template.samples import Sample, TemplateProblem, Thinking
 from importer.chat_template.study import Served, SettingSamples, TemplateAnalysis
+from importer.chat_template.variables import variables
 from importer.chat_template.vocabulary import Vocabulary
 from importer.frozen import frozen
 from importer.reasons import Reason
@@ -208,6 +209,7 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
         way_in=check(probe, thought),
         settings=settings,
         tools_named=TOOLS_NAMED.search(template.text) is not None,
+        variables=variables(probe),
     )
     return replace(analysis, renders=recorder.digest)
 

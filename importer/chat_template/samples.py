@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from importer.frozen import frozen
 from importer.reasons import ReasonKind
@@ -78,6 +78,19 @@ class Sample:
     text_arguments: bool = False
     lead: int = 0
     at_least: bool = False
+
+
+@frozen
+class Variable:
+    """A variable of a template that changes a prompt.
+
+    ``values``   that it is compared with; true and false without any.
+    ``default``  the value with the prompt of a request that leaves it out; ``None`` for any other prompt.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    default: Any = None
 
 
 @frozen

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from importer.chat_template.find import Template
 from importer.chat_template.request_coverage.findings import WayIn
-from importer.chat_template.samples import Sample, Thinking
+from importer.chat_template.samples import Sample, Thinking, Variable
 from importer.chat_template.vocabulary import Vocabulary
 from importer.frozen import frozen
 from importer.reasons import Reason
@@ -40,6 +40,7 @@ class TemplateAnalysis:
                         instructions may still name the format.
     ``form``            of messages that the template requires: ``arguments``, ``ids``, ``empty`` …
     ``way_in``          what a request loses on its way into the prompt.
+    ``variables``       that a client may set, and that change a prompt.
     ``settings``        the answers again, under each value of a switch that keeps the default's prompt.
     """
 
@@ -57,6 +58,7 @@ class TemplateAnalysis:
     settings: tuple[SettingSamples, ...] = ()
     tools_named: bool = False
     renders: str = ""
+    variables: tuple[Variable, ...] = ()
 
 
 @frozen

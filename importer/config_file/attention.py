@@ -10,7 +10,7 @@ from importer.config_file.document import Document
 from importer.decisions.decision import Decision, Decisions, PromptVerdict
 from importer.decisions.parsers import DerivedReason, ForeignReason, FrontendReason, PairReason, ParserReason
 from importer.decisions.precedence import WeighReason
-from importer.decisions.request_coverage import WayInEffect
+from importer.decisions.request_coverage import SwitchReason, WayInEffect
 from importer.frozen import frozen
 from importer.memory.choose import FitReason
 from importer.memory.judgement import JudgementReason
@@ -79,6 +79,7 @@ OF_WARNINGS: Mapping[type[ReasonKind] | ReasonKind, AttentionReason] = {
     TemplateFault.ENTRY: AttentionReason.WILL_NOT_START,
     WayInEffect.HIDDEN: AttentionReason.NO_TOOLS,
     WayInEffect.SOMETIMES: AttentionReason.NO_TOOLS,
+    SwitchReason: AttentionReason.PARSER,
 }
 # Of these the document has a part or none; its engine may well start.
 NOT_OF_THE_START = (FitReason.HOLDS, FitReason.NOT_KNOWN, FitReason.STORED_OTHERWISE)

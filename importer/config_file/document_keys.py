@@ -22,7 +22,10 @@ FACTS = (
 )  # fmt: skip
 
 # Decisions that only the receipt records.
-REMARKS = ("code", "prompts", "way_in", "token_numbers", "weights", "sisters", "listed_sisters")
+REMARKS = (
+    "code", "prompts", "way_in", "template_variables", "token_numbers", "weights", "sisters",
+    "listed_sisters",
+)  # fmt: skip
 
 # Remarks on other repositories: a change of them is no news of this one.
 ELSEWHERE = ("listed_sisters",)

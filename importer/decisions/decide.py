@@ -53,7 +53,7 @@ def decide(
         decisions[key] = decide_parser(key, facts, preferences, target, str(kind), thinking)
     together = settle_derived({key: decisions[key] for key in PARSERS}, evidence, target)
     decisions |= settle(together, target)
-    decisions = request_coverage.apply(decisions, evidence, target)
+    decisions = request_coverage.switches(request_coverage.apply(decisions, evidence, target), evidence)
     for key, value in preferences.values.items():
         if key not in decisions:
             decisions[key] = by_user(value)

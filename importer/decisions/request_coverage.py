@@ -7,12 +7,14 @@ trained to call tools that its template never shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from importer.chat_template.request_coverage.findings import (
     KEY,
+    OF_SCHEMAS,
+    VARIABLES,
     WayInField,
     WayInFinding,
     WayInKind,
@@ -40,7 +42,7 @@ OF_TOOLS = frozenset(WayInField) - frozenset(
     {
         WayInField.SYSTEM, WayInField.LATER_SYSTEM, WayInField.USER, WayInField.SECOND_USER,
         WayInField.ANSWER, WayInField.IMAGE, WayInField.SYSTEM_PART, WayInField.USER_PART,
-        WayInField.ANSWER_PART, WayInField.DEVELOPER, WayInField.ROLE,
+        WayInField.ANSWER_PART, WayInField.DEVELOPER, WayInField.ROLE, WayInField.SECOND_SYSTEM,
     }
 )  # fmt: skip
 KINDS_OF_TOOLS = frozenset({WayInKind.TOOLS_AFTER_RESULT, WayInKind.TOOLS_LATER})
@@ -85,6 +87,37 @@ class WayInEffect(ReasonKind):
     )
     OFFER = "template-offered", _offer
     LOSES = "loses", "in the chat template {problem}"
+
+
+class SwitchReason(ReasonKind):
+    """Reasons about variables of a request that turn reasoning on and off."""
+
+    UNHEARD = (
+        "unheard",
+        (
+            "the parser {parser} listens to the switch {switch}, and the chat template has none: a client "
+            "that sets {switch} to false gets the reasoning as content"
+        ),
+    )
+    HEEDS = "heeds", "the parser {parser} listens to {names:and}"
+
+
+def switches(decisions: Mapping[str, Decision], facts: Sequence[Evidence]) -> dict[str, Decision]:
+    """Return the decisions; the reasoning parser with the variables that it listens to."""
+    parser = decisions[REASONING]
+    proof: Mapping[str, Any] = _value(facts, lambda e: e.key == REASONING and e.rule is Rule.PROOF)
+    heard = proof.get("heeds", {}).get(parser.value, ())
+    if not heard:
+        return dict(decisions)
+    own = _value(facts, lambda e: e.key == VARIABLES)
+    notes = [Reason(SwitchReason.HEEDS, parser=parser.value, names=tuple(heard))]
+    if not any(name in own for name in heard):
+        notes.append(warning(Reason(SwitchReason.UNHEARD, parser=parser.value, switch=heard[0])))
+    return {**decisions, REASONING: replace(parser, why=(*parser.why, *notes))}
+
+
+def _value(facts: Sequence[Evidence], asked: Callable[[Evidence], bool]) -> Mapping[str, Any]:
+    return next((fact.value for fact in facts if asked(fact)), {})
 
 
 def needs_tools(finding: WayInFinding) -> bool:
@@ -167,7 +200,7 @@ def _offers(way_in: Mapping[str, Any], target: Target) -> tuple[Reason, ...]:
 
 def _losses(way_in: Mapping[str, Any], tools: Decision) -> Iterator[Reason]:
     """Yield one reason for each kind of loss, with its fields; losses of tools where there is a parser."""
-    by_kind: dict[tuple[WayInKind, Shape], list[WayInFinding]] = {}
+    by_kind: dict[tuple[WayInKind, Shape, object], list[WayInFinding]] = {}
     for data in way_in["findings"]:
         finding = WayInFinding.from_json(data)
         of_tools = needs_tools(finding) and Trait.TOOL_TEMPLATE not in finding.shape
@@ -175,8 +208,9 @@ def _losses(way_in: Mapping[str, Any], tools: Decision) -> Iterator[Reason]:
         if grave and (tools.value is not None or not of_tools):
             # Different losses have different causes; that requests fail is one sentence.
             apart = () if finding.kind is WayInKind.FAILS else finding.shape
-            by_kind.setdefault((finding.kind, apart), []).append(finding)
-    for (kind, _), found in by_kind.items():
+            hurt = finding.words if finding.kind is WayInKind.REFUSED else finding.field in OF_SCHEMAS
+            by_kind.setdefault((finding.kind, apart, hurt), []).append(finding)
+    for (kind, _, _), found in by_kind.items():
         shape = tuple(dict.fromkeys(trait for f in found for trait in f.shape))
         fields = tuple(f.field for f in found if f.field is not None)
         words = next((f.words for f in found if f.words), "")

@@ -14,7 +14,8 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.tool_calls import as_instructed
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import Target
-from importer.engines.parsers import EngineParser, ParserWorker, Tokens
+from importer.decisions.parsers import HF
+from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Tokens
 from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
 from importer.proof.ambiguous import unsettled
@@ -36,6 +37,8 @@ NEEDED = {
 # only if the request switches reasoning off, the document must set the template's variable.
 OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
 PLAIN = "plain"  # the answer of a template without a switch
+HEARD = ("thinking-whole", "thinking-opened")
+SWITCHES = ("enable_thinking", "thinking")  # the names that clients send to most models
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
 CONFIGURED = ("vllm", "vllm-mlx", "sglang")  # engines that are started with the names of their parsers
 
@@ -131,7 +134,35 @@ def prove(
         derived=data,
         plain=plain,
         renders=analysis.renders,
+        heeds=_heeded(analysis, ways[0], verdicts.get("reasoning_parser", ()), worker),
     )
+
+
+def _heeded(
+    analysis: TemplateAnalysis, tokens: Tokens, verdicts: Sequence[ParserVerdict], worker: ParserWorker
+) -> dict[str, tuple[str, ...]]:
+    """Return for each reasoning parser that reads the template the variables that it listens to.
+
+    The same answers are read under each value of a switch; those of the template, and the usual names.
+    """
+    if worker.engine not in CONFIGURED:
+        return {}
+    own = {one.name: one.values for one in analysis.variables}
+    names = dict.fromkeys((*SWITCHES, *own))
+    settings = [(name, value) for name in names for value in own.get(name, (True, False))]
+    under: list[dict[str, object]] = [{}, *({name: value} for name, value in settings)]
+    asked = [s for s in analysis.samples if not s.tools and s.case in (*HEARD, OFF_BY_DEFAULT, PLAIN)]
+    samples = [replace(sample, kwargs=kwargs) for sample in asked for kwargs in under]
+    questions = {ParserQuestion(None, v.parser): v.parser for v in verdicts if v.reads and v.parser != HF}
+    found: dict[str, tuple[str, ...]] = {}
+    for question, readings in worker.read(tokens, samples, questions).items() if questions else ():
+        heard: dict[str, None] = {}
+        for at in range(0, len(readings), len(under)):
+            plain, *others = readings[at : at + len(under)]
+            pairs = zip(settings, others, strict=True)
+            heard |= dict.fromkeys(name for (name, _), other in pairs if other != plain)
+        found[questions[question]] = tuple(heard)
+    return found
 
 
 def _losing_plain(

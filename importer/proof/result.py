@@ -231,6 +231,7 @@ class Proof:
     ``derived``   the template with which ``hf`` was judged; ``None`` where another parser reads the calls.
     ``prompts``   the prompts of each frontend of the engine, beside those of transformers.
     ``renders``   digest of what the template rendered; a template that renders the same is this one.
+    ``heeds``     the variables of a request under which a reasoning parser reads the same answer otherwise.
     ``plain``     for a template that shows no reasoning: the reasoning parsers that lose its plain answer.
     """
 
@@ -248,6 +249,7 @@ class Proof:
     prompts: tuple[FrontendPrompts, ...] = ()
     plain: Mapping[str, Reason] = field(default_factory=dict)
     renders: str = ""
+    heeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
         """Return the proof with the parsers for which ``has`` is true, by field and name."""
@@ -292,6 +294,7 @@ class Proof:
                 "tools_rendered": self.tools_rendered,
                 "derived": [] if self.derived is None else list(self.derived.fields),
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
+            value |= {"heeds": {k: [*v] for k, v in self.heeds.items()}} if key == "reasoning_parser" else {}
             engine = f"{self.engine} {self.shown}"
             facts.append(Evidence(Rule.PROOF, key, value, engine, self._reason(key, reads)))
         return facts
@@ -347,6 +350,7 @@ class Proof:
             "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
             "prompts": [one.to_json() for one in self.prompts],
             "plain": {name: reason.to_json() for name, reason in self.plain.items()},
+            "heeds": {name: list(switches) for name, switches in self.heeds.items()},
         }
 
     @classmethod
@@ -372,6 +376,7 @@ class Proof:
             prompts=tuple(map(FrontendPrompts.from_json, data["prompts"])),
             plain={name: recorded("", twin) for name, twin in data["plain"].items()},
             renders=data["renders"],
+            heeds={name: tuple(switches) for name, switches in data.get("heeds", {}).items()},
         )
 
     def explain(self) -> Iterator[str]:

@@ -774,3 +774,4 @@ class WayInReason(ReasonKind):
     """Reasons for the evidence on the way in."""
 
     CHECKED = "checked", "{checked} nonces were looked for in rendered prompts, with {findings} findings"
+    VARIABLES = "variables", "clients may set {names:and} in chat_template_kwargs"

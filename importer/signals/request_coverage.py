@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from importer.chat_template import offers
-from importer.chat_template.request_coverage.findings import KEY
+from importer.chat_template.request_coverage.findings import KEY, VARIABLES
 from importer.chat_template.study import TemplateAnalysis
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source
@@ -13,7 +13,7 @@ from importer.signals.reasons import WayInReason
 
 
 def evidence(analysis: TemplateAnalysis | None, source: str | None = None) -> list[Evidence]:
-    """Return one fact on the template; none without a template.
+    """Return what requests lose, and the variables that clients may set; none without a template.
 
     ``source`` names a template that is not the model's own.
     """
@@ -25,7 +25,13 @@ def evidence(analysis: TemplateAnalysis | None, source: str | None = None) -> li
     if way_in.tools != "shown" and one_call is not None:
         value |= {"shape": offers.shape_of(one_call)}
     reason = Reason(WayInReason.CHECKED, checked=way_in.checked, findings=len(way_in.findings))
-    return [Evidence(Rule.TEMPLATE_RENDERED, KEY, value, source or Source.TEMPLATE, reason)]
+    place = source or Source.TEMPLATE
+    facts = [Evidence(Rule.TEMPLATE_RENDERED, KEY, value, place, reason)]
+    variables = {one.name: {"values": [*one.values], "default": one.default} for one in analysis.variables}
+    if variables:
+        named = Reason(WayInReason.VARIABLES, names=tuple(variables))
+        facts.append(Evidence(Rule.TEMPLATE_RENDERED, VARIABLES, variables, place, named))
+    return facts
 
 
 def for_engine(fact: Evidence, engine: str) -> Evidence:

@@ -112,7 +112,7 @@ def test_another_way_of_writing_is_no_fault(renderer: Renderer, name: str) -> No
     [
         (texts.CHATML, "none", {"notice"}),
         (texts.ALTERNATING, "none", {"notice"}),
-        (texts.IMAGES, "none", {"notice"}),
+        (texts.IMAGES, "none", {"notice", "warning"}),  # it drops the turn of a developer
         (texts.PARTS_ONLY, "none", {"notice"}),
         (texts.REFUSES_TOOLS, "refused", {"notice", "warning"}),
         (texts.THINKING, "lost", {"error"}),
@@ -247,10 +247,27 @@ def test_a_template_of_the_repositorys_set_is_taken_by_its_name(renderer: Render
     assert caught.value.details["problem"].fields["known"] == ("repository:default",)
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{% if keep %}{{ messages[1].reasoning_content }}{% endif %}", ("keep", (True, False), False)),
+        ("{% if keep is not defined or keep %}k{% endif %}", ("keep", (True, False), True)),
+        ("{{ effort | default('low') }}{% if effort == 'high' %}!{% endif %}", ("effort", ("high",), None)),
+    ],
+)
+def test_variables_have_their_values_and_their_default(
+    renderer: Renderer, text: str, found: tuple[str, tuple[object, ...], object]
+) -> None:
+    analysis = analyze(Template(SOUND + text, "own"), VOCABULARY, renderer)
+    assert [(one.name, one.values, one.default) for one in analysis.variables] == [found]
+
+
 def test_severity_is_of_kind_and_field() -> None:
     def of(kind: WayInKind, field: WayInField | None = None) -> str:
         return WayInFinding(kind, field).severity.value
 
     assert of(WayInKind.LOST, WayInField.RESULT) == of(WayInKind.TOOLS_LOST) == "error"
     assert of(WayInKind.LOST, WayInField.ENUM) == of(WayInKind.CASED, WayInField.USER) == "warning"
+    assert of(WayInKind.REFUSED, WayInField.DEVELOPER) == of(WayInKind.LOST, WayInField.ANY_OF) == "warning"
+    assert of(WayInKind.REFUSED, WayInField.SECOND_USER) == "notice"
     assert of(WayInKind.TRIMMED, WayInField.USER) == of(WayInKind.LOST, WayInField.REASONING) == "notice"

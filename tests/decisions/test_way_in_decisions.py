@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from importer.chat_template.request_coverage.findings import WayIn, WayInField, 
 from importer.config_file.attention import attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, Undecided
-from importer.decisions.request_coverage import WayInEffect
+from importer.decisions.request_coverage import SwitchReason, WayInEffect
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, is_warning
 from tests.commandline import CHAT, Desk, desk, document, receipt
@@ -65,6 +66,31 @@ def test_a_value_of_the_user_stays_with_a_warning() -> None:
     chosen = decided(proof(["hermes"]), shown(LOST), prefer={"tool_parser": "hermes"})["tool_parser"]
     assert (chosen.value, chosen.status) == ("hermes", "user")
     assert [render(reason) for reason in chosen.why if is_warning(reason)]
+
+
+def heeding(*names: str) -> Evidence:
+    one = proof(["qwen3"])
+    return replace(one, key="reasoning_parser", value=one.value | {"heeds": {"qwen3": [*names]}})
+
+
+@pytest.mark.parametrize(
+    ("heard", "own", "warned"),
+    [
+        (["enable_thinking"], {}, True),
+        (["enable_thinking"], {"reasoning_effort": {"values": ["low"], "default": None}}, True),
+        (["thinking", "enable_thinking"], {"thinking": {"values": [True, False], "default": True}}, False),
+        ([], {}, False),
+    ],
+)
+def test_a_switch_of_the_parser_that_the_template_lacks_is_a_warning(
+    heard: list[str], own: dict[str, Any], warned: bool
+) -> None:
+    facts = [fact("family-table", "qwen3", "reasoning_parser"), heeding(*heard)]
+    facts += [fact("template-rendered", own, "template_variables")] if own else []
+    chosen = decided(*facts)["reasoning_parser"]
+    assert chosen.status == "proved"
+    kinds = [reason.fields["reason"].kind for reason in chosen.why if is_warning(reason)]
+    assert kinds == [SwitchReason.UNHEARD] * warned
 
 
 def test_tools_in_some_requests_are_not_proved() -> None:

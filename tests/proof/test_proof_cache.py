@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from importer.app.local_evidence import template_rendering
 from importer.chat_template.samples import Sample, SampleCall
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Target
@@ -284,12 +285,22 @@ def named(rule: str, value: str) -> list[Evidence]:
 def test_models_that_the_engine_renders_itself() -> None:
     for architecture, mode in MODES.items():
         assert own_renderer(snapshot(architectures=[architecture]), [], VLLM) == mode
+    assert own_renderer(snapshot(model_type="gpt_oss"), [], VLLM) == "harmony"
     assert own_renderer(snapshot(architectures=["LlamaForCausalLM"]), [], VLLM) is None
     assert own_renderer(snapshot(), named("family-table", "deepseek_v32"), VLLM) == "deepseek_v32"
     assert own_renderer(snapshot(), named("template-format", "deepseek_v32"), VLLM) is None
     assert own_renderer(snapshot(), named("family-table", "hermes"), VLLM) is None
     mlx = Target("mlx", "9.9")
     assert own_renderer(snapshot(architectures=["DeepseekV32ForCausalLM"]), [], mlx) is None
+
+
+def test_a_validation_renders_no_template_for_such_a_model(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "gpt_oss"}', encoding="utf-8")
+    (tmp_path / "chat_template.jinja").write_text("T", encoding="utf-8")
+    with template_rendering(tmp_path, {"backend": "vllm"}, None) as none:
+        assert none is None
+    with template_rendering(tmp_path, {"backend": "mlx"}, None) as some:
+        assert some is not None
 
 
 def test_such_a_model_is_not_proved_and_the_reason_is_said() -> None:

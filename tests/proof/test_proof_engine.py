@@ -201,6 +201,12 @@ def test_reasoning_is_proved_alike(
     assert not not_these & set(proof.reads("reasoning_parser"))
 
 
+def test_a_parser_has_the_switches_that_it_listens_to(vllm: ParserWorker, renderer: Renderer) -> None:
+    heeds = ask(vllm, renderer, texts.OPENED, CHATML).heeds
+    assert heeds["qwen3"] == ("enable_thinking",)
+    assert heeds["deepseek_r1"] == ()
+
+
 def test_a_model_that_does_not_think_by_default_needs_that_said_to_some_parsers(
     vllm: ParserWorker, renderer: Renderer
 ) -> None:

@@ -9,7 +9,7 @@ from dataclasses import field, replace
 
 from importer.chat_template.probe import HOPELESS, TemplateProbe
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
-from importer.chat_template.request_coverage import conversations, parts, values
+from importer.chat_template.request_coverage import conversations, parts, schemas, values
 from importer.chat_template.request_coverage.compare import (
     NONE,
     check_frame,
@@ -38,6 +38,8 @@ IMAGE = re.compile(r"""['"]image""")
 ADDED: Mapping[str, WayInField] = {
     "bare": WayInField.USER,
     "system": WayInField.SYSTEM,
+    "two-systems": WayInField.SECOND_SYSTEM,
+    "developer": WayInField.DEVELOPER,
     "twenty-turns": WayInField.ANSWER,
     "later-system": WayInField.LATER_SYSTEM,
     "two-questions": WayInField.SECOND_USER,
@@ -65,8 +67,8 @@ MOST_VARIABLES = 8
 SECOND = frozenset({"two-calls", "several-rounds"})  # refused for the second call, not for the first
 # Traits that a conversation of its own refuses as well, and findings on all tools at once.
 TRIED = frozenset(
-    {Trait.SYSTEM, Trait.TOOLS, Trait.RESULT_LAST, Trait.TWO_CALLS, Trait.TWO_ROUNDS, Trait.REASONING,
-     Trait.WORDS_BESIDE_CALLS, Trait.NO_ARGUMENTS}
+    {Trait.SYSTEM, Trait.DEVELOPER, Trait.TOOLS, Trait.RESULT_LAST, Trait.TWO_CALLS, Trait.TWO_ROUNDS,
+     Trait.REASONING, Trait.WORDS_BESIDE_CALLS, Trait.NO_ARGUMENTS}
 )  # fmt: skip
 ALL_TOOLS = frozenset(
     {WayInKind.TOOLS_WITHOUT_SYSTEM, WayInKind.TOOLS_WITH_SYSTEM, WayInKind.TOOLS_AFTER_RESULT,
@@ -151,7 +153,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     tried = _Check(probe)
     plain, offering = conversations.plain(), conversations.offering()
     calling = conversations.calling(thinking.source == "rendered")
-    tried.render([*plain, *offering, *calling, *values.conversations()])
+    tried.render([*plain, *offering, *calling, *values.conversations(), *schemas.conversations()])
     tools = _tools(tried)
     thinks = thinking.source == "rendered"
     shapes = NONE if tools == "broken" else check_shapes(probe, thinks=thinks)
@@ -164,7 +166,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
         if tools != "refused" or tried.prompt("call") is not None:
             findings += _called(tried, [c.name for c in calling])
     if tools in ("shown", "sometimes"):
-        findings += _contrasts(tried)
+        findings += [*_contrasts(tried), *_schemas(tried)]
     findings += _tool_findings(tried, tools)
     if tools in ("lost", "none"):
         findings += _unsent(tried)
@@ -342,6 +344,16 @@ def _contrasts(tried: _Check) -> Iterator[WayInFinding]:
     for place, result in zip(changes, tried.probe.render(jobs), strict=True):
         if isinstance(result, Rendered) and result.text == tried.prompt(name):
             yield WayInFinding(WayInKind.LOST, place, (1,), name)
+
+
+def _schemas(tried: _Check) -> Iterator[WayInFinding]:
+    """Yield what happens to schemas of parameters beyond one plain type."""
+    for place in schemas.CASES:
+        prompt, failed = tried.prompt(place), tried.failing.get(place)
+        if failed is not None and "tools" not in tried.failing:
+            yield WayInFinding(WayInKind.FAILS, place, (1,), place, failed.words)
+        elif prompt is not None:
+            yield from schemas.compare(place, prompt)
 
 
 def _images(tried: _Check) -> Iterator[WayInFinding]:

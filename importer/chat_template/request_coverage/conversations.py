@@ -57,7 +57,7 @@ class Conversation:
 
     def messages(self, style: CaseStyle) -> list[dict[str, object]]:
         """Return OpenAI messages in the form that the template requires."""
-        if style.system and self.turns[0].role == "system":
+        if style.system and str(self.turns[0].role) in ("system", "developer"):
             style = replace(style, system=False)
         return linked(style.messages(self.turns))
 
@@ -95,6 +95,8 @@ USERS = tuple(_text(WayInField.USER, n) for n in range(1, PAIRS + 2))
 ANSWERS = tuple(_text(WayInField.ANSWER, n) for n in range(1, PAIRS + 1))
 # The place of the first system turn is the template's own choice: Mistral's stands in the last question.
 SYSTEM = replace(_text(WayInField.SYSTEM, 1), ordered=False)
+SECOND_SYSTEM = replace(_text(WayInField.SECOND_SYSTEM, 2), ordered=False)
+DEVELOPER = replace(_text(WayInField.DEVELOPER, 1), ordered=False)
 LATER_SYSTEM = _text(WayInField.LATER_SYSTEM, 2)
 SECOND_USER = replace(_text(WayInField.SECOND_USER, 2), once=False)
 NARRATION = replace(_text(WayInField.WORDS_BESIDE_CALL, 1), ordered=False)
@@ -270,6 +272,12 @@ def plain() -> tuple[Conversation, ...]:
     return (
         Conversation("bare", (said("user", first),), (first,)),
         Conversation("system", (said("system", SYSTEM), said("user", first)), (SYSTEM, first)),
+        Conversation(
+            "two-systems",
+            (said("system", SYSTEM), said("system", SECOND_SYSTEM), said("user", first)),
+            (SYSTEM, SECOND_SYSTEM, first),
+        ),
+        Conversation("developer", (said("developer", DEVELOPER), said("user", first)), (DEVELOPER, first)),
         Conversation(
             "twenty-turns",
             (*(said(role, mark) for role, mark in turns), said("user", USERS[PAIRS])),

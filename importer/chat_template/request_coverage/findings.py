@@ -11,14 +11,17 @@ from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind, Text
 
 KEY = "way_in"  # of the evidence and of the decision
+VARIABLES = "template_variables"  # the same, of the variables that a client may set
 ToolsShown = Literal["shown", "sometimes", "lost", "refused", "broken", "none"]
 
 
+AGENTS = "agents and MCP servers send such parameters, and the model guesses their values"
 # A field of a request, and what its loss does.
 FIELDS: Mapping[str, tuple[str, str]] = {
     "system": ("the system turn", "instructions of the operator have no effect"),
     "developer": ("the turn of a developer", "its instructions have no effect"),
     "role": ("the role of a turn", "the model takes its own words for the user's"),
+    "second-system": ("a second system turn", "its instructions have no effect"),
     "later-system": ("a later system turn", "its instructions have no effect"),
     "system-part": ("a second text of the system turn", "its instructions have no effect"),
     "user": ("the text of the user", "the model answers another question"),
@@ -38,6 +41,13 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "nested-description": ("the description of a property", "the model guesses its meaning"),
     "required": ("the list of required parameters", "the model leaves some out"),
     "type": ("the type of a parameter", "the model guesses it"),
+    "type-list": ("a list of types of a parameter", AGENTS),
+    "any-of": ("the types of a parameter under anyOf", AGENTS),
+    "reference": ("a parameter behind $ref", AGENTS),
+    "const": ("the const of a parameter", AGENTS),
+    "number-enum": ("the permitted integers of a parameter", AGENTS),
+    "untyped": ("a parameter without a type", AGENTS),
+    "item-enum": ("the permitted values of a list's items", AGENTS),
     "call": ("an earlier call", "the model cannot match the results"),
     "argument-name": ("the name of an argument in an earlier call", "the model repeats the fault"),
     "argument": ("an argument of an earlier call", "the model repeats the fault"),
@@ -166,6 +176,7 @@ class WayInField(StrEnum):
     """The field of a request that carries a nonce."""
 
     SYSTEM = "system"
+    SECOND_SYSTEM = "second-system"
     LATER_SYSTEM = "later-system"
     DEVELOPER = "developer"
     ROLE = "role"
@@ -187,6 +198,13 @@ class WayInField(StrEnum):
     NESTED_DESCRIPTION = "nested-description"
     REQUIRED = "required"
     TYPE = "type"
+    TYPE_LIST = "type-list"
+    ANY_OF = "any-of"
+    REFERENCE = "reference"
+    CONST = "const"
+    NUMBER_ENUM = "number-enum"
+    UNTYPED = "untyped"
+    ITEM_ENUM = "item-enum"
     CALL = "call"
     ARGUMENT_NAME = "argument-name"
     ARGUMENT = "argument"
@@ -197,6 +215,15 @@ class WayInField(StrEnum):
     EMPTY = "empty"
     RESULT = "result"
     RESULT_PART = "result-part"
+
+
+# Of a parameter whose schema has more than one plain type.
+OF_SCHEMAS = frozenset(
+    {
+        WayInField.TYPE_LIST, WayInField.ANY_OF, WayInField.REFERENCE, WayInField.CONST,
+        WayInField.NUMBER_ENUM, WayInField.UNTYPED, WayInField.ITEM_ENUM,
+    }
+)  # fmt: skip
 
 
 class WayInSeverity(StrEnum):
@@ -225,6 +252,10 @@ _BY_DESIGN = frozenset(
         (WayInKind.OUT_OF_ORDER, WayInField.LATER_SYSTEM),
     }
 )
+# Turns of operators and agents: a client that sends one gets an error in place of an answer.
+_OF_OPERATORS = frozenset(
+    {WayInField.SYSTEM, WayInField.SECOND_SYSTEM, WayInField.LATER_SYSTEM, WayInField.DEVELOPER}
+)
 # Without one of these a request is answered as if it had never held it.
 _ESSENTIAL = frozenset(
     {
@@ -249,6 +280,8 @@ def severity_of(kind: WayInKind, field: WayInField | None, shape: Shape = ()) ->
         return WayInSeverity.ERROR
     if kind is WayInKind.CASED and field in _NAMES:
         return WayInSeverity.ERROR
+    if kind is WayInKind.REFUSED and field in _OF_OPERATORS:
+        return WayInSeverity.WARNING
     if kind in _NOTICES or (kind, field) in _BY_DESIGN:
         return WayInSeverity.NOTICE
     return WayInSeverity.WARNING
