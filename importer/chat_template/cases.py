@@ -17,6 +17,7 @@ NARRATION = "Let me look that up."
 REASONING = "The user wants a forecast, so weigh it first."
 SECOND_REASONING = "One more point matters here."
 AFTERWARDS = "That is all I need."
+SERVER_ID = "c4ll"  # ids begin so; a model writes none of them
 RESULT = '{"sky": "overcast"}'
 
 
@@ -170,7 +171,7 @@ class CaseStyle:
         return {"id": self._id(call.name, number), "type": "function", "function": function}
 
     def _id(self, name: str, number: int) -> str:
-        return f"c4ll{number:05}" if self.ids == "nine" else f"functions.{name}:{number}"
+        return f"{SERVER_ID}{number:05}" if self.ids == "nine" else f"functions.{name}:{number}"
 
     def _result(self, written: Sequence[Mapping[str, object]], turn: Turn) -> dict[str, object]:
         calls = [call for message in written for call in calls_of(message)]

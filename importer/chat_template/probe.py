@@ -24,6 +24,17 @@ TAILS = {"": (), "tool": (Turn("tool", cases.RESULT),), "user": (cases.ASK_AGAIN
 HOPELESS = {"syntax", "limit", "memory"}  # refusals that hold for every form of messages
 MOST_CUTS = 50  # markers one behind the other; no turn ends in more than three
 MOST_STOPS = 50  # tokens that files name; models have up to seven
+_ID = rf"{cases.SERVER_ID}\d{{5}}"
+# What a server's id stands in: a member of an object, an attribute, a tag or a word of its own; else alone.
+SERVERS = re.compile(
+    rf"""\s*,\s*(?P<q>["'])[\w-]+(?P=q)\s*:\s*(?P<v>["']){_ID}(?P=v)"""
+    rf"""|(?P<k>["'])[\w-]+(?P=k)\s*:\s*(?P<w>["']){_ID}(?P=w)\s*,?\s*"""
+    rf"""|\s+[\w-]+=(?P<a>["']?){_ID}(?P=a)"""
+    rf"""|(?P<tag>[<\[][|｜]?(?:[\w:.-]*[_:.-])?id[|｜]?[>\]])\s*{_ID}(?:\s*[<\[]/(?:[\w:.-]*[_:.-])?id[>\]])?"""
+    rf"""|\b(?:[\w-]*[_-])?id\s*[:=]\s*{_ID},?\s*"""
+    rf"""|{_ID}""",
+    re.IGNORECASE,
+)
 MUTATION = re.compile(r"access to attribute '\w+' of '(?:list|dict|set)' object is unsafe")
 
 
@@ -159,6 +170,8 @@ class TemplateProbe:
             marker = SHAPE.search(shared)
             if marker is not None:
                 written = written[: len(written) - len(shared) + marker.start()]
+        if self._style(ask).ids == "nine":
+            written = SERVERS.sub("", written)
         return Piece(prompt.text, prompt.text[: start + header], self.trim(written))
 
     def trim(self, written: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from importer.chat_template import analyze as learning
 from importer.chat_template.cases import ANSWER, CALLS, NARRATION, ONE, OTHER, REASONING, TOOLS
 from importer.chat_template.find import Template
+from importer.chat_template.probe import SERVERS
 from importer.chat_template.render import RefusalReason, Renderer
 from importer.chat_template.samples import Sample, TemplateProblem
 from importer.chat_template.study import TemplateAnalysis
@@ -147,10 +148,42 @@ def test_headers_and_another_end_after_calls(renderer: Renderer) -> None:
     assert found.end_of_turn == "<|eot_id|>"
 
 
+@pytest.mark.parametrize(
+    ("written", "left"),
+    [
+        ('[TOOL_CALLS]f[CALL_ID]c4ll00000[ARGS]{"a": 1}', '[TOOL_CALLS]f[ARGS]{"a": 1}'),
+        ('[{"name": "f", "arguments": {}, "id": "c4ll00000"}]', '[{"name": "f", "arguments": {}}]'),
+        ('{"id": "c4ll00000", "name": "f"}', '{"name": "f"}'),
+        ("{'name': 'f', 'id': 'c4ll00001'}", "{'name': 'f'}"),
+        ('<call id="c4ll00000" name="f">', '<call name="f">'),
+        ("<call><call_id>c4ll00000</call_id><name>f", "<call><name>f"),
+        ("<tool_call>c4ll00000\n{}", "<tool_call>\n{}"),
+        (
+            "<|tool_call_begin|>functions.f:0<|tool_call_end|>",
+            "<|tool_call_begin|>functions.f:0<|tool_call_end|>",
+        ),
+    ],
+)
+def test_what_a_server_makes_up_is_not_the_models_text(written: str, left: str) -> None:
+    assert SERVERS.sub("", written) == left
+
+
+def test_an_id_of_the_server_is_no_part_of_a_completion(renderer: Renderer) -> None:
+    """As Mistral-Small-3.2, whose derived parser required ``[CALL_ID]`` and lost every call."""
+    call = "[TOOL_CALLS]{{ c.function.name }}[CALL_ID]{{ c.id }}[ARGS]{{ c.function.arguments | tojson }}"
+    text = (
+        "{% for m in messages %}[INST]{{ m.content }}[/INST]"
+        "{% for c in m.tool_calls or [] %}" + call + "{% endfor %}{% endfor %}"
+    )
+    cases = samples(learn(renderer, text))
+    assert cases["one-call"].completion.endswith('[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}')
+    assert not any("c4ll" in case.completion for case in cases.values())
+
+
 def test_nine_characters_and_no_header(renderer: Renderer) -> None:
     cases = samples(learn(renderer, texts.INST))
     assert cases["one-call"].completion.startswith('[TOOL_CALLS][{"name": "get_weather"')
-    assert cases["one-call"].completion.endswith('"}]')
+    assert cases["one-call"].completion.endswith("}}]")  # the id is the server's
     assert cases["one-call"].prompt.endswith("[/INST]")
     assert "[AVAILABLE_TOOLS]" in cases["one-call"].prompt
 
