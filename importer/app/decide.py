@@ -43,8 +43,9 @@ from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.proof.prompt_evidence import downgraded, evidence_of, own_renderer, rendered_by
 from importer.reasons import Reason, ReasonKind
-from importer.signals import token_numbers
+from importer.signals import overrides, token_numbers
 from importer.signals.evidence import Evidence, Rule
+from importer.signals.overrides import Overrides
 
 if TYPE_CHECKING:
     from importer.chat_template.find import Template
@@ -277,7 +278,8 @@ class Decided:
 class Studied:
     """The analysis of a snapshot before the proof; ``python`` is the engine's, where it is installed.
 
-    ``by_itself`` is the reason why the engine renders otherwise, so that there is no proof.
+    ``by_itself`` is the reason why the engine renders otherwise, so that there is no proof. ``completed`` has
+    the settings with complete overrides of the config, and the repository with them.
     """
 
     request: ImportRequest
@@ -290,6 +292,7 @@ class Studied:
     python: Path | None
     by_itself: Reason | None
     description: str | None
+    completed: Overrides
 
     @property
     def backend(self) -> Decision:
@@ -341,9 +344,10 @@ def study_snapshot(
     target = bound.target if request.template is None else with_template(bound.target, request.template)
     target = for_model(target, snapshot)
     check_parsers(request.preferences, target)
+    completed = overrides.complete(snapshot, request.preferences.values, target.able)
     engine_facts = bench.bind(
         EngineQuestion(
-            snapshot,
+            completed.snapshot,
             facts,
             target.backend,
             target.parsers,
@@ -355,7 +359,7 @@ def study_snapshot(
             else related(snapshot, request.for_device, request.memory, offline=request.offline),
         )
     )
-    evidence = [*engine_facts.evidence, *tokens]
+    evidence = [*engine_facts.evidence, *tokens, *completed.evidence]
     mode = own_renderer(snapshot, evidence, target)
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
@@ -375,6 +379,7 @@ def study_snapshot(
         bound.python,
         by_itself,
         analysis.description,
+        completed,
     )
 
 
@@ -412,7 +417,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     prompts = () if proof is None else proof.prompts
     evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]
     evidence += evidence_of(prompts, target)
-    preferences = request.full_preferences
+    preferences = replace(request.full_preferences, values=studied.completed.settings)
     thinking = study.thinking if study is not None and study.samples else None
     setting = None if proof is None else proof.setting
     first_decisions = decide(evidence, preferences, target, thinking, setting)
@@ -420,7 +425,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     registry = engine_arguments.load(target.backend, target.version)
     arguments = () if registry is None else registry.arguments.keys()
     choice = fit(
-        snapshot, request.for_device, request.memory, target.backend,
+        studied.completed.snapshot, request.for_device, request.memory, target.backend,
         FitRequest(values, preferences.values.keys(), arguments, _named_version(request)), aim=request.aim,
         exact=request.exact_fit, offline=request.offline, progress=progress,
     )  # fmt: skip

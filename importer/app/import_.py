@@ -187,8 +187,7 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
         decisions = _with_limits(decisions, client, adapter.offers, engine)
-    settings = {**built.data, **request.preferences.values}
-    check_document(built.data, request.preferences, model_conflicts.read(snapshot, target.able, settings))
+    check_document(built.data, request.preferences, model_conflicts.read(snapshot, target.able, built.data))
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 
@@ -281,7 +280,7 @@ class Settled:
 
 
 def of_values(planned: Plan, data: Document) -> tuple[Attention, ...]:
-    """Return the values of a merged document, a person's edits among them, that its engine may not start with."""
+    """Return the values of a merged document, with a person's edits, that its engine may not start with."""
     case = planned.fit.case
     if case is None or data == planned.built.data:
         return ()

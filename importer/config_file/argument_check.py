@@ -57,6 +57,10 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "vllm.compilation_config.backend": ("", "eager", "inductor"),
     "sglang.model_impl": ("auto", "sglang", "transformers", "mindspore"),
 }
+# Lists that vLLM leaves open: "other custom values can be supported via plugins", say its ``config/model.py``
+# and ``config/load.py``. Its registries have names that the lists lack.
+OPEN = frozenset({"vllm.tokenizer_mode", "vllm.load_format"})
+DIGITS = re.compile(r"[0-9]+")
 # Arguments of ``mlx.launch``, that starts mlx-lm's server in several processes.
 ADDED: Mapping[str, Mapping[str, Argument]] = {
     "mlx": {
@@ -242,6 +246,14 @@ def near(name: str, names: Iterable[str]) -> list[str]:
     return get_close_matches(name, [*dict.fromkeys(names)], 3)
 
 
+def _is_further(kind: Kind, value: Any) -> bool:
+    """Return whether a name may be one that an open list lacks: another version of one, or unlike all."""
+    kinds = kind["any_of"] if isinstance(kind, Mapping) and "any_of" in kind else [kind]
+    names = [str(n) for k in kinds if isinstance(k, Mapping) for n in k.get("one_of", ())]
+    alike = near(str(value), names)
+    return not alike or any(DIGITS.sub("", str(value)) == DIGITS.sub("", name) for name in alike)
+
+
 class _Check:
     """The check of one argument's value."""
 
@@ -267,8 +279,9 @@ class _Check:
                 yield path, Reason(ArgumentReason.OUT_OF_RANGE, value=one, limit=">= 0")
 
     def _of(self, kind: Kind, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
-        choices = CHOICES.get(f"{self._registry.engine}.{'.'.join(path)}")
-        kind = kind if choices is None else {"one_of": [*choices]}
+        name = f"{self._registry.engine}.{'.'.join(path)}"
+        kind = {"one_of": [*CHOICES[name]]} if name in CHOICES else kind
+        kind = "str" if name in OPEN and _is_further(kind, value) else kind
         if len(path) > DEEPEST:
             yield path, Reason(ArgumentReason.WRONG_TYPE, value="…", kind="less deep")
         elif isinstance(kind, str):

@@ -11,7 +11,7 @@ from importer.reasons import Fields, Reason, ReasonKind
 
 LEAST = 1e-5  # vLLM takes a smaller min_p for none
 DECODE = "decode_context_parallel_size"
-DRAFTING = ("eagle", "eagle3", "dflash", "dspark", "draft_model")  # methods with a second repository
+DRAFTING = ("eagle", "eagle3", "dflash", "draft_model")  # methods with a second repository
 
 
 def _requires(fields: Fields) -> str:

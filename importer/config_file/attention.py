@@ -14,7 +14,7 @@ from importer.decisions.request_coverage import SwitchReason, WayInEffect
 from importer.frozen import frozen
 from importer.memory.choose import FitReason
 from importer.memory.judgement import JudgementReason
-from importer.reasons import Fields, Reason, ReasonKind
+from importer.reasons import Fields, Reason, ReasonKind, key_of
 from importer.sentences import render
 from importer.signals.evidence import is_warning
 from importer.signals.reasons import CodeReason, LoadReason, WeightFault
@@ -58,15 +58,11 @@ class OtherDevice(ReasonKind):
     NONE = "none", "no device in particular"
 
 
-# The kind of a reason that was marked as a warning: of one reason, else of all with its type.
-OF_WARNINGS: Mapping[type[ReasonKind] | ReasonKind, AttentionReason] = {
+# The kind of a reason that was marked as a warning, by the reason's type.
+OF_TYPES: Mapping[type[ReasonKind], AttentionReason] = {
     FitReason: AttentionReason.DOES_NOT_FIT,
     JudgementReason: AttentionReason.DOES_NOT_FIT,
-    JudgementReason.MAY_NOT_START: AttentionReason.MAY_NOT_START,
-    JudgementReason.NO_BFLOAT16: AttentionReason.WILL_NOT_START,
-    JudgementReason.NOT_EVEN: AttentionReason.WILL_NOT_START,
     LoadReason: AttentionReason.WILL_NOT_START,
-    LoadReason.NOT_ITS_OWN: AttentionReason.OTHER,  # it may start
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
     DerivedReason: AttentionReason.LIMITED_TOOLS,
@@ -76,10 +72,22 @@ OF_WARNINGS: Mapping[type[ReasonKind] | ReasonKind, AttentionReason] = {
     FrontendReason: AttentionReason.PARSER,
     TemplateFault: AttentionReason.WAY_IN,
     WeightFault: AttentionReason.WILL_NOT_START,
-    TemplateFault.ENTRY: AttentionReason.WILL_NOT_START,
-    WayInEffect.HIDDEN: AttentionReason.NO_TOOLS,
-    WayInEffect.SOMETIMES: AttentionReason.NO_TOOLS,
     SwitchReason: AttentionReason.PARSER,
+}
+# Single reasons that differ from their type. Kinds of two types may be equal as texts: so their keys count.
+OF_REASONS: Mapping[str, AttentionReason] = {
+    key_of(kind): attention
+    for kind, attention in (
+        (JudgementReason.MAY_NOT_START, AttentionReason.MAY_NOT_START),
+        (JudgementReason.NO_BFLOAT16, AttentionReason.WILL_NOT_START),
+        (JudgementReason.NOT_EVEN, AttentionReason.WILL_NOT_START),
+        (JudgementReason.EXPERTS, AttentionReason.WILL_NOT_START),
+        (JudgementReason.FP8_CACHE, AttentionReason.WILL_NOT_START),
+        (LoadReason.NOT_ITS_OWN, AttentionReason.OTHER),  # it may start
+        (TemplateFault.ENTRY, AttentionReason.WILL_NOT_START),
+        (WayInEffect.HIDDEN, AttentionReason.NO_TOOLS),
+        (WayInEffect.SOMETIMES, AttentionReason.NO_TOOLS),
+    )
 }
 # Of these the document has a part or none; its engine may well start.
 NOT_OF_THE_START = (FitReason.HOLDS, FitReason.NOT_KNOWN, FitReason.STORED_OTHERWISE)
@@ -102,7 +110,7 @@ class Attention:
     def stops(self) -> bool:
         """Return whether the engine does not start: such a document is approved by a person alone."""
         grave = (AttentionReason.DOES_NOT_FIT, AttentionReason.WILL_NOT_START)
-        return self.kind in grave and self.why.kind not in NOT_OF_THE_START
+        return self.kind in grave and all(self.why.kind is not kind for kind in NOT_OF_THE_START)
 
     @property
     def reason(self) -> Reason:
@@ -148,8 +156,8 @@ def attention(decisions: Decisions) -> tuple[Attention, ...]:
 
 def marked(key: str, why: Reason) -> Attention:
     """Return the warning of a reason that is marked as one."""
-    of_type = OF_WARNINGS.get(type(why.kind), AttentionReason.OTHER)
-    return Attention(OF_WARNINGS.get(why.kind, of_type), key, why)
+    of_type = OF_TYPES.get(type(why.kind), AttentionReason.OTHER)
+    return Attention(OF_REASONS.get(key_of(why.kind), of_type), key, why)
 
 
 def _marked(decisions: Decisions) -> Iterator[Attention]:

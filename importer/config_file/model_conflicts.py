@@ -8,17 +8,14 @@ meet the check of the import.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import asdict, fields, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from importer.config_file import argument_check, check
 from importer.config_file.argument_check import known
-from importer.config_file.build import put
 from importer.config_file.document import Document
 from importer.config_file.engine_arguments import load, version_of
 from importer.frozen import frozen
@@ -34,18 +31,20 @@ from importer.reasons import Reason, ReasonKind
 from importer.signals import context, quantisation, speculation
 from importer.signals.architecture import architectures, config_of, model_types, text_config
 from importer.signals.engine_capabilities import Abilities
+from importer.signals.overrides import KEY as OVERRIDES
+from importer.signals.overrides import given, overridden
 
 if TYPE_CHECKING:
     from importer.config_file.receipt import Receipt
 
 
 TENSOR, CONTEXT, DTYPE = "tensor_parallel_size", "max_model_len", "dtype"
-HF = "hf_overrides"
-OVERRIDES, ANY_LENGTH = f"engine_args.{HF}", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
+ANY_LENGTH = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
 STAGES = ("pipeline_parallel_size", "pp_size")
 OF_EXPERTS = ("enable_expert_parallel", "enable_eplb", "ep_size", "moe_dp_size")  # of vLLM and SGLang
 SHORT = ("float16", "half")
 METHOD = "quantization"
+DSPARK = "dspark"  # its settings in a config begin so (vLLM's ``config/speculative.py``)
 QUANT_FILE = re.compile(r"quant.*config")  # quantize_config, quant_config, hf_quant_config
 TERRATORCH = "terratorch"  # vLLM asserts the architecture of that name
 
@@ -65,7 +64,7 @@ class ModelConflict(ReasonKind):
     )
     NOT_DRAFTING = (
         "not-drafting",
-        "the model has no layers for multi-token prediction, which {method} drafts with",
+        "the checkpoint has no layers that {method} drafts with, and no model is named for it",
     )
     FLOAT16 = "float16", "vLLM does not compute {model_type} in float16; use bfloat16 or float32"
     TOO_LONG = "too-long", "the model's context is {value} tokens; a longer one needs {overrides}"
@@ -86,6 +85,7 @@ class ModelFacts:
     ``heads``    of attention; ``layers`` of the language model; ``experts`` whether it has some.
     ``keys``     heads of keys; ``None`` also where a latent cache (MLA) stands in their place.
     ``drafts``   whether it has layers for multi-token prediction that the engine may draft with.
+    ``dspark``   whether the checkpoint has the weights of DSpark, whose drafts have several tokens.
     ``quantised``  whether a file of the repository describes a quantisation.
     ``longest``  context in tokens that the engine takes without a change of the rotary embedding.
     """
@@ -95,6 +95,7 @@ class ModelFacts:
     layers: int | None = None
     experts: bool | None = None
     drafts: bool | None = None
+    dspark: bool | None = None
     longest: int | None = None
     quantised: bool | None = None
     model_types: tuple[str, ...] = ()
@@ -114,7 +115,8 @@ def read(snapshot: Snapshot, able: Abilities, settings: Mapping[str, object] | N
         layers=keys.count(*LAYERS),
         experts=experts.count(keys) > 0 if text else None,
         drafts=speculation.may_draft(snapshot, able) if text else None,
-        longest=context.longest(_overridden(snapshot, settings or {}), able),
+        dspark=any(key.startswith(f"{DSPARK}_") for key in (*config_of(snapshot), *text)) if text else None,
+        longest=context.longest(overridden(snapshot, given(settings or {})), able),
         quantised=_quantised(snapshot) if text else None,
         model_types=tuple(model_types(snapshot)),
         architectures=tuple(architectures(snapshot)),
@@ -128,32 +130,6 @@ def _keys(snapshot: Snapshot) -> int | None:
     caches = {cached for layer in layers for cached in layer}
     found = {cached.kv_heads for cached in caches if isinstance(cached, Attention)}
     return found.pop() if len(found) == 1 and not any(isinstance(c, Latent) for c in caches) else None
-
-
-def _overridden(snapshot: Snapshot, settings: Mapping[str, object]) -> Snapshot:
-    """Return the repository with the ``hf_overrides`` of settings by dotted paths in its config."""
-    whole = settings.get("engine_args")
-    held = settings.get(OVERRIDES) or (whole.get(HF) if isinstance(whole, Mapping) else None)
-    changed = deepcopy(dict(held)) if isinstance(held, Mapping) else {}
-    for key, value in settings.items():
-        if key.startswith(f"{OVERRIDES}."):
-            put(changed, tuple(key.removeprefix(f"{OVERRIDES}.").split(".")), value)
-    if not changed:
-        return snapshot
-    config = merged(config_of(snapshot), changed)
-    return replace(snapshot, texts={**snapshot.texts, "config.json": json.dumps(config)})
-
-
-def merged(config: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
-    """Return a config with other values; those of a part such as ``text_config`` are merged, as in vLLM."""
-    found = dict(config)
-    for key, value in changed.items():
-        inner = found.get(key)
-        if key.endswith("_config") and isinstance(inner, Mapping) and isinstance(value, Mapping):
-            found[key] = merged(inner, value)
-        else:
-            found[key] = value
-    return found
 
 
 def _quantised(snapshot: Snapshot) -> bool:
@@ -218,7 +194,8 @@ def _drafting(_document: Settings, settings: Settings, facts: ModelFacts) -> Ite
     value = settings.get(key)
     asked = value if isinstance(value, Mapping) else {}
     method, model = (asked.get(k, settings.get(f"{key}.{k}")) for k in ("method", "model"))
-    if facts.drafts is False and str(method).endswith("mtp") and model is None:
+    own = facts.dspark if method == DSPARK else facts.drafts if str(method).endswith("mtp") else None
+    if own is False and model is None:
         yield ("engine_args", "speculative_config"), Reason(ModelConflict.NOT_DRAFTING, method=method)
 
 

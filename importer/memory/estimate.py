@@ -22,7 +22,7 @@ from importer.memory.estimate_types import (
 )
 from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, Part, State
 from importer.memory.pages import BYTES, computed, kv_name, value_bytes
-from importer.memory.quantised import sizes
+from importer.memory.quantised import Scheme, sizes
 from importer.memory.rest import PREFILL
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
@@ -92,7 +92,7 @@ def state_size(cache: State, value: int) -> int:
 def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
     """Return the estimate for the fullest device; ``backend`` is a document's (``vllm``, ``mlx`` …)."""
     paged = backend in VLLM
-    if backend in TEXT_ONLY and shape.tower:
+    if (backend in TEXT_ONLY or load.text_only) and shape.tower:
         weights, shape = _without_tower(shape, weights)
     terms = [_weights(shape, weights, load, paged)]
     terms += _paged(shape, load) if paged else _growing(shape, load)
@@ -154,6 +154,10 @@ def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
     if cast != 1:
         shares.append(cast)
         notes.append(Reason(TermReason.CAST, dtype=computed(shape, load)))
+    if load.online_bits is not None and shape.scheme is None:
+        online = Scheme("online", Fraction(load.online_bits))
+        shares.append(sizes(shape.parts, online, plain) / max(main, 1))
+        notes.append(Reason(TermReason.ONLINE, bits=load.online_bits))
     share = 1.0
     for factor in shares:
         share *= factor
@@ -165,8 +169,11 @@ def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
     copies = _unfolded(shape, load) if paged and load.device != "cpu" else 0
     if copies:
         notes.append(Reason(TermReason.PROJECTION_TWICE))
+    if load.offloaded:
+        notes.append(Reason(TermReason.OFFLOADED, size=load.offloaded))
     amount = weights.amount
-    scaled = Amount(*(int(n * share) + copies for n in (amount.low, amount.likely, amount.high)))
+    loaded_bytes = (int(n * share) + copies for n in (amount.low, amount.likely, amount.high))
+    scaled = Amount(*(max(size - load.offloaded, 0) for size in loaded_bytes))
     return Term("weights", scaled, Reason(TermReason.WEIGHTS, parts=(weights.why, *notes)))
 
 

@@ -68,6 +68,9 @@ class TermReason(ReasonKind):
     )
     GRAPHS = "graphs", "recorded CUDA graphs; enforce_eager leaves them out"
     PADDED = "padded", "with experts padded to the tiles of their kernel"
+    NOT_COUNTED = "not-counted", "{why}; the size of {keys:and} is not known"
+    OFFLOADED = "offloaded", "without {size:,} bytes in the machine's memory"
+    ONLINE = "online", "quantised to {bits:g} bits while they load"
     PAGES = "pages", "{sequences} x {tokens:,} tokens in {dtype}, {each:,.0f} bytes each: {kinds}"
     PROJECTION_TWICE = "projection-twice", "with MLA's projection kept twice"
     SHARE = "share", "{share:.0%} of them on each of {devices}"
@@ -162,6 +165,10 @@ class Load:
     ``shared``     whether the device and the system share one memory.
     ``version``    of the engine that is to run it, as numbers; ``None``: of any version.
     ``pictures``   whether the engine runs the encoder of pictures at its start (``skip_mm_profiling``).
+    ``offloaded``  bytes of the weights that each device leaves in the machine's memory.
+    ``text_only``  without towers of vision and sound (``language_model_only``).
+    ``online_bits``  bits of a plain value that the engine quantises while it loads.
+    ``uncounted``  keys that move memory by an unknown size.
     """
 
     context: int
@@ -187,6 +194,10 @@ class Load:
     shared: bool = False
     version: tuple[int, ...] | None = None
     pictures: bool = True
+    offloaded: int = 0
+    text_only: bool = False
+    online_bits: float | None = None
+    uncounted: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the load as receipts hold it."""

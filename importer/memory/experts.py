@@ -143,13 +143,13 @@ def _routed(keys: Keys, hidden: int) -> tuple[Part, ...]:
     ]
     if narrow:
         parts.append(Part("shared", 2 * hidden * narrow, WHOLE))
-    beside = _shared_width(keys, wide)
+    beside = shared_width(keys, wide)
     if beside:
         parts.append(Part("shared", gate(keys) * hidden * beside))
     return tuple(parts)
 
 
-def _shared_width(keys: Keys, wide: int) -> int:
+def shared_width(keys: Keys, wide: int) -> int:
     """Return the width of the experts that every token visits."""
     listed = keys.numbers(*SHARED)
     number = keys.count(*SHARED) if not listed else listed[0]

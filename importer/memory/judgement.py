@@ -5,18 +5,21 @@ It looks at the values alone, whoever chose them. ``choose`` judges each documen
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Literal
 
 from importer.frozen import frozen
+from importer.memory.config_keys import Keys
 from importer.memory.devices import GIB, Device
 from importer.memory.estimate import VLLM, longest
 from importer.memory.estimate_types import Amount, Fit
+from importer.memory.experts import count
 from importer.memory.parallelism import (
     BLOCKS,
     CACHE,
     EXPERTS,
+    KV_DTYPE,
     LAYOUT,
     ON_CARDS,
     SHORTEST,
@@ -29,9 +32,12 @@ from importer.memory.parallelism import (
 from importer.memory.plan_settings import gib
 from importer.memory.plans import NO_AIM, Split
 from importer.reasons import Fields, Reason, ReasonKind, Text
+from importer.signals.architecture import text_config
 
 Word = Literal["fits", "may-not-start", "too-large"]
 CONTEXT, DTYPE = "max_model_len", "dtype"
+MOE_BACKEND, MEGA = "engine_args.moe_backend", "mega_moe"
+BALANCED, REDUNDANT = "engine_args.enable_eplb", "engine_args.eplb_config.num_redundant_experts"
 STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
 
 
@@ -96,6 +102,16 @@ class JudgementReason(ReasonKind):
         "not-even",
         "states or blocks of scales do not divide by {cards}: vLLM ends while it loads the model",
         "uneven parts",
+    )
+    EXPERTS = (
+        "experts",
+        "{count} experts do not divide by the {cards} cards that share them: vLLM ends with {key}",
+        "uneven experts",
+    )
+    FP8_CACHE = (
+        "fp8-cache",
+        "beside a cache in 8 bits, vLLM asserts {setting}: true for this model",
+        "attention setting",
     )
 
 
@@ -249,9 +265,34 @@ def _start(case: LoadCase, split: Split) -> tuple[Problem, ...]:
     found = []
     if case.backend == "vllm" and case.dtype == "bfloat16" and "bf16" not in case.device.native:
         found.append(Problem(DTYPE, Reason(JudgementReason.NO_BFLOAT16, device=case.device.name)))
-    if not divides(case.config, case.shape, split.tensor, experts=split.experts):
+    if not divides(case.config, case.shape, split.tensor, experts=split.experts, copies=split.data):
         found.append(Problem(_layout_key(case), Reason(JudgementReason.NOT_EVEN, cards=split.tensor)))
+    if case.backend == "vllm":
+        found += [*_experts(case, split), *_fp8(case)]
     return tuple(found)
+
+
+def _experts(case: LoadCase, split: Split) -> Iterator[Problem]:
+    """Yield the setting that wants equally many experts on each card."""
+    cards = split.tensor * split.data
+    routed = count(Keys.of(text_config(case.config)))
+    number = routed + (case.request.count(REDUNDANT) or 0)
+    asks = {
+        MOE_BACKEND: MEGA in str(case.request.get(MOE_BACKEND)),
+        BALANCED: case.request.get(BALANCED) is True,
+    }
+    for key in (key for key, asked in asks.items() if asked):
+        if routed and split.experts and number % cards:
+            fields = {"count": number, "cards": cards, "key": key.partition(".")[2]}
+            yield Problem(key, Reason(JudgementReason.EXPERTS, **fields))
+
+
+def _fp8(case: LoadCase) -> Iterator[Problem]:
+    """Yield a cache in 8 bits whose model asserts a setting of attention that is missing."""
+    setting, name = case.fp8_needs(), str(case.request.get(KV_DTYPE))
+    plain = name.startswith("fp8") and name != "fp8_ds_mla"
+    if setting is not None and plain and case.request.get(setting) is not True:
+        yield Problem(KV_DTYPE, Reason(JudgementReason.FP8_CACHE, setting=setting.partition(".")[2]))
 
 
 def _layout_key(case: LoadCase) -> str:

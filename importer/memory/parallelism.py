@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from importer.frozen import frozen
 from importer.hub.snapshot import whole
-from importer.memory import pages, sparse
+from importer.memory import arguments, pages, sparse
 from importer.memory.config_keys import Keys
 from importer.memory.devices import Device, known
 from importer.memory.estimate import copied_encoder, estimate, longest
 from importer.memory.estimate_types import Amount, Fit, Load, Longest
-from importer.memory.experts import EXPERT_WIDE, count
+from importer.memory.experts import EXPERT_WIDE, count, expert_width, shared_width
 from importer.memory.layers import Attention, Cross, Latent, State
 from importer.memory.parameters import sees
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
@@ -29,8 +29,12 @@ WIDTHS = (
 )  # fmt: skip
 
 
-def divides(config: Mapping[str, object], shape: Shape, number: int, *, experts: bool = False) -> bool:
+def divides(
+    config: Mapping[str, object], shape: Shape, number: int, *, experts: bool = False, copies: int = 1
+) -> bool:
     """Return whether vLLM can spread every layer over ``number`` cards; ``experts`` stay whole.
+
+    Shared experts are spread with one copy of attention; beside further ``copies`` they are whole, too.
 
     The number must divide the heads, and those of keys and values too, unless each card has a copy of one.
     The same holds for the scale blocks of quantised weights (vLLM's ``validate_fp8_block_shape``).
@@ -47,7 +51,15 @@ def divides(config: Mapping[str, object], shape: Shape, number: int, *, experts:
     block = scale_block(config)
     keys = [key for key in WIDTHS if not (experts and key in _expert_keys(config, shape))]
     widths = [w for key in keys if (w := whole(text_config(config).get(key), 1))]
+    if experts and copies == 1 and number > 1 and _shared_are_quantised(shape):
+        keys_of = Keys.of(text_config(config))
+        widths.append(shared_width(keys_of, expert_width(keys_of)))
     return block is None or all(w % (number * block) == 0 for w in widths if w % block == 0)
+
+
+def _shared_are_quantised(shape: Shape) -> bool:
+    has = any(part.role == "shared" for block in shape.blocks for part in block.parts)
+    return has and shape.scheme is not None and shape.scheme.left.get("shared", 0) == 0
 
 
 def _expert_keys(config: Mapping[str, object], shape: Shape) -> tuple[str, ...]:
@@ -99,13 +111,15 @@ DATA, EXPERTS = "engine_args.data_parallel_size", "engine_args.enable_expert_par
 LOCAL = "engine_args.data_parallel_size_local"  # copies of one machine, where one server has several
 PARTS = {TENSOR: "tensor", PIPELINE: "pipeline", DATA: "data", EXPERTS: "experts"}  # of a layout
 LAYOUT = (*PARTS,)
-EAGER = ("enforce_eager", "engine_args.enforce_eager")  # without CUDA graphs, at either place
-BLIND = ("engine_args.skip_mm_profiling", "engine_args.language_model_only")  # no encoder runs at the start
+BLIND = "engine_args.skip_mm_profiling"  # no encoder runs at the start
 KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
 BATCHED = "engine_args.max_num_batched_tokens"
 ENCODER = "engine_args.mm_encoder_tp_mode"
 PARTED = "engine_args.decode_context_parallel_size"
 FP8 = "fp8"
+# What vLLM asserts beside a cache in 8 bits, by the model's type (``models/kimi_k3/nvidia/mla.py``);
+# the setting needs a prefill of Blackwell's, so no plan writes it.
+FP8_NEEDS = {"kimi_k3": "engine_args.attention_config.use_prefill_query_quantization"}
 SMALL = 0.05  # of a card, that copies of an encoder may take beside the part that the card has anyway
 BATCHED_LATENCY, BATCHED_THROUGHPUT = 2048, 16384  # tokens of a step, after vLLM's guide to optimisation
 CACHES = {"kv cache", "states"}
@@ -177,7 +191,7 @@ def _layouts(config: Mapping[str, object], shape: Shape, tensor: int, rest: int)
             else:  # vLLM deals the experts of copies in one server out over all of them
                 yield Split(tensor, stages, copies, experts=True)
                 yield Split(tensor, stages, replicas=copies)
-    elif routed and divides(config, shape, tensor, experts=True):
+    elif routed and divides(config, shape, tensor, experts=True, copies=rest):
         yield Split(tensor, 1, rest, experts=True)
 
 
@@ -207,9 +221,9 @@ class FitRequest:
         """Return the value under a dotted key, set under that key or inside its map."""
         if key in self.values:
             return self.values[key]
-        head, _, rest = key.partition(".")
-        inner = self.get(head) if rest else None
-        return inner.get(rest) if isinstance(inner, Mapping) else None
+        head, _, last = key.rpartition(".")
+        inner = self.get(head) if head else None
+        return inner.get(last) if isinstance(inner, Mapping) else None
 
     def count(self, key: str) -> int | None:
         """Return a whole number above zero."""
@@ -340,6 +354,7 @@ class LoadCase:
         """Return the engine's settings; those that the document leaves open are the engine's defaults."""
         speculation = self.request.get("engine_args.speculative_config")
         drafts = speculation.get("num_speculative_tokens") if isinstance(speculation, Mapping) else 0
+        moves = arguments.of(self.backend)
         return replace(
             self._bare(split),
             context=context,
@@ -355,8 +370,12 @@ class LoadCase:
             drafts=drafts if isinstance(drafts, int) else 0,
             version=self.request.version if self.backend == "vllm" else None,
             prefix_caching=self.request.get("engine_args.enable_prefix_caching") is not False,
-            eager=any(self.request.get(key) is True for key in EAGER),
-            pictures=not any(self.request.get(key) is True for key in BLIND),
+            pictures=self.request.get(BLIND) is not True,
+            eager=moves.is_eager(self.request),
+            offloaded=moves.offloaded(self.request),
+            text_only=moves.loads_text_only(self.request),
+            online_bits=None if (bits := moves.online_bits(self.request)) is None else float(bits),
+            uncounted=moves.not_counted(self.request),
         )
 
     def _parts(self, split: Split) -> int:
@@ -423,7 +442,8 @@ class LoadCase:
 
     def shares(self) -> tuple[float, ...]:
         """Return the shares of a card to try, the default one first."""
-        fixed = self.request.get(SHARE) if self.backend == "vllm" else None
+        key = arguments.of(self.backend).share
+        fixed = None if key is None else self.request.get(key)
         if isinstance(fixed, int | float) and not isinstance(fixed, bool) and 0 < fixed <= 1:
             return (float(fixed),)
         raised = self.backend == "vllm" and self.device.is_card and USUAL <= self.device.share < FULLER_SHARE
@@ -442,6 +462,10 @@ class LoadCase:
         room = self._budget(share) - self._spare(share, fit)
         space = self.space(fit)
         return room if space is None else min(room, fit.total.likely - cache_bytes(fit) + space)
+
+    def fp8_needs(self) -> str | None:
+        """Return the setting that vLLM asserts beside a cache in 8 bits, if there is one."""
+        return FP8_NEEDS.get(str(self.config.get("model_type")))
 
     def space(self, fit: Fit) -> int | None:
         """Return the bytes of the whole cache, where the request sets them or the number of blocks."""

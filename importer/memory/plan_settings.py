@@ -74,8 +74,11 @@ def settings(plan: Candidate) -> list[Evidence]:
 
 
 def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
-    """Yield warnings at the user's values: fewer sequences than requested, and idle cards."""
+    """Yield warnings at the user's values: fewer sequences, idle cards, sizes that no estimate knows."""
     case, split = plan.case, plan.split
+    for key in case.load(case.context, split).uncounted:
+        why = Reason(PlanReason.UNCOUNTED, key=key.removeprefix("engine_args."))
+        yield Evidence(Rule.FITS, key, case.request.get(key), Source.FIT, warning(why))
     if case.request.is_fixed(SLOTS) and not plan.meets and case.aim.concurrency is not None:
         yield Evidence(Rule.FITS, SLOTS, case.request.get(SLOTS), Source.FIT, warning(_held(plan)))
     fixed = [key for key in LAYOUT if case.request.is_fixed(key) and case.request.get(key) is not None]

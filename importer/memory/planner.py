@@ -231,6 +231,7 @@ def with_fp8(case: LoadCase) -> LoadCase | None:
     request = case.request
     plain = pages.kv_name(case.shape, case.load(case.context, Split())) in pages.BYTES
     able = case.backend == "vllm" and case.device.is_card and FP8 in case.device.native
+    able = able and case.fp8_needs() is None
     attends = any(isinstance(c, Attention | Latent) for layer in case.shape.layers for c in layer)
     if not (plain and able and attends) or request.is_fixed(KV_DTYPE):
         return None

@@ -8,6 +8,8 @@ Bytes of a value are of the engine's source. The other figures were fitted to st
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from importer.memory import pages
 from importer.memory.estimate_types import Amount, Load, Term, TermReason
 from importer.memory.pages import value_bytes
@@ -34,6 +36,7 @@ ENGINE = {
 }
 BUFFERS = Amount(0, 350 * MIB, 1500 * MIB)  # between cards
 GATHERED = Amount(100 * MIB, 400 * MIB, 1000 * MIB)  # queries and results of all parts of a sequence
+UNCOUNTED = 1024 * MIB  # at most, for each setting with an unknown size
 GRAPHS = Amount(0, 300 * MIB, 700 * MIB)
 SHARED = (0.0, 0.12, 0.3)  # of the weights, that the system keeps of their files in a memory that both share
 
@@ -56,7 +59,7 @@ def _peak(shape: Shape, load: Load, paged: bool) -> Term:
         (_range(_values(shape, load, tokens), LAYERS), Reason(TermReason.ACTIVATIONS, tokens=tokens)),
         (_range(rows * shape.vocabulary, _sampled(load)), why),
     ]
-    if paged and shape.pictures is not None and load.pictures:
+    if paged and shape.pictures is not None and load.pictures and not load.text_only:
         most = max(tokens, shape.pictures.most)
         held = most * (shape.pictures.values + shape.hidden) * value_bytes(shape, load)
         span = MOVING if most > tokens else ENCODED
@@ -90,7 +93,11 @@ def _engine(load: Load, weights: int) -> Term:
     if load.shared:
         parts.append(_range(weights, SHARED))
         kind = TermReason.ENGINE_AND_SYSTEM
-    return Term("overhead", Amount.sum(parts), Reason(kind))
+    total, why = Amount.sum(parts), Reason(kind)
+    if load.uncounted:
+        total = replace(total, high=total.high + UNCOUNTED * len(load.uncounted))
+        why = Reason(TermReason.NOT_COUNTED, why=why, keys=load.uncounted)
+    return Term("overhead", total, why)
 
 
 def _range(size: int, factors: tuple[float, float, float]) -> Amount:

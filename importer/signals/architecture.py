@@ -9,9 +9,13 @@ from importer.hub.snapshot import Snapshot, listed, mapping, text
 FILE = "config.json"
 
 
+# The parts of a config with the language model, where a model has towers beside it.
+TEXT_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
+
+
 def text_config(config: Mapping[str, object]) -> Mapping[str, object]:
     """Return the part that describes the language model; vision models nest it."""
-    for key in ("text_config", "llm_config", "language_config", "thinker_config"):
+    for key in TEXT_CONFIGS:
         inner = config.get(key)
         if isinstance(inner, Mapping) and inner:
             return text_config(inner)

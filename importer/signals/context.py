@@ -96,6 +96,14 @@ def longest(snapshot: Snapshot, able: Abilities) -> int | None:
     return _scaled(base, [*_stretching(text_config(config_of(snapshot)))], able).tokens
 
 
+def reach(rope: Mapping[str, object], base: int | None, able: Abilities) -> int | None:
+    """Return the tokens that YaRN reaches where the version does not multiply by its factor, or ``None``."""
+    factor, original = _factor(rope.get("factor")), _count(rope.get(ORIGINAL)) or base
+    if "yarn" not in _kind(rope) or _kind(rope) not in (able.unscaled_ropes or SCALED):
+        return None
+    return None if factor is None or original is None else int(original * factor)
+
+
 def _base(snapshot: Snapshot, able: Abilities) -> Length | None:
     """Return the length that the config names, or its class has."""
     config = config_of(snapshot)

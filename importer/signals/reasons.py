@@ -138,6 +138,21 @@ class LengthReason(ReasonKind):
         "longrope",
     )
     ORIGINAL = "original", "{key}: {tokens}", "{key}"
+    BELOW = (
+        "below",
+        "the model reads its rotary embedding in {part}: {key} is written there, too",
+        "rope in {part}",
+    )
+    COMPLETED = (
+        "completed",
+        "{engine} does not lengthen the context by YaRN's factor: {key} is {tokens:,} beside it",
+        "YaRN",
+    )
+    UNSCALED = (
+        "unscaled",
+        "the model was made for {made:,} tokens, and no rope scaling covers {tokens:,}: give YaRN, too",
+        "beyond the model",
+    )
     WINDOW = (
         "window",
         "layers with a sliding window look back {tokens} tokens only (sliding_window)",

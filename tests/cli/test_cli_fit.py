@@ -73,7 +73,7 @@ def test_a_context_that_does_not_fit_gives_way(desk: Desk) -> None:
 
 
 def test_yes_approves_nothing_that_does_not_start(desk: Desk) -> None:
-    """The user's value stays, with the reason; values that fit are approved, an edit in the file is judged."""
+    """The user's value stays, with the reason; an edit in the file is judged at the next import."""
     options = ("acme/long", "--device", "rtx3090", "--memory", "10GiB", "--yes", "--no-validate")
     ran = desk(*options, "--set", "max_model_len=1048576")
     assert (ran.code, receipt(desk)["review"]["state"]) == (0, "pending")

@@ -21,7 +21,9 @@ from tests.serving import Service, service
 
 __all__ = ["desk", "service"]
 NO_CALLS = Reason(ShownReason.NO_CALLS, problem=None, asked=None)
-FIT = Reason(JudgementReason.TOO_LARGE, device="t4", parts=(), each=False, over="1 GiB", budget="2 GiB", ways=())
+FIT = Reason(
+    JudgementReason.TOO_LARGE, device="t4", parts=(), each=False, over="1 GiB", budget="2 GiB", ways=()
+)
 NO_TYPE = Reason(LoadReason.NO_MODEL_TYPE, engine="mlx", model_type="x")
 NEEDED = Reason(CodeReason.NEEDED, engine="mlx")
 FOREIGN = Reason(CodeReason.ELSEWHERE, repos=("a/b",))

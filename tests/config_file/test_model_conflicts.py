@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from importer.config_file import argument_conflicts
 from importer.config_file.model_conflicts import ModelFacts, conflicts, read
 from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
@@ -40,8 +41,12 @@ def found(model: ModelFacts, settings: dict[str, Any], **document: Any) -> dict[
         ({"engine_args.pipeline_parallel_size": 64}, "more than the model's 36 layers"),
         ({"engine_args": {"pipeline_parallel_size": 64}}, "more than the model's 36 layers"),
         ({"engine_args.enable_expert_parallel": True}, "no experts"),
-        ({"engine_args.speculative_config": MTP}, "no layers for multi-token prediction"),
-        ({"engine_args.speculative_config.method": "mtp"}, "no layers for multi-token prediction"),
+        ({"engine_args.speculative_config": MTP}, "no layers that mtp drafts with"),
+        ({"engine_args.speculative_config.method": "mtp"}, "no layers that mtp drafts with"),
+        (
+            {"engine_args.speculative_config": {"method": "dspark", "num_speculative_tokens": 7}},
+            "no layers that dspark drafts with, and no model is named",
+        ),
         ({"engine_args.model_impl": "terratorch"}, "Terratorch"),
         ({"max_model_len": 40961}, "context is 40960 tokens"),
         ({"quantization": "awq"}, "no quantisation awq; for plain weights there are fp8"),
@@ -140,3 +145,10 @@ def test_experts_of_sglang_under_every_name(name: str) -> None:
 def test_nothing_is_refused_of_a_model_that_is_not_known() -> None:
     settings = {"tensor_parallel_size": 3, "max_model_len": 9**9, "engine_args.enable_eplb": True}
     assert found(ModelFacts(), settings) == {}
+
+
+def test_drafts_that_lie_in_the_checkpoint_need_no_second_repository() -> None:
+    """DeepSeek V4 has DSpark's weights, and its config the settings; vLLM takes the target itself."""
+    settings = {"engine_args.speculative_config": {"method": "dspark", "num_speculative_tokens": 7}}
+    assert found(facts(dspark_block_size=5), settings) == {}
+    assert [*argument_conflicts.conflicts({"backend": "vllm", "engine_args": settings})] == []

@@ -19,7 +19,7 @@ from importer.memory.choose import Choice, choose
 from importer.memory.devices import GIB, Device, known, named, of_kind
 from importer.memory.estimate import estimate
 from importer.memory.judgement import judge
-from importer.memory.parallelism import BLOCKS, CACHE, FULLER_SHARE, FitRequest, spare
+from importer.memory.parallelism import BLOCKS, CACHE, FULLER_SHARE, TENSOR, FitRequest, spare
 from importer.memory.planner import SHORTEST
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
@@ -281,6 +281,8 @@ def test_what_the_user_set_is_an_input() -> None:
     assert context(**space, engine_args__kv_cache_dtype="auto") == 2 * GIB // (144 * 1024) // 1024 * 1024
 
 
+DEALT = {"engine_args.enable_expert_parallel": True, "engine_args.data_parallel_size": 3}
+KIMI_K3 = {k: v for k, v in DEEPSEEK.items() if k != "quantization_config"} | {"model_type": "kimi_k3"}
 PARSERLESS = {"tool_parser": KnownNone((), ())}
 PLAIN = {"engine_args.kv_cache_dtype": "auto"}
 
@@ -297,7 +299,7 @@ PLAIN = {"engine_args.kv_cache_dtype": "auto"}
         ("rtx4090", {BLOCKS: 512, "max_model_len": 40960}, "too-large", BLOCKS, "holds 8,176 tokens"),
         (None, {BLOCKS: 512, "max_model_len": 40960}, "too-large", BLOCKS, "holds 8,176 tokens"),
         ("h100-80g", {CACHE: GIB, "max_model_len": 40960}, "too-large", CACHE, "1.0 GiB holds 14,544 tokens"),
-        ("rtx4090", {CACHE: 20 * GIB, "max_model_len": 4096}, "too-large", CACHE, "have 7.2 GiB beside the model"),
+        ("rtx4090", {CACHE: 20 * GIB, "max_model_len": 4096}, "too-large", CACHE, "have 7.2 GiB beside"),
         ("v100-32g", {"dtype": "bfloat16"}, "fits", "dtype", "since it lacks"),
         ("t4", {"dtype": "bfloat16"}, "too-large", "dtype", "since it lacks"),
         ("2xh100-80g", {"tensor_parallel_size": 4},
@@ -318,6 +320,78 @@ def test_values_of_the_users_are_judged_as_they_stand(
     assert any(text.startswith("warning: ") and said in text for text in texts), texts
     stops = [one for one in attention({**PARSERLESS, **decisions}) if one.stops]
     assert bool(stops) == (verdict != "may-not-start")
+
+
+@pytest.mark.parametrize(
+    ("user", "part", "least", "most"),
+    [
+        ({"engine_args.cpu_offload_gb": 4}, "weights", 11.2, 11.3),  # of 15.26
+        ({"engine_args.cpu_offload_gb": 100}, "weights", 0, 0),
+        ({"quantization": "fp8"}, "weights", 8.7, 9.0),  # the rows of tokens stay
+        ({"engine_args.compilation_config": {"cudagraph_mode": "NONE"}}, "graphs", 0, 0),
+        ({"engine_args.compilation_config.cudagraph_mode": "NONE"}, "graphs", 0, 0),
+        ({"engine_args": {"enforce_eager": True}}, "graphs", 0, 0),
+        ({}, "graphs", 0.4, 0.6),
+    ],
+)
+def test_settings_that_move_memory_are_counted(
+    user: dict[str, Any], part: Any, least: float, most: float
+) -> None:
+    made, _ = fitted(QWEN_8B, "h100-80g", QWEN_8B_BYTES, **{k.replace(".", "__"): v for k, v in user.items()})
+    assert made.fit is not None
+    term = made.fit.term(part)
+    assert least <= (0 if term is None else term.amount.likely / GIB) <= most
+
+
+def test_a_setting_of_unknown_size_widens_the_range_and_is_told() -> None:
+    plain, _ = fitted(QWEN_8B, "h100-80g", QWEN_8B_BYTES)
+    made, decisions = fitted(QWEN_8B, "h100-80g", QWEN_8B_BYTES, engine_args__enable_lora=True)
+    assert plain.fit is not None
+    assert made.fit is not None
+    assert made.fit.total.high > plain.fit.total.high
+    assert made.fit.total.low == plain.fit.total.low
+    assert "does not know how much memory enable_lora takes" in whys(decisions["engine_args.enable_lora"])[1]
+    _, decisions = fitted(QWEN_8B, "h100-80g", QWEN_8B_BYTES, engine_args__enable_lora=False)
+    assert whys(decisions["engine_args.enable_lora"]) == ["set by the user"]
+
+
+def test_each_engine_has_its_own_share_of_a_card() -> None:
+    share = {"engine_args__mem_fraction_static": 0.5}
+    made, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, backend="sglang", **share)
+    assert made.placed is not None
+    assert made.placed.share == 0.5
+    assert "it does not fit rtx4090" in whys(decisions["max_model_len"])[-1]
+    vllm, _ = fitted(QWEN_8B, "h100-80g", QWEN_8B_BYTES, **share)
+    assert vllm.placed is not None
+    assert vllm.placed.share == 0.92
+
+
+@pytest.mark.parametrize(
+    ("config", "device", "user", "key", "said"),
+    [
+        (DEEPSEEK, "3xh200", {"engine_args.moe_backend": "deep_gemm_mega_moe", **DEALT, TENSOR: 1},
+         "engine_args.moe_backend", "256 experts do not divide by the 3 cards"),
+        (DEEPSEEK, "32xh200", {TENSOR: 32, "engine_args.enable_expert_parallel": True},
+         TENSOR, "blocks of scales do not divide by 32"),
+        (KIMI_K3, "8xb200", {"engine_args.kv_cache_dtype": "fp8"},
+         "engine_args.kv_cache_dtype", "vLLM asserts attention_config.use_prefill_query_quantization: true"),
+    ],
+)  # fmt: skip
+def test_what_the_engine_asserts_of_a_model_is_told(
+    config: dict[str, Any], device: str, user: dict[str, Any], key: str, said: str
+) -> None:
+    size = 600 * GIB if config is DEEPSEEK else 20 * GIB
+    _, decisions = fitted(config, device, size, **{k.replace(".", "__"): v for k, v in user.items()})
+    assert any(said in text for text in whys(decisions[key])), whys(decisions[key])
+    assert any(one.stops for one in attention({**PARSERLESS, **decisions}))
+
+
+def test_no_plan_has_a_cache_that_its_model_asserts_more_of() -> None:
+    """Elsewhere keys in 8 bits precede a shorter context."""
+    for config, dtype in ((KIMI_K3, None), ({**KIMI_K3, "model_type": "deepseek_v3"}, "fp8")):
+        _, decisions = fitted(config, "b200", 158 * GIB)
+        found = decisions.get("engine_args.kv_cache_dtype")
+        assert (None if found is None else found.value) == dtype
 
 
 def test_a_context_that_the_engine_chooses_is_judged_by_a_short_one() -> None:

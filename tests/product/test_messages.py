@@ -136,7 +136,14 @@ def test_times_are_shown_to_the_minute() -> None:
 
 
 def test_one_of_a_kind_has_no_plural() -> None:
-    run = {"engine": "mlx-lm 1", "state": "passed", "fail": 0, "inconclusive": 0, "not_shown": 0, "not_applicable": 0}
+    run = {
+        "engine": "mlx-lm 1",
+        "state": "passed",
+        "fail": 0,
+        "inconclusive": 0,
+        "not_shown": 0,
+        "not_applicable": 0,
+    }
     texts = [render(Reason(EntryReason.VALIDATED, **run, **{"pass": 1}, probes=number)) for number in (1, 2)]
     assert texts == [f"validated on mlx-lm 1: 1 of {of} passed" for of in ("1 probe", "2 probes")]
     fields = {"count": 1, "tokens": 4096}

@@ -14,7 +14,7 @@ from importer.decisions.decision import Preferences, Target
 from importer.engines import registries
 from importer.hub.snapshot import Snapshot
 from importer.sentences import render
-from importer.signals import caching, context
+from importer.signals import caching, context, overrides
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from tests.facts import whys
 
@@ -214,3 +214,66 @@ def test_a_table_of_positions_limits_a_model_that_pools(
     assert context.evidence(told, NEW)[0].source == (
         "tokenizer_config.json" if tokens in (128, 510) else "config.json"
     )
+
+
+QWEN = {
+    "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "max_position_embeddings": 40960,
+    "rope_theta": 1000000,
+}  # fmt: skip
+SEES = {
+    "architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5",
+    "text_config": {
+        "model_type": "qwen3_5_text", "max_position_embeddings": 262144,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000000, "mrope_section": [11, 11, 10]},
+    },
+}  # fmt: skip
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+YARN_SEEN = {**YARN, "original_max_position_embeddings": 262144}
+LONG = "max_position_embeddings"
+
+
+@pytest.mark.parametrize(
+    ("config", "given", "old", "new", "told"),
+    [
+        (QWEN, {"rope_scaling": YARN}, 131072, 131072, ["completed"]),
+        (QWEN, {"rope_parameters": YARN}, 131072, 131072, ["completed"]),
+        (QWEN, {"rope_scaling": {**YARN, "factor": 1.0}}, 32768, 40960, []),
+        (QWEN, {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}, 163840, 163840, []),
+        (QWEN, {"rope_scaling": YARN, LONG: 131072}, 131072, 131072, []),
+        (QWEN, {"rope_scaling": YARN, LONG: 262144}, 131072, 262144, ["unscaled"]),
+        (QWEN, {LONG: 131072}, 131072, 131072, ["unscaled"]),
+        (QWEN, {LONG: 8192}, 8192, 8192, []),
+        (QWEN, {"architectures": ["Other"]}, 40960, 40960, []),
+        (SEES, {"text_config": {"rope_parameters": YARN_SEEN}}, 1048576, 1048576, ["completed"]),
+        (SEES, {"rope_parameters": YARN_SEEN}, 1048576, 1048576, ["below", "completed"]),
+        (SEES, {"rope_scaling": YARN_SEEN}, 1048576, 1048576, ["below", "completed"]),
+        (SEES, {"text_config": {LONG: 1000000}}, 1000000, 1000000, ["unscaled"]),
+    ],
+)
+def test_overrides_lengthen_the_context_as_the_version_reads_them(
+    config: dict[str, Any], given: dict[str, Any], old: int, new: int, told: list[str]
+) -> None:
+    """0.27.1 multiplies by YaRN's factor; 0.33.0 takes the positions alone, so they are written, too."""
+    for version, tokens in (("0.27.1", old), ("0.33.0", new)):
+        able = registries.load_capabilities("vllm", version)
+        made = overrides.complete(snapshot(config), {overrides.KEY: given}, able)
+        found = context.derive(made.snapshot, able)
+        assert found is not None
+        assert found.tokens == tokens, version
+        assert context.longest(overrides.overridden(snapshot(config), overrides.given(made.settings)), able)
+    assert [e.reason.fields["reason"].kind.value for e in made.evidence] == told
+    written: Any = made.settings[overrides.KEY]
+    assert all(written[key] == value for key, value in given.items() if key != "text_config")
+    dotted = {f"{overrides.KEY}.{key}": value for key, value in given.items()}
+    assert overrides.complete(snapshot(config), dotted, able).snapshot == made.snapshot
+
+
+def test_a_rope_written_below_keeps_what_it_leaves_open() -> None:
+    able = registries.load_capabilities("vllm", "0.33.0")
+    made = overrides.complete(snapshot(SEES), {overrides.KEY: {"rope_parameters": YARN_SEEN}}, able)
+    written: Any = made.settings[overrides.KEY]
+    assert written["text_config"]["rope_parameters"] == {
+        **SEES["text_config"]["rope_parameters"],
+        **YARN_SEEN,  # type: ignore[dict-item, index]
+    }
+    assert overrides.complete(snapshot(SEES), {"max_model_len": 8}, able).settings == {"max_model_len": 8}
