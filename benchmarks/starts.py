@@ -98,7 +98,7 @@ def case(record: Mapping[str, Any], *, named: bool = False) -> LoadCase:
     device = devices.named(record["device"])
     device = device.with_memory(devices.size(record["memory"])) if "memory" in record else device
     known = re.match(r"0\.(\d+)(?!x|\d)", record["version"]) if named else None
-    request = FitRequest(settings, settings, version=(0, int(known[1])) if known else None)
+    request = FitRequest(settings, settings, version=f"0.{known[1]}.0" if known else None)
     context = request.count("max_model_len") or described.context or 0
     dtype = str(settings.get("dtype", "auto"))
     return LoadCase(record["config"], described, size, device, "vllm", request, context, dtype)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
+from benchmarks.starts import Constants, fitted, starts
 from importer.engines import logs
 from importer.engines.logs import Reported
 from importer.memory.estimate_types import compare
@@ -64,3 +66,19 @@ def test_errors_are_relative_to_what_was_reported() -> None:
 def test_nothing_to_compare(kept: dict[str, Any]) -> None:
     assert compare(kept, 2048, None, 1000, 500) == {}
     assert compare(fit(2048, 10, 10), None, None, 1000, 500) == {}
+
+
+# Two of vLLM's first engine, and one whose log loaded layers that its settings do not name.
+PROMISED_TOO_MUCH = {"llama3.1-8b-3090-20k", "qwen2.5-vl-32b-a100", "dsv4-flash-b300"}
+
+
+def test_starts_on_real_cards_had_what_a_document_counts_on() -> None:
+    """The safe end of each is not above the memory that the log reports for the cache."""
+    found, used = starts(), Constants()
+    over = {s.name for s in found if s.estimate(used) - s.spare > s.free}
+    assert over == PROMISED_TOO_MUCH
+    today = [s for s in found if not s.older]
+    assert median(abs(s.estimate(used) / s.free - 1) for s in today) < 0.05
+    now = fitted(found)
+    assert (now.engine, now.buffers) == pytest.approx((used.engine, used.buffers), abs=0.1)
+    assert now.shared == pytest.approx(used.shared, abs=0.03)
