@@ -235,12 +235,16 @@ def _judged(choice: Choice, case: LoadCase) -> Choice:
 
 def _chosen(case: LoadCase, plans: tuple[Candidate, ...], facts: tuple[Evidence, ...]) -> Choice:
     """Return the choice for the best plan, or for more cards where it holds not even a short context."""
-    from importer.memory.planner import larger
+    from importer.memory.planner import deploy, larger
 
     if plans[0].whole:
         return _fits(case, plans, facts)
     if rounded(plans[0].context) >= min(SHORTEST, case.context):
         return _shortened(case, plans, facts)
+    if case.device.is_card and not case.request.is_fixed(CONTEXT):
+        risky = replace(case, safe=False)
+        if rounded((tried := deploy(risky))[0].context) >= min(SHORTEST, case.context):
+            return _fits(risky, tried, facts) if tried[0].whole else _shortened(risky, tried, facts)
     more = larger(case)
     return _too_large(case, facts) if more is None else _on_more(case, more, facts)
 

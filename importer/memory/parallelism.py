@@ -254,6 +254,7 @@ class LoadCase:
     """A model, a device and the requested settings; ``dtype`` is the engine's argument.
 
     ``copies_encoder``  whether a small encoder of pictures may be whole on each card.
+    ``safe``            whether the whole range stays free; else half of it, and the start may fail.
     ``parts``           whether the cards of a layout each keep a part of the tokens of a sequence.
     """
 
@@ -268,6 +269,7 @@ class LoadCase:
     aim: Aim = NO_AIM
     copies_encoder: bool = True
     parts: bool = False
+    safe: bool = True
     _fits: dict[tuple[int, Split, int], Fit] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -457,7 +459,8 @@ class LoadCase:
 
     def _spare(self, share: float, fit: Fit) -> int:
         """Return the bytes to keep free: what the estimate may lack, and what an assumed device may lack."""
-        return isqrt(spare(fit) ** 2 + int(self.device.doubt * share) ** 2)
+        whole = isqrt(spare(fit) ** 2 + int(self.device.doubt * share) ** 2)
+        return whole if self.safe else whole // 2
 
     def _budget(self, share: float) -> int:
         return int((self.device.memory or 0) * share)

@@ -34,7 +34,6 @@ from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
 if TYPE_CHECKING:
-    from importer.memory.parallelism import LoadCase
     from importer.memory.planner import Candidate
 
 
@@ -214,7 +213,9 @@ def _written(plan: Candidate) -> Iterator[Evidence]:
         size = gib(case.encoder_copies(plan.split))
         yield _fact(ENCODER, "data", Reason(PlanReason.ENCODER, size=size, cards=plan.split.tensor))
     if plan.is_fp8:
-        yield _fact(KV_DTYPE, FP8, _forced(case, Reason(PlanReason.FP8_CACHE, device=case.device.name)))
+        why = Reason(PlanReason.FP8_CACHE, device=case.device.name)
+        forced = case.request.is_fixed(CONTEXT)  # the user's context leaves nothing else
+        yield _fact(KV_DTYPE, FP8, warning(why) if forced else why)
     yield from _limits(plan)
 
 
@@ -222,7 +223,7 @@ def _limits(plan: Candidate) -> Iterator[Evidence]:
     case, split = plan.case, plan.split
     if plan.is_fewer:
         count = case.request.count(SLOTS)
-        why = _forced(case, Reason(PlanReason.FEW_SLOTS, count=count))
+        why = Reason(PlanReason.FEW_SLOTS, count=count)
         yield _fact(SLOTS, count, warning(_held(plan)) if case.aim.concurrency else why)
     elif (slots := case.slots(split)) is not None:
         why = Reason(PlanReason.SLOTS, count=slots, copies=split.copies)
@@ -235,11 +236,6 @@ def _limits(plan: Candidate) -> Iterator[Evidence]:
             batched,
             Reason(PlanReason.BATCHED_LESS if less else PlanReason.BATCHED_MORE, tokens=batched),
         )
-
-
-def _forced(case: LoadCase, why: Reason) -> Reason:
-    """Return the reason, as a warning where the plan gives something up for a context that the user fixed."""
-    return warning(why) if case.request.is_fixed(CONTEXT) else why
 
 
 def _fact(key: str, value: Any, why: Reason) -> Evidence:

@@ -15,6 +15,7 @@ from importer.memory.estimate_types import Amount, Fit
 from importer.memory.experts import chosen, count
 from importer.memory.layers import Attention, Cache, Latent
 from importer.memory.parallelism import (
+    CONTEXT,
     FP8,
     KV_DTYPE,
     LAYOUT,
@@ -258,6 +259,8 @@ def with_fewer(case: LoadCase) -> Iterator[LoadCase]:
     """
     request, wanted = case.request, case.aim.concurrency
     if case.backend != "vllm" or request.is_fixed(SLOTS) or case.pools:
+        return
+    if request.is_fixed(CONTEXT) and wanted is None:  # such a context is judged with vLLM's own number
         return
     usual = pages.slots_default(case.load(case.context, Split()))
     for number in (*([usual] if wanted is not None else []), *(n for n in FEW if n < usual)):

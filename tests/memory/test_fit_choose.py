@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.config_file.attention import attention
+from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, KnownNone, Preferences, Target
 from importer.hub.snapshot import RepoFile, Snapshot
@@ -502,3 +502,16 @@ def test_the_rules_hold(config: dict[str, Any], device: str, size: int) -> None:
         assert plan.split.devices == named(plan.device).count, "no card of a plan is idle"
     if made.verdict == "too-large":
         assert any(text.startswith("warning: ") for text in whys(context))
+
+
+def test_where_the_safe_end_holds_nothing_the_document_may_not_start() -> None:
+    """An encoder of pictures takes 2 to 5 GiB: half of that range leaves a context, all of it none."""
+    tower = {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "patch_size": 16,
+             "spatial_merge_size": 2, "temporal_patch_size": 2}  # fmt: skip
+    made, decisions = fitted({**QWEN_8B, "vision_config": tower}, "rtx4090", QWEN_8B_BYTES + GIB)
+    assert made.verdict == "may-not-start"
+    assert decisions["max_model_len"].value >= 4096
+    assert decisions["gpu_memory_utilization"].value == 0.92, "the encoder needs what the share leaves"
+    found = attention({**PARSERLESS, **decisions})
+    assert AttentionReason.MAY_NOT_START in {one.kind for one in found}
+    assert not any(one.stops for one in found)
