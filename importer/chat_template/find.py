@@ -41,11 +41,11 @@ REFUSAL = (
 
 
 def _unopened(fields: Fields) -> str:
-    """The engine's loader of this model never reads {file}: {refuses}; the template {offer} would be used."""
+    """The engine's loader of this model never reads {file}: {refuses}; {offer} would be used."""
     left = "every conversation is refused" if fields["refuses"] else "the model gets plain text without tools"
     return (
         f"the chat template stands in {fields['file']}, that the engine's loader never reads for this model, "
-        f"so {left}; the template {fields['offer']} would be used"
+        f"so {left}; {fields['offer']} would be used"
     )
 
 
@@ -76,9 +76,10 @@ class TemplateFault(ReasonKind):
         "unopened-tools",
         (
             "the engine reads the chat template in {file} for requests without tools alone, so that requests "
-            "with tools are refused; the template {offer} would serve both"
+            "with tools are refused; {offer} would serve both"
         ),
     )
+    OFFERED = "offered", "the template {template}"
 
 
 @frozen
@@ -185,7 +186,8 @@ def unopened(snapshot: Snapshot, loader: Loader) -> Reason | None:
     if tools or not found:
         return None
     kind = TemplateFault.UNOPENED_TOOLS if plain else TemplateFault.UNOPENED
-    return Reason(kind, file=found[0][1], refuses=loader.refuses, offer=f"{REPOSITORY}{found[0][0]}")
+    offer = Reason(TemplateFault.OFFERED, template=f"{REPOSITORY}{found[0][0]}")
+    return Reason(kind, file=found[0][1], refuses=loader.refuses, offer=offer)
 
 
 def _fault(value: Any) -> TemplateFault | None:

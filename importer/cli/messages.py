@@ -102,6 +102,7 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "FileRemedy.fetch": _fetch,
     "ForeignReason.would-offer": _offer,
     "WayInEffect.template-offered": _shown,
+    "TemplateFault.offered": "--template {template}",
     "CodeReason.lacking": _lacking,
     "CodeReason.needed": "{engine} will not start without this code: " + CODE,
     "CodeReason.not-known": "whether {engine} starts without this code is not known; " + CODE,

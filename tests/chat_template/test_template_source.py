@@ -12,6 +12,7 @@ from importer.chat_template.vocabulary import read_vocabulary
 from importer.engines.registries import loader_of
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 CONFIG, SIDECAR = "tokenizer_config.json", "chat_template.jinja"
 
@@ -124,7 +125,8 @@ def test_a_file_that_no_loader_opens_is_named(engine: str, texts: dict[str, Any]
     found = find.unopened(snapshot(texts), loader_of(engine))
     assert (None if found is None else found.kind) == kind
     if found is not None:
-        assert (found.fields["file"], found.fields["offer"]) == ("chat_template.json", "repository:default")
+        assert found.fields["file"] == "chat_template.json"
+        assert found.fields["offer"] == Reason(find.TemplateFault.OFFERED, template="repository:default")
         assert find.named(snapshot(texts), loader_of(engine)) == {"default": "tools"}
 
 

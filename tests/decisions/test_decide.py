@@ -178,3 +178,12 @@ def test_what_an_engine_takes_by_itself_is_told(taken: str | None, says: str) ->
     assert (chosen.value, chosen.status) == ("hermes", "proved")
     assert says in whys(chosen)[-1]
     assert is_warning(chosen.why[-1]) == (taken != "hermes")
+
+
+def test_a_label_that_decides_at_the_engine_is_named_with_its_file() -> None:
+    asked, label = proof(["hermes"], {"xml": "reads none"}), fact("repository-claim", "xml")
+    asked = replace(asked, value={**asked.value, "inferred": "xml"})
+    chosen = tool(fact("family-table", "hermes"), label, asked)
+    assert chosen.value == "hermes"
+    assert label.source in whys(chosen)[-1]
+    assert "take this key out" in whys(chosen)[-1]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.engines import registries
-from importer.hub.snapshot import Snapshot
+from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
 from importer.signals import caching, loading, quantisation
 from importer.signals.engine_capabilities import Machine
@@ -160,6 +160,16 @@ def test_any_block_is_read_without_an_error(block: dict[str, Any], modelopt: Any
 
 
 # which engine can load it
+
+
+@pytest.mark.parametrize("engine", ["mlx", "mlx-vlm", "vllm-mlx", "vllm"])
+def test_mistrals_own_config_alone_is_none_for_mlx(engine: str) -> None:
+    files = (RepoFile("params.json"), RepoFile("consolidated.safetensors"))
+    able = registries.load_capabilities(engine)
+    found = loading.serves(Snapshot("r", "someone/thing", None, files, {}), able)
+    assert (found.can is False) == (engine != "vllm")
+    both = Snapshot("r", "someone/thing", None, (*files, RepoFile("config.json")), {})
+    assert loading.serves(both, able).can is not False
 
 
 def verdict(
