@@ -213,7 +213,8 @@ def test_every_version_with_a_registry_has_its_abilities(engine: str) -> None:
 
 
 def test_what_is_not_known_is_empty() -> None:
-    assert registries.load_capabilities("vllm-mlx") == Abilities("vllm-mlx", "0.6.0")
+    loader = registries.loader_of("vllm-mlx")
+    assert registries.load_capabilities("vllm-mlx") == Abilities("vllm-mlx", "0.6.0", loader=loader)
     assert registries.load_capabilities("vllm", "0.0.1").architectures == {}
 
 
