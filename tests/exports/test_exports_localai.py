@@ -10,6 +10,7 @@ import yaml
 
 from importer.config_file import schema
 from importer.errors import DocumentError
+from importer.exports.base import Loss
 from importer.exports.localai_gallery import GalleryEntry, entry
 from importer.sentences import render
 from tests.exporting import ON_MLX, VLLM, export, text
@@ -122,6 +123,11 @@ def test_an_entry_for_mlx_has_the_files_of_the_commit_with_their_digests() -> No
         {"filename": f"{folder}/config.json", "uri": f"{url}/config.json"},
         {"filename": f"{folder}/model.safetensors", "sha256": weights, "uri": f"{url}/model.safetensors"},
     ]  # fmt: skip
+    odd = {"content_files": {"a b#1.json": "b" * 40, "../x": weights, "..": weights}}
+    kept = entry(document, replace(RECEIPT, **{"revision": commit, **odd}))
+    assert isinstance(kept, GalleryEntry)
+    assert [file["uri"] for file in yaml.safe_load(kept.item)[0]["files"]] == [f"{url}/a%20b%231.json"]
+    assert [loss.kind for loss in kept.lost if loss.fields.get("file")] == [Loss.FILE_NAME] * 2
     for other in ({"revision": "0" * 40}, {"content_files": {"../x": weights}}):
         moved = entry(document, replace(RECEIPT, **{"revision": commit, "content_files": files, **other}))
         assert isinstance(moved, GalleryEntry)

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from importer.service.localai.imports import merge, shown
+from importer.service.localai.imports import fitting, merge, shown
 from tests.localai_client import (  # fmt: skip
     AMBIGUOUS,
     BEGUN,
@@ -57,6 +57,22 @@ def flat(answer: httpx.Response, status: int) -> str:
     assert set(answer.json()) == {"error"}
     assert isinstance(answer.json()["error"], str)
     return str(answer.json()["error"])
+
+
+@pytest.mark.parametrize(
+    ("named", "fits"),
+    [
+        ("Qwen3-8B", "qwen3-8b"),
+        ("My Model_2", "my-model-2"),
+        ("a_b.c", "a_b.c"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("\x1b[2J", "\x1b[2J"),
+        ("模型", "模型"),
+        ("", ""),
+    ],
+)
+def test_names_as_localai_takes_them_become_those_of_documents(named: str, fits: str) -> None:
+    assert fitting(named) == fits
 
 
 @slow

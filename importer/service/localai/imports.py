@@ -41,10 +41,10 @@ def import_request(body: ImportUri) -> Import:
 def fitting(name: str) -> str:
     """Return a name as documents have them: LocalAI allows capitals and spaces (``Qwen3-8B``).
 
-    A name without any letter of a-z or digit stays, and is refused as such.
+    A name without any of a-z and 0-9, or with control characters, stays and is refused as such.
     """
-    fits = name_allocator.ALLOWED.fullmatch(name) or not re.search(r"[a-z0-9]", name.lower())
-    return name if fits else name_allocator.slug(name)
+    usable = name.isprintable() and re.search(r"[a-z0-9]", name.lower())
+    return name_allocator.slug(name) if usable and not name_allocator.ALLOWED.fullmatch(name) else name
 
 
 def estimates(studied: Studied) -> dict[str, object]:
