@@ -56,6 +56,11 @@ def repository(**files: object) -> Callable[[Desk], Words]:
     return case
 
 
+def in_folders(desk: Desk) -> Words:
+    desk.hub.repos["acme/odd"] = Repo({"int4/config.json": {}, "int4/model.safetensors": b"x"})
+    return ("acme/odd",)
+
+
 def gguf_file(desk: Desk) -> Words:
     desk.hub.repos["acme/odd"] = Repo({"a.gguf": b"GGUF"}, info={"cardData": {"base_model": "acme/base"}})
     return ("https://huggingface.co/acme/odd/blob/main/a.gguf",)
@@ -334,6 +339,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "no-such-path": typed("hf://acme/base/8bit"),
     "not-chat": repository(config__json={"architectures": ["FluxTransformer2DModel"]}),
     "gguf-only": repository(model__gguf=b"GGUF"),
+    "in-folders": in_folders,
     "broken-json": repository(config__json='{"a": '),
     "too-large": repository(generation_config__json=b" " * 300_000),
     "not-text": repository(config__json=b"\xff\xfe"),

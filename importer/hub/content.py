@@ -9,7 +9,7 @@ import re
 from importer.hub.snapshot import RepoFile, Snapshot
 
 PART = re.compile(r"-\d{5}-of-\d{5}(?=\.)")
-SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors")
+SHARD = re.compile(r"([^/]*)-(\d{5})-of-(\d{5})\.(safetensors|bin)")
 MOST_PARTS = 1024  # of a set; a name may claim 99,999
 TOKENIZERS = re.compile(
     r"tokenizer\.json|[^/]*\.model(?:\.v\d+)?|tekken\.json|vocab\.(?:json|txt)|[^/]+\.tiktoken"
@@ -43,11 +43,12 @@ def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
 def missing_parts(files: tuple[RepoFile, ...]) -> tuple[tuple[str, ...], int]:
     """Return the numbered parts that are missing in sets of weights, and the parts of these sets.
 
-    Each name holds the number of parts.
+    Each name holds the number of parts. Pickles count where there are no safetensors.
     """
-    names = {f.path for f in weight_files(files)}
-    sets = {(m[1], m[3]) for name in names if (m := SHARD.fullmatch(name)) and int(m[3]) <= MOST_PARTS}
-    parts = [f"{stem}-{i:05}-of-{n}.safetensors" for stem, n in sorted(sets) for i in range(1, int(n) + 1)]
+    names = {f.path for f in weight_files(files)} or {f.path for f in files}
+    found = [m for name in names if (m := SHARD.fullmatch(name)) and int(m[3]) <= MOST_PARTS]
+    sets = sorted({(m[1], m[3], m[4]) for m in found})
+    parts = [f"{stem}-{i:05}-of-{n}.{end}" for stem, n, end in sets for i in range(1, int(n) + 1)]
     return tuple(part for part in parts if part not in names), len(parts)
 
 

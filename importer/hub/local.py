@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -13,6 +14,7 @@ from pathlib import Path
 from importer.errors import RepositoryError, ServiceError, UsageError
 from importer.frozen import frozen
 from importer.hub import allowlist
+from importer.hub.content import TOKENIZERS
 from importer.hub.folders import Folder, why
 from importer.hub.snapshot import LONGEST_POINTER, POINTER, SETTINGS, RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
@@ -23,15 +25,7 @@ DEEPEST = 4  # folders
 MOST_TEXTS = 40
 MOST_HASHED, LONGEST_HASHED = 200, 64 * allowlist.MIB  # files, and bytes of one: vocabularies have 30
 ALL_HASHED = 256 * allowlist.MIB  # bytes of all together
-READ = (
-    ".safetensors",
-    ".bin",
-    ".json",
-    ".jinja",
-    ".model",
-    ".tiktoken",
-    ".txt",
-)  # ends of names that engines read
+WEIGHTS = re.compile(r"[^/]+\.(?:safetensors|bin)")
 
 
 @frozen
@@ -126,7 +120,7 @@ def listed(folder: Folder) -> tuple[RepoFile, ...]:
 def _broken(folder: Folder, files: tuple[RepoFile, ...]) -> Iterator[tuple[str, Reason]]:
     """Yield the files at the top that engines read, and that are links without a target or pointers."""
     for file in files:
-        if "/" in file.path or not file.path.endswith(READ):
+        if not (WEIGHTS.fullmatch(file.path) or file.path in SETTINGS or TOKENIZERS.fullmatch(file.path)):
             continue
         if file.size is None and _is_gone(folder, file.path):
             yield file.path, Reason(UnreadReason.GONE)

@@ -14,7 +14,7 @@ from importer.errors import HubError, RepositoryError
 from importer.frozen import frozen
 from importer.hub import cache, client, endpoint, listing, safetensors, threads
 from importer.hub.folders import Folder, has_files, why
-from importer.hub.safetensors import PREFIX, MalformedHeader, Tensor
+from importer.hub.safetensors import PREFIX, HeaderReason, MalformedHeader, Tensor
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason, ReasonKind
 
@@ -43,9 +43,6 @@ class WeightsReason(ReasonKind):
     OTHER = "other", "it is another part than was asked for"
 
 
-TOO_MUCH = (WeightsReason.FILES, WeightsReason.TOTAL)  # for importer; the files may be whole
-
-
 def examined(snapshot: Snapshot, paths: Sequence[str], *, exact: bool, offline: bool) -> Snapshot:
     """Return the snapshot with the names of its tensors, where the headers lie on this disk or are requested.
 
@@ -59,11 +56,11 @@ def examined(snapshot: Snapshot, paths: Sequence[str], *, exact: bool, offline: 
         if exact or len(whole) == len(paths):
             return replace(snapshot, tensors=tuple(tensors(snapshot, paths, offline=offline)))
     except RepositoryError as error:
-        path, problem = error.details.get("file"), error.details.get("problem")
-        if exact or not (isinstance(path, str) and isinstance(problem, Reason)):
+        if exact:
             raise
-        if error.kind == "bad-weights" and problem.kind not in TOO_MUCH:
-            return replace(snapshot, broken={**snapshot.broken, path: problem})
+        problem = error.details.get("problem")  # others are of importer's limits, or of two files
+        if isinstance(problem, Reason) and isinstance(problem.kind, HeaderReason):
+            return replace(snapshot, broken={**snapshot.broken, str(error.details["file"]): problem})
     return snapshot
 
 

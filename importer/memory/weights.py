@@ -18,9 +18,9 @@ from importer.memory.quantised import sizes
 from importer.memory.shape import Shape
 from importer.reasons import Reason
 from importer.sentences import render
+from importer.signals.comparison import INDEX, whole_copy
 
 Source = Literal["headers", "index", "api", "files", "config"]
-INDEX = "model.safetensors.index.json"
 # Bits of a value, by the names of types in safetensors and on the Hub.
 BITS = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "I16": 16, "U16": 16, "F16": 16,
@@ -218,7 +218,9 @@ def _bytes_by_type(snapshot: Snapshot) -> dict[str, int]:
 
 
 def _listed(snapshot: Snapshot) -> int | None:
-    """Return the total size of the weight files, or ``None`` where a size is unknown."""
+    """Return the total size of the weight files, or ``None`` where a size is unknown or files are missing."""
+    if not whole_copy(snapshot):
+        return None
     chosen = set(files(snapshot))
     file_sizes = [f.size for f in snapshot.files if f.path in chosen]
     if not file_sizes:

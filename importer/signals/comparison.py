@@ -13,7 +13,8 @@ from functools import lru_cache
 
 from importer.errors import RepositoryError
 from importer.frozen import frozen
-from importer.hub.content import TOKENIZERS, missing_parts, weight_files
+from importer.hub.content import PART, TOKENIZERS, missing_parts, weight_files
+from importer.hub.safetensors import HeaderReason
 from importer.hub.snapshot import POINTER_SIZES, Snapshot, UnreadReason, parse_object, whole
 from importer.reasons import Reason
 from importer.signals import quantisation
@@ -51,6 +52,7 @@ DESCRIBED = {
 PARTS = ("thinker_config", "llm_config", "text_config")
 # Values that stand beside packed weights, by the names of MLX, GPTQ, AWQ, compressed-tensors and FP8.
 PACKED = re.compile(r"\.(?:scales|biases|qweight|qzeros|weight_packed|weight_scale(?:_inv)?)$")
+PACKING = (quantisation.MLX, "awq", "gptq")  # methods whose weights always have some of them
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".gguf", ".onnx")
 DESCRIBING = {"params.json", "model_index.json", "modules.json"}  # of models in several folders
 PICKLE = re.compile(r"[^/]+\.(?:bin|pt|pth)")
@@ -210,21 +212,28 @@ def findings(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
         if engine in GLOBBING and not any(fnmatchcase(w, GLOB) for w in weights):
             fields = {"engine": engine, "names": GLOB, "file": weights[0]}
             yield Finding(weights, Reason(WeightFault.OTHER_NAMES, **fields))
+        yield from _contradicted(snapshot)
     else:
         yield from _elsewhere(snapshot, engine)
-    yield from _contradicted(snapshot)
+
+
+def whole_copy(snapshot: Snapshot) -> bool:
+    """Return whether the listed sizes are those of all weights."""
+    return not any(one.stops and one.reason.kind in OF_COPIES for one in findings(snapshot, ""))
 
 
 def _unsound(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield weights and tokenizers that are links without a target, pointers, empty, cut or broken."""
-    faults = {UnreadReason.GONE: WeightFault.LINK_DEAD, UnreadReason.POINTER: WeightFault.POINTER}
+    links = {UnreadReason.GONE: WeightFault.LINK_DEAD, UnreadReason.POINTER: WeightFault.POINTER}
+    empty = {f.path for f in snapshot.files if f.size == 0}
     for path, problem in snapshot.broken.items():
-        kind = faults.get(problem.kind) if isinstance(problem.kind, UnreadReason) else None
-        reason = Reason(kind, file=path) if kind else Reason(WeightFault.BROKEN, file=path, problem=problem)
-        yield Finding((path,), reason)
+        if isinstance(problem.kind, UnreadReason) and problem.kind in links:
+            yield Finding((path,), Reason(links[problem.kind], file=path))
+        elif isinstance(problem.kind, HeaderReason) and path not in empty:
+            yield Finding((path,), Reason(WeightFault.BROKEN, file=path, problem=problem))
     for file in snapshot.files:
         weights = file.path.endswith(".safetensors") or PICKLE.fullmatch(file.path)
-        if file.path in snapshot.broken or file.size is None or "/" in file.path:
+        if file.size is None or "/" in file.path or (file.path in snapshot.broken and file.size):
             continue
         if not (weights or TOKENIZERS.fullmatch(file.path)):
             continue
@@ -249,11 +258,18 @@ def _incomplete(snapshot: Snapshot, weights: tuple[str, ...], engine: str) -> It
         parts, count = missing_parts(snapshot.files)
         if parts:
             yield _missing(WeightFault.PARTS_MISSING, parts, count)
+        elif len({*map(_set_of, weights)}) > len({PART.sub("", weight) for weight in weights}):
+            yield Finding(weights, Reason(WeightDoubt.SETS, files=weights[:SHOWN], count=len(weights)))
     elif engine in GLOBBING:
         stray = tuple(w for w in weights if w not in named and fnmatchcase(w, GLOB) and not NAMED.search(w))
         if stray:
             fields = {"files": stray[:SHOWN], "index": INDEX, "engine": engine, "names": GLOB}
             yield Finding(stray, Reason(WeightDoubt.STRAY, **fields))
+
+
+def _set_of(path: str) -> str:
+    """Return the path with its number left out: one for each set of weights."""
+    return re.sub(r"-\d{5}(?=-of-\d{5}\.)", "", path)
 
 
 def _missing(kind: WeightFault, files: tuple[str, ...], count: int, **fields: object) -> Finding:
@@ -266,6 +282,9 @@ def _elsewhere(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
     folders = dict.fromkeys(f.path.partition("/")[0] for f in snapshot.files
                             if "/" in f.path and f.path.endswith(".safetensors"))  # fmt: skip
     named = tuple(dict.fromkeys(indexed(snapshot).values()))
+    parts, count = missing_parts(snapshot.files)
+    if parts:
+        yield _missing(WeightFault.PARTS_MISSING, parts, count)
     if pickles:
         kind = WeightFault.PICKLES if engine in SAFETENSORS_ALONE else WeightDoubt.PICKLES
         yield Finding((pickles[0],), Reason(kind, file=pickles[0], engine=engine))
@@ -276,22 +295,22 @@ def _elsewhere(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
 
 
 def _contradicted(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield packed weights without a quantisation, and tensors that the index alone names."""
-    known, named = tensors(snapshot), indexed(snapshot)
-    if known is not None and not _quantised(snapshot) and snapshot.json(FILE):
-        packed = next((name for name in known.names if PACKED.search(name)), None)
-        if packed is not None:
-            fields = {"tensor": packed, "source": known.source, "file": FILE}
-            yield Finding((FILE,), Reason(WeightFault.UNQUANTISED, **fields))
-    if (
-        snapshot.tensors is not None
-        and known is not None
-        and {*named.values()} <= {f.path for f in snapshot.files}
-    ):
-        ghosts = named.keys() - {*snapshot.tensors}
-        if ghosts:
-            reason = Reason(WeightDoubt.GHOSTS, index=INDEX, count=len(ghosts), tensor=min(ghosts))
-            yield Finding((INDEX,), reason)
+    """Yield packed weights without a quantisation, the reverse, and tensors that the index alone names."""
+    known, named, described = tensors(snapshot), indexed(snapshot), quantisation.read(snapshot)
+    if known is None or not snapshot.json(FILE):
+        return
+    packed = next((name for name in known.names if PACKED.search(name)), None)
+    if packed is not None and not _quantised(snapshot):
+        reason = Reason(WeightFault.UNQUANTISED, tensor=packed, source=known.source, file=FILE)
+        yield Finding((FILE,), reason)
+    elif packed is None and known.whole and described is not None and described.method in PACKING:
+        fields = {"file": described.source, "quote": described.quote, "source": known.source}
+        yield Finding((FILE,), Reason(WeightDoubt.PLAIN, count=len(known.names), **fields))
+    ghosts = named.keys() - {*known.names}
+    if ghosts and {*named.values()} <= {f.path for f in snapshot.files}:
+        yield Finding(
+            (INDEX,), Reason(WeightDoubt.GHOSTS, index=INDEX, count=len(ghosts), tensor=min(ghosts))
+        )
 
 
 def _quantised(snapshot: Snapshot) -> bool:

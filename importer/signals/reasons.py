@@ -483,7 +483,7 @@ class InputReason(ReasonKind):
     NO_TENSOR = (
         "no-tensor",
         "text alone: {shown:;}, but none of the {count} tensors in {file} is of a tower for {names:or}",
-        "no tower in the weights",
+        "no tower",
     )
     ENGINE_TAKES_TEXT = (
         "engine-takes-text",
@@ -493,7 +493,7 @@ class InputReason(ReasonKind):
     SKIPPED = (
         "skipped",
         "the weights have no tower for {names:or}, and {engine} loads none where the limit is 0",
-        "no tower in the weights",
+        "no tower",
     )
     LIMITED = (
         "limited",
@@ -763,6 +763,17 @@ class WeightDoubt(ReasonKind):
     PICKLES = (
         "pickles",
         "its only weights are pickles ({file}): {engine} loads them, and importer never fetches any",
+    )
+    PLAIN = (
+        "plain",
+        "{file} has {quote}, and none of the {count:tensor|tensors} in {source} is packed that way",
+    )
+    SETS = (
+        "sets",
+        (
+            "several sets of weights lie side by side ({files}, {count:file|files} in all), and no index "
+            "names one of them: engines load all"
+        ),
     )
     STRAY = (
         "stray",

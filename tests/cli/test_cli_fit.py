@@ -237,6 +237,28 @@ def test_exact_fit_of_a_directory(desk: Desk) -> None:
     assert desk("./toy", "--dry-run").code == 0, "nobody looked"
 
 
+def test_headers_at_hand_outrank_the_index(desk: Desk) -> None:
+    """Drafts that no file holds are not offered, and a tower that is not there is no use for pictures."""
+    names = [f"model.layers.{i}.mlp.up_proj.weight" for i in range(4)]
+    config = {**CONFIG, "model_type": "qwen3_5", "architectures": ["Qwen3_5ForConditionalGeneration"],
+              "mtp_num_hidden_layers": 1, "vision_config": {"depth": 2, "hidden_size": 8}}  # fmt: skip
+    ghosts = ["mtp.fc.weight", "visual.blocks.0.weight"]
+    index = {"weight_map": dict.fromkeys([*names, *ghosts], "model.safetensors")}
+    held = {"config.json": config, "model.safetensors": shard(dict.fromkeys(names, 64)),
+            "model.safetensors.index.json": index}  # fmt: skip
+    desk.hub.repos["acme/ghost"] = Repo(held)
+    believed = desk("acme/ghost", "--backend", "vllm", "--dry-run", "--json").line
+    assert believed["document"]["known_usecases"] == ["chat", "vision"]
+    exact = desk("acme/ghost", "--backend", "vllm", "--exact-fit", "--dry-run", "--json").line
+    desk.directory("ghost", {name: json.dumps(x) if isinstance(x, dict) else x for name, x in held.items()})
+    for seen in (exact, desk("./ghost", "--backend", "vllm", "--dry-run", "--json").line):
+        assert seen["document"]["known_usecases"] == ["chat"]
+        assert seen["document"]["limit_mm_per_prompt"] == {"image": 0, "video": 0}
+        assert any("2 tensors that no file of weights has" in w["message"] for w in seen["warnings"])
+        drafts = seen["decisions"]["engine_args.speculative_config"]["why"]
+        assert any("none of the 4 tensors in the weights' headers" in why for why in drafts)
+
+
 def test_where_there_is_nothing_to_read_exactly(desk: Desk) -> None:
     desk.hub.repos["acme/none"] = Repo({"config.json": CONFIG, "pytorch_model.bin": b"x"})
     assert desk("acme/none", "--exact-fit", "--no-validate").code == 0

@@ -72,7 +72,7 @@ _REASONS = {
         engines.start_check engines.parser_worker.start cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.http.overview service.http.query service.http.review service.http.summary_models
-        launchers.ray hub.weights service.domain.index storage.actors chat_template.render_worker hub.outgoing hub.folders
+        launchers.ray hub.local service.domain.index storage.actors chat_template.render_worker hub.outgoing hub.folders
         engines.model_folder sentences memory.embedding
         """,
     "it is about time itself: a bounded child tries what it is given": "config_file.slow_patterns",

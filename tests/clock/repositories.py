@@ -25,14 +25,15 @@ from importer.memory.parallelism import FitRequest
 from importer.proof.prompt_evidence import own_renderer
 from importer.proof.prove import tokens_of
 from importer.signals import (
-    architecture,
     card,
     code,
+    comparison,
     context,
     declared_parsers,
     family,
     kind,
     mistral_files,
+    modalities,
     name,
     quantisation,
     quantised_variants,
@@ -99,8 +100,9 @@ def evidence(one: Snapshot) -> None:
     find_kind(one, able=able)
     family.evidence(one)
     quantisation.evidence(one)
-    for module in (context, architecture, mistral_files, code):
+    for module in (context, modalities, mistral_files, code):
         module.evidence(one, able)
+    comparison.evidence(one, "mlx")
     speculation.evidence(one, able, machine)
     declared_parsers.model_type_match(
         one, {"tool_parser": {"a": "A"}, "reasoning_parser": {"a": "A"}}, calls=True, thinks=True
@@ -213,6 +215,17 @@ def sizes(text: str) -> Snapshot:
     return replace(one, info={"safetensors": dict.fromkeys(parts, 1), "config": config})
 
 
+def indexed(text: str) -> Snapshot:
+    """Weights whose index names as many tensors and files as the text has pieces, beside a config with towers."""
+    parts = pieces(text)
+    index = {"weight_map": {part: f"{part}.safetensors" for part in parts}}
+    one = snapshot(
+        config_json=BASE | {"vision_config": {text: 1}, text: 1}, model_safetensors_index_json=index
+    )
+    files = (*one.files, *(RepoFile(f"{part}.safetensors", 130) for part in parts[1:]))
+    return replace(one, files=files, model_id=f"a/{text}", tensors=tuple(parts[:-1]))
+
+
 def returned(text: str) -> None:
     """The modules of a sentence transformer, with a text for each of their words."""
     layer = {"type": f"a.{text}", "path": text}
@@ -264,8 +277,9 @@ READERS = (
     ("a name in the tables", lambda t: family.match_names([t]), "signals.name signals.tables", 2_000, as_is),
     ("settings", evidence, "signals.code signals.kind signals.declared_parsers signals.modalities signals.quantisation",
      1_500, config),
-    ("files", evidence, "signals.mistral_files signals.speculation hub.content memory.weights hub.allowlist signals.kind",
+    ("files", evidence, "signals.mistral_files signals.speculation signals.comparison hub.content memory.weights hub.allowlist signals.kind",
      4_000, listed),
+    ("tensors of an index", evidence, "signals.comparison", 4_000, indexed),
     ("context of a card", lambda t: context.evidence(snapshot(config_json={"n_positions": 9}, README_md=t),
      registries.load_capabilities("vllm")), "signals.context", 10_000, as_is),
     ("vocabulary", read_vocabulary, "chat_template.vocabulary", 6_000, tokenizer),

@@ -9,7 +9,7 @@ import pytest
 
 from importer.errors import RepositoryError, UsageError
 from importer.hub import ANYWHERE, Snapshot, parse, resolve
-from importer.hub.snapshot import JsonReason
+from importer.hub.snapshot import POINTER_SIZES, JsonReason, UnreadReason
 
 
 def read(directory: Path) -> Snapshot:
@@ -37,6 +37,25 @@ def test_a_directory(tmp_path: Path) -> None:
         ("model.safetensors", 10),
     ]
     assert set(snapshot.unknown) == {"tokenizer_config.json", "generation_config.json"}
+
+
+def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
+    """A pointer of git-lfs and a link without a target: known by name, whatever the other files hold."""
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 4932100201\n"
+    (tmp_path / "model-00001-of-00002.safetensors").write_text(pointer)
+    (tmp_path / "model-00002-of-00002.safetensors").symlink_to("nowhere")
+    (tmp_path / "outside.safetensors").symlink_to("/etc/hosts")  # an engine follows the link
+    (tmp_path / "notes.txt").write_text("version https://git-lfs is a program")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    assert len(pointer) in POINTER_SIZES
+    assert {path: reason.kind for path, reason in read(tmp_path).broken.items()} == {
+        "model-00001-of-00002.safetensors": UnreadReason.POINTER,
+        "model-00002-of-00002.safetensors": UnreadReason.GONE,
+    }
+    (tmp_path / "config.json").write_text(pointer)
+    with pytest.raises(RepositoryError) as caught:
+        read(tmp_path).json("config.json")
+    assert caught.value.details["problem"].kind is JsonReason.POINTER
 
 
 def test_a_byte_order_mark_is_left_to_engines(tmp_path: Path) -> None:

@@ -137,6 +137,9 @@ GONE, POINTER = Reason(UnreadReason.GONE), Reason(UnreadReason.POINTER)
         (snapshot({}, files={**SHARDS, "model-mtp.safetensors": 9}, index=MAPPED), "mlx", None, ""),
         (snapshot({}, files={"weights.00.safetensors": GIB}), "mlx", WeightFault.OTHER_NAMES, "weights.00"),
         (snapshot({}, files={"weights.00.safetensors": GIB}), "mlx-vlm", None, ""),
+        (snapshot({}, files={**SHARDS, "model.safetensors": 9}), "vllm", WeightDoubt.SETS, "4 files in all"),
+        (snapshot({}, files={**SHARDS, "mtp.safetensors": 9}), "vllm", None, ""),
+        (snapshot({"quantization": {"bits": 4, "group_size": 64}}, TEXT), "mlx", WeightDoubt.PLAIN, "packed"),
         (snapshot({}, files={"model.safetensors": 0}), "vllm", WeightFault.EMPTY, "0 bytes"),
         (snapshot({}, files={"model.safetensors": 9, "tokenizer.json": 0}), "vllm", WeightFault.EMPTY, "tok"),
         (snapshot({}, files={"model.safetensors": 134}), "vllm", WeightFault.POINTER_SIZE, "134 bytes"),
@@ -152,7 +155,7 @@ GONE, POINTER = Reason(UnreadReason.GONE), Reason(UnreadReason.POINTER)
         (snapshot({"a": 1}, [*TEXT, "model.layers.0.a.qweight"]), "vllm", WeightFault.UNQUANTISED, "qweight"),
         (snapshot({"quantization": {"bits": 4, "group_size": 64}}, [*TEXT, "model.layers.0.a.scales"]), "mlx",
          None, ""),
-        (snapshot({}, [*TEXT, "mtp.fc.weight"], tensors=tuple(TEXT)), "vllm", WeightDoubt.GHOSTS, "mtp.fc"),
+        (snapshot({"a": 1}, [*TEXT, "mtp.a"], tensors=tuple(TEXT)), "vllm", WeightDoubt.GHOSTS, "mtp"),
         (snapshot({"a": 1}, TEXT, tensors=tuple(TEXT)), "vllm", None, ""),
     ],
 )  # fmt: skip
