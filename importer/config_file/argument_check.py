@@ -61,6 +61,46 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 # and ``config/load.py``. Its registries have names that the lists lack.
 OPEN = frozenset({"vllm.tokenizer_mode", "vllm.load_format"})
 DIGITS = re.compile(r"[0-9]+")
+# Arguments of earlier releases, with their present names; of ``EngineArgs`` from 0.6.6 to 0.33.0.
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "vllm": {
+        "cuda_graph_sizes": "cudagraph_capture_sizes",
+        "disable_log_requests": "enable_log_requests",
+        "disable_mm_preprocessor_cache": "mm_processor_cache_gb",
+        "enable_multimodal_encoder_data_parallel": "mm_encoder_tp_mode",
+        "eplb_log_balancedness": "eplb_config.log_balancedness",
+        "eplb_step_interval": "eplb_config.step_interval",
+        "eplb_window_size": "eplb_config.window_size",
+        "guided_decoding_backend": "structured_outputs_config.backend",
+        "guided_decoding_disable_additional_properties":
+            "structured_outputs_config.disable_additional_properties",
+        "guided_decoding_disable_any_whitespace": "structured_outputs_config.disable_any_whitespace",
+        "max_seq_len_to_capture": "max_cudagraph_capture_size",
+        "ngram_prompt_lookup_max": "speculative_config.prompt_lookup_max",
+        "ngram_prompt_lookup_min": "speculative_config.prompt_lookup_min",
+        "num_redundant_experts": "eplb_config.num_redundant_experts",
+        "num_speculative_tokens": "speculative_config.num_speculative_tokens",
+        "override_pooler_config": "pooler_config",
+        "rope_scaling": "hf_overrides.rope_parameters",
+        "rope_theta": "hf_overrides.rope_parameters",
+        "speculative_draft_tensor_parallel_size": "speculative_config.draft_tensor_parallel_size",
+        "speculative_max_model_len": "speculative_config.max_model_len",
+        "speculative_model": "speculative_config.model",
+        "speculative_model_quantization": "speculative_config.quantization",
+        "task": "runner",
+        "worker_use_ray": "distributed_executor_backend",
+        **dict.fromkeys(
+            ("calculate_kv_scales", "device", "disable_async_output_proc", "enable_bf16x3_router_gemm",
+             "enable_lora_bias", "enable_mamba_fine_grained_prefix_cache", "enable_prompt_adapter",
+             "enable_reasoning",
+             "guided_decoding_disable_fallback", "logits_processor_pattern", "lora_extra_vocab_size",
+             "max_long_partial_prefills", "max_num_partial_prefills", "multi_step_stream_outputs",
+             "num_lookahead_slots", "num_scheduler_steps", "override_attention_dtype",
+             "override_neuron_config", "preemption_mode", "scheduler_delay_factor", "swap_space",
+             "tokenizer_pool_size", "use_v2_block_manager"), "",
+        ),
+    },
+}  # fmt: skip
 # Arguments of ``mlx.launch``, that starts mlx-lm's server in several processes.
 ADDED: Mapping[str, Mapping[str, Argument]] = {
     "mlx": {
@@ -166,6 +206,8 @@ class ArgumentReason(ReasonKind):
 
     UNKNOWN = "unknown", "{of} has no argument of this name"
     UNKNOWN_NEAR = "unknown-near", "{of} has no argument of this name; near names: {near}"
+    RENAMED = "renamed", "{of} has no argument of this name; it is {name} now"
+    REMOVED = "removed", "{of} has no argument of this name any more; leave it out"
     WRONG_TYPE = "wrong-type", "{value!r} is not {kind}"
     NOT_ONE_OF = "not-one-of", not_one_of
     NOT_ONE_OF_MANY = "not-one-of-many", "{value!r} is none of its {count} values, such as {near}"
@@ -231,8 +273,11 @@ def kind_name(kind: Kind) -> str:
 def unknown(registry: ArgumentRegistry, name: str) -> Reason:
     """Return the reason for a name that the version lacks, with near ones."""
     plain = name.replace("-", "_").lower()
-    names = arguments_of(registry.engine, registry.version)
-    return _unknown(plain, names, f"{registry.engine} {registry.version}")
+    of, present = f"{registry.engine} {registry.version}", RENAMED.get(registry.engine, {}).get(plain)
+    if present is not None:
+        kind = ArgumentReason.RENAMED if present else ArgumentReason.REMOVED
+        return Reason(kind, of=of, **({"name": f"engine_args.{present}"} if present else {}))
+    return _unknown(plain, arguments_of(registry.engine, registry.version), of)
 
 
 def _unknown(name: str, names: Mapping[str, Argument], of: str) -> Reason:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from benchmarks.settings import refused
 from benchmarks.settings import settings as random_settings
-from importer.config_file import check, schema
-from importer.config_file.argument_check import arguments_of
+from importer.config_file import argument_check, check, schema
+from importer.config_file.argument_check import RENAMED, arguments_of
 from importer.config_file.build import put
-from importer.config_file.engine_arguments import version_of
+from importer.config_file.engine_arguments import load, version_of
 from importer.engines.arguments import grouped, joined
 from importer.engines.base import Address
 from importer.engines.vllm import VllmCuda
@@ -132,6 +132,10 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.speculative_config.model", "/etc/draft", "name its commit"),
         ("engine_args.speculative_config.model", "./draft", "name its commit"),
         ("load_format", "safetensor", "none of its 15 values, such as safetensors"),
+        ("engine_args.tokenizer_mode", "mistrl", "not one of auto, hf, mistral"),
+        ("engine_args.swap_space", 4, "has no argument of this name any more; leave it out"),
+        ("engine_args.speculative_model", "a/b", "it is engine_args.speculative_config.model now"),
+        ("engine_args.rope-scaling", {}, "it is engine_args.hf_overrides.rope_parameters now"),
         ("quantization", "awqq", "none of its 30 values, such as awq"),
         ("engine_args.mm_encoder_attn_backend", "flash_atn", "values, such as FLASH_ATTN"),
         ("engine_args.attention_config.mla_prefill_backend", "trtllm", "not one of FLASH_ATTN, FLASHINFER"),
@@ -165,6 +169,24 @@ def faults(document: Any) -> dict[str, str]:
         ".".join(map(str, f.path)): render(f.message) if isinstance(f.message, Reason) else f.message
         for f in found
     }
+
+
+@pytest.mark.parametrize("mode", ["hf", "deepseek_v41", "kimi_audio", "from_a_plugin"])
+def test_a_list_that_the_engine_leaves_open_takes_further_names(mode: str) -> None:
+    assert [*argument_check.faults("vllm", None, {"tokenizer_mode": mode})] == []
+
+
+def test_arguments_of_earlier_releases_have_present_names() -> None:
+    """No release that is known has both; each present name is an argument, or one of its members."""
+    for engine, names in RENAMED.items():
+        registry = load(engine, None)
+        assert registry is not None
+        for before, after in names.items():
+            head, _, member = after.partition(".")
+            assert registry.get(before) is None, before
+            assert not head or registry.get(head) is not None, after
+            free = head == "hf_overrides"
+            assert not member or free or any(member in fields for fields in registry.configs.values()), after
 
 
 @pytest.mark.parametrize("switch", ["enforce_eager", "disable_log_stats"])
