@@ -228,8 +228,8 @@ def _judged(choice: Choice, case: LoadCase) -> Choice:
     if known or judged.memory is None:
         return choice
     return replace(
-        choice, verdict=judged.word, reason=facts[0].reason, placed=judged.placed, fit=judged.fit,
-        pool=case.pool(judged.fit),
+        choice, verdict=judged.word, reason=facts[0].reason, fit=judged.fit, pool=case.pool(judged.fit),
+        placed=None if choice.device is None else judged.placed,
     )  # fmt: skip
 
 
