@@ -1,8 +1,12 @@
-"""Runs in vLLM's environment: what it makes of each folder of a config, one line of JSON for each."""
+"""Runs in vLLM's environment: what it makes of each folder of a config, one line of JSON for each.
+
+A file ``overrides.json`` beside the config has ``hf_overrides``.
+"""
 
 import json
 import os
 import sys
+from pathlib import Path
 
 os.environ |= {"HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1"}
 
@@ -14,7 +18,9 @@ registry._run_in_subprocess = lambda inspect: inspect()  # a process for each mo
 for folder in sys.argv[1:]:
     told: dict[str, object] = {"folder": folder}
     try:
-        config = ModelConfig(model=folder, skip_tokenizer_init=True)
+        beside = Path(folder, "overrides.json")
+        overrides = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+        config = ModelConfig(model=folder, skip_tokenizer_init=True, hf_overrides=overrides)
         told |= {
             "length": config.max_model_len,
             "prefix_caching": config.is_prefix_caching_supported,

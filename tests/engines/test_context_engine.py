@@ -12,7 +12,7 @@ import pytest
 from importer.engines import registries
 from importer.engines.install import Installed
 from importer.hub.snapshot import Snapshot
-from importer.signals import caching, context
+from importer.signals import caching, context, overrides
 from importer.signals.engine_capabilities import Machine
 from tests.waiting import PATIENCE
 
@@ -61,13 +61,28 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
+OVERRIDES: dict[str, dict[str, Any]] = {
+    "more-positions": {"max_position_embeddings": 16384},
+    "yarn-given": {"rope_scaling": YARN},
+    "yarn-by-its-new-name": {"rope_parameters": {**YARN, "rope_theta": 10000.0}},
+    "linear-given": {"rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+}
+
+
 @pytest.fixture(scope="module")
 def told(vllm_engine: Installed, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     root = tmp_path_factory.mktemp("configs")
     for name, config in CONFIGS.items():
         (root / name).mkdir()
         (root / name / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    command = [str(vllm_engine.python), str(SCRIPT), *(str(root / name) for name in CONFIGS)]
+    for name, completed in _completed(vllm_engine).items():
+        (root / name).mkdir()
+        (root / name / "config.json").write_text(json.dumps(LLAMA), encoding="utf-8")
+        given = json.dumps(completed.settings[overrides.KEY])
+        (root / name / "overrides.json").write_text(given, encoding="utf-8")
+    names = (*CONFIGS, *OVERRIDES)
+    command = [str(vllm_engine.python), str(SCRIPT), *(str(root / name) for name in names)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return {Path(line["folder"]).name: line for line in lines}
@@ -83,3 +98,22 @@ def test_the_length_is_vllms_own(name: str, told: dict[str, dict[str, Any]], vll
     said = {e.key: e.value for e in caching.evidence(snapshot, able, Machine("cpu"))}
     assert said[caching.PREFIX] == told[name]["prefix_caching"]
     assert said[caching.CHUNKS] == told[name]["chunked_prefill"]
+
+
+def _completed(engine: Installed) -> dict[str, overrides.Overrides]:
+    able = registries.load_capabilities("vllm", engine.version)
+    plain = Snapshot("r", "someone/thing", None, (), {"config.json": json.dumps(LLAMA)})
+    return {
+        name: overrides.complete(plain, {overrides.KEY: given}, able) for name, given in OVERRIDES.items()
+    }
+
+
+@pytest.mark.parametrize(("name", "length"), [*zip(OVERRIDES, (16384, 16384, 16384, 8192), strict=True)])
+def test_complete_overrides_give_the_length(
+    name: str, length: int, told: dict[str, dict[str, Any]], vllm_engine: Installed
+) -> None:
+    found = context.derive(
+        _completed(vllm_engine)[name].snapshot, registries.load_capabilities("vllm", vllm_engine.version)
+    )
+    assert found is not None
+    assert found.tokens == told[name].get("length") == length, told[name]
