@@ -107,11 +107,14 @@ def bind(
     other = next((i for i in installed if version is None and frontend != RUST and i.version in known), None)
     provider = (exact or other) if ask else None
     able = registries.load_capabilities(backend, registry.version)
-    target = Target(backend, registry.version, _names(registry), provider is not None, runs(backend), able)
+    stands_in = version is not None and not f"{registry.version}.".startswith(f"{version}.")
+    meant = version if stands_in else registry.version
+    target = Target(backend, meant, _names(registry), provider is not None, runs(backend), able)
     target = replace(
         target,
         templates=tuple(t for t in offered(backend) if frontend != RUST or not _is_plugin(t, backend)),
-        proved_by=None if provider is None or provider is exact else provider.version,
+        proved_by=None if provider is None or provider.version == meant else provider.version,
+        nearest=registry.version if stands_in else None,
         unread=next((i.version for i in installed if i.version not in known), None) if ask else None,
         **_of_frontend(backend, registry, frontend),
     )

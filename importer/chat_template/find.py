@@ -70,6 +70,13 @@ class TemplateFault(ReasonKind):
         ),
     )
     NOT_TEXT = "not-text", "the chat template in {file} is not text; engines refuse every conversation"
+    MISSING = (
+        "missing",
+        (
+            "no file has a chat template, so {engine} refuses every chat or makes up a prompt; add the chat "
+            "template of the original model"
+        ),
+    )
     EMPTY = "empty", "the chat template in {file} is empty, and engines use it in place of any other"
     UNOPENED = "unopened", _unopened
     UNOPENED_TOOLS = (

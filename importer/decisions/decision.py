@@ -107,6 +107,7 @@ class Target:
     ``guessed``   the reasoning parser that the frontend takes by the model's id where the document has none.
     ``built_in``  whether the frontend reads this model by code of its own, and rejects every parser by name.
     ``proved_by`` the version whose parsers take part in the proof, where it is another one.
+    ``nearest``   the version whose registry stands for that of ``version``, where it is another one.
     ``unread``    the installed version where its parsers are not known here, so that they are not asked.
     """
 
@@ -123,6 +124,7 @@ class Target:
     joint: frozenset[str] = frozenset()
     proved_by: str | None = None
     unread: str | None = None
+    nearest: str | None = None
     guessed: str | None = None
     built_in: bool = False
 

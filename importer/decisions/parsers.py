@@ -70,7 +70,15 @@ class FrontendReason(ReasonKind):
         "{parser} reads calls and reasoning in one, and {tool_parser} reads the calls",
         "both kinds",
     )
-    OTHER_VERSION = "other-version", "proved by the parsers of {proved}; the document is for {version}"
+    OTHER_VERSION = (
+        "other-version",
+        "proved by the parsers of {proved}; the document is for {version}",
+        "{proved}, not {version}",
+    )
+    NEAREST = (
+        "nearest",
+        "the parsers of {engine} are not known here; those of {known}, the nearest, stand for them",
+    )
 
 
 def elsewhere(target: Target, key: str, name: str) -> Reason | None:
@@ -137,15 +145,19 @@ def _joined(own: Decision, other: Decision, target: Target) -> Decision:
 
 
 def _noted(decision: Decision, target: Target) -> Decision:
-    return replace(decision, why=(*decision.why, *_frontend_notes(decision, target)))
+    why = (*decision.why, *_frontend_notes(decision, target))
+    if decision.status == "proved" and target.proved_by is not None:
+        other = Reason(FrontendReason.OTHER_VERSION, proved=target.proved_by, version=target.version)
+        return replace(decision, status="declared", why=(other, *why))
+    return replace(decision, why=why)
 
 
 def _frontend_notes(decision: Decision, target: Target) -> Iterator[Reason]:
     if decision.value is None:
         reasons = (lost.why for lost in decision.overruled)
         yield from (warning(r) for r in [*reasons][:1] if r.kind is FrontendReason.ELSEWHERE)
-    elif decision.status == "proved" and target.proved_by is not None:
-        yield Reason(FrontendReason.OTHER_VERSION, proved=target.proved_by, version=target.version)
+    if target.nearest is not None:
+        yield warning(Reason(FrontendReason.NEAREST, engine=target.engine, known=target.nearest))
 
 
 SHOWN_BY_TEMPLATE = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
@@ -230,6 +242,14 @@ def _takes_another(fields: Fields) -> str:
     return taken + (fields.get("label") or "so a validation will show what it leaves unread")
 
 
+def _fails(fields: Fields) -> str:
+    parser, cases = fields["parser"], fields["cases"]
+    if fields["thought"]:
+        return f"{parser} takes an answer without a reasoning block for reasoning, so its content is null"
+    count = "a case" if len(cases) == 1 else f"{len(cases)} cases"
+    return f"{parser} fails {count}, {', '.join(cases)}: {fields['problem']}"
+
+
 class ParserReason(ReasonKind):
     """Reasons why a parser was chosen, refuted or left out."""
 
@@ -279,6 +299,14 @@ class ParserReason(ReasonKind):
         "the generation prompt opens a reasoning block with {marker}, so the model thinks",
     )
     THINKS_SWITCHED = "thinks-switched", "the template switches reasoning by {switch}, so the model thinks"
+    FAILS = "fails", _fails
+    SWITCH_UNTRIED = (
+        "switch-untried",
+        (
+            "no engine at hand shows whether {parser} follows the template's switch {switch}; if not, an "
+            "answer without thinking has null content"
+        ),
+    )
     LOSES_PLAIN = "loses-plain", "the template shows no reasoning, and its plain answer is lost: {problem}"
 
 
@@ -344,13 +372,30 @@ def decide_parser(
     shown = None if key == "tool_parser" or thinking is None else _shown_reasoning(thinking)
     contradicted = [e for e in claims if shown is not None and _names_none(e)]
     claims = [e for e in claims if e not in contradicted]
+    sign = next((e for e in facts if e.rule is Rule.THINKING_SIGN), None)
+    doubted = [] if sign is None or shown is not None else [e for e in claims if _doubted(e, sign)]
+    claims = [e for e in claims if e not in doubted]
+    if sign is not None and doubted and not any(_names_one(e) for e in claims):
+        return Undecided(
+            (warning(sign.reason), *(e.reason for e in doubted)), _loadable(key, claims, target)[1]
+        )
     decision = _by_evidence(key, facts, claims, proof, target)
     if key != "tool_parser" and thinking is not None and thinking.source in WRITTEN:
         decision = _unread(decision)
+    if thinking is not None and (proof is None or not proof.value["asked"]):
+        decision = _untried(decision, thinking, key)
     if shown is not None and contradicted:
         lost = tuple(RejectedCandidate(None, e.source, shown) for e in contradicted)
         decision = replace(decision, overruled=decision.overruled + lost)
     return decision if key != "tool_parser" else with_offer(decision, target)
+
+
+def _untried(decision: Decision, thinking: Thinking, key: str) -> Decision:
+    """Return the decision, with a warning where no proof shows that the parser follows the switch."""
+    if key == "tool_parser" or decision.value is None or thinking.switch is None or thinking.markers is None:
+        return decision
+    reason = Reason(ParserReason.SWITCH_UNTRIED, parser=decision.value, switch=thinking.switch)
+    return replace(decision, why=(*decision.why, warning(reason)))
 
 
 def _unread(decision: Decision) -> Decision:
@@ -365,6 +410,24 @@ def _unread(decision: Decision) -> Decision:
 def _names_none(claim: Evidence) -> bool:
     """Return whether a name or a model type is known to have no parser."""
     return claim.value is None and claim.rule in (*NAMED_BY_FAMILY, Rule.MODEL_TYPE)
+
+
+def _names_one(claim: Evidence) -> bool:
+    """Return whether something other than the rendering names a parser, or says that there is none."""
+    return claim.rule not in SHOWN_BY_TEMPLATE
+
+
+def _doubted(none: Evidence, sign: Evidence) -> bool:
+    """Return whether signs of thinking stand against a claim of no parser.
+
+    The family of the model's own name yields to that name alone; what a base model or a model type is known
+    for yields to whatever the repository itself says.
+    """
+    if none.value is not None:
+        return False
+    if none.rule is Rule.FAMILY_TABLE:
+        return "name" in sign.value
+    return none.rule in SHOWN_BY_TEMPLATE or set(sign.value) != {"block"}
 
 
 def _shown_reasoning(thinking: Thinking) -> Reason | None:
@@ -488,7 +551,8 @@ def _proved(
         name = _named(key, str(claim.value), complete, target)
         if name is not None:
             why = (proof.reason, *_agreeing(claim, usable), *_notes(name, proof, target, declared))
-            return Chosen(name, "proved", why, lost + _others(name, declared, LATER, beaten))
+            status = _proved_status(name, proof, claim)
+            return Chosen(name, status, why, lost + _others(name, declared, LATER, beaten))
     if unsettled is not None:
         return _unsettled(unsettled, usable, proof, lost)
     silent = next((e for e in claims if e.value is None), None)
@@ -498,7 +562,17 @@ def _proved(
         return Undecided((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
     if key == "tool_parser" and not proof.value["tools_rendered"]:
         return Undecided((proof.reason, Reason(ParserReason.TOOLS_UNSEEN)), lost)
-    return Chosen(complete[0], "proved", (proof.reason, *_notes(complete[0], proof, target, declared)), lost)
+    first = complete[0]
+    return Chosen(
+        first, _proved_status(first, proof), (proof.reason, *_notes(first, proof, target, declared)), lost
+    )
+
+
+def _proved_status(name: str, proof: Evidence, claim: Evidence | None = None) -> Status:
+    """Return the status of a parser that reads the template; lower where its tokens are only assumed."""
+    if name not in proof.value.get("guessed", ()):
+        return "proved"
+    return "declared" if claim is None else status_of(claim.rule)
 
 
 def _unsettled(
@@ -533,7 +607,25 @@ def _notes(name: str, proof: Evidence, target: Target, declared: Sequence[Eviden
     """Return notes on the choice: parsers of the same effect, and the engine's treatment of this one."""
     alike = tuple(other for other in proof.value["equal"].get(name, ()) if other in proof.value["complete"])
     same = (Reason(ParserReason.SAME_EFFECT, parsers=alike),) if alike else ()
-    return (*same, *_about_engine(name, proof, target, declared))
+    return (*same, *_failing(name, proof), *_about_engine(name, proof, target, declared))
+
+
+# Outputs of a model that breaks its own format, and answers without a block where it was told to think.
+IRREGULAR = ("broken-beside", "text-after", "thinking-cut", "thinking-several", "thinking-none")
+BLOCKLESS = ("plain", "thinking-off", "thinking-off-said", "thinking-none")
+
+
+def _failing(name: str, proof: Evidence) -> Iterator[Reason]:
+    """Yield the cases that the parser fails, as warnings where a sound model writes them."""
+    failed: Mapping[str, Reason] = proof.value.get("failed", {}).get(name, {})
+    for thought in (True, False):
+        cases = {c: problem for c, problem in failed.items() if (c in BLOCKLESS) is thought}
+        if cases:
+            first = next(iter(cases.values()))
+            reason = Reason(
+                ParserReason.FAILS, parser=name, cases=tuple(cases), thought=thought, problem=first
+            )
+            yield reason if all(case in IRREGULAR for case in cases) else warning(reason)
 
 
 def _about_engine(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -130,15 +131,17 @@ def frontends(engine: str, version: str | None) -> tuple[Frontend, ...]:
 def load(engine: str, version: str | None = None, frontend: Frontend | None = None) -> Registry:
     """Return the registry of a version, by default of the pinned one, and of a frontend of vLLM.
 
-    ``0.32`` is the newest known 0.32. Raises UsageError("bad-value") for a version without a registry, and
-    for one without the frontend.
+    ``0.32`` is the newest known 0.32; a version between two known ones has the registry of the nearest.
+    Raises UsageError("bad-value") for a version without a registry, and for one without the frontend.
     """
     family = FAMILY.get(engine, engine)
     if frontend == RUST:
         return _rust(family, version)
     known = versions(family)
     requested = version or PINNED.get(engine) or PINNED.get(family, "")
-    matches = [v for v in known if v == requested or v.startswith(f"{requested}.")]
+    matches = [v for v in known if v == requested or v.startswith(f"{requested}.")] or _nearest(
+        requested, known
+    )
     if not matches:
         raise UsageError(
             "bad-value",
@@ -147,6 +150,16 @@ def load(engine: str, version: str | None = None, frontend: Frontend | None = No
             problem=Reason(RegistryReason.UNKNOWN_VERSION, engine=engine, version=requested, known=known),
         )
     return _read(family, matches[-1])
+
+
+def _nearest(requested: str, known: Sequence[str]) -> list[str]:
+    """Return the known version nearest to one that lies between two of them; else none."""
+    if re.fullmatch(r"\d{1,4}(?:\.\d{1,4}){1,2}", requested) is None or not known:
+        return []
+    wanted = _order(requested)
+    if not _order(known[0]) < wanted < _order(known[-1]):
+        return []
+    return [min(known, key=lambda v: [abs(a - b) for a, b in zip_longest(_order(v), wanted, fillvalue=0)])]
 
 
 def _rust(family: str, version: str | None) -> Registry:

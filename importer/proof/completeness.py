@@ -39,6 +39,8 @@ class Judged(Protocol):
     def forbidden(self) -> str | None: ...
     @property
     def effect(self) -> str: ...
+    @property
+    def guessed(self) -> bool: ...
 
 
 V = TypeVar("V", bound=Judged)
@@ -56,21 +58,36 @@ def shortfall(verdict: Judged, attained: frozenset[str]) -> tuple[str, ...]:
     return tuple(case for case in verdict.failed if case in attained)
 
 
-def ranked(verdicts: Sequence[V], closeness: Mapping[str, tuple[int, ...]]) -> tuple[V, ...]:
+def ranked(
+    verdicts: Sequence[V],
+    closeness: Mapping[str, tuple[int, ...]],
+    rarity: Mapping[str, tuple[int, ...]] | None = None,
+) -> tuple[V, ...]:
     """Return the verdicts, the most complete first.
 
     Completeness is first the cases of whole answers, then those of streams token by token. Among equals come
-    parsers with the fewest losses in larger pieces, without a setting of the document, with the closest
-    markers (the least ``closeness``), and without a grammar that forbids the format.
+    parsers with the fewest losses in larger pieces, without a setting of the document, that need no token,
+    with the closest markers (the least ``closeness``), and without a grammar that forbids the format.
+    Of parsers with one effect the first is the one with the least ``rarity``.
     """
+    rare = rarity or {}
     attained = attainable(verdicts)
-    last = (max(closeness.values(), default=()),) if closeness else ()
+    last = max(closeness.values(), default=())
+
+    def alone(verdict: V) -> tuple[Any, ...]:
+        name = verdict.parser
+        return closeness.get(name, last), verdict.forbidden is not None, rare.get(name, ()), name
+
+    groups: dict[str, tuple[Any, ...]] = {}
+    for verdict in verdicts:
+        groups[verdict.effect] = min(alone(verdict), groups.get(verdict.effect, alone(verdict)))
 
     def key(verdict: V) -> tuple[Any, ...]:
-        near = closeness.get(verdict.parser, *last) if closeness else ()
         return (
             not verdict.reads, verdict.liberal, len(shortfall(verdict, attained)), len(verdict.stepwise),
-            verdict.losses, bool(verdict.setting), near, verdict.forbidden is not None,
+            verdict.losses, bool(verdict.setting), verdict.guessed,
+            groups[verdict.effect] if verdict.effect else alone(verdict),
+            rare.get(verdict.parser, ()), alone(verdict),
         )  # fmt: skip
 
     return tuple(sorted(verdicts, key=key))
@@ -87,23 +104,25 @@ def complete(verdicts: Sequence[Judged]) -> list[str]:
 
 
 def incomplete(verdicts: Sequence[Judged]) -> dict[str, Reason]:
-    """Return for each parser that reads less than another one its first failed case and that parser."""
+    """Return for each parser that reads less than the first one its first case that this one reads."""
     attained, best = attainable(verdicts), set(complete(verdicts))
+    first = next((v for v in verdicts if v.parser in best), None)
     found = {}
     for verdict in verdicts:
-        if not verdict.reads or verdict.parser in best:
+        if first is None or not verdict.reads or verdict.parser in best:
             continue
-        lacking = shortfall(verdict, attained)
-        other = next((v.parser for v in verdicts if v.parser in best and v.parser), None)
-        if lacking:
-            readers = (v.parser for v in verdicts if v.reads and lacking[0] in v.passed)
+        # A setting of the document may spare the first parser a case: then another one reads it.
+        lacking = shortfall(verdict, frozenset(first.passed)) or shortfall(verdict, attained)
+        streamed = [case for case in verdict.stepwise if case not in first.stepwise]
+        if len(shortfall(verdict, attained)) > len(shortfall(first, attained)):
+            other = next(v.parser for v in (first, *verdicts) if lacking[0] in v.passed)
             found[verdict.parser] = Reason(
                 CompletenessReason.INCOMPLETE, case=lacking[0], problem=verdict.failed[lacking[0]],
-                other=next(readers, other), count=len(lacking),
+                other=other, count=len(lacking),
             )  # fmt: skip
-        elif verdict.stepwise:
+        elif len(verdict.stepwise) > len(first.stepwise):
             found[verdict.parser] = Reason(
-                CompletenessReason.LOSES_STREAM, case=verdict.stepwise[0], other=other
+                CompletenessReason.LOSES_STREAM, case=streamed[0], other=first.parser
             )
         else:
             found[verdict.parser] = Reason(CompletenessReason.READS_UNMARKED)

@@ -15,6 +15,7 @@ from importer.chat_template.tool_calls import as_instructed
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import Target
 from importer.decisions.parsers import HF
+from importer.engines import registries
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Tokens
 from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
@@ -25,6 +26,8 @@ from importer.proof.template_proof import judged_as_data, parser_as_data, unread
 from importer.proof.verdicts import Question, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.architecture import model_types
+from importer.signals.name_likeness import likeness
+from importer.signals.tables import shipped
 from importer.signals.template_markers import KINDS, closeness
 
 WHOLE = ("tokenizer.json", "tokenizer_config.json")
@@ -114,7 +117,7 @@ def prove(
         asked = ask_parsers(questions, ways, of_kind, worker)
         if key == "reasoning_parser":
             asked = unsettled(asked, analysis, worker.engine)
-        verdicts[key] = ranked(asked, preferred[key])
+        verdicts[key] = ranked(asked, preferred[key], _rarity(worker.engine, key, asked))
         questions_of[key] = questions
     data = parser_as_data(analysis, tokens, parsers, worker) if derives or unread(verdicts) else None
     for key, questions in questions_of.items():
@@ -190,6 +193,19 @@ def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, dict[str, t
     return {
         "tool_parser": closeness(engine, "tool", calls.markers if calls is not None else (), text),
         "reasoning_parser": closeness(engine, "reasoning", block, text),
+    }
+
+
+def _rarity(engine: str, key: str, verdicts: Sequence[ParserVerdict]) -> dict[str, tuple[int, ...]]:
+    """Return for each parser the versions of the engine without it, and the families that have its name."""
+    registered = [registries.load(engine, version) for version in registries.versions(engine)]
+    families = [row.label for row in shipped().rows]
+    return {
+        name: (
+            sum(not registry.has(KINDS[key], name) for registry in registered),
+            sum(likeness(family, name) is not None for family in families),
+        )
+        for name in (verdict.parser for verdict in verdicts)
     }
 
 

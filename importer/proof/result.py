@@ -121,6 +121,7 @@ class ParserVerdict:
     ``liberal``    whether the parser reads the call without its markers too.
     ``effect``     digest of everything observed: parsers of one effect cannot be told apart.
     ``unsettled``  whether a failure is on a guessed block, which refutes no parser with further markers.
+    ``guessed``    whether the parser reads only where its markers are tokens, and no file declares any.
     """
 
     parser: str
@@ -135,6 +136,7 @@ class ParserVerdict:
     liberal: bool = False
     effect: str = ""
     unsettled: bool = False
+    guessed: bool = False
 
     @property
     def reads(self) -> bool:
@@ -169,6 +171,7 @@ class ParserVerdict:
             "liberal": self.liberal,
             "effect": self.effect,
             "unsettled": self.unsettled,
+            "guessed": self.guessed,
             "reasons": {
                 "failed": {case: reason.to_json() for case, reason in self.failed.items()},
                 "streaming": None if streaming is None else streaming.to_json(),
@@ -192,6 +195,7 @@ class ParserVerdict:
             data["liberal"],
             data["effect"],
             data["unsettled"],
+            data["guessed"],
         )
 
 
@@ -287,6 +291,8 @@ class Proof:
                 "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
                 "liberal": [v.parser for v in verdicts if v.reads and v.liberal],
                 "unsettled": [v.parser for v in verdicts if v.unsettled and not v.reads],
+                "guessed": [v.parser for v in verdicts if v.reads and v.guessed],
+                "failed": {v.parser: dict(v.failed) for v in verdicts if v.reads and v.failed},
                 "complete": self._complete(key, registered),
                 "incomplete": incomplete(registered),
                 "equal": equals(registered),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from importer.chat_template.learnt_format import unmarked
@@ -77,6 +77,7 @@ def ask_parsers(
                     or len(shortfall(read.verdict, attained)) < len(shortfall(before, attained))
                 ):
                     found[name] = read
+    found = _guessed(found, ways, worker)
     return _streamed(_liberal(found, ways, worker), worker)
 
 
@@ -131,6 +132,28 @@ def _verdict(question: Question, parser: EngineParser, readings: Sequence[Readin
         forbidden=next((r.forbidden for r in needed if r.forbidden), None),
         setting=question.setting,
     )
+
+
+def _guessed(found: Mapping[str, _Read], ways: Sequence[Tokens], worker: ParserWorker) -> dict[str, _Read]:
+    """Return the readings, those marked that pass only with markers that are taken for tokens."""
+    marked = dict(found)
+    for question, names in _by_question(found):
+        asks = {question.ask(name): name for name in names}
+        needed = question.only(question.needed).samples
+        for ask, readings in worker.read(ways[-1], needed, asks).items():
+            judged = zip(needed, readings, strict=True)
+            if any(JUDGES[question.key](sample, reading) is not None for sample, reading in judged):
+                read = marked[asks[ask]]
+                marked[asks[ask]] = replace(read, verdict=replace(read.verdict, guessed=True))
+    return marked
+
+
+def _by_question(found: Mapping[str, _Read]) -> Iterator[tuple[Question, list[str]]]:
+    """Yield each question with the parsers that pass it under an assumed vocabulary."""
+    assumed = [(n, r) for n, r in found.items() if r.tokens.assumed and r.verdict.reads]
+    questions = {id(r.question): r.question for _, r in assumed}
+    for question in questions.values():
+        yield question, [name for name, read in assumed if read.question is question]
 
 
 def _liberal(found: Mapping[str, _Read], ways: Sequence[Tokens], worker: ParserWorker) -> list[_Read]:

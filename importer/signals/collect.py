@@ -25,6 +25,7 @@ from importer.signals import (
     sampling,
     speculation,
     template_markers,
+    thinking_signs,
 )
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import TASKS, Evidence, Rule
@@ -67,6 +68,7 @@ def collect(
         *quantisation.evidence(snapshot),
         *loading.backend_evidence(snapshot, platform, machine, able),
         *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
+        *thinking_signs.evidence(snapshot, analysis, ignore_name),
         *request_coverage.evidence(analysis, template),
     ]
 
@@ -119,7 +121,7 @@ def for_engine(
 
 
 def _renamed(fact: Evidence, engine: str, known: Container[str] | None) -> Evidence | None:
-    if fact.value is None:
+    if fact.value is None or not fact.rule.names_parsers:
         return fact
     name = translate(fact.key, str(fact.value), NAMED_FOR, engine, known)
     if name is None:

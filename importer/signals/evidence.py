@@ -72,6 +72,7 @@ class Rule(StrEnum):
     ENGINE = "engine", "engine-default"
     PROOF = "proof"  # what the engine's own parsers read
     TEMPLATE = "template"  # what a template shows that names no parser
+    THINKING_SIGN = "thinking-sign"  # what speaks for thinking beside a template that shows none
     CARD_UNCLEAR = "card-unclear"
     GENERATION_CONFIG_UNUSABLE = "generation-config-unusable"
     GENERATION_CONFIG_LENGTH = "generation-config-length"

@@ -656,6 +656,16 @@ def _thinks(fields: Fields) -> str:
     return says
 
 
+class ThinkingSign(ReasonKind):
+    """Signs that a model thinks, where its template shows no reasoning."""
+
+    NAME = "name", "its name"
+    BASE = "base", "the name of its base model {name}"
+    TOKENS = "tokens", "its tokens {tokens}"
+    CARD = "card", "its card ({words})"
+    BLOCK = "block", "the template's cut of past answers at {marker}"
+
+
 class ShownReason(ReasonKind):
     """Reasons from a rendered template."""
 
@@ -673,6 +683,13 @@ class ShownReason(ReasonKind):
     )
     CALLS = "calls", "the template writes tool calls in the format {format}", "format {format}"
     NO_REASONING = "no-reasoning", "the template renders no reasoning", "no reasoning rendered"
+    MAY_THINK = (
+        "may-think",
+        (
+            "the template shows no reasoning, but {signs:and} may mean that the model thinks; without a "
+            "reasoning parser its thoughts stay in the content"
+        ),
+    )
     NOT_RENDERED = (
         "not-rendered",
         lambda fields: f"the template could not be rendered: {fields['problem'] or 'unknown'}",

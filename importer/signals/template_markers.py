@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -25,6 +26,7 @@ from importer.reasons import Reason
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule, Source, warning
 from importer.signals.reasons import ShownReason
+from importer.signals.tables import parser_table
 
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("markers")
@@ -236,10 +238,32 @@ def _thinking(analysis: TemplateAnalysis, *, named: bool) -> Evidence:
         default=thinking.default, alike=alike, idle=idle,
     )  # fmt: skip
     text = "".join(s.prompt + s.completion for s in analysis.samples)
-    parser = None if idle else next(iter(fitting(ENGINE, "reasoning", block, text)), None)
+    known = [] if idle else fitting(ENGINE, "reasoning", block, text)
+    parser = _switched(known, block) if thinking.switch else next(iter(known), None)
     if parser is None and not idle:
         return _note(key, reason, quote)
     return Evidence(Rule.TEMPLATE_FORMAT, key, parser, Source.TEMPLATE, reason, quote)
+
+
+def _switched(known: Sequence[str], block: Sequence[str]) -> str | None:
+    """Return the parser for a template with a switch: one that knows more than the block, and most families.
+
+    A parser of the block alone cannot tell an answer from reasoning that it has not seen begin.
+    """
+    markers = load_parser_markers(ENGINE, "reasoning")
+    wider = [name for name in known if set(markers[name].markers) > set(block)]
+    families = Counter(row.parsers.get("reasoning_parser") for row in parser_table().rows)
+    return max(wider or known, key=lambda name: families[name], default=None)
+
+
+def template_missing(snapshot: Snapshot, engine: str) -> list[Evidence]:
+    """Return a warning where no file of the repository has a template; none while such a file is unread."""
+    files = (find.SIDECAR, find.CONFIG, find.PROCESSOR_CONFIG, find.LEGACY)
+    unread = [path for path in files if snapshot.has(path) and path not in snapshot.texts]
+    if unread or find.find(snapshot) is not None:
+        return []
+    reason = Reason(TemplateFault.MISSING, engine=engine)
+    return [Evidence(Rule.ENGINE, "backend", engine, Source.LISTING, warning(reason))]
 
 
 def template_fault_evidence(

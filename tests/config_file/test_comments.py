@@ -80,6 +80,7 @@ LONGEST: dict[str, Any] = {
     "file": "preprocessor_config.json",
     "engine": "vllm-mlx 0.32.2",
     "version": "0.32.2",
+    "proved": "0.32.2",
     "format": "<|tool_calls_section_begin|> json",
     "convention": "pythonic",
     "template": "pythonic",

@@ -13,8 +13,10 @@ from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, KnownNone, Preferences, Target, Undecided
 from importer.decisions.parsers import ParserReason
+from importer.proof.completeness import ranked
 from importer.proof.result import ParserVerdict, Proof
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, is_warning
 from tests.facts import as_reason
 
@@ -227,3 +229,78 @@ def test_no_claim_chooses_a_parser_that_reads_less(
         chosen = by_name[decision.value]
         assert not any(set(v.passed) > set(chosen.passed) and not v.liberal for v in found)
     assert isinstance(decision, Chosen | KnownNone | Undecided)
+
+
+def reasoning(found: Proof, *claims: Evidence) -> Any:
+    return decided("reasoning_parser", found, *claims)["reasoning_parser"]
+
+
+def test_a_failed_case_of_the_chosen_parser_is_a_warning() -> None:
+    """As LFM2.5-8B: a plain answer comes back as reasoning, whichever parser is chosen."""
+    one = reasoning(proof("reasoning_parser", R1))
+    assert any(is_warning(r) and "content is null" in render(r) for r in one.why)
+    forced = verdict("reasoning_parser", "qwen3", "thinking-whole", "thinking-none")
+    told = reasoning(proof("reasoning_parser", forced))
+    assert any("content is null" in render(r) for r in told.why)
+    assert not any(map(is_warning, told.why))  # the model was told to think
+    quotes = verdict("tool_parser", "hermes", "one-call", "quotes")
+    calls = decided("tool_parser", proof("tool_parser", quotes))["tool_parser"]
+    assert any(is_warning(r) and "fails a case, quotes: left no content" in render(r) for r in calls.why)
+
+
+def test_a_loss_is_a_case_that_the_first_parser_reads() -> None:
+    """As Phi-4: the declared parser loses in streams, and fails a case that the chosen one fails, too."""
+    passed = "thinking-whole thinking-cut"
+    first = verdict("reasoning_parser", "qwen3", passed, "plain")
+    declared = verdict("reasoning_parser", "deepseek_r1", passed, "plain", stepwise=("thinking-whole",))
+    other = verdict("reasoning_parser", "glm45", "thinking-whole plain", "thinking-cut", stepwise=("plain",))
+    found = proof("reasoning_parser", first, declared, other)
+    _, fact = found.evidence()
+    assert render(fact.value["incomplete"]["deepseek_r1"]) == (
+        "thinking-whole: lost token by token; qwen3 loses less"
+    )
+
+
+def test_parsers_of_one_effect_stand_by_their_rarity() -> None:
+    rarity = {"glm45": (0, 3), "qwen3": (2, 1)}
+    assert [v.parser for v in ranked([QWEN, GLM], {}, rarity)] == ["glm45", "qwen3"]
+    assert [v.parser for v in ranked([GLM, QWEN], {}, rarity)] == ["glm45", "qwen3"]
+    other = replace(QWEN, guessed=True, effect="other")
+    assert ranked([other, SAID, GLM], {}, {})[0] is GLM
+
+
+def test_a_parser_on_assumed_tokens_is_not_proved() -> None:
+    found = proof("reasoning_parser", replace(QWEN, guessed=True))
+    assert reasoning(found).status == "declared"
+    family = claim(Rule.FAMILY_TABLE, "reasoning_parser", "qwen3")
+    assert reasoning(found, family).status == "table"
+
+
+def sign(*kinds: str) -> Evidence:
+    return Evidence(Rule.THINKING_SIGN, "reasoning_parser", list(kinds), "repository", as_reason("its name"))
+
+
+def test_signs_of_thinking_make_a_template_without_reasoning_no_evidence() -> None:
+    """As VibeThinker, whose template is Qwen's: nothing shows that it never thinks."""
+    unasked = Proof("vllm", "9.9", "d", {}, {}, {"reasoning_parser": as_reason("renders none")})
+    template, base = (
+        claim(rule, "reasoning_parser", None) for rule in (Rule.TEMPLATE_FORMAT, Rule.BASE_MODEL_FAMILY)
+    )
+    own = claim(Rule.FAMILY_TABLE, "reasoning_parser", None)
+    assert isinstance(reasoning(unasked, template), KnownNone)
+    for kinds, claims in ((("block",), [template]), (("tokens",), [base, template]), (("name",), [own])):
+        decision = reasoning(unasked, *claims, sign(*kinds))
+        assert isinstance(decision, Undecided), kinds
+        assert any(map(is_warning, decision.why))
+    assert isinstance(reasoning(unasked, own, template, sign("tokens", "block")), KnownNone)
+    assert isinstance(reasoning(unasked, base, template, sign("block")), KnownNone)
+    named = claim(Rule.NAME_LIKE, "reasoning_parser", "qwen3")
+    assert reasoning(unasked, named, template, sign("name")).value == "qwen3"
+
+
+def test_without_a_proof_a_switch_is_a_warning() -> None:
+    switched = Thinking(markers=("<think>", "</think>"), switch="enable_thinking", default=True)
+    named = claim(Rule.FAMILY_TABLE, "reasoning_parser", "deepseek_r1")
+    for thinking, warned in ((switched, True), (replace(switched, switch=None), False)):
+        decision = decide([named], Preferences(), TARGET, thinking)["reasoning_parser"]
+        assert any("follows the template's switch" in render(r) for r in decision.why) is warned

