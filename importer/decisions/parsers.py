@@ -546,7 +546,9 @@ def _proved(
     lost = lacking + _beaten(declared, proof)
     unsettled = next((e for e in declared if e.value in proof.value.get("unsettled", ())), None)
     if not reads and unsettled is None:
-        return Undecided((proof.reason, Reason(ParserReason.NONE_READS, engine=target.backend)), lost)
+        near = proof.value.get("near")
+        none = Reason(ParserReason.NONE_READS, engine=target.backend)
+        return Undecided((proof.reason, none, *(() if near is None else (warning(near),))), lost)
     for claim in declared:
         name = _named(key, str(claim.value), complete, target)
         if name is not None:

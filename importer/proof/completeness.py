@@ -68,26 +68,18 @@ def ranked(
     Completeness is first the cases of whole answers, then those of streams token by token. Among equals come
     parsers with the fewest losses in larger pieces, without a setting of the document, that need no token,
     with the closest markers (the least ``closeness``), and without a grammar that forbids the format.
-    Of parsers with one effect the first is the one with the least ``rarity``.
+    The first of those that are left equal is the one with the least ``rarity``.
     """
     rare = rarity or {}
     attained = attainable(verdicts)
     last = max(closeness.values(), default=())
 
-    def alone(verdict: V) -> tuple[Any, ...]:
-        name = verdict.parser
-        return closeness.get(name, last), verdict.forbidden is not None, rare.get(name, ()), name
-
-    groups: dict[str, tuple[Any, ...]] = {}
-    for verdict in verdicts:
-        groups[verdict.effect] = min(alone(verdict), groups.get(verdict.effect, alone(verdict)))
-
     def key(verdict: V) -> tuple[Any, ...]:
+        name = verdict.parser
         return (
             not verdict.reads, verdict.liberal, len(shortfall(verdict, attained)), len(verdict.stepwise),
-            verdict.losses, bool(verdict.setting), verdict.guessed,
-            groups[verdict.effect] if verdict.effect else alone(verdict),
-            rare.get(verdict.parser, ()), alone(verdict),
+            verdict.losses, bool(verdict.setting), verdict.guessed, closeness.get(name, last),
+            verdict.forbidden is not None, rare.get(name, ()), name,
         )  # fmt: skip
 
     return tuple(sorted(verdicts, key=key))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -21,12 +22,12 @@ from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
 from importer.proof.ambiguous import unsettled
 from importer.proof.completeness import ranked
+from importer.proof.near_miss import near_miss
 from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof
 from importer.proof.template_proof import judged_as_data, parser_as_data, unread
 from importer.proof.verdicts import Question, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.architecture import model_types
-from importer.signals.name_likeness import likeness
 from importer.signals.tables import shipped
 from importer.signals.template_markers import KINDS, closeness
 
@@ -123,6 +124,7 @@ def prove(
     for key, questions in questions_of.items():
         if data is not None and key in data.fields:
             verdicts[key] = judged_as_data(data, questions, ways, verdicts[key], parsers, worker)
+    lost = data is None and unread({key: vs for key, vs in verdicts.items() if key == "tool_parser"})
     return Proof(
         engine=worker.engine,
         version=version,
@@ -138,6 +140,7 @@ def prove(
         plain=plain,
         renders=analysis.renders,
         heeds=_heeded(analysis, ways[0], verdicts.get("reasoning_parser", ()), worker),
+        near=near_miss(by_field["tool_parser"], ways, parsers, worker) if lost else None,
     )
 
 
@@ -197,13 +200,13 @@ def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, dict[str, t
 
 
 def _rarity(engine: str, key: str, verdicts: Sequence[ParserVerdict]) -> dict[str, tuple[int, ...]]:
-    """Return for each parser the versions of the engine without it, and the families that have its name."""
+    """Return for each parser the versions of the engine without it, and its families as a negative number."""
     registered = [registries.load(engine, version) for version in registries.versions(engine)]
-    families = [row.label for row in shipped().rows]
+    families = Counter(row.parsers.get(key) for row in shipped().rows)
     return {
         name: (
             sum(not registry.has(KINDS[key], name) for registry in registered),
-            sum(likeness(family, name) is not None for family in families),
+            -families[name],
         )
         for name in (verdict.parser for verdict in verdicts)
     }

@@ -73,6 +73,7 @@ class ProofReason(ReasonKind):
     )
     ENGINE_FAILED = "engine-failed", "{problem}"
     CASE = "case", "{case}: {problem}"
+    NEAR_MISS = "near-miss", "{parser} would read the calls if {written:and} were {read:and}"
     WHOLE_ONLY = "whole-only", "whole-only ({cases:;})"
     NOT_REPLAYED = "not-replayed", "{case}: not replayed, {words}"
     SPLITS_DIFFER = "splits-differ", _splits
@@ -236,6 +237,7 @@ class Proof:
     ``prompts``   the prompts of each frontend of the engine, beside those of transformers.
     ``renders``   digest of what the template rendered; a template that renders the same is this one.
     ``heeds``     the variables of a request under which a reasoning parser reads the same answer otherwise.
+    ``near``      where no parser reads the calls: the parser that would, but for the spelling of a marker.
     ``plain``     for a template that shows no reasoning: the reasoning parsers that lose its plain answer.
     """
 
@@ -254,6 +256,7 @@ class Proof:
     plain: Mapping[str, Reason] = field(default_factory=dict)
     renders: str = ""
     heeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    near: Reason | None = None
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
         """Return the proof with the parsers for which ``has`` is true, by field and name."""
@@ -297,6 +300,7 @@ class Proof:
                 "incomplete": incomplete(registered),
                 "equal": equals(registered),
                 "settings": {v.parser: dict(v.setting) for v in verdicts if v.reads and v.setting},
+                "near": self.near if key == "tool_parser" else None,
                 "tools_rendered": self.tools_rendered,
                 "derived": [] if self.derived is None else list(self.derived.fields),
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
@@ -357,6 +361,7 @@ class Proof:
             "prompts": [one.to_json() for one in self.prompts],
             "plain": {name: reason.to_json() for name, reason in self.plain.items()},
             "heeds": {name: list(switches) for name, switches in self.heeds.items()},
+            "near": None if self.near is None else self.near.to_json(),
         }
 
     @classmethod
@@ -383,6 +388,7 @@ class Proof:
             plain={name: recorded("", twin) for name, twin in data["plain"].items()},
             renders=data["renders"],
             heeds={name: tuple(switches) for name, switches in data.get("heeds", {}).items()},
+            near=None if data["near"] is None else recorded("", data["near"]),
         )
 
     def explain(self) -> Iterator[str]:

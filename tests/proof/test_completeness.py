@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from importer.proof.completeness import (
     ranked,
     shortfall,
 )
+from importer.proof.near_miss import _changes
 from importer.proof.result import ParserVerdict
 from importer.sentences import render
 from tests.facts import as_reason
@@ -93,3 +95,17 @@ def test_the_most_complete_read_and_no_strict_parser_reads_more(found: list[Pars
         assert not any(set(other.passed) > set(one.passed) for other in strict if one in strict)
     assert set(incomplete(found)) == {v.parser for v in found if v.reads} - set(best)
     assert [v.parser for v in ranked(found, {})][:1] == [*best][:1] or len(best) > 1 or not best
+
+
+@pytest.mark.parametrize(
+    ("written", "changes"),
+    [
+        (["<toolcall>", "</toolcall>"], {"<toolcall>": "<tool_call>", "</toolcall>": "</tool_call>"}),
+        (["<tool_call>", "</toolcall>"], {"</toolcall>": "</tool_call>"}),
+        (["<tool_call>", "</tool_call>"], {}),  # it was asked as it is
+        (["<action>", "</action>"], {}),
+        (["<toolcall>", "</tool-call>", "<tool_cal>"], {}),
+    ],
+)
+def test_a_near_miss_is_one_marker_or_its_pair(written: list[str], changes: dict[str, str]) -> None:
+    assert _changes(written, ["<tool_call>", "</tool_call>"]) == changes

@@ -99,7 +99,7 @@ def test_what_a_proof_says() -> None:
     assert tool.value == {
         "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "liberal": [],
         "forbidden": {}, "unsettled": [], "complete": ["xml"], "incomplete": {}, "equal": {}, "settings": {},
-        "tools_rendered": True, "derived": [], "guessed": [],
+        "tools_rendered": True, "derived": [], "guessed": [], "near": None,
         "failed": {"xml": {"quotes": as_reason("lost 'text'")}},
     }  # fmt: skip
     assert "1 of 2 tool parsers of vllm 9.9 read" in render(tool.reason)
