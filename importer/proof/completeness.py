@@ -66,8 +66,8 @@ def ranked(
     """Return the verdicts, the most complete first.
 
     Completeness is first the cases of whole answers, then those of streams token by token. Among equals come
-    parsers with the fewest losses in larger pieces, without a setting of the document, that need no token,
-    with the closest markers (the least ``closeness``), and without a grammar that forbids the format.
+    parsers with the fewest losses in larger pieces, without a setting of the document, with the closest
+    markers (the least ``closeness``), that need no token, and without a grammar that forbids the format.
     The first of those that are left equal is the one with the least ``rarity``.
     """
     rare = rarity or {}
@@ -78,7 +78,7 @@ def ranked(
         name = verdict.parser
         return (
             not verdict.reads, verdict.liberal, len(shortfall(verdict, attained)), len(verdict.stepwise),
-            verdict.losses, bool(verdict.setting), verdict.guessed, closeness.get(name, last),
+            verdict.losses, bool(verdict.setting), closeness.get(name, last), verdict.guessed,
             verdict.forbidden is not None, rare.get(name, ()), name,
         )  # fmt: skip
 
