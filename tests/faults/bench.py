@@ -93,7 +93,7 @@ def written(site: Site, of: StoredDocument, home: Path) -> StoredDocument:
     """A document on disk beside the receipt of the one it was made of, checked as a validation does."""
     path, receipt = home / of.path.name, of.need_receipt()
     path.write_text(yaml.safe_dump(site.data, allow_unicode=True, sort_keys=False), encoding="utf-8")
-    receipt = receipt if site.recorded else replace(receipt, files={}, weights=None)
+    receipt = receipt if site.recorded else replace(receipt, files={}, weights={})
     if site.shipped and receipt.proof is not None:
         found = find.find(local.resolve(str(site.folder), site.folder))
         receipt = replace(receipt, proof={**receipt.proof, "template": found.digest if found else ""})
