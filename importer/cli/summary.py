@@ -12,6 +12,7 @@ from importer.config_file.build import source
 from importer.config_file.document_keys import REMARKS, SAMPLING, UNWRITTEN
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
+from importer.decisions.sampling import TEMPERATURE, SamplingReason
 from importer.memory.choose import Choice
 from importer.memory.parallelism import cache_bytes
 from importer.memory.plan_settings import gib
@@ -41,7 +42,14 @@ def import_lines(planned: Plan) -> Iterator[str]:
     yield output.plain(f"fit: {_fit(planned.fit)}")
     for word, plan in zip(("plan", *["next"] * len(planned.fit.plans)), _compared(planned.fit), strict=False):
         yield output.plain(f"{word}: {_plan(plan)}")
-    yield from (output.plain(f"worth knowing: {messages.text(reason)}") for reason in planned.fit.advice)
+    temperature = planned.decisions.get(TEMPERATURE)
+    drawn = (
+        []
+        if temperature is None
+        else [one for one in temperature.why if one.kind is SamplingReason.SERVER_DRAWS]
+    )
+    known = (*planned.fit.advice, *drawn)
+    yield from (output.plain(f"worth knowing: {messages.text(reason)}") for reason in known)
     yield from _offers(planned.decisions)
 
 

@@ -25,12 +25,14 @@ from importer.signals.sampling_values import MODES_KEY, RANGES
 
 MODES = {True: "thinking", False: "non_thinking"}
 KEYS = tuple(f"parameters.{key}" for key in RANGES)
-LENGTH = "parameters.max_tokens"
+LENGTH, TEMPERATURE = "parameters.max_tokens", "parameters.temperature"
 PARSER = "reasoning_parser"
 OTHERS = "generation_config."  # settings of transformers that engines lack
 # Tokens of an answer for servers with a short default: with reasoning, by vendors' advice, and without.
 ROOM = {True: 32_768, False: 8_192}
 CUTS = {"mlx": 512, "mlx-vlm": 2048}  # default limits of servers, in tokens of an answer
+# Temperatures of servers without a value (vllm/sampling_params.py, vllm_mlx/server.py); others are greedy.
+DRAWS = {"vllm": 1.0, "sglang": 1.0, "vllm-mlx": 0.7}
 
 
 MODE_TEXTS = {"thinking": "with thinking", "non_thinking": "without thinking"}
@@ -60,6 +62,10 @@ class SamplingReason(ReasonKind):
         "fills-context",
         "an answer may fill the context, and a limit would end every answer",
         "context is limit",
+    )
+    SERVER_DRAWS = (
+        "server-draws",
+        "nothing names a temperature: {engine} samples at {value}, where small models often miss",
     )
     CUT_BY_SERVER = (
         "cut-by-server",
@@ -125,6 +131,8 @@ def decide_sampling(
             decision = _length(spoken, preferences, target, decisions, way)
         else:
             decision = _value(key, spoken, facts, preferences)
+        if decision is None and key == TEMPERATURE:
+            decision = _drawn(target, decisions)
         if decision is not None:
             decided[key] = decision
     sets = _sets(facts, usual)
@@ -174,6 +182,14 @@ def _value(
     if shown:
         return Undecided(tuple(e.reason for e in shown), lost)
     return _undecided(key, facts)
+
+
+def _drawn(target: Target, decisions: Decisions) -> Decision | None:
+    """Return what a server does to answers of a chat model whose temperature nothing names."""
+    kind, value = decisions.get("kind"), DRAWS.get(target.backend)
+    if value is None or (kind is not None and kind.value != "chat"):
+        return None
+    return Undecided((Reason(SamplingReason.SERVER_DRAWS, engine=target.backend, value=value),))
 
 
 def _undecided(key: str, facts: Sequence[Evidence]) -> Decision | None:

@@ -14,7 +14,7 @@ from importer.config_file.build import comment, to_json
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Decision, KnownNone, Preferences, Target, Undecided
 from importer.decisions.precedence import WeighReason
-from importer.decisions.sampling import CUTS, KEYS, thinks
+from importer.decisions.sampling import CUTS, KEYS, SamplingReason, thinks
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.sentences import render
@@ -72,7 +72,8 @@ def test_user_then_file_then_card_then_example_then_table_and_all_who_lost_are_s
         ]
         prefer = {}
     assert isinstance(decided()["tool_parser"], Undecided)
-    assert not set(decided()) & set(KEYS), "nobody spoke, so the engine's default holds"
+    spoken = {key: why.why[0].kind for key, why in decided().items() if key in KEYS}
+    assert spoken == {TEMPERATURE: SamplingReason.SERVER_DRAWS}  # nobody spoke: the engine's default is said
 
 
 def test_zero_is_a_value_of_everybody() -> None:
