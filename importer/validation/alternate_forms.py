@@ -166,9 +166,10 @@ def _schema(tool: Tool) -> Any:
 def calling(ctx: Context) -> str | None:
     """Return a tool in the first form in which the weights call it; ``None`` where there is none.
 
-    ``None`` also where they call to the template's own text, or its form of the tools is not known.
+    ``None`` also where they call to the template's own text, or its form of the tools is not known; and on a
+    slow engine, for which these are too many answers.
     """
-    if ctx.promise.lacks("completions") or ctx.offline is None:
+    if ctx.promise.lacks("completions") or ctx.offline is None or ctx.promise.slow:
         return None
     texts = [ctx.rendered(prompt) for prompt in ASKED]
     asked = [(text, prompt) for text, prompt in zip(texts, ASKED, strict=True) if text is not None]
