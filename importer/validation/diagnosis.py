@@ -170,13 +170,16 @@ def _with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
                 return replace(outcome, attribution="model", remedy=Reason(Remedy.DECODE_ONCE_MORE))
             if (prompt := ctx.asked_last()) and proof_check.misspells(ctx, prompt):
                 return of_the_model(outcome, ctx, Reason(BlameReason.NO_WHOLE_CALL))
-        return replace(outcome, remedy=parser_remedy(key, ctx, ctx.proof, case) or outcome.remedy)
+        better = parser_remedy(key, ctx, ctx.proof, case)
+        if better is not None and better.kind is Remedy.OWN_TEMPLATE:  # that is the one in use
+            return of_the_model(outcome, ctx)
+        return replace(outcome, remedy=better or outcome.remedy)
     return replace(outcome, remedy=_end_remedy(ctx)) if remedy is Remedy.END_TURN else outcome
 
 
 def of_the_model(outcome: Fail | Inconclusive, ctx: Context, *seen: Reason) -> Outcome:
     """Return a fault of the model, as ``seen`` in its text; of the document where its prompt is changed."""
-    return _attribute_prompt(failing(outcome, "model", Reason(Remedy.WHOLE_WEIGHTS), *seen), ctx)
+    return _attribute_prompt(failing(outcome, "model", None, *seen), ctx)
 
 
 def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:

@@ -46,7 +46,6 @@ FAULTS = (
         "The row of </tool_call> is empty: calls are begun and not ended.",
         "model",
         (Blank(("</tool_call>",)),),
-        mend="weights",
     ),
     Fault(
         "agent-in-the-engine-s-python",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import failures, run
+from importer.validation import diagnosis, failures, run
 from importer.validation.attribution import experiments, root_causes
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
@@ -311,3 +311,19 @@ def test_a_required_call_is_tried_before_it_is_told(monkeypatch: pytest.MonkeyPa
         assert (found.remedy, found.tried) == told
     assert sent == ["required", "required"]
     assert experiments.tried(declined, no_tool_needed, ctx) == declined  # a call is no ability there
+
+
+def test_a_call_in_a_form_of_the_model_s_own_is_its_habit_and_no_damage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fenced = '```json\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n```'
+    ctx = asked(lambda _: Reply(fenced, "", (), "stop", Usage(9, 9)), monkeypatch, tool_parser="hermes")
+    unread = tool_call.run(ctx)
+    assert verdict(unread) == "fail configuration"  # until the stages show that no parser reads this form
+    assert isinstance(unread, Fail)
+    habit = diagnosis.of_the_model(unread, ctx)
+    row = root_causes.of_ability(ProbeRow(tool_call.name, "", habit, ability=tool_call.ability))
+    assert (verdict(row.outcome), row.outcome.remedy) == ("not-shown model", None)
+    assert fenced.splitlines()[1] in words(row.outcome)
+    report = Report({}, "", {}, (row, ProbeRow("health", "", Pass(as_reason("up")))))
+    assert (report.passed, report.abilities["tools"]["shown"]) == (True, 0)
