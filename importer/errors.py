@@ -132,7 +132,7 @@ DocumentKind = Literal[
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
     "port-taken", "no-weights", "weights-not-local", "unreachable", "locked", "would-not-run",
-    "worker-failed",
+    "worker-failed", "not-measured",
 ]  # fmt: skip
 ServiceKind = Literal[
     "bad-request", "bad-json", "no-key", "wrong-scope", "needs-approver", "code-not-approved", "foreign-page",
@@ -383,6 +383,10 @@ class EngineError(ImporterError):
         ),
         "engine-slow": Kind("{name} was not ready after {seconds} s.", "The full log is {log}."),
         "port-taken": Kind("Port {port} is taken."),
+        "not-measured": Kind(
+            "The memory of {name} was not measured: {problem}.",
+            "The document and its estimate are as they were.",
+        ),
         "no-weights": Kind("{path} does not hold weights and a tokenizer, so there is nothing to run."),
         "weights-not-local": Kind("The weights of {repo} ({size}) are not on this disk."),
         "unreachable": Kind(

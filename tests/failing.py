@@ -248,6 +248,10 @@ def no_weights(desk: Desk) -> Words:
     return ("validate", name)
 
 
+def not_measured(desk: Desk) -> Words:
+    return ("fit", document(desk), "--measure")
+
+
 def weights_not_local(desk: Desk) -> Words:
     desk.hub.repos["acme/heavy"] = Repo(WEIGHTS)
     assert desk("acme/heavy", "--backend", "mlx").code == 0
@@ -368,6 +372,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "would-not-run": would_not_run,
     "port-taken": port_taken,
     "no-weights": no_weights,
+    "not-measured": not_measured,
     "weights-not-local": weights_not_local,
     "unreachable": lambda desk: ("validate", document(desk), "--against", "http://127.0.0.1:1"),
     "locked": against("a key that nobody has"),

@@ -37,6 +37,7 @@ from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
+from importer.memory.measured import Measured
 from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim, Goal, aim
 from importer.progress import Progress, silent
@@ -64,8 +65,11 @@ def fit(
     exact: bool,
     offline: bool,
     progress: Callable[[str], None],
+    measured: Measured | None = None,
 ) -> Choice:
     """Choose context, dtype and layout for the device; ``exact`` reads the headers of all weights first.
+
+    ``measured`` is a start of this version of the engine.
 
     Without a device and an amount of memory the document is for no device in particular.
 
@@ -80,8 +84,23 @@ def fit(
         tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
     read = shape.read(snapshot)
     return choose(
-        snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested, aim
+        snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested, aim,
+        measured,
+    )  # fmt: skip
+
+
+def measured_by(request: ImportRequest, snapshot: Snapshot, target: Target) -> Measured | None:
+    """Return the measurement of a request, where it is of this commit and of this version of the engine."""
+    try:
+        found = Measured.from_json(request.measured)
+    except ValueError:
+        return None
+    same = (found.engine, found.version, found.revision) == (
+        target.backend,
+        target.version,
+        snapshot.revision,
     )
+    return found if same else None
 
 
 def related(
@@ -110,7 +129,10 @@ class DecidingReason(ReasonKind):
 
 @frozen
 class ImportRequest:
-    """A reference with the options as they were read; ``memory`` in bytes."""
+    """A reference with the options as they were read; ``memory`` in bytes.
+
+    ``measured``  the last start with random weights, as ``Measured.to_json`` returns it.
+    """
 
     reference: str
     revision: str | None = None
@@ -128,6 +150,7 @@ class ImportRequest:
     concurrency: int | None = None
     context: int | None = None
     per_device: bool = False
+    measured: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, reference: str, options: ImportOptions) -> ImportRequest:
@@ -204,6 +227,7 @@ class ImportRequest:
         if template is not None and template.name == override.NONE:
             template = None
         kept = {name: earlier[name] for name in self._open() if name in earlier}
+        kept |= {"measured": self.measured or earlier.get("measured")}
         return replace(
             self, preferences=recalled(self.preferences, stored), template=template,
             frontend=self._frontend(stored, earlier), **self._devices(earlier), **kept,
@@ -426,6 +450,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
         studied.completed.snapshot, request.for_device, request.memory, target.backend,
         FitRequest(values, preferences.values.keys(), arguments, target.version), aim=request.aim,
         exact=request.exact_fit, offline=request.offline, progress=progress,
+        measured=measured_by(request, snapshot, target),
     )  # fmt: skip
     evidence += choice.evidence
     decisions = decide(evidence, preferences, target, thinking, setting)

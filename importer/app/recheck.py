@@ -459,7 +459,7 @@ def recheck_plan(
         raise DocumentError("no-receipt", path=stored.path, problem="its base cannot be read")
     try:
         request = ImportRequest.from_json(receipt.request, offline=offline).after(stored)
-        planned = _plan(request, receipt, store, bench, places)
+        planned = planned_again(request, receipt, store, bench, places)
         conflicts = _conflicts(planned, store)
     except (RepositoryError, UsageError) as error:
         if error.kind == "no-such-directory":
@@ -481,7 +481,7 @@ def recheck_plan(
     return Rechecked(found, planned)
 
 
-def _plan(
+def planned_again(
     request: ImportRequest, receipt: Receipt, store: Store, bench: ImportSession, places: AllowedFolders
 ) -> Plan:
     """Plan under the document's own name; a directory is resolved as the receipt has it."""

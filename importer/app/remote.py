@@ -1,4 +1,4 @@
-"""Validate a document on a cluster or another machine: both ends, and the record of what came back."""
+"""Validate or measure a document on a cluster or another machine: both ends, and what came back."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import math
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from importer import launchers
 from importer.app import approvals
+from importer.app.measure import measure
 from importer.app.validate import record, validate_document
 from importer.config_file import schema
 from importer.config_file.records import Report
@@ -36,6 +38,7 @@ from importer.launchers.follow import (
 )
 from importer.launchers.target import Target
 from importer.memory import devices
+from importer.memory.measured import Measured
 from importer.progress import Progress
 from importer.validation.registry import named
 from importer.version import __version__
@@ -50,11 +53,16 @@ class RemoteOptions:
     time_limit: float | None = None
     probes: Sequence[str] | None = None
     queue_seconds: float = QUEUE_SECONDS
+    measure: bool = False
 
     @property
     def question(self) -> dict[str, object]:
         """Return what decides the result."""
-        return {"score": self.score, "probes": None if self.probes is None else [*self.probes]}
+        asked: dict[str, object] = {
+            "score": self.score,
+            "probes": None if self.probes is None else [*self.probes],
+        }
+        return asked | ({"measure": True} if self.measure else {})
 
 
 def task_of(
@@ -63,7 +71,7 @@ def task_of(
     """Return the task of a run with this id; raises LauncherError("folder-beside") and DocumentError."""
     bundle = Bundle.of(
         ident, stored, engine, fetch=options.fetch, score=options.score, time_limit=options.time_limit,
-        probes=options.probes,
+        probes=options.probes, measure=options.measure,
     )  # fmt: skip
     return RemoteTask(
         ident, bundle.to_bytes(), stored.digest, engine, _resources(target),
@@ -81,8 +89,11 @@ def report_of(
     since: float | None = None,
     patience: float = 0.0,
     check: Callable[[], None] = lambda: None,
+    measure: bool = False,
 ) -> Report:
     """Follow a task to its end and return its report with where it was made, as ``follow`` does.
+
+    That of a measurement has ``measured`` alone.
 
     Raises LauncherError.
     """
@@ -91,7 +102,7 @@ def report_of(
         launcher, task, progress, queue_seconds=queue_seconds, since=since, patience=patience, check=check
     )
     report = cast("Report", {**(found.report or {}), "remote": remote_facts(launcher, run, found)})
-    _check(report, stored, run)
+    (_check_measured if measure else _check)(report, stored, run)
     return report
 
 
@@ -109,6 +120,40 @@ def validate_on(
     ``named``  is called with the run before it is submitted. Raises LauncherError, and
     DocumentError("needs-approval").
     """
+
+    def keep(report: Report) -> None:
+        record(report, store, stored.name, stored.digest)
+
+    return _run_on(stored, store, target, engine, options, progress, named, keep)
+
+
+def measure_on(stored: StoredDocument, *, store: Store, target: Target, progress: Progress) -> Measured:
+    """Measure the memory of a document at a target, as ``measure`` does here.
+
+    Raises LauncherError, and DocumentError("needs-approval").
+    """
+    options = RemoteOptions(measure=True)
+    report = _run_on(stored, store, target, stored.backend, options, progress, lambda _: None, lambda _: None)
+    return measured_at(report)
+
+
+def measured_at(report: Mapping[str, Any]) -> Measured:
+    """Return the figures of a run elsewhere, with where it was."""
+    found, remote = Measured.from_json(report["measured"]), report["remote"]
+    named = next(iter(found.cards), None) or str(remote.get("host") or remote["where"])
+    return replace(found, remote=remote, device={**found.device, "name": named[:100]})
+
+
+def _run_on(
+    stored: StoredDocument,
+    store: Store,
+    target: Target,
+    engine: str,
+    options: RemoteOptions,
+    progress: Progress,
+    named: Callable[[RemoteRun], None],
+    keep: Callable[[Report], None],
+) -> Report:
     approvals.need(stored)
     launcher = launchers.get(target)
     with record_of(stored, target, {"engine": engine, **options.question}) as known:
@@ -124,13 +169,13 @@ def validate_on(
         try:
             report = report_of(
                 target, task, stored, progress,
-                queue_seconds=options.queue_seconds, since=float(entry["since"]),
+                queue_seconds=options.queue_seconds, since=float(entry["since"]), measure=options.measure,
             )  # fmt: skip
         except LauncherError as error:
             if error.kind in FINAL:
                 _clean(launcher, known, LATE * options.queue_seconds)
             raise
-        record(report, store, stored.name, stored.digest)
+        keep(report)
         known.recorded()
         _clean(launcher, known)
         return report
@@ -163,6 +208,15 @@ def _recorded(store: Store, stored: StoredDocument, ident: str) -> Report | None
     return next((run.copy() for run in runs if (run.get("remote") or {}).get("run") == ident), None)
 
 
+def _check_measured(report: Report, stored: StoredDocument, run: RemoteRun) -> None:
+    """Raise LauncherError("bad-result") for figures that are none."""
+    del stored
+    try:
+        Measured.from_json(report.get("measured"))
+    except (ValueError, TypeError) as error:
+        raise LauncherError("bad-result", where=run.where, run=run.id, problem=str(error)) from None
+
+
 def _check(report: Report, stored: StoredDocument, run: RemoteRun) -> None:
     """Raise LauncherError for a report that no receipt could hold, "bad-result", or of data not sent."""
     if report.get("digest", stored.digest) != stored.digest:
@@ -185,11 +239,17 @@ def _resources(target: Target) -> Resources:
     return Resources(int(asked.get("cpus", 1)), int(asked.get("gpus", 0)), memory)
 
 
+def measured(stored: StoredDocument, bundle: Bundle, progress: Progress) -> dict[str, Any]:
+    """Return the figures of a start with random weights as a report."""
+    approvals.need(stored)
+    return {"measured": measure(stored, bundle.engine, ANYWHERE, progress=progress).to_json()}
+
+
 IMAGE = "IMPORTER_IMAGE"  # a launcher names the image here, where there is one
 
 
 def run_task(bundle: Bundle, progress: Progress) -> Result:
-    """Validate the document of a bundle and return its report, or the error that kept it from one.
+    """Validate or measure the document of a bundle; return its report, or the error that kept it from one.
 
     Raises LauncherError("bad-bundle") where the document is not the one that was sent.
     """
@@ -199,7 +259,7 @@ def run_task(bundle: Bundle, progress: Progress) -> Result:
         try:
             stored.check()
             install.need(get(bundle.engine))
-            report = validate_document(
+            report = measured(stored, bundle, progress) if bundle.measure else validate_document(
                 stored, Store(Path(folder)), bundle.engine, ANYWHERE,
                 fetch=bundle.fetch, port=None, progress=progress,
                 probes=None if bundle.probes is None else named(bundle.probes),

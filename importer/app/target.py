@@ -16,6 +16,7 @@ from importer.engines import machine, registries
 from importer.errors import Setting, UsageError
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
+from importer.memory.answers import unsuited
 from importer.memory.devices import Device, named, size
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals import quantisation
@@ -42,14 +43,6 @@ def _weights_for_mlx(fields: Fields) -> str:
 class TargetReason(ReasonKind):
     """Why a document cannot be written for an engine."""
 
-    NOT_ON_APPLE = (
-        "not-on-apple",
-        "vLLM does not run on Apple's graphics; choose the backend mlx or another device",
-    )
-    ONLY_ON_APPLE = (
-        "only-on-apple",
-        "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
-    )
     TEMPLATE_UNKNOWN = "template-unknown", "how {backend} is started with another chat template is not known"
     CALLS_UNREAD = "calls-unread", "{backend} reads none of its calls; it reads {known}"
     FRONTEND_OF_VLLM = (
@@ -180,12 +173,8 @@ def device_for(name: str | None, memory: int | None, backend: str) -> Device:
     Raises UsageError("unknown-device"), and UsageError("bad-value") for a device that the backend cannot use.
     """
     device = machine.this_machine(backend) if is_here(name) else named(str(name))
-    problem = None
-    if backend == "vllm" and device.kind == "metal":
-        problem = Reason(TargetReason.NOT_ON_APPLE)
-    if backend in APPLE and device.is_card:
-        problem = Reason(TargetReason.ONLY_ON_APPLE, backend=backend)
-    if problem is not None:
+    if (kind := unsuited(backend, device)) is not None:
+        problem = Reason(kind, backend=backend)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=name, problem=problem)
     if memory is not None:
         return device.with_memory(memory)

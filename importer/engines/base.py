@@ -139,6 +139,7 @@ OFFERS: dict[str, str] = {
     "limit": "refuses a prompt that is longer than the document's context",
     "metrics": "its memory and KV cache in its log or its metrics",
     "images": "images, where the model sees",
+    "random-weights": "a start with random weights, whose log says the memory it takes",
 }
 
 

@@ -18,6 +18,7 @@ from importer.engines.deaths import ENVIRONMENT, Death, DeathCause, Died, causes
 from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.memory.devices import GIB
+from importer.memory.measured import Reported
 from importer.reasons import Reason, ReasonKind
 
 
@@ -237,6 +238,14 @@ HEAD = 1024 * 1024  # bytes of a log: memory is reported before the first reques
 NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
 WEIGHTS = re.compile(rf"Model loading took {NUMBER} GiB")
 CACHE = re.compile(rf"Available KV cache memory: {NUMBER} GiB|(?:Explicitly|Auto) set \({NUMBER}/")
+# One line of vLLM 0.12 and later has them all, behind the graphs.
+DEVICE = re.compile(rf"Free memory on device [^(\n]{{0,20}}\({NUMBER}/{NUMBER} GiB\) on startup")
+REQUESTED = re.compile(
+    rf"tilization (?:is )?\([0-9.]{{1,8}}, {NUMBER} GiB\)|, with {NUMBER} GiB requested memory"
+)
+ACTIVATIONS = re.compile(rf"{NUMBER} GiB for peak activation")
+GRAPHS = re.compile(rf"{NUMBER} GiB for CUDAGraph memory|Estimated CUDA graph memory: {NUMBER} GiB")
+CONSUMED = re.compile(rf"{NUMBER} GiB for consumed memory|{NUMBER} GiB memory was consumed by non-kv")
 TOKENS = re.compile(r"KV cache size: ([0-9][0-9,]{0,18}) tokens")
 CONTEXT = re.compile(r"Maximum concurrency for ([0-9][0-9,]{0,18}) tokens")  # on the same line from 0.32 on
 # vLLM: its arguments, its effective settings, and the sampling of requests without values.
@@ -250,27 +259,27 @@ SHORTEST = 4  # letters of an abbreviated flag
 REPORTED_LONGEST = 20_000  # characters of a line that are read
 
 
-@frozen
-class Reported:
-    """Bytes of weights and KV cache on one device; tokens in that cache, and of one sequence."""
-
-    weights: int | None = None
-    cache: int | None = None
-    tokens: int | None = None
-    context: int | None = None
-
-
 def read_memory(log: Path) -> Reported:
     """Return the memory in the beginning of a log (for now of vLLM); ``None`` for each missing figure."""
     with log.open("rb") as file:
-        text = file.read(HEAD).decode(errors="replace")
-    weights, cache, tokens, context = (p.search(text) for p in (WEIGHTS, CACHE, TOKENS, CONTEXT))
+        text = bounded(file.read(HEAD).decode(errors="replace"))
+
+    def most(pattern: re.Pattern[str]) -> int | None:
+        found = [float(next(filter(None, match.groups()))) for match in pattern.finditer(text)]
+        return None if not found else int(max(found) * GIB)
+
+    tokens, context = (p.search(text) for p in (TOKENS, CONTEXT))
+    rooms = [float(next(filter(None, match.groups()))) for match in CACHE.finditer(text)]
+    device = DEVICE.search(text)
+    free, total = (None, None) if device is None else (int(float(n) * GIB) for n in device.groups())
     return Reported(
-        weights=None if weights is None else int(float(weights[1]) * GIB),
-        cache=None if cache is None else int(float(cache[1] or cache[2]) * GIB),
+        weights=most(WEIGHTS),
+        cache=int(min(rooms) * GIB) if rooms else None,  # that of the device with the least
         tokens=None if tokens is None else int(tokens[1].replace(",", "")),
         context=None if context is None else int(context[1].replace(",", "")),
-    )
+        activations=most(ACTIVATIONS), graphs=most(GRAPHS), consumed=most(CONSUMED),
+        free=free, total=total, requested=most(REQUESTED),
+    )  # fmt: skip
 
 
 @frozen

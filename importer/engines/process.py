@@ -68,6 +68,19 @@ def resident(group: int) -> int | None:
     return total
 
 
+def proportional(group: int) -> int | None:
+    """Return the bytes of memory of the group, a page of several processes once; ``None`` where unknown."""
+    total = 0
+    for process in _members(group):
+        try:
+            total += process.memory_full_info().pss
+        except psutil.NoSuchProcess:  # it ended meanwhile
+            continue
+        except (psutil.AccessDenied, AttributeError):  # only Linux tells
+            return None
+    return total
+
+
 def listening(group: int) -> set[tuple[str, int]]:
     """Return the addresses and ports that the group listens on; none where the system does not tell."""
     found: set[tuple[str, int]] = set()
@@ -407,7 +420,7 @@ def serve(
     EngineError: engine-died, engine-slow, port-taken, no-weights; DocumentError("invalid").
     """
     report = progress or silent
-    if not holds(model_dir, WEIGHTS):
+    if document.get("load_format") != "dummy" and not holds(model_dir, WEIGHTS):
         raise EngineError("no-weights", path=model_dir)
     if port is not None and not is_free(port):
         raise EngineError("port-taken", port=port)

@@ -208,7 +208,11 @@ DEATHS = (
         Died.CONTEXT_TOO_LARGE,
         CONFIGURATION,
     ),
-    Death(r"(?P<words>Free memory on device .*? is less than .*?\))", Died.CARD_IN_USE, ENVIRONMENT),
+    Death(
+        r"(?P<words>Free memory on device .*? is less than .*?\)|Error in memory profiling\. .*? GiB\.)",
+        Died.CARD_IN_USE,
+        ENVIRONMENT,
+    ),
     Death(
         r"(?:No available memory for the cache blocks|Available memory on node .*)",
         Died.NO_MEMORY_FOR_CACHE,

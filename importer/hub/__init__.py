@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from importer.hub.local import ANYWHERE, AllowedFolders
     from importer.hub.reference import Reference, parse
     from importer.hub.snapshot import RepoFile, Snapshot
-    from importer.hub.weights import fetch_weights, locate_weights, weights_size
+    from importer.hub.weights import fetch_beside, fetch_weights, locate_weights, weights_size
 
 __all__ = [
-    "ANYWHERE", "AllowedFolders", "Reference", "RepoFile", "Snapshot", "fetch_weights", "locate_weights",
-    "parse", "resolve", "weights_size",
+    "ANYWHERE", "AllowedFolders", "Reference", "RepoFile", "Snapshot", "fetch_beside", "fetch_weights",
+    "locate_weights", "parse", "resolve", "weights_size",
 ]  # fmt: skip
 _MODULES = {
     "ANYWHERE": "local", "AllowedFolders": "local", "Reference": "reference", "RepoFile": "snapshot",
-    "Snapshot": "snapshot", "fetch_weights": "weights", "locate_weights": "weights", "parse": "reference",
-    "weights_size": "weights",
+    "Snapshot": "snapshot", "fetch_beside": "weights", "fetch_weights": "weights",
+    "locate_weights": "weights", "parse": "reference", "weights_size": "weights",
 }  # fmt: skip
 
 

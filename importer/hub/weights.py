@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,9 +66,32 @@ def fetch_weights(snapshot: Snapshot, progress: Progress) -> Path:
     if located is not None:
         return located
     weights = weight_files(snapshot.files)
-    if not (weights and snapshot.model_id and snapshot.revision):
+    if not weights or snapshot.model_id is None:
         raise EngineError("no-weights", path=snapshot.label)
-    names = [f.path for f in weights] + [f.path for f in snapshot.files if BESIDE.fullmatch(f.path)]
+    return _fetch(snapshot, (*(f.path for f in weights), *_beside(snapshot)), progress)
+
+
+def fetch_beside(snapshot: Snapshot, progress: Progress) -> Path:
+    """Return a folder with config, tokenizer and processor of a snapshot; nothing of the weights is fetched.
+
+    Raises what ``fetch_weights`` raises.
+    """
+    if snapshot.directory is not None and snapshot.model_id is None:
+        return snapshot.directory
+    here = cache.snapshot(str(snapshot.model_id), str(snapshot.revision))
+    names = _beside(snapshot)
+    if here is not None and {*names} <= {f.path for f in local.listing(here)}:
+        return here
+    return _fetch(snapshot, names, progress)
+
+
+def _beside(snapshot: Snapshot) -> tuple[str, ...]:
+    return tuple(f.path for f in snapshot.files if BESIDE.fullmatch(f.path))
+
+
+def _fetch(snapshot: Snapshot, names: Sequence[str], progress: Progress) -> Path:
+    if not (snapshot.model_id and snapshot.revision):
+        raise EngineError("no-weights", path=snapshot.label)
     if endpoint.offline():
         raise HubError("not-cached", what=Reason(cache.Uncached.WEIGHTS), repo=snapshot.model_id)
     total = sum(f.size or 0 for f in snapshot.files if f.path in set(names))
@@ -77,7 +100,7 @@ def fetch_weights(snapshot: Snapshot, progress: Progress) -> Path:
     return local.ANYWHERE.folder(folder)
 
 
-def _download(repo: str, commit: str, names: list[str], bar: type) -> Path:
+def _download(repo: str, commit: str, names: Sequence[str], bar: type) -> Path:
     from huggingface_hub import snapshot_download
 
     try:

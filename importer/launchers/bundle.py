@@ -31,9 +31,10 @@ SCHEMA = 1
 
 @frozen
 class Bundle:
-    """A document to validate elsewhere. ``receipt`` is its receipt without the exchanges of its runs.
+    """A document to run elsewhere. ``receipt`` is its receipt without the exchanges of its runs.
 
-    ``task``  the id of the run. ``probes``  only these, and the report is partial.
+    ``task``  the id of the run. ``probes``  only these, and the report is partial. ``measure``  its memory
+    with random weights, in place of a validation.
     """
 
     task: str
@@ -47,6 +48,7 @@ class Bundle:
     score: int = 0
     time_limit: float | None = None
     probes: Sequence[str] | None = None
+    measure: bool = False
 
     @classmethod
     def of(cls, task: str, stored: StoredDocument, engine: str, **options: Any) -> Bundle:

@@ -23,6 +23,7 @@ from importer.hub.snapshot import Snapshot
 from importer.memory.devices import Device, Kind
 from importer.memory.estimate_types import Fit, Unknown
 from importer.memory.judgement import CONTEXT, judge, parts, rounded, too_large, usable
+from importer.memory.measured import Measured, is_measured
 from importer.memory.parallelism import ON_CARDS, SHORTEST, SLOTS, FitRequest, LoadCase, Placed
 from importer.memory.plan_settings import asked_facts, described_plan, fixed_layout, settings
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
@@ -120,6 +121,12 @@ class Choice:
     case: LoadCase | None = None
 
     @property
+    def measured(self) -> Measured | None:
+        """Return the start whose figures the estimate has."""
+        held = self.case is not None and self.fit is not None and is_measured(self.fit)
+        return self.case.measured if self.case is not None and held else None
+
+    @property
     def message(self) -> str:
         """Return the reason in one line."""
         return render(self.reason)
@@ -152,6 +159,8 @@ class Choice:
             data["plans"] = [plan.to_json() for plan in self.plans]
         if self.aim:
             data["aim"] = asdict(self.aim)
+        if self.measured is not None:
+            data["measured"] = self.measured.to_json()
         if self.advice:
             data["advice"] = [render(reason) for reason in self.advice]
         return data
@@ -165,10 +174,12 @@ def choose(
     backend: str,
     request: FitRequest,
     aim: Aim | None = None,
+    measured: Measured | None = None,
 ) -> Choice:
     """Return the choice for a repository on ``device``, whose memory must be known; ``None``: on no device.
 
-    ``aim`` is the goal, the number of sequences and their length.
+    ``aim`` is the goal, the number of sequences and their length. ``measured`` counts on the device of its
+    run, with the settings of its run.
     """
     aim = aim or NO_AIM
     named = device or reference(backend)
@@ -194,6 +205,7 @@ def choose(
         context,
         str(dtype_name or "auto"),
         aim,
+        measured=measured if measured is not None and measured.on(named) else None,
     )
     if wanted > context:
         why = Reason(PlanReason.BEYOND, wanted=wanted, most=context)

@@ -100,9 +100,9 @@ def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
     return Fit(backend, load, tuple(terms))
 
 
-def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: int) -> Longest:
-    """Return the longest context up to ``load.context`` with a likely total within ``budget`` bytes."""
-    whole = estimate(shape, weights, load, backend)
+def longest(shape: Shape, whole: Fit, budget: int) -> Longest:
+    """Return the longest context up to that of ``whole`` with a likely total within ``budget`` bytes."""
+    load = whole.load
 
     def at(context: int) -> Fit:
         return _shorter(shape, whole, context)
@@ -129,9 +129,10 @@ def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: in
 def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
     """Return the estimate with another context; only the caches depend on the context."""
     load = replace(whole.load, context=context)
-    caches = _paged(shape, load) if whole.backend in VLLM else _growing(shape, load)
+    counted = _paged(shape, load) if whole.backend in VLLM else _growing(shape, load)
+    caches = [replace(t, amount=t.amount.times(whole.scale)) for t in counted]
     first, *others = (t for t in whole.terms if t.part not in {"kv cache", "states"})
-    return Fit(whole.backend, load, (first, *caches, *others))
+    return replace(whole, load=load, terms=(first, *caches, *others))
 
 
 def _of(fit: Fit, term: Term) -> int:

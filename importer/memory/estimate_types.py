@@ -67,6 +67,7 @@ class TermReason(ReasonKind):
         "the engine itself, and what the system takes of the memory that both share",
     )
     GRAPHS = "graphs", "recorded CUDA graphs; enforce_eager leaves them out"
+    MEASURED = "measured", "measured by {engine} with random weights, {at}"
     PADDED = "padded", "with experts padded to the tiles of their kernel"
     NOT_COUNTED = "not-counted", "{why}; the size of {keys:and} is not known"
     OFFLOADED = "offloaded", "without {size:,} bytes in the machine's memory"
@@ -206,11 +207,15 @@ class Load:
 
 @frozen
 class Fit:
-    """The estimate of one device under a load; of several devices, the fullest."""
+    """The estimate of one device under a load; of several devices, the fullest.
+
+    ``scale``  an engine's bytes of a sequence by the counted ones, where they were measured.
+    """
 
     backend: str
     load: Load
     terms: tuple[Term, ...]
+    scale: float = 1.0
 
     @property
     def total(self) -> Amount:

@@ -15,6 +15,7 @@ from importer.memory.devices import GIB, Device
 from importer.memory.estimate import VLLM, longest
 from importer.memory.estimate_types import Amount, Fit
 from importer.memory.experts import count
+from importer.memory.measured import is_measured
 from importer.memory.parallelism import (
     BLOCKS,
     CACHE,
@@ -58,6 +59,7 @@ class AmountReason(ReasonKind):
     CACHE = "cache", "KV cache {size} per token"
     STATES = "states", "states {size}"
     REST = "rest", "the rest {likely:.1f} to {high}"
+    REST_MEASURED = "rest-measured", "the rest {size}, {why}"
     WEIGHTS = "weights", "weights {size}"
 
 
@@ -184,6 +186,8 @@ def parts(fit: Fit) -> tuple[Reason, ...]:
         reasons.append(Reason(AmountReason.CACHE, size=each))
     if states:
         reasons.append(Reason(AmountReason.STATES, size=gib(states.amount.likely)))
+    if (why := is_measured(fit)) is not None:
+        return (*reasons, Reason(AmountReason.REST_MEASURED, size=gib(rest.likely), why=why))
     most = gib(max(rest.high, GIB))
     return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
 
@@ -247,7 +251,7 @@ def _cache(case: LoadCase, placed: Placed, fit: Fit, space: int) -> Problem | No
     """
     key, beside = BLOCKS if case.request.count(BLOCKS) else CACHE, fit.total.likely - cache_bytes(fit)
     if space < cache_bytes(fit):
-        held = longest(case.shape, case.weights, fit.load, case.backend, beside + space).context
+        held = longest(case.shape, fit, beside + space).context
         why = Reason(JudgementReason.CACHE_TOO_SMALL, size=gib(space), held=held, tokens=case.context)
         return Problem(key, why)
     memory = case.device.memory or beside + space

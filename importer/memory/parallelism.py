@@ -17,6 +17,7 @@ from importer.memory.estimate import copied_encoder, estimate, longest
 from importer.memory.estimate_types import Amount, Fit, Load, Longest
 from importer.memory.experts import EXPERT_WIDE, count, expert_width, shared_width
 from importer.memory.layers import Attention, Cross, Latent, State
+from importer.memory.measured import CACHES, Measured
 from importer.memory.parameters import sees
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
 from importer.memory.shape import Shape
@@ -122,7 +123,6 @@ FP8 = "fp8"
 FP8_NEEDS = {"kimi_k3": "engine_args.attention_config.use_prefill_query_quantization"}
 SMALL = 0.05  # of a card, that copies of an encoder may take beside the part that the card has anyway
 BATCHED_LATENCY, BATCHED_THROUGHPUT = 2048, 16384  # tokens of a step, after vLLM's guide to optimisation
-CACHES = {"kv cache", "states"}
 MOST_SLOTS = 1024  # sequences, where one takes no memory
 SHORTEST = 1024  # tokens; a shorter context is of no use
 RUNNER = "engine_args.runner"
@@ -256,6 +256,7 @@ class LoadCase:
     ``copies_encoder``  whether a small encoder of pictures may be whole on each card.
     ``safe``            whether the whole range stays free; else half of it, and the start may fail.
     ``parts``           whether the cards of a layout each keep a part of the tokens of a sequence.
+    ``measured``        on this device, in place of the estimate of the settings that it covers.
     """
 
     config: Mapping[str, object]
@@ -270,6 +271,7 @@ class LoadCase:
     copies_encoder: bool = True
     parts: bool = False
     safe: bool = True
+    measured: Measured | None = None
     _fits: dict[tuple[int, Split, int], Fit] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -289,7 +291,9 @@ class LoadCase:
         key = (context, split, sequences)
         if key not in self._fits:
             load = replace(self.load(context, split), sequences=sequences)
-            self._fits[key] = estimate(self.shape, self.weights, load, self.backend)
+            fit = estimate(self.shape, self.weights, load, self.backend)
+            known = self.measured is not None and self.measured.covers(load)
+            self._fits[key] = self.measured.applied(fit) if self.measured and known else fit
         return self._fits[key]
 
     def held(self, tokens: int, split: Split, share: float) -> int:
@@ -406,7 +410,7 @@ class LoadCase:
         able = [d for d in known().values() if d.kind in kinds and "bf16" in d.native]
         several = [replace(d, count=n) for d in able for n in (1, 2, 4, 8) if n == 1 or d.node >= n]
         several.sort(key=lambda d: ((d.memory or 0) * d.count, d.count))
-        holds = cache(lambda device: replace(self, device=device, request=free).holds_all())
+        holds = cache(lambda device: replace(self, device=device, request=free, measured=None).holds_all())
         small = next(filter(holds, several), None)
         few = next(filter(holds, sorted(several, key=lambda d: d.count)), None)
         return tuple(dict.fromkeys(d for d in (few, small) if d is not None))
@@ -425,7 +429,7 @@ class LoadCase:
         """Return the placement with this layout and this share of each card."""
         whole = self.fit(self.context, split)
         room = self._room(share, whole)
-        context = longest(self.shape, self.weights, whole.load, self.backend, room)
+        context = longest(self.shape, whole, room)
         return Placed(split, share, self._budget(share), self._spare(share, whole), context)
 
     def splits(self) -> list[Split]:

@@ -421,4 +421,4 @@ def _case(case: LoadCase, row: Mapping[str, object]) -> LoadCase | None:
     if (size.source == "config" and read.scheme is None) or (size.source == "api" and not counted):
         return None  # the width of a parameter is unknown, or these are other weights
     high = replace(size, amount=Amount.exactly(size.amount.high))
-    return replace(case, config=config, shape=read, weights=high)
+    return replace(case, config=config, shape=read, weights=high, measured=None)

@@ -41,7 +41,7 @@ BY_KIND: Mapping[str, int] = {
     "exists": 409, "conflict": 409, "edited": 409, "changed": 409, "no-such-document": 404,
     "not-approved": 409, "needs-approval": 409, "cannot-export": 409, "no-receipt": 409, "newer-receipt": 409,
     "never-validated": 409, "cannot-write": 507,
-    "unknown-engine": 422, "weights-not-local": 409, "no-weights": 409,
+    "unknown-engine": 422, "weights-not-local": 409, "no-weights": 409, "not-measured": 409,
     "bad-request": 422,
     "no-key": 401, "wrong-scope": 403, "foreign-page": 403, "foreign-host": 421, "no-such-page": 404,
     "page-not-built": 503,

@@ -282,3 +282,74 @@ def test_another_device_is_another_document(desk: Desk) -> None:
     assert desk("acme/long", "--device", "rtx4090", "--memory", "10GiB", "--yes", "--no-validate").code == 0
     assert Path("models/long.yaml").read_text() != first
     assert receipt(desk)["fit"]["device"]["name"] == "rtx4090"
+
+
+def wrote(desk: Desk, reference: str, name: str, *words: str) -> None:
+    ran = desk(reference, "--name", name, "--backend", "vllm", "--yes", "--no-validate", *words)
+    assert ran.code == 0, ran.err
+
+
+def test_every_front_end_is_told_what_each_device_holds(desk: Desk) -> None:
+    """One judgement: that of an import for the device."""
+    wrote(desk, "acme/long", "long", "--device", "rtx3090", "--memory", "10GiB")
+    ran = desk("fit", "long", "--devices", "--json")
+    rows = {row["device"]: row for row in map(json.loads, ran.out.splitlines())}
+    assert rows["h200"]["answer"] == "whole"
+    assert (rows["h200"]["tokens"], rows["h200"]["whole_on"]) == (1_048_576, "h200")
+    part = rows["rtx3060-12g"]
+    assert (part["answer"], part["whole_on"][1:]) == ("part", "xrtx3060-12g")
+    there = desk("acme/long", "--device", "rtx3060-12g", "--dry-run", "--json", "--name", "other").line[
+        "document"
+    ]
+    assert part["tokens"] == there["max_model_len"]
+    assert part["kv_cache_dtype"] == there.get("engine_args", {}).get("kv_cache_dtype", "auto")
+    assert rows["m4-max-64g"]["answer"] == "not-applicable"
+    assert rows["m4-max-64g"]["reason"].startswith("vllm does not run on Apple's graphics")
+    text = desk("fit", "long", "--devices")
+    assert "Not applicable:" in text.err
+    assert "m4-max-64g" not in text.out
+
+
+def test_a_document_for_apple_fits_no_card(desk: Desk) -> None:
+    assert desk("acme/mlx", "--backend", "mlx", "--name", "apple", "--yes", "--no-validate").code == 0
+    rows = [json.loads(line) for line in desk("fit", "apple", "--devices", "--json").out.splitlines()]
+    assert {row["answer"] for row in rows if row["kind"] == "cuda"} == {"not-applicable"}
+    assert "whole" in {row["answer"] for row in rows if row["kind"] == "metal"}
+
+
+def test_the_fit_of_a_document_is_printed(desk: Desk) -> None:
+    wrote(desk, "acme/long", "long", "--device", "h200")
+    assert "weights" in desk("fit", "long").out
+    assert json.loads(desk("fit", "long", "--json").out)["fit"] == receipt(desk)["fit"]
+
+
+HUGE = {**CONFIG, "num_hidden_layers": 100, "hidden_size": 16_384, "intermediate_size": 131_072}
+
+
+@pytest.mark.parametrize(
+    ("reference", "backend", "device", "says"),
+    [
+        ("acme/mlx", "mlx", (), "only vLLM's starts are measured, and its engine is mlx"),
+        ("acme/long", "vllm", ("--device", "h200"), "it is for h200, and this machine (cpu) is here"),
+        ("acme/huge", "vllm", ("--device", "this-machine"), "weights"),
+    ],
+)
+def test_what_cannot_be_measured_is_told_and_changes_nothing(
+    desk: Desk, reference: str, backend: str, device: tuple[str, ...], says: str
+) -> None:
+    desk.hub.repos["acme/huge"] = Repo({"config.json": HUGE})
+    words = ("--backend", backend, "--name", "one", "--yes", "--no-validate")
+    assert desk(reference, *words, *device).code == 0
+    before = desk.files()
+    ran = desk("fit", "one", "--measure")
+    assert ran.code == 6
+    assert "The memory of one was not measured" in ran.err
+    assert says in ran.err
+    assert desk.files() == before
+
+
+def test_a_place_to_measure_needs_a_measurement_and_a_device(desk: Desk) -> None:
+    wrote(desk, "acme/long", "long")
+    assert desk("fit", "long", "--on", "ssh:box").code == 2
+    ran = desk("fit", "long", "--measure", "--on", "ssh:box")
+    assert (ran.code, "it is for no device" in ran.err) == (6, True)

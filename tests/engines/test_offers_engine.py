@@ -38,7 +38,7 @@ from importer.validation.prompts import (
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.engine
-UNTRIED = {"images"}  # no model that sees is at hand
+UNTRIED = {"images", "random-weights"}  # no model that sees is at hand; test_fit_engine starts the other
 GROUPS = {"mlx": "mlx", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "vllm-cpu": "vllm"}
 PARSERS = {"mlx": ("json_tools", "<think>"), "mlx-vlm": ("json_tools", "<think>")}
 PENALTIES = {"repetition_penalty": 1.6, "presence_penalty": 2.0, "frequency_penalty": 2.0}

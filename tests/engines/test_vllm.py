@@ -242,6 +242,13 @@ NMS = "operator torchvision::nms does not exist"
             "it refused its settings: Input should be 16 or 32",
         ),
         (
+            (
+                "AssertionError: Error in memory profiling. Initial free memory 70.1 GiB, current free "
+                "memory 71.3 GiB. This happens when other processes sharing the same container release it"
+            ),
+            "Error in memory profiling. Initial free memory 70.1 GiB, current free memory 71.3 GiB.",
+        ),
+        (
             "ValueError: Couldn't instantiate the backend tokenizer from one of: ",
             "the tokenizer is missing or broken (Couldn't instantiate the backend tokenizer)",
         ),

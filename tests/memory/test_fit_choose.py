@@ -19,8 +19,10 @@ from importer.memory.choose import Choice, choose
 from importer.memory.devices import GIB, Device, known, named, of_kind
 from importer.memory.estimate import estimate
 from importer.memory.judgement import judge
-from importer.memory.parallelism import BLOCKS, CACHE, FULLER_SHARE, TENSOR, FitRequest, spare
+from importer.memory.measured import AGAIN, Measured, Reported, ran
+from importer.memory.parallelism import BLOCKS, CACHE, FULLER_SHARE, KV_DTYPE, TENSOR, FitRequest, spare
 from importer.memory.planner import SHORTEST
+from importer.memory.plans import Aim
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.sentences import render
@@ -408,6 +410,39 @@ def test_what_is_chosen_is_judged_to_fit(config: dict[str, Any], size: int, devi
     assert made.case is not None
     chosen = {e.key: e.value for e in made.evidence if e.rule is Rule.FIT}
     assert judge(made.case, FitRequest({**made.case.request.values, **chosen})).problems == ()
+
+
+def test_a_measurement_takes_the_place_of_the_estimate() -> None:
+    """Context, sequences and reason follow from it; on other devices and with other settings they do not."""
+    repository = snapshot(QWEN_8B, QWEN_8B_BYTES)
+    read = shape.read(repository)
+    size = weights.read(repository, read)
+    card = named("rtx4090")
+
+    def chosen(device: Device, measured: Measured | None, **more: Any) -> Choice:
+        request = FitRequest({"dtype": "bfloat16", KV_DTYPE: "auto", **more}, ["dtype", KV_DTYPE])
+        return choose(repository, read, size, device, "vllm", request, Aim(concurrency=8), measured)
+
+    plain = chosen(card, None)
+    assert plain.fit is not None
+    load = plain.fit.load
+    device = {"kind": "cuda", "memory": card.memory, "capability": card.capability, "name": "this machine"}
+    found = Measured(
+        "vllm", "0.33.0", None, "2026-11-26T22:00:00Z", 60.0, device, ran(load), 19 * GIB,
+        Reported(weights=int(15.3 * GIB)), served=True,
+    )  # fmt: skip
+    less = chosen(card, found)
+    assert less.measured == found
+    assert less.placed is not None
+    assert plain.placed is not None
+    assert less.placed.longest.context < plain.placed.longest.context
+    each = 36 * 2 * 8 * 128 * 2
+    room = less.placed.budget - 19 * GIB - AGAIN
+    assert less.placed.longest.context == pytest.approx(room / each, rel=0.02)
+    assert "measured by vllm 0.33.0" in render(less.reason)
+    assert less.plans[0].sequences < plain.plans[0].sequences
+    assert chosen(named("l4"), found).measured is None
+    assert chosen(card, found, enforce_eager=True).measured is None
 
 
 @pytest.mark.parametrize(

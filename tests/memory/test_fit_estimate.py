@@ -255,8 +255,8 @@ def test_the_longest_context_and_what_stops_it() -> None:
     toy = of("full: grouped heads")
     load = Load(1 << 20, device="cpu", slots=1, batched_tokens=256)
     budget = estimate(toy, WEIGHTS, load, "vllm").total.likely
-    assert longest(toy, WEIGHTS, load, "vllm", budget).binding is None
-    found = longest(toy, WEIGHTS, load, "vllm", budget - GIB)
+    assert longest(toy, estimate(toy, WEIGHTS, load, "vllm"), budget).binding is None
+    found = longest(toy, estimate(toy, WEIGHTS, load, "vllm"), budget - GIB)
     assert 0 < found.context < load.context
     assert found.binding == "kv cache"
     assert found.fit.total.likely <= budget - GIB
@@ -264,7 +264,8 @@ def test_the_longest_context_and_what_stops_it() -> None:
         toy, WEIGHTS, Load(found.context + 128, device="cpu", slots=1, batched_tokens=256), "vllm"
     )
     assert again.total.likely > budget - GIB
-    none = longest(toy, Weights(Amount.exactly(80 * GIB), None, "api", "told"), load, "vllm", 24 * GIB)
+    large = Weights(Amount.exactly(80 * GIB), None, "api", "told")
+    none = longest(toy, estimate(toy, large, load, "vllm"), 24 * GIB)
     assert (none.context, none.binding) == (0, "weights")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,8 +12,14 @@ import pytest
 
 from benchmarks.starts import Constants, fitted, starts
 from importer.engines import logs
-from importer.engines.logs import Reported
-from importer.memory.estimate_types import compare
+from importer.memory.devices import named, of_kind
+from importer.memory.estimate import estimate, longest
+from importer.memory.estimate_types import Amount, Load, TermReason, compare
+from importer.memory.measured import Measured, Reported, contradiction, ran, scale
+from importer.memory.shape import Shape, describe
+from importer.memory.weights import Weights
+from importer.sentences import render
+from tests import toy_shapes
 
 CPU = """\
 (Worker pid=19269) INFO [cpu_worker.py:260] Explicitly set (0.06/11.59) GiB for KV cache on node 0.
@@ -29,7 +37,29 @@ INFO [gpu_worker.py:498] Available KV cache memory: 23.5 GiB
 INFO [kv_cache_utils.py:2071] GPU KV cache size: 32,835,152 tokens
 INFO [kv_cache_utils.py:2072] Maximum concurrency for 2,048 tokens per request: 16032.79x
 """
+CUDA_033 = """\
+(EngineCore pid=812) INFO [gpu_model_runner.py:5150] Model loading took 15.27 GiB memory and 3.1 seconds
+(EngineCore pid=812) INFO [gpu_model_runner.py:6475] Estimated CUDA graph memory: 0.40 GiB total
+(EngineCore pid=812) INFO [gpu_worker.py:760] Available KV cache memory: 53.47 GiB
+(EngineCore pid=812) INFO [kv_cache_utils.py:2327] GPU KV cache size: 389,312 tokens, \
+Maximum concurrency for 32,768 tokens per request: 11.88x
+(EngineCore pid=812) INFO [gpu_worker.py:1040] Free memory on device (78.61/79.18 GiB) on startup. \
+Desired GPU memory utilization is (0.92, 72.85 GiB). Actual usage is 15.9 GiB for consumed memory (weights + \
+non-torch), 3.08 GiB for peak activation, and 0.37 GiB for CUDAGraph memory. Replace gpu_memory_utilization
+"""
 GIB = 2**30
+
+
+def measured(**changed: Any) -> Measured:
+    """A start on a card of 79.2 GiB, with 19.38 GiB beside its cache."""
+    load = ran(Load(32_768, dtype="bfloat16", memory=int(79.18 * GIB), capability=90))
+    reported = Reported(int(15.27 * GIB), int(53.47 * GIB), 389_312, 32_768, int(3.08 * GIB), int(0.4 * GIB))
+    device = {"kind": "cuda", "name": "h100-80g", "count": 1, "memory": int(79.18 * GIB), "capability": "9.0"}
+    return Measured(**{
+        "engine": "vllm", "version": "0.33.0", "revision": None, "at": "2026-11-26", "seconds": 61.0,
+        "device": device, "load": load, "beside": int(19.38 * GIB), "reported": reported, "served": True,
+        **changed,
+    })  # fmt: skip
 
 
 def fit(context: int, block: int = 0, blocks: int = 0, **likely: int) -> dict[str, Any]:
@@ -44,6 +74,21 @@ def fit(context: int, block: int = 0, blocks: int = 0, **likely: int) -> dict[st
         (CPU, Reported(None, int(0.06 * GIB), 87_296, 2048)),
         (CUDA, Reported(int(15.27 * GIB), int(4.53 * GIB), 32_976, 32_768)),
         (CUDA_026, Reported(None, int(23.5 * GIB), 32_835_152, 2048)),
+        (
+            CUDA_033,
+            Reported(
+                int(15.27 * GIB),
+                int(53.47 * GIB),
+                389_312,
+                32_768,
+                int(3.08 * GIB),
+                int(0.4 * GIB),
+                int(15.9 * GIB),
+                int(78.61 * GIB),
+                int(79.18 * GIB),
+                int(72.85 * GIB),
+            ),
+        ),
         ("INFO: started\n", Reported()),
         ("Auto set (7.5/11.59) GiB for KV cache", Reported(cache=int(7.5 * GIB))),
     ],
@@ -82,3 +127,80 @@ def test_starts_on_real_cards_had_what_a_document_counts_on() -> None:
     now = fitted(found)
     assert (now.engine, now.buffers) == pytest.approx((used.engine, used.buffers), abs=0.1)
     assert now.shared == pytest.approx(used.shared, abs=0.03)
+
+
+def test_a_log_is_not_believed_that_contradicts_itself_or_the_device() -> None:
+    memory, pool = int(79.18 * GIB), {"block": 16 * 147_456, "blocks": 2048}
+    sound = measured().reported
+    assert contradiction(sound, int(19.38 * GIB), memory, pool) is None
+
+    def why(beside: float = 19.38, **changed: Any) -> str:
+        found = contradiction(replace(sound, **changed), int(beside * GIB), memory, pool)
+        return "" if found is None else render(found)
+
+    assert why(weights=300 * GIB) == "its log says weights 300.00 GiB, and the device has 79.18 GiB"
+    assert "all beside the cache" in why(beside=90)
+    assert "18.75 GiB of parts, and 12.00 GiB for all of them together" in why(beside=12)
+    assert "9,000,000 tokens in 53.47 GiB" in why(tokens=9_000_000)
+    assert contradiction(Reported(), None, memory, None) is not None
+
+
+def test_what_the_log_rounds_is_no_difference() -> None:
+    """The demo model's whole cache is 0.01 GiB in the log."""
+    pool = {"block": 12_288, "blocks": 128}
+    assert scale(Reported(cache=int(0.01 * GIB), tokens=17_664, context=2048), pool) == 1
+    larger = {"block": 16 * 147_456, "blocks": 2048}
+    assert scale(Reported(cache=50 * GIB, tokens=300_000, context=32_768), larger) == pytest.approx(
+        1.213, 1e-3
+    )
+
+
+def test_figures_take_the_place_of_guesses_where_they_are_of_these_settings() -> None:
+    shape = describe(toy_shapes.TOYS["full: grouped heads"])
+    assert isinstance(shape, Shape)
+    weights = Weights(Amount.exactly(16 * GIB), None, "api", "told")  # type: ignore[arg-type]
+    load = Load(4096, dtype="bfloat16", memory=int(79.18 * GIB), capability=90)
+    found = measured()
+    assert found.covers(load)
+    assert found.covers(replace(load, slots=16))  # fewer sequences take no more
+    for other in ({"tensor_parallel": 2}, {"kv_dtype": "fp8"}, {"slots": 2000, "batched_tokens": 9000}):
+        assert not found.covers(replace(load, **other))
+    made = found.applied(estimate(shape, weights, load, "vllm"))
+    parts = {term.part: term.amount for term in made.terms}
+    assert "logits" not in parts  # they are activations to the engine
+    beside = sum(a.likely for part, a in parts.items() if part != "kv cache")
+    assert (parts["weights"].likely, beside) == (int(15.27 * GIB), int(19.38 * GIB))
+    assert all(t.why.kind is TermReason.MEASURED for t in made.terms if t.part != "kv cache")
+    wider = replace(found, scale=1.5).applied(estimate(shape, weights, load, "vllm"))
+    budget = made.total.likely
+    assert (longest(shape, made, budget).context, longest(shape, wider, budget).context < 4096) == (
+        4096,
+        True,
+    )
+
+
+def test_a_measurement_is_of_one_kind_of_device() -> None:
+    found = measured()
+    assert found.on(named("h100-80g"))
+    assert not found.on(named("h200"))
+    assert not found.on(named("a100-80g"))  # as large, and of another capability
+    assert found.on(named("h100-80g").with_memory(40 * GIB))  # the rest of the card is of other programs
+    assert not found.on(of_kind("cpu", "this machine", int(79.18 * GIB)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"beside": -1}, {"beside": 2**60}, {"beside": "20"}, {"scale": 50}, {"engine": 7}, {"seconds": None},
+        {"reported": {"weights": -3}}, {"reported": {"weights": "15"}}, {"version": "a\nb"},
+        {"served": "yes"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_figures_of_a_far_end_are_read_as_figures(wrong: dict[str, Any]) -> None:
+    sound = measured().to_json()
+    assert Measured.from_json(json.loads(json.dumps(sound))) == measured()
+    with pytest.raises(ValueError, match="measured"):
+        Measured.from_json({**sound, **wrong})
+    with pytest.raises(ValueError, match="measured"):
+        Measured.from_json([])

@@ -106,3 +106,24 @@ def test_a_worker_does_what_the_server_leaves_to_it(tmp_path: Path, mlx_engine: 
         assert (done["device"].rpartition("/")[2], done["result"]["passed"]) == ("elsewhere", True)
         found = service.client.get(f"/v1/jobs/{waiting}").json()
         assert (found["state"], found["message"].startswith("no worker has vllm-cuda")) == ("queued", True)
+
+
+@pytest.mark.xdist_group("vllm")
+def test_the_memory_is_measured_without_the_weights(tmp_path: Path, vllm_engine: Installed) -> None:
+    """As a job on a worker; what does not start with random weights is a failure with its sentence."""
+    files = {one.name: one.read_bytes() for one in DEMO.iterdir() if one.suffix != ".safetensors"}
+    with running(tmp_path, engines=True, **{"acme/demo": Repo(DEMO), "acme/toy": Repo(files)}) as service:
+        assert service.imported("acme/toy", device="this-machine")["state"] == "succeeded"
+        assert service.imported("acme/demo", backend="mlx")["state"] == "succeeded"
+        job = service.client.post("/v1/configs/toy/validate", json={"measure": True, "fetch": False}).json()
+        ended = service.ended(job["id"])
+        assert ended["state"] == "succeeded", ended
+        assert ended["result"]["measured"]["version"] == vllm_engine.version
+        assert not service.engines()
+        receipt = service.client.get("/v1/configs/toy/receipt").json()
+        assert receipt["fit"]["measured"] == ended["result"]["measured"]
+        assert receipt["validation"] is None
+        assert service.client.get("/v1/configs/toy/validations").json()["history"] == []
+        other = service.client.post("/v1/configs/demo/validate", json={"measure": True}).json()
+        failed = service.ended(other["id"])
+        assert (failed["state"], failed["error"]["kind"]) == ("failed", "not-measured")

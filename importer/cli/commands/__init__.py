@@ -43,6 +43,9 @@ COMMANDS: Mapping[str, Command] = {
     "validate": Command("NAME|FILE", "run a document and probe it", True),
     "run-task": Command("FILE|-", "run a task of 'validate --on' at the far end"),
     "report": Command("NAME|FILE", "write its validations as text, JSON, JUnit XML or a page", True),
+    "fit": Command(
+        "NAME|FILE", "print its memory, or measure it with random weights; --devices: all devices", True
+    ),
     "export": Command("NAME|FILE FORMAT", "write it for another consumer; --list shows the formats", True),
     "response-template": Command("REFERENCE", "derive and prove the model's parser as data", True),
     "engine": Command("install|list|remove", "manage the engines' environments"),

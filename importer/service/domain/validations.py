@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from importer import launchers
+from importer.app.measure import needs_device
 from importer.config_file.receipt import Receipt
 from importer.engines import get
 from importer.errors import ServiceError, UsageError
@@ -35,12 +36,14 @@ class ValidationOrder:
     fetch: bool
     score: bool = False
     on: str | None = None  # the pool
+    measure: bool = False
 
     @property
     def request(self) -> dict[str, object]:
         """Return the request of its job."""
         asked = {"config": self.name, "engine": self.engine, "fetch": self.fetch, "digest": self.digest}
         asked |= {"score": True} if self.score else {}
+        asked |= {"measure": True} if self.measure else {}
         return asked | ({} if self.on is None else {"on": self.on})
 
 
@@ -52,18 +55,23 @@ def order(
     fetch: bool,
     score: bool = False,
     on: str | None = None,
+    measure: bool = False,
 ) -> ValidationOrder:
     """Return the order for a document as it is now; ``None`` takes its own engine.
 
-    Raises DocumentError, EngineError("unknown-engine") and ServiceError("code-not-approved").
+    Raises DocumentError, EngineError: "unknown-engine", "not-measured"; ServiceError("code-not-approved").
     """
     with gallery.checkout() as folder:
         stored = folder.load(name)
         stored.check()
         need_approval(stored)
+        if measure and on is not None:
+            needs_device(stored)
         chosen = engine or stored.backend
         memory = _memory(stored.need_receipt())
-        return ValidationOrder(name, stored.digest, chosen, get(chosen).name, memory, fetch, score, on)
+        return ValidationOrder(
+            name, stored.digest, chosen, get(chosen).name, memory, fetch, score, on, measure
+        )
 
 
 def equal(connection: Connection, wanted: ValidationOrder) -> Job | None:

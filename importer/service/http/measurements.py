@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
+from importer.app.device_answers import device_answers
 from importer.config_file.receipt import Receipt
 from importer.errors import ServiceError
 from importer.hub.snapshot import mapping
@@ -114,6 +115,22 @@ class MemoryView(BaseModel):
     plans: list[dict[str, object]] = Field(description="the chosen plan first, then the next-best ones")
     advice: list[Any]
     pictures: list[PictureView] = Field(description="those of the HTML report")
+
+
+class DeviceHolds(BaseModel):
+    """The answer for one device."""
+
+    device: str
+    kind: str
+    memory: int | None = Field(description="bytes of one")
+    answer: str = Field(
+        description="whole, part (fewer tokens, or keys and values in 8 bits), may-not-start, no, unknown, "
+        "or not-applicable: the document's engine does not run there"
+    )
+    tokens: int | None = Field(description="of the longest sequence")
+    kv_cache_dtype: str
+    whole_on: str | None = Field(description="the fewest of this device that hold all of the context")
+    reason: str
 
 
 class RunRow(BaseModel):
@@ -229,6 +246,18 @@ def _measured(receipt: Receipt) -> list[dict[str, object]]:
 
 
 @router.get(
+    "/{name}/devices", response_model=list[DeviceHolds],
+    responses=problems("no-such-document", "no-receipt", "network", "not-found"),
+    summary="What each device holds of it",
+)  # fmt: skip
+def devices(name: str, at: AtDesk, who: Reader) -> list[dict[str, object]]:
+    """Return the answer for each device of the table: the judgement of an import for that device."""
+    del who
+    stored = at.gallery.get(name)[1].stored
+    return [one.to_json() for one in device_answers(stored, at.settings.places)]
+
+
+@router.get(
     "/{name}/validations", response_model=ValidationsView, responses=problems("no-such-document"),
     summary="All validations: runs, probes by run, history",
 )  # fmt: skip
@@ -242,7 +271,7 @@ def validations(
     with at.database.reading() as connection:
         filters = JobFilters(jobs.ENDED, "validation", name, None, None)
         past, total = jobs.page(connection, limit, filters), jobs.total(connection, filters)
-    found, history = pictures.rows(model.runs), [_past(job) for job in past]
+    found, history = pictures.rows(model.runs), [_past(job) for job in past if not job.request.get("measure")]
     return {
         "runs": [_run(number, run) for number, run in enumerate(model.runs, 1)],
         "matrix": [_row(name, row) for row in found], "history": history, "total": total,

@@ -109,6 +109,11 @@ class ValidationRequest(Body):
     score: bool = Field(
         default=False, description="measure, too, how well the model calls tools; stands in the receipt"
     )
+    measure: bool = Field(
+        default=False,
+        description="start it with random weights in place of a validation, and choose context and layout "
+        "by the memory that the engine reports; nothing of the weights is fetched",
+    )
 
 
 class Retry(Body):

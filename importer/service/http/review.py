@@ -114,6 +114,7 @@ def reject(
         "code-not-approved",
         "unknown-pool",
         "bad-target",
+        "not-measured",
     ),
     summary="Run a document on a real engine and probe it",
 )
@@ -134,7 +135,8 @@ def validate(
     options = body or ValidationRequest()
     on = None if options.on is None else usable(at.settings, options.on, who)
     wanted = validations.order(
-        at.gallery, name, options.engine, fetch=options.fetch, score=options.score, on=on
+        at.gallery, name, options.engine, fetch=options.fetch, score=options.score, on=on,
+        measure=options.measure,
     )  # fmt: skip
     with at.database.writing() as connection:
         at.database.alone(connection)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from sqlalchemy.exc import SQLAlchemyError
 
 from importer import launchers
-from importer.app.remote import RemoteOptions, report_of, task_of
+from importer.app.remote import RemoteOptions, measured_at, report_of, task_of
 from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, ImporterError
 from importer.launchers.base import RemoteRun, RemoteTask
@@ -26,7 +26,7 @@ from importer.service.domain.gallery import Gallery
 from importer.service.domain.validations import pool
 from importer.service.jobs.live_jobs import LiveJob, LiveJobs
 from importer.service.jobs.steps import Result, Results, Step
-from importer.service.jobs.validation_steps import ValidationSteps, admitted
+from importer.service.jobs.validation_steps import ValidationSteps, admitted, measures
 from importer.service.settings import Settings
 from importer.storage import jobs, processes
 from importer.storage.database import Database, driver_message
@@ -67,14 +67,18 @@ class PoolSteps:
             report = report_of(
                 target, self._task(str(known["remote"]), stored, live), stored, progress,
                 queue_seconds=self._settings.pool_wait, since=float(known["since"]),
-                patience=PATIENCE, check=live.check,
+                patience=PATIENCE, check=live.check, measure=measures(job),
             )  # fmt: skip
         live.check()
+        if measures(job):
+            return {"digest": stored.digest, "measured": measured_at(report).to_json()}
         return {"digest": stored.digest, "report": report}
 
     def _task(self, run: str, stored: StoredDocument, live: LiveJob) -> RemoteTask:
         request = live.job.request
-        options = RemoteOptions(fetch=bool(request["fetch"]), score=int(bool(request.get("score"))))
+        options = RemoteOptions(
+            fetch=bool(request["fetch"]), score=int(bool(request.get("score"))), measure=measures(live.job)
+        )
         target = pool(self._settings, str(request["on"])).target
         return task_of(run, stored, str(live.job.engine), target, options)
 

@@ -72,7 +72,7 @@ class Runner:
         }  # fmt: skip
         budget = Budget()  # of all imports of this process
         imports = ImportSteps(gallery, self.bench, settings, budget)
-        validations = ValidationSteps(gallery, self.device or me.host, settings.places)
+        validations = ValidationSteps(gallery, self.device or me.host, settings.places, self.bench)
         self._steps: Mapping[Line, Mapping[str, Step]] = {
             "import": imports.steps, "validation": validations.steps,
             "recheck": RecheckSteps(gallery, self.bench, settings).steps,

@@ -11,11 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from importer import config as places
+from importer.app.measure import for_a_device, measure, plan_measured, settle
+from importer.app.session import ImportSession
 from importer.app.validate import record, run_document, weights_of
 from importer.config_file.store import StoredDocument
 from importer.engines import get, install
 from importer.hub.local import AllowedFolders
 from importer.hub.weights import readable
+from importer.memory.measured import Measured
 from importer.progress import Progress
 from importer.service.domain.gallery import Checkout, Gallery
 from importer.service.domain.grants import need_approval
@@ -31,8 +34,8 @@ LOOK = 0.2  # seconds between two looks at a device that another process has
 class ValidationSteps:
     """The steps of a validation job. Each may be run again: the last report counts."""
 
-    def __init__(self, gallery: Gallery, device: str, places: AllowedFolders) -> None:
-        self._gallery, self._device, self._places = gallery, device, places
+    def __init__(self, gallery: Gallery, device: str, places: AllowedFolders, bench: ImportSession) -> None:
+        self._gallery, self._device, self._places, self._bench = gallery, device, places, bench
 
     @property
     def steps(self) -> Mapping[str, Step]:
@@ -45,12 +48,14 @@ class ValidationSteps:
         install.need(get(str(job.engine)))
         with self._gallery.checkout() as folder:
             stored = admitted(folder, job)
-            path = self._weights(stored, job, progress)
-        return {"weights": str(path), "digest": stored.digest}
+            path = "" if measures(job) else str(self._weights(stored, job, progress))
+        return {"weights": path, "digest": stored.digest}
 
     def run(self, live: LiveJob, results: Results, progress: Progress) -> Result:
         """Serve and probe on the device, which no other job uses meanwhile."""
         job, known = live.job, results["weights"]
+        if measures(job):
+            return self._measure(live, progress)
         with device(self._device, progress, live.check) as lock, self._gallery.checkout() as folder:
             stored = admitted(folder, job)
             path = readable(Path(known["weights"]), self._places)
@@ -70,12 +75,25 @@ class ValidationSteps:
         live.check()
         return {"digest": stored.digest, "report": report}
 
+    def _measure(self, live: LiveJob, progress: Progress) -> Result:
+        """Start with random weights on the device, and return what the engine reported."""
+        with device(self._device, progress, live.check) as lock, self._gallery.checkout() as folder:
+            stored = admitted(folder, live.job)
+            started = for_a_device(stored, folder, self._bench, self._places)
+            found = measure(
+                started, str(live.job.engine), self._places, progress=progress, watch=live.serves, hold=[lock]
+            )
+        live.check()
+        return {"digest": stored.digest, "measured": found.to_json()}
+
     def _weights(self, stored: StoredDocument, job: Job, progress: Progress) -> Path:
         fetch = bool(job.request["fetch"])
         return weights_of(stored, None, self._places, fetch=fetch, progress=progress)
 
     def store(self, live: LiveJob, results: Results, _: Progress) -> Result:
         """Write the report to the receipt and end the job, in one transaction."""
+        if measures(live.job):
+            return self._settle(live.job, Measured.from_json(results["run"]["measured"]))
         job, report, digest = live.job, results["run"]["report"], results["run"]["digest"]
         name = str(job.config)
         with self._gallery.change(AuditContext(job.by, "validate", None, job.id)) as change:
@@ -90,6 +108,29 @@ class ValidationSteps:
             if not jobs.end(change.connection, job, "succeeded", result=result):
                 raise Stopped
         return result
+
+    def _settle(self, job: Job, found: Measured) -> Result:
+        """Choose the settings by a measurement, write them and end the job, in one transaction."""
+        name = str(job.config)
+        with self._gallery.checkout() as folder:
+            planned = plan_measured(folder.load(name), found, folder, self._bench, self._places)
+        with self._gallery.change(AuditContext(job.by, "measure", None, job.id)) as change:
+            settled = settle(planned, change.checkout)
+            saved = change.save(name)
+            result = {
+                "name": name, "engine": {"name": found.engine, "version": found.version},
+                "digest": saved.digest, "version": saved.version, "state": saved.state,
+                "config": f"/v1/configs/{name}", "written": change.wrote(name),
+                "measured": found.to_json(), "fit": settled.plan.fit.message,
+            }  # fmt: skip
+            if not jobs.end(change.connection, job, "succeeded", result=result):
+                raise Stopped
+        return result
+
+
+def measures(job: Job) -> bool:
+    """Return whether a job measures the memory, in place of a validation."""
+    return bool(job.request.get("measure"))
 
 
 def admitted(folder: Checkout, job: Job) -> StoredDocument:

@@ -49,6 +49,7 @@ function Outcome({ job }) {
   if (job.state !== "succeeded") return name ? <p class="buttons"><Link to={["documents", name]} class="button">{T.open(name)}</Link></p> : null;
   if (job.kind === "recheck") return <Next to={["upkeep"]}>{T.findings}</Next>;
   if (!name) return null;
+  if (job.result?.measured) return [<p>{job.result.fit}</p>, <Next to={["documents", name, "memory"]}>{T.memory}</Next>];
   if (job.kind !== "validation") return <Next to={["documents", name]}>{TEXTS.common.review(name)}</Next>;
   const { probes = {} } = job.result ?? {};
   return [

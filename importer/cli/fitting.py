@@ -1,0 +1,126 @@
+"""``importer fit``: the fit of a document, estimated, measured, or on each device."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from importer.app import approvals
+from importer.app.device_answers import device_answers
+from importer.app.measure import measure, measure_document, needs_device
+from importer.app.session import ImportSession
+from importer.cli import output
+from importer.config_file.document_keys import differences
+from importer.config_file.review import change_json
+from importer.config_file.store import Store, StoredDocument, named
+from importer.errors import UsageError
+from importer.hub.local import ANYWHERE
+from importer.memory.answers import Answer, DeviceAnswer
+from importer.memory.devices import GIB
+from importer.memory.measured import Measured
+from importer.sentences import counted
+
+WORDS = {
+    Answer.WHOLE: "all", Answer.MAY_NOT_START: "may not start", Answer.NO: "too little",
+    Answer.UNKNOWN: "unknown", Answer.NOT_APPLICABLE: "not applicable",
+}  # fmt: skip
+
+
+def fit(arguments: argparse.Namespace) -> None:
+    """Run the command; raises UsageError, and what a measurement raises."""
+    if arguments.on is not None and not arguments.measure:
+        raise UsageError("bad-option", option="--on", problem="is valid with --measure only")
+    store, stored = named(arguments.name, arguments.folder)
+    receipt = stored.need_receipt()
+    if arguments.measure:
+        _measure(stored, store, arguments)
+        return
+    if arguments.devices:
+        _devices(stored, as_json=arguments.json)
+        return
+    _print(stored, receipt.fit or {}, as_json=arguments.json)
+
+
+def _print(stored: StoredDocument, record: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        output.json_line(output.json_text({"schema": 1, "name": stored.name, "fit": record or None}))
+        return
+    if not record:
+        output.note(f"{stored.name} has no estimate: import it again.")
+        return
+    output.console().print(output.fit(record))
+    if (ways := output.plans(record)) is not None:
+        output.console().print(ways)
+
+
+def _devices(stored: StoredDocument, *, as_json: bool) -> None:
+    """Print what each device holds; a line of JSON for each."""
+    with output.progress("asking each device") as progress:
+        found = []
+        for one in device_answers(stored, ANYWHERE):
+            found.append(one)
+            progress(one.device.name)
+    if as_json:
+        output.json_lines({"schema": 1, "name": stored.name, **one.to_json()} for one in found)
+        return
+    rows = [
+        (
+            one.device.name, f"{(one.device.memory or 0) / GIB:g} GiB", answered(one),
+            "" if one.whole_on is None else one.whole_on.label,
+        )
+        for one in found if one.answer is not Answer.NOT_APPLICABLE
+    ]  # fmt: skip
+    head = ("device", "memory", "one holds", "all of it on")
+    output.console().print(output.table(head, rows, f"{stored.name} for {stored.backend}"))
+    if left_out := len(found) - len(rows):
+        output.note(
+            f"Not applicable: {counted(left_out, 'device', 'devices')}, where {stored.backend} does not run."
+        )
+
+
+def answered(one: DeviceAnswer) -> str:
+    """Return an answer in a few words."""
+    if one.answer is Answer.PART:
+        return f"{one.tokens:,} tokens" + (", fp8 cache" if one.fp8 else "")
+    return WORDS[one.answer]
+
+
+def _measure(stored: StoredDocument, store: Store, arguments: argparse.Namespace) -> None:
+    """Measure, write what was chosen, and print it with what changed."""
+    approvals.need(stored)
+    with output.progress(f"{stored.name} with random weights") as progress, ImportSession() as bench:
+        start = partial(measure, engine_name=stored.backend, places=ANYWHERE, progress=progress)
+        if arguments.on is not None:
+            from importer.app.remote import measure_on
+            from importer.launchers.target import parse
+
+            needs_device(stored)
+            start = partial(measure_on, store=store, target=parse(arguments.on), progress=progress)
+        found, settled = measure_document(stored, store, bench, ANYWHERE, start, progress)
+    again = store.load(stored.name)
+    if not arguments.json:
+        output.note(told(found))
+        for change in differences(stored.data, again.data):
+            output.note(f"changed: {output.change(change_json(change))}.")
+        if settled.plan.fit.measured is None:
+            output.note(
+                f"{stored.name}: its settings are not those of the run, so they rest on the estimate."
+            )
+        output.note(f"review: {again.need_receipt().state(again.digest)}.")
+    _print(again, again.need_receipt().fit or {}, as_json=arguments.json)
+
+
+def told(found: Measured) -> str:
+    """Return a measurement in one line."""
+    figures = found.reported
+    parts = {
+        "weights": figures.weights, "activations": figures.activations, "graphs": figures.graphs,
+        "all beside the cache": found.beside, "cache": figures.cache,
+    }  # fmt: skip
+    sizes = ", ".join(f"{what} {size / GIB:.2f} GiB" for what, size in parts.items() if size is not None)
+    tokens = "" if figures.tokens is None else f", {figures.tokens:,} tokens of cache"
+    where = ", ".join(found.cards[:1]) or f"{found.device.get('name')}"
+    ended = "" if found.served else "; it ended, for the context does not fit"
+    return f"{found.name} on {where}, {found.seconds:.0f} s: {sizes}{tokens}{ended}."
