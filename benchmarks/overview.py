@@ -14,16 +14,17 @@ from sqlalchemy import Connection, insert
 from benchmarks.row import Row
 from importer.storage import documents, tables
 from importer.storage.database import Database
-from importer.storage.documents import Filters
+from importer.storage.documents import Filters, Room
 from importer.storage.migrations import migrate
 
 ENTRIES, TIMES, PAGE = 10_000, 60, 50
 PAGE_BUDGET, FACETS_BUDGET = 0.050, 0.150
 GB = 10**9
+ROOM = Room(78 * GB, ("vllm", "sglang"))
 SORTS = ("name", "-updated_at", "-attention", "state", "-weights", "memory", "-context")
 CHOSEN = (
     Filters(), Filters(q="reads m0"), Filters(state=("draft",)), Filters(attention=("any",)),
-    Filters(state=("draft",), tool_parser=("hermes", "none"), modality=("image",)), Filters(budget=78 * GB),
+    Filters(state=("draft",), tool_parser=("hermes", "none"), modality=("image",)), Filters(room=ROOM),
 )  # fmt: skip
 
 
@@ -46,7 +47,7 @@ def _page(sort: str) -> Callable[[Connection, Filters], object]:
 
 
 def _facets(connection: Connection, filters: Filters) -> object:
-    return documents.facets(connection, filters, 78 * GB)
+    return documents.facets(connection, filters, ROOM)
 
 
 def _row(database: Database, what: str, budget: float, query: Callable[[Connection, Filters], object]) -> Row:
@@ -88,6 +89,8 @@ def document(number: int, chosen: random.Random) -> dict[str, Any]:
         "reasoning_parser": chosen.choice([None, "qwen3"]), "context": chosen.choice([4096, 32768, 131072]),
         "parameters": parameters, "size": documents.size_of(parameters), "weights": weights,
         "memory": None if weights is None else weights + GB, "device": "h100-80g", "devices": 1,
+        "whole_bytes": None if weights is None else weights + 2 * GB,
+        "part_bytes": None if weights is None else weights + GB,
         "attention": kinds, "urgency": documents.urgency(kinds),
         "findings": int("finding" in (kinds or "")),
     }  # fmt: skip

@@ -16,7 +16,9 @@ from importer.config_file.document_keys import digest, parser
 from importer.config_file.receipt import Receipt
 from importer.config_file.validation_status import validation
 from importer.frozen import frozen
-from importer.hub.snapshot import mapping, text, whole
+from importer.hub.snapshot import listed, mapping, text, whole
+from importer.memory.measured import CACHES
+from importer.memory.parallelism import SHORTEST
 from importer.memory.plan_settings import gib
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import counted, render
@@ -120,13 +122,16 @@ class EntryReason(ReasonKind):
 class DeviceMemory:
     """The memory of one device that an engine needs, in ``bytes``, with one sequence of ``context`` tokens.
 
-    ``device`` is ``None`` where the import named none; ``cards`` counts the devices.
+    ``device`` is ``None`` where the import named none; ``cards`` counts the devices. ``whole`` and ``part``
+    are bytes of all of them together that must be there: for the whole context, and for a short one.
     """
 
     bytes: int
     device: str | None
     cards: int
     context: int | None
+    whole: int
+    part: int
 
 
 @frozen
@@ -281,7 +286,13 @@ def _memory(fit: Mapping[str, object]) -> DeviceMemory | None:
         return None
     device, load = mapping(fit.get("device")), mapping(estimate.get("load"))
     cards = whole(fit.get("cards"), 1) or 1
-    return DeviceMemory(needed, text(device.get("name")), cards, whole(load.get("context"), 1))
+    context, spare = whole(load.get("context"), 1), whole(fit.get("spare"), 0) or 0
+    terms = map(mapping, listed(estimate.get("terms")))
+    caches = sum(whole(term.get("likely"), 0) or 0 for term in terms if term.get("part") in CACHES)
+    short = needed - int(caches * (1 - min(1.0, SHORTEST / (context or SHORTEST))))
+    return DeviceMemory(
+        needed, text(device.get("name")), cards, context, (needed + spare) * cards, (short + spare) * cards
+    )
 
 
 def _validated(document: Document, receipt: Receipt | None) -> ValidationRecord | None:

@@ -9,7 +9,6 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Connection,
     Select,
@@ -51,12 +50,28 @@ Value = str | int
 
 
 @frozen
+class Room:
+    """The bytes that engines may fill of all cards of a device together, and the backends that run there."""
+
+    budget: int
+    backends: tuple[str, ...]
+
+    def runs(self, backend: ColumnElement[Any]) -> ColumnElement[bool]:
+        """Return the condition of documents whose engine runs there."""
+        return backend.in_(self.backends)
+
+    def holds(self, backend: ColumnElement[Any], needed: ColumnElement[Any]) -> ColumnElement[bool]:
+        """Return the condition of documents that need known bytes, and no more than there are."""
+        return and_(self.runs(backend), needed.is_not(None), needed <= self.budget)
+
+
+@frozen
 class Filters:
     """Which documents a list has; ``q`` has words that all are in its name, model, description or tags.
 
     Each sequence selects documents with one of its values; ``none`` stands for no value, and ``any`` of
     attention for each kind. ``released`` selects documents with a release that is served, or those without.
-    ``budget`` selects those that fit into so many bytes on all devices together.
+    ``room`` selects those that a device holds, whole or in part.
     """
 
     state: Sequence[str] = ()
@@ -77,7 +92,7 @@ class Filters:
     size: Sequence[str] = ()
     attention: Sequence[str] = ()
     tag: Sequence[str] = ()
-    budget: int | None = None
+    room: Room | None = None
 
     @property
     def key(self) -> Hashable:
@@ -90,8 +105,8 @@ def conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions of documents that are there and that the filters leave."""
     yield from unfaceted(filters)
     yield from faceted(filters, COLUMNS)
-    if filters.budget is not None:
-        yield fits(filters.budget, C.memory, C.devices)
+    if filters.room is not None:
+        yield filters.room.holds(C.backend, C.part_bytes)
 
 
 def unfaceted(filters: Filters) -> Iterator[ColumnElement[bool]]:
@@ -114,12 +129,6 @@ def faceted(
     for name, column in columns.items():
         if name != without and (chosen := getattr(filters, name)):
             yield or_(*(_has(name, column, value) for value in chosen))
-
-
-def fits(budget: int, memory: ColumnElement[Any], devices: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition of documents whose estimate on all their devices is known and within a budget."""
-    whole = cast(memory, BigInteger) * func.coalesce(devices, 1)
-    return and_(memory.is_not(None), whole <= budget)
 
 
 def _has(name: str, column: ColumnElement[Any], value: str) -> ColumnElement[bool]:
@@ -195,7 +204,8 @@ R = TypeVar("R")
 class Facets:
     """How many documents each value of a facet would leave; ``None`` is the value of those without one.
 
-    ``fits`` counts by whether a document fits the device: yes, no, and unknown; ``None`` without a device.
+    ``fits`` counts by whether the device holds a document: yes, part, no, unknown, and not_applicable;
+    ``None`` without a device.
     """
 
     total: int
@@ -216,10 +226,10 @@ class CountCache:
         """Return the number of documents that a list has in all."""
         return self._get(filters.key, connection, lambda: total(connection, filters))
 
-    def facets(self, connection: Connection, filters: Filters, budget: int | None) -> Facets:
-        """Return the counts of every facet; ``budget`` is that of the device."""
-        key = ("facets", filters.key, budget)
-        return self._get(key, connection, lambda: facets(connection, filters, budget))
+    def facets(self, connection: Connection, filters: Filters, room: Room | None) -> Facets:
+        """Return the counts of every facet; ``room`` is that of the device."""
+        key = ("facets", filters.key, room)
+        return self._get(key, connection, lambda: facets(connection, filters, room))
 
     def _get(self, key: Hashable, connection: Connection, count: Callable[[], R]) -> R:
         mark = current(connection)
@@ -243,12 +253,13 @@ def total(connection: Connection, filters: Filters) -> int:
     ).scalar_one()
 
 
-def facets(connection: Connection, filters: Filters, budget: int | None) -> Facets:
+def facets(connection: Connection, filters: Filters, room: Room | None) -> Facets:
     """Count each facet under the filters of all others; the documents of a search are read once."""
-    rows = select(*(column.label(name) for name, column in COLUMNS.items()), C.memory, C.devices)
+    rows = select(*(column.label(name) for name, column in COLUMNS.items()), C.whole_bytes, C.part_bytes)
     found = rows.where(*unfaceted(filters)).cte("found").prefix_with("MATERIALIZED")
     columns = {name: found.c[name] for name in COLUMNS}
-    fitting = None if filters.budget is None else fits(filters.budget, found.c.memory, found.c.devices)
+    backend, whole, part = columns["backend"], found.c.whole_bytes, found.c.part_bytes
+    fitting = None if filters.room is None else filters.room.holds(backend, part)
     within = () if fitting is None else (fitting,)
     counted = [
         select(literal(name), columns[name], func.count())
@@ -260,10 +271,11 @@ def facets(connection: Connection, filters: Filters, budget: int | None) -> Face
     totals: dict[str, list[ColumnElement[bool]]] = {
         "total": [*chosen, *within], "attention": [*chosen, *within, columns["attention"].is_not(None)],
     }  # fmt: skip
-    if budget is not None:
-        totals["yes"] = [*chosen, fits(budget, found.c.memory, found.c.devices)]
-        totals["unknown"] = [*chosen, found.c.memory.is_(None)]
-        totals["all"] = chosen
+    if room is not None:
+        totals["yes"] = [*chosen, room.holds(backend, whole)]
+        totals["held"] = [*chosen, room.holds(backend, part)]
+        totals["unknown"] = [*chosen, room.runs(backend), part.is_(None)]
+        totals["able"], totals["all"] = [*chosen, room.runs(backend)], chosen
     of_totals = [
         select(literal(f"{TOTAL}{name}"), cast(null(), Text), func.count()).select_from(found).where(*where)
         for name, where in totals.items()
@@ -279,9 +291,10 @@ def facets(connection: Connection, filters: Filters, budget: int | None) -> Face
     by_number = {name: dict(sorted(counts.items(), key=_most)) for name, counts in values.items()}
     return Facets(
         numbers["total"], total(connection, Filters()), numbers["attention"], by_number,
-        None if budget is None else {
-            "yes": numbers["yes"], "no": numbers["all"] - numbers["yes"] - numbers["unknown"],
-            "unknown": numbers["unknown"],
+        None if room is None else {
+            "yes": numbers["yes"], "part": numbers["held"] - numbers["yes"],
+            "no": numbers["able"] - numbers["held"] - numbers["unknown"],
+            "unknown": numbers["unknown"], "not_applicable": numbers["all"] - numbers["able"],
         },
     )  # fmt: skip
 
@@ -385,6 +398,8 @@ class Summary:
     memory: int | None
     device: str | None
     devices: int | None
+    whole_bytes: int | None
+    part_bytes: int | None
     run_engine: str | None
     run_version: str | None
     run_at: str | None

@@ -22,6 +22,7 @@ configs = Table(
     *(Column(name, Text) for name in ("tool_parser", "reasoning_parser", "size", "device", "attention")),
     *(Column(name, Text) for name in ("run_engine", "run_version", "run_at", "checked_at")),
     *(Column(name, BigInteger) for name in ("context", "parameters", "weights", "memory")),
+    *(Column(name, BigInteger) for name in ("whole_bytes", "part_bytes")),
     *(Column(name, Integer) for name in ("devices", "run_passed", "run_failed", "run_total")),
     *(Column(name, Integer) for name in ("findings", "urgency")),
     Column("run_seconds", Float),

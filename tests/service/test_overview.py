@@ -15,7 +15,7 @@ from importer.service.domain.list_columns import columns
 from importer.storage import documents, findings
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.documents import CountCache, Filters, Summary, Version, facets, order
+from importer.storage.documents import CountCache, Filters, Room, Summary, Version, facets, order
 from tests.postgres import postgres
 from tests.publishing import gallery_of
 from tests.serving import Service, events, fresh, problem, service
@@ -33,7 +33,11 @@ def fit(weights: int, memory: int, count: int = 1) -> dict[str, Any]:
         "weights": {"likely": weights, "parameters": weights // 2},
         "device": {"name": "h100-80g", "count": count},
         "cards": count,
-        "estimate": {"load": {"context": 4096}, "total": {"likely": memory}},
+        "estimate": {
+            "load": {"context": 4096},
+            "terms": [{"part": "kv cache", "likely": memory // 6}],
+            "total": {"likely": memory},
+        },
     }
 
 
@@ -89,8 +93,16 @@ def test_filters_select_what_cards_say(four: Database) -> None:
     assert names(four, attention=["failed"]) == ["broken"]
     assert names(four, q="CALLED wide") == ["wide"]
     assert names(four, q="wide broken") == names(four, q="100%") == []
-    assert names(four, budget=80 * GB) == ["small"]  # the other one has two devices with 70 GB each
-    assert names(four, budget=140 * GB) == ["small", "wide"]
+    room = {n: Room(n * GB, ("vllm",)) for n in (80, 125, 140)}
+    assert names(four, room=room[80]) == ["small"]  # the other one has two devices with 70 GB each
+    assert names(four, room=room[125]) == ["small", "wide"]  # with a shorter context
+    assert names(four, room=Room(140 * GB, ("mlx",))) == []
+    with four.reading() as connection:
+        found = {n: facets(connection, Filters(), one).fits for n, one in room.items()}
+    counts = {"no": 0, "unknown": 2, "not_applicable": 0}
+    assert found[140] == counts | {"yes": 2, "part": 0}
+    assert found[125] == counts | {"yes": 1, "part": 1}
+    assert found[80] == counts | {"yes": 1, "part": 0, "no": 1}
 
 
 @pytest.mark.parametrize(
@@ -122,11 +134,13 @@ def test_each_sort_goes_on_behind_its_cursor(four: Database, sort: str, expected
 
 def test_each_facet_ignores_its_own_filter_and_heeds_the_others(four: Database) -> None:
     with four.reading() as connection:
-        found = facets(connection, Filters(modality=["image"], state=["draft", "published"]), 80 * GB)
+        found = facets(
+            connection, Filters(modality=["image"], state=["draft", "published"]), Room(80 * GB, ("vllm",))
+        )
     assert (found.total, found.documents, found.attention) == (1, 4, 1)
     assert found.values["modality"] == {"text": 4, "image": 1}
     assert found.values["state"] == {"published": 1}
-    assert found.fits == {"yes": 0, "no": 1, "unknown": 0}
+    assert found.fits == {"yes": 0, "part": 0, "no": 1, "unknown": 0, "not_applicable": 0}
     with four.reading() as connection:
         found = facets(connection, Filters(), None)
     assert found.values["attention"] == {
@@ -259,6 +273,11 @@ def test_figures_of_memory_and_runs_are_those_of_the_receipt(service: Service) -
         "version": "0.33.0", "at": "",
     }  # fmt: skip
     assert memory["plans"][0]["device"] == "h100-80g"
+    holds = {one["device"]: one for one in service.client.get(f"/v1/configs/{name}/devices").json()}
+    assert (holds["h100-80g"]["answer"], holds["m4-max-64g"]["answer"]) == ("whole", "not-applicable")
+    seen = service.client.get("/v1/overview", params={"fits": "m4-max-64g"}).json()["fits"]
+    assert (seen["yes"], seen["part"], seen["no"]) == (0, 0, 0)
+    assert seen["not_applicable"] > 0
     found = service.client.get(f"/v1/configs/{name}/validations").json()
     assert [(one["engine"], one["counts"]["pass"], one["tokens_per_second"]) for one in found["runs"]] == [
         ("vllm", 1, 41.0)

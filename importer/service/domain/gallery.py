@@ -30,7 +30,7 @@ from importer.service.domain import list_columns
 from importer.storage import audit, documents, findings, releases, webhooks
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.documents import CountCache, Facets, Filters, Summary, Value, Version
+from importer.storage.documents import CountCache, Facets, Filters, Room, Summary, Value, Version
 
 
 class DocumentVersion(Version):
@@ -199,10 +199,10 @@ class Gallery:
         with self.database.reading() as connection:
             return self._counts.count(connection, filters)
 
-    def facets(self, filters: Filters, budget: int | None) -> Facets:
+    def facets(self, filters: Filters, room: Room | None) -> Facets:
         """Return how many documents each value of each facet leaves under the other filters."""
         with self.database.reading() as connection:
-            return self._counts.facets(connection, filters, budget)
+            return self._counts.facets(connection, filters, room)
 
     def get(self, name: str) -> tuple[Summary, DocumentVersion]:
         """Return a document and its newest version; raises DocumentError("no-such-document")."""

@@ -29,6 +29,7 @@ def columns(stored: StoredDocument, state: PublicationState) -> dict[str, object
 def _about(facts: EntryFacts) -> dict[str, object]:
     memory = facts.memory
     count = 1 if memory is None else memory.cards
+    whole, part = (None, None) if memory is None else (memory.whole, memory.part)
     device = None if memory is None else memory.device
     return {
         "description": facts.description[:LONGEST],
@@ -41,6 +42,7 @@ def _about(facts: EntryFacts) -> dict[str, object]:
         "size": documents.size_of(facts.parameters), "weights": _bounded(facts.weights),
         "memory": None if memory is None else _bounded(memory.bytes),
         "device": device if count == 1 or device is None else f"{count}x{device}", "devices": count,
+        "whole_bytes": _bounded(whole), "part_bytes": _bounded(part),
     }  # fmt: skip
 
 

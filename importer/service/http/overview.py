@@ -22,7 +22,7 @@ from importer.service.desk import AtDesk, json_answer
 from importer.service.domain.import_request import Text
 from importer.service.domain.index import IndexPage
 from importer.service.http.etags import IfNoneMatch, same
-from importer.service.http.query import DocumentFilters, budget_of
+from importer.service.http.query import DocumentFilters, room_of
 from importer.service.http.summary_models import Facts
 from importer.service.localai.models import GalleryReader
 from importer.service.problems import problems
@@ -37,7 +37,8 @@ OVERVIEW: JsonDict = {
         "state": [{"value": "draft", "count": 9}, {"value": "published", "count": 3}],
         "tool_parser": [{"value": "hermes", "count": 10}],
     },
-    "fits": {"device": "h100-80g", "budget": 78138340015, "yes": 10, "no": 1, "unknown": 1},
+    "fits": {"device": "h100-80g", "budget": 78138340015, "backends": ["vllm", "sglang"], "yes": 8, "part": 1,
+             "no": 1, "unknown": 1, "not_applicable": 1},
 }  # fmt: skip
 
 
@@ -49,13 +50,16 @@ class FacetValue(BaseModel):
 
 
 class FitCounts(BaseModel):
-    """How many documents fit a device; ``budget`` is what engines may fill of it, in bytes."""
+    """How many documents a device holds; ``budget`` is what engines may fill of it, in bytes."""
 
     device: str
     budget: int
-    yes: int
+    backends: list[str] = Field(description="that run there")
+    yes: int = Field(description="whole")
+    part: int = Field(description="with a shorter context, or keys and values in 8 bits")
     no: int
     unknown: int = Field(description="without an estimate")
+    not_applicable: int = Field(description="whose engine does not run there")
 
 
 class Overview(BaseModel):
@@ -88,15 +92,16 @@ def overview(
     """
     del who
     named = device or fits
-    budget = None if named is None else budget_of(named)
-    found = at.gallery.facets(filters, budget)
+    room = None if named is None else room_of(named)
+    found = at.gallery.facets(filters, room)
+    told = {} if room is None else {"budget": room.budget, "backends": room.backends}
     return json_answer(
         {
             "total": found.total,
             "documents": found.documents,
             "attention": found.attention,
             "facets": {name: _values(counts) for name, counts in found.values.items()},
-            "fits": None if found.fits is None else {"device": named, "budget": budget, **found.fits},
+            "fits": None if found.fits is None else {"device": named, **told, **found.fits},
         }
     )
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from importer.app.states import State
 from importer.errors import ServiceError
 from importer.service.domain.import_request import Body, Text
-from importer.storage.documents import Filters, Summary, Value, order, whole
+from importer.storage.documents import Filters, Room, Summary, Value, order, whole
 
 JSON = "application/json"
 OTHERS = ("localai", "page")  # tags of routes whose clients may send more
@@ -104,17 +104,23 @@ def refusal(name: str, problem: str) -> ServiceError:
 Named = Annotated[list[Text] | None, Query(max_length=50)]
 
 
-def budget_of(device: str) -> int:
-    """Return the bytes that engines may fill of a device such as ``2xh100-80g``, of all its cards together.
+def room_of(device: str) -> Room:
+    """Return the room of a device such as ``2xh100-80g``, with the largest share that an import would take.
 
     Raises UsageError: "unknown-device", "bad-value"; ServiceError("bad-request") where its memory is unknown.
     """
+    from importer import config
+    from importer.memory.answers import unsuited
     from importer.memory.devices import named
+    from importer.memory.parallelism import FULLER_SHARE, USUAL
 
     chosen = named(device)
     if chosen.memory is None:
         raise refusal("device", "its memory is not known; name a device with a size")
-    return int(chosen.memory * chosen.share) * chosen.count
+    raised = chosen.is_card and USUAL <= chosen.share < FULLER_SHARE
+    share = FULLER_SHARE if raised else chosen.share
+    backends = tuple(name for name in config.NAMES if unsuited(name, chosen) is None)
+    return Room(int(chosen.memory * share) * chosen.count, backends)
 
 
 async def document_filters(
@@ -138,7 +144,7 @@ async def document_filters(
     tag: Named = None,
     device: Annotated[
         Text | None,
-        Query(description="only what fits it, such as 2xh100-80g: its estimate is within the share"),
+        Query(description="only what it holds, such as 2xh100-80g, whole or with a shorter context"),
     ] = None,
     model: Annotated[str | None, Query(max_length=4000, description="the variants of one model")] = None,
     q: Annotated[
@@ -152,7 +158,7 @@ async def document_filters(
         updated_since=utc(updated_since), model=model, kind=kind or (), modality=modality or (),
         tool_parser=tool_parser or (), reasoning_parser=reasoning_parser or (), license=license or (),
         quantization=quantization or (), size=size or (), attention=attention or (), tag=tag or (),
-        budget=None if device is None else budget_of(device),
+        room=None if device is None else room_of(device),
     )  # fmt: skip
 
 
@@ -204,13 +210,13 @@ class DocumentSelection(Body):
     )
 
     def filters(self) -> Filters:
-        """Return the filters of a query; raises what ``budget_of`` raises."""
+        """Return the filters of a query; raises what ``room_of`` raises."""
         return Filters(
             self.state, _several(self.family), _several(self.backend), self.q, review=self.review,
             validation=self.validation, model=self.model, kind=self.kind, modality=self.modality,
             tool_parser=self.tool_parser, reasoning_parser=self.reasoning_parser, license=self.license,
             quantization=self.quantization, size=self.size, attention=self.attention, tag=self.tag,
-            budget=None if self.device is None else budget_of(self.device),
+            room=None if self.device is None else room_of(self.device),
         )  # fmt: skip
 
 

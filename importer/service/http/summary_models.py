@@ -20,7 +20,8 @@ FACTS: JsonDict = {
     "description": "A chat model of 8 B parameters.", "license": "apache-2.0", "tags": [],
     "quantization": "fp8", "modalities": ["text"], "tool_parser": "hermes", "reasoning_parser": "qwen3",
     "context": 40960, "parameters": 8190735360, "size": "4b-10b", "weights": 9430000000,
-    "memory": 17870000000, "device": "h100-80g", "devices": 1,
+    "memory": 17870000000, "device": "h100-80g", "devices": 1, "whole_bytes": 18990000000,
+    "part_bytes": 17120000000,
 }  # fmt: skip
 CONFIG: JsonDict = {
     "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
@@ -72,6 +73,8 @@ class CardFacts(BaseModel):
     memory: int | None
     device: str | None = Field(description="that the estimate is for, such as 2xh100-80g")
     devices: int | None
+    whole_bytes: int | None = Field(description="that must be there of all devices together")
+    part_bytes: int | None = Field(description="the same for a short context")
 
 
 class DocumentRow(BaseModel):

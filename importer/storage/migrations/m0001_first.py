@@ -16,6 +16,7 @@ DOCUMENTS = (
         description TEXT, license TEXT, tags TEXT, quantization TEXT, modalities TEXT,
         tool_parser TEXT, reasoning_parser TEXT, context BIGINT, parameters BIGINT, size TEXT,
         weights BIGINT, memory BIGINT, device TEXT, devices INTEGER,
+        whole_bytes BIGINT, part_bytes BIGINT,
         run_engine TEXT, run_version TEXT, run_at TEXT, run_passed INTEGER, run_failed INTEGER,
         run_total INTEGER, run_seconds DOUBLE PRECISION, checked_at TEXT,
         attention TEXT, findings INTEGER NOT NULL DEFAULT 0, urgency INTEGER NOT NULL DEFAULT 0)""",
@@ -119,7 +120,7 @@ SQLITE = (
     # Lists and facets come from an index with all that they look at; PostgreSQL's hold no long text.
     """CREATE INDEX configs_listed ON configs (
         state, backend, family, modalities, tool_parser, reasoning_parser, license, quantization, size,
-        attention, review, validation, memory, devices,
+        attention, review, validation, memory, devices, whole_bytes, part_bytes,
         updated_at, created_at, checked_at, urgency, weights, context, parameters, findings, model, kind,
         tags, release, deleted_at, name, search) WHERE deleted_at IS NULL""",
     """CREATE TRIGGER audit_append_only BEFORE UPDATE ON audit

@@ -26,7 +26,13 @@ export const OVERVIEW = {
   more: (n) => `${n} more`,
   device: "My device",
   anyDevice: "none chosen",
-  fits: ({ yes, no, unknown }) => `${yes.toLocaleString("en")} fit, ${no.toLocaleString("en")} do not${unknown ? `, ${unknown.toLocaleString("en")} without an estimate` : ""}`,
+  fits: ({ yes, part, no, unknown, not_applicable: other }) => [
+    [yes, "fit"], [part, "with a shorter context"], [no, "do not"], [unknown, "without an estimate"], [other, "not applicable"],
+  ].filter(([n], at) => n || !at).map(([n, word]) => `${n.toLocaleString("en")} ${word}`).join(", "),
+  holds: {
+    yes: ["fit", "✓", "holds all of it"], part: ["fit", "◐", "holds it with a shorter context"], no: ["unfit", "✗", "does not hold it"],
+    unknown: ["soft", "?", "unknown"], other: ["soft", "–", "its engine does not run there"],
+  },
   fitting: "Only what fits it",
   facets: {
     state: "State", attention: "Needs attention", backend: "Backend", family: "Family", modality: "Modality", validation: "Validation",

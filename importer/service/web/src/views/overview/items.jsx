@@ -55,7 +55,7 @@ function told(one, fits) {
     [F.parameters, facts.parameters && T.parameters(facts.parameters)],
     [F.context, facts.context && T.tokens(facts.context)],
     [F.weights, facts.weights && bytes(facts.weights)],
-    [F.memory, facts.memory && memory(facts, fits)],
+    [F.memory, facts.memory && memory(one, fits)],
     [F.modalities, facts.modalities.join(", ")],
     [F.quantization, facts.quantization],
     [F.tool_parser, facts.tool_parser],
@@ -67,9 +67,15 @@ function told(one, fits) {
   ];
 }
 
-function memory(facts, fits) {
+function memory({ facts, backend }, fits) {
   const size = T.memory(bytes(facts.memory), facts.device);
   if (!fits) return size;
-  const enough = facts.memory * (facts.devices ?? 1) <= fits.budget;
-  return [size, " ", <span class={enough ? "fit" : "unfit"} title={fits.device}>{enough ? "✓" : "✗"}</span>];
+  const [style, mark, told] = T.holds[held(facts, backend, fits)];
+  return [size, " ", <span class={style} title={`${fits.device} ${told}`}>{mark}</span>];
+}
+
+function held({ whole_bytes: whole, part_bytes: part }, backend, { budget, backends }) {
+  if (!backends.includes(backend)) return "other";
+  if (part === null) return "unknown";
+  return whole <= budget ? "yes" : part <= budget ? "part" : "no";
 }
