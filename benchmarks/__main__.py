@@ -2,6 +2,8 @@
 
 ``python -m benchmarks recipes FOLDER`` compares vLLM's recipes with the documents of a folder of models, and
 ``python -m benchmarks plans FOLDER`` prints ten plans beside the recipes.
+``python -m benchmarks measured FOLDER`` starts each configuration of a folder with random weights, and prints
+the memory that the engine reports beside the estimate.
 ``python -m benchmarks organisation`` imports an organisation of generated repositories, and ``python -m
 benchmarks upgrade`` rechecks a gallery of 10,000 documents for another version of their engine.
 """
@@ -16,6 +18,7 @@ from benchmarks import (
     fit,
     hostile,
     markdown,
+    measured,
     organisation,
     overview,
     plans,
@@ -56,6 +59,7 @@ GROUPS: dict[str, ModuleType] = {
 # A comparison is a module with ``main(arguments)`` of its own; most need a folder of models' files.
 COMPARISONS: dict[str, ModuleType] = {
     "recipes": recipes, "plans": plans, "organisation": organisation, "upgrade": upgrade,
+    "measured": measured,
 }  # fmt: skip
 
 
