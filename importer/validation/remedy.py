@@ -315,7 +315,7 @@ class Remedy(ReasonKind):
     CHAT_INSTEAD = "chat-instead", "Use /v1/chat/completions until the engine is mended."
     REQUIRE_CALLS = (
         "require-calls",
-        "Let clients send tool_choice: required where they want a call; without it none was read.",
+        "Let clients send tool_choice: required where they want a call; by itself none of its calls is read.",
     )
     MORE_TIME = "more-time", "Give it more time, or try a faster machine."
     RAISE_TIME_LIMIT = "raise-time-limit", _raise_time_limit

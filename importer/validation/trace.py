@@ -57,8 +57,8 @@ def trace(ctx: Context, wrong: Judgement) -> Trace | None:
     reply, drawn = seen
     pair = ctx.offline.in_use(_named(ctx))
     reading = ctx.offline.read(drawn, pair)
-    if reading is None:
-        return None
+    if reading is None or (reading.error is not None and pair == ParserQuestion(None, None)):
+        return None  # nothing reads: what the model writes is the answer
     right = _right(wrong, reading, reply)
     change = _changed(reading, reply, right=right)
     declined = isinstance(wrong.outcome, Inconclusive)  # a wrong answer may be read right
