@@ -104,6 +104,11 @@ def answers(text: str) -> int:
     return _number(text, MOST_ANSWERS)
 
 
+def days(text: str) -> int:
+    """Return a number of days for argparse."""
+    return _number(text, 10_000)
+
+
 def port(text: str) -> int:
     """Return a port's number, for argparse."""
     return _number(text, 65535)

@@ -48,6 +48,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "export": Command("NAME|FILE FORMAT", "write it for another consumer; --list shows the formats", True),
     "response-template": Command("REFERENCE", "derive and prove the model's parser as data", True),
+    "gallery": Command(
+        "check|diff|build", "check a gallery in git, compare two, or write it as static pages"
+    ),
     "engine": Command("install|list|remove", "manage the engines' environments"),
     "doctor": Command("[NAME|FILE]", "find what would stop a run", True),
     "keys": Command("", "list the settings that --set accepts"),

@@ -1,0 +1,132 @@
+"""Findings about a gallery as text, JSON, GitHub's annotations and SARIF; changes as Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from importer.app.gallery import ERROR, NOTE, WARNING, GalleryChange, GalleryFinding
+from importer.errors import one_line
+from importer.sentences import counted, render
+from importer.version import __version__
+
+LEVELS = (ERROR, WARNING, NOTE)
+GITHUB = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
+SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+MOST_ROWS = 40  # of one entry's changes
+LONGEST_VALUE = 120
+COMMENT = 60_000  # characters; GitHub takes 65,536
+FIRST = ("model", "commit", "backend", "license", "options")  # what decides first about a change
+
+
+def text(findings: Sequence[GalleryFinding], entries: int) -> str:
+    """Return a line for each finding, the errors first, then the totals."""
+    lines = [f"{one_line(f.file)}:{f.line}: {f.level}: {_about(f)}" for f in _sorted(findings)]
+    totals = ", ".join(counted(_count(findings, level), level, f"{level}s") for level in LEVELS)
+    return "\n".join([*lines, f"{counted(entries, 'entry', 'entries')}: {totals}."]) + "\n"
+
+
+def as_json(findings: Sequence[GalleryFinding], entries: int) -> str:
+    """Return one JSON object."""
+    rows = [
+        {"entry": f.entry, "file": f.file, "line": f.line, "level": f.level, "rule": f.reason.kind.value,
+         "message": one_line(render(f.reason))}
+        for f in _sorted(findings)
+    ]  # fmt: skip
+    totals = {level: _count(findings, level) for level in LEVELS}
+    return json.dumps({"schema": 1, "entries": entries, "totals": totals, "findings": rows}) + "\n"
+
+
+def github(findings: Sequence[GalleryFinding], _entries: int) -> str:
+    """Return workflow commands: GitHub shows each beside its line of a pull request."""
+    return "".join(
+        f"::{GITHUB[f.level]} file={_escaped(f.file, ':,')},line={f.line},"
+        f"title={_escaped(f.reason.kind.value, ':,')}::{_escaped(_about(f))}\n"
+        for f in _sorted(findings)
+    )
+
+
+def sarif(findings: Sequence[GalleryFinding], _entries: int) -> str:
+    """Return SARIF 2.1.0, as code scanning reads it."""
+    rules = sorted({f.reason.kind.value for f in findings})
+    results = [
+        {
+            "ruleId": f.reason.kind.value,
+            "level": f.level,
+            "message": {"text": _about(f)},
+            "locations": [{"physicalLocation": {
+                "artifactLocation": {"uri": f.file}, "region": {"startLine": f.line},
+            }}],
+        }
+        for f in _sorted(findings)
+    ]  # fmt: skip
+    driver = {"name": "importer", "version": __version__, "rules": [{"id": rule} for rule in rules]}
+    run = {"tool": {"driver": driver}, "results": results}
+    return json.dumps({"$schema": SARIF, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Sequence[GalleryFinding], int], str]] = {
+    "text": text, "json": as_json, "github": github, "sarif": sarif,
+}  # fmt: skip
+
+
+def markdown(changes: Iterable[GalleryChange]) -> str:
+    """Return the changes for those who run the models, in less than a comment's length."""
+    changed = list(changes)
+    if not changed:
+        return "No entry of the gallery changes.\n"
+    groups = {
+        "Added": [c for c in changed if not c.before],
+        "Removed": [c for c in changed if not c.after],
+        "Changed": [c for c in changed if c.before and c.after],
+    }
+    parts = [
+        "**" + ", ".join(f"{len(group)} {name.lower()}" for name, group in groups.items() if group) + "**\n"
+    ]
+    for name, group in groups.items():
+        parts += [_section(name, change) for change in group]
+    kept, size = [], 0
+    for number, part in enumerate(parts):
+        size += len(part) + 1
+        if size > COMMENT:
+            kept.append(f"… and {counted(len(parts) - number, 'entry', 'entries')} more.\n")
+            break
+        kept.append(part)
+    return "\n".join(kept)
+
+
+def _section(title: str, change: GalleryChange) -> str:
+    keys = [k for k in dict.fromkeys((*FIRST, *change.before, *change.after))
+            if change.before.get(k) != change.after.get(k)]  # fmt: skip
+    rows = [f"| {_cell(k)} | {_cell(change.before.get(k))} | {_cell(change.after.get(k))} |" for k in keys]
+    more = [f"| … | {len(rows) - MOST_ROWS} more | |"] if len(rows) > MOST_ROWS else []
+    head = f"### {title}: {_cell(change.name)}\n\n| key | before | after |\n|---|---|---|\n"
+    return head + "\n".join([*rows[:MOST_ROWS], *more]) + "\n"
+
+
+def _cell(value: str | None) -> str:
+    """Return a value as code in a table's cell: nothing in it is markup or a mention."""
+    if value is None:
+        return ""
+    plain = one_line(value).replace("|", "\\|").replace("`", "'")
+    return f"`{plain[:LONGEST_VALUE]}{'…' if len(plain) > LONGEST_VALUE else ''}`" if plain else ""
+
+
+def _about(finding: GalleryFinding) -> str:
+    name = f"{finding.entry}: " if finding.entry else ""
+    return one_line(f"{name}{render(finding.reason)}")
+
+
+def _escaped(value: str, also: str = "") -> str:
+    """Return a value for a workflow command, by GitHub's own escapes."""
+    for char in ("%", "\r", "\n", *also):
+        value = value.replace(char, f"%{ord(char):02X}")
+    return value
+
+
+def _sorted(findings: Sequence[GalleryFinding]) -> list[GalleryFinding]:
+    return sorted(findings, key=lambda f: (LEVELS.index(f.level), f.file, f.line))
+
+
+def _count(findings: Sequence[GalleryFinding], level: str) -> int:
+    return sum(finding.level == level for finding in findings)
