@@ -20,6 +20,7 @@ from importer.config_file import schema
 from importer.config_file.document_keys import OPTIONS, parser
 from importer.config_file.schema import SchemaReason
 from importer.config_file.store import Store, StoredDocument
+from importer.decisions.parsers import Unavailable
 from importer.engines import registries
 from importer.errors import ImporterError, UsageError
 from importer.exports.base import ExportRefused
@@ -45,6 +46,7 @@ KEYS = frozenset({
 HUB = ("huggingface://", "hf://", "https://huggingface.co/", "https://hf.co/")
 STALE_DAYS = 180
 UNKNOWN = (SchemaReason.UNKNOWN_KEY, SchemaReason.UNKNOWN_KEY_NEAR)
+UNPROVED = (Unavailable.NOT_INSTALLED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_KNOWN)
 CHECKED = ("vllm", "mlx", "mlx-vlm")  # backends whose configurations have a schema here
 LOCALAI_PARSERS = "vllm"  # LocalAI's other backends read no parser of an entry
 ERROR, WARNING, NOTE = "error", "warning", "note"
@@ -348,6 +350,10 @@ def _of_template(
     except ImporterError as error:
         yield Reason(GalleryReason.NOT_COMPARED, problem=error.message)
         return
+    why = [reason for key in OPTIONS if key in decided.decisions for reason in decided.decisions[key].why]
+    unproved = next((reason for reason in why if reason.kind in UNPROVED), None)
+    if decided.proof is None and unproved is not None:
+        yield Reason(GalleryReason.NOT_COMPARED, problem=unproved)
     yield from filter(None, (_compared(item, key, decided) for key in OPTIONS))
 
 

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from importer.app.gallery import ERROR, NOTE, WARNING, GalleryChange, GalleryFinding
+from importer.cli import messages
 from importer.errors import one_line
-from importer.sentences import counted, render
+from importer.sentences import counted
 from importer.version import __version__
 
 LEVELS = (ERROR, WARNING, NOTE)
@@ -30,7 +31,7 @@ def as_json(findings: Sequence[GalleryFinding], entries: int) -> str:
     """Return one JSON object."""
     rows = [
         {"entry": f.entry, "file": f.file, "line": f.line, "level": f.level, "rule": f.reason.kind.value,
-         "message": one_line(render(f.reason))}
+         "message": one_line(messages.text(f.reason))}
         for f in _sorted(findings)
     ]  # fmt: skip
     totals = {level: _count(findings, level) for level in LEVELS}
@@ -114,7 +115,7 @@ def _cell(value: str | None) -> str:
 
 def _about(finding: GalleryFinding) -> str:
     name = f"{finding.entry}: " if finding.entry else ""
-    return one_line(f"{name}{render(finding.reason)}")
+    return one_line(f"{name}{messages.text(finding.reason)}")
 
 
 def _escaped(value: str, also: str = "") -> str:

