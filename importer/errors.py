@@ -355,7 +355,7 @@ class DocumentError(ImporterError):
         "no-receipt": Kind("{path} has no readable receipt beside it: {problem}.", "Import the model again."),
         "other-backend": Kind("{name} is the document for {has}, and this import is for {backend}."),
         "other-device": Kind("{name} is the document for {has}, and this import is for {device}."),
-        "no-value": Kind("{name} has no value for {key!r}.", "Near keys: {near:, }."),
+        "no-value": Kind("{name} has no value for {key!r}.", "Near keys: {near}."),
         "no-documents": Kind("There are no documents in {folder}."),
         "needs-approval": Kind("{name} is not approved here, and it sets {what}."),
         "newer-receipt": Kind(

@@ -142,6 +142,10 @@ def tokens_beyond(desk: Desk) -> Words:
     return (str(folder), "--backend", "mlx")
 
 
+def no_value(desk: Desk) -> Words:
+    return ("why", document(desk), "zzz")
+
+
 def exists(desk: Desk) -> Words:
     assert desk("acme/base", "--no-validate").code == 0
     return ("other/base", "--name", "base")
@@ -306,6 +310,7 @@ def elsewhere(target: str) -> Callable[[Desk], Words]:
 CASES: dict[str, Callable[[Desk], Words]] = {
     "bad-target": elsewhere("moon:dark"),
     "launcher-missing": elsewhere("ssh:box"),
+    "no-value": no_value,
     "no-documents": typed("recheck", "--engine", "vllm@0.33.0", "--all"),
     "bad-reference": typed("a b"),
     "traversal": typed("acme/../base"),

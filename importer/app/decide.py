@@ -342,7 +342,6 @@ def study_snapshot(
     from importer.app.target import bind, check_weights, for_model, machine_for, platform_for, with_template
     from importer.hub.tensor_headers import examined
     from importer.signals import tables
-    from importer.signals.template_markers import template_missing
 
     progress("rendering the chat template")
     machine = machine_for(request.for_device)
@@ -392,8 +391,6 @@ def study_snapshot(
         evidence = [e for e in evidence if e.key not in (WAY_IN, VARIABLES)]  # the engine renders otherwise
     if by_itself is not None:  # the engine's own code may write another format
         evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence if not is_of_text(e.reason)]
-    if template is None and by_itself is None and analysis.kind == "chat":
-        evidence += template_missing(snapshot, target.backend)
     evidence += _override_evidence(request, study, analysis.kind, by_itself, target)
     return Studied(
         request,

@@ -107,7 +107,7 @@ def for_run(stored: StoredDocument, engine: str, folder: Path) -> RunSettings | 
         snapshot = local.resolve(str(folder), folder)
     except ImporterError:
         return None
-    installed = install.find(get(engine))
+    installed = install.find(get(engine)) if backend == "vllm" else None  # others have one set of rules
     request = _request(stored, device.kind, device.count)
     request = replace(request, version=None if installed is None else installed.version)
     read = shape.read(snapshot)

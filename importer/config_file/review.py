@@ -142,7 +142,8 @@ def _edited_parsers(stored: StoredDocument) -> Iterator[str]:
 
 def _warnings(stored: StoredDocument, receipt: Receipt) -> Iterator[str]:
     for warning in warnings(stored):
-        yield f"{warning['key']}: {warning['message']}"
+        told, key = str(warning["message"]), f"{warning['key']}: "
+        yield told if told.startswith(str(warning["key"])) else key + told
     block = stored.data.get("importer")
     streaming = block.get("streaming") if isinstance(block, Mapping) else None
     for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():

@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from importer.errors import HubError, RepositoryError
 from importer.frozen import frozen
-from importer.hub import cache, client, endpoint, listing, safetensors, threads
+from importer.hub import safetensors
 from importer.hub.folders import Folder, has_files, why
 from importer.hub.safetensors import PREFIX, HeaderReason, MalformedHeader, Tensor
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.hub.threads import side_by_side
 from importer.reasons import Reason, ReasonKind
 
 FIRST = 128 * 1024  # bytes of the first request: they hold most headers and their length
@@ -76,6 +77,8 @@ def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) 
     root = snapshot.directory
     if root is not None and (snapshot.model_id is None or has_files(root, *paths)):
         return _read(snapshot, files, lambda file, first, count: _local(snapshot, root, file, first, count))
+    from importer.hub import cache, endpoint  # a folder needs no client of the Hub
+
     repo, commit = str(snapshot.model_id), str(snapshot.revision)
     known = cache.load_tensors(repo, commit, paths)
     if known is None:
@@ -128,7 +131,7 @@ class _Begun:
 def _batches(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
     """Yield the results in order; a batch begins after the results of the last one are consumed."""
     for start in range(0, len(items), AT_A_TIME):
-        yield from threads.side_by_side(work, items[start : start + AT_A_TIME])
+        yield from side_by_side(work, items[start : start + AT_A_TIME])
 
 
 def _remote(
@@ -138,6 +141,8 @@ def _remote(
     if file.size is not None and first >= file.size:
         raise _bad(snapshot, file.path, Reason(WeightsReason.EMPTY))
     last = min(first + count, file.size if file.size is not None else first + count) - 1
+    from importer.hub import client, listing
+
     url = listing.file_url(repo, commit, file.path)
     try:
         answer = client.get(url, limit=last - first + 1, span=(first, last))
@@ -181,4 +186,6 @@ def _bad(snapshot: Snapshot, path: str, problem: Reason) -> RepositoryError:
 
 
 def _unusable(url: str, kind: WeightsReason) -> HubError:
+    from importer.hub import endpoint
+
     return HubError("bad-answer", url=endpoint.plain(url), problem=Reason(kind))

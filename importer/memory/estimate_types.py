@@ -202,7 +202,7 @@ class Load:
 
     def to_json(self) -> dict[str, object]:
         """Return the load as receipts hold it."""
-        return asdict(self)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
 
 @frozen

@@ -20,7 +20,6 @@ from importer.reasons import Reason
 from importer.signals import quantisation
 from importer.signals.architecture import FILE, config_of, text_config
 from importer.signals.evidence import Evidence, Rule, Source, warning
-from importer.signals.family import own_name
 from importer.signals.reasons import WeightDoubt, WeightFault
 
 KEY = "weights"
@@ -325,6 +324,8 @@ def _quantised(snapshot: Snapshot) -> bool:
 
 def _misnamed(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield a name that promises few bits, over weights without any quantisation."""
+    from importer.signals.family import own_name  # the child alone compares names
+
     word = BITS.search(own_name(snapshot).rpartition("/")[2].lower())
     if word is None or not weight_files(snapshot.files) or not snapshot.json(FILE) or _quantised(snapshot):
         return

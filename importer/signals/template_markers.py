@@ -256,14 +256,11 @@ def _switched(known: Sequence[str], block: Sequence[str]) -> str | None:
     return max(wider or known, key=lambda name: families[name], default=None)
 
 
-def template_missing(snapshot: Snapshot, engine: str) -> list[Evidence]:
-    """Return a warning where no file of the repository has a template; none while such a file is unread."""
+def _missing(snapshot: Snapshot, engine: str) -> Reason | None:
+    """Return the fault that no file of the repository has a template; none while such a file is unread."""
     files = (find.SIDECAR, find.CONFIG, find.PROCESSOR_CONFIG, find.LEGACY)
     unread = [path for path in files if snapshot.has(path) and path not in snapshot.texts]
-    if unread or find.find(snapshot) is not None:
-        return []
-    reason = Reason(TemplateFault.MISSING, engine=engine)
-    return [Evidence(Rule.ENGINE, "backend", engine, Source.LISTING, warning(reason))]
+    return None if unread or find.find(snapshot) else Reason(TemplateFault.MISSING, engine=engine)
 
 
 def template_fault_evidence(
@@ -274,8 +271,11 @@ def template_fault_evidence(
     A broken list keeps any model from its start; the others matter to a model that chats by its own template.
     """
     fault = find.fault(snapshot, able.loader) or find.unopened(snapshot, able.loader)
+    fault = fault or _missing(snapshot, able.engine)
     if fault is None:
         return
     replaced = any(fact.key == WAY_IN and fact.source != Source.TEMPLATE for fact in facts)
     if fault.kind is TemplateFault.ENTRY or (kind == "chat" and not replaced):
-        yield Evidence(Rule.ENGINE, "backend", able.engine, str(fault.fields["file"]), warning(fault))
+        yield Evidence(
+            Rule.ENGINE, "backend", able.engine, str(fault.fields.get("file", Source.LISTING)), warning(fault)
+        )

@@ -56,7 +56,7 @@ def test_a_neutral_import_sends_no_such_request(desk: Desk) -> None:
 def test_a_device_has_those_that_hold_it_on_fewer_cards(desk: Desk) -> None:
     ran = desk(BASE, "--device", "2xa100-40g", "--yes", "--no-validate")
     assert ran.code == 0
-    lines = [line for line in ran.out.splitlines() if line.startswith("worth knowing: ")]
+    lines = [line for line in ran.out.splitlines() if line.startswith("worth knowing: on ")]
     assert lines == [
         f"worth knowing: on a100-40g, by the Hub's list and not checked: {name}"
         for name in ("acme/anvil-gptq (gptq, 4 bits)", "b/anvil-awq (awq, 4 bits)")
@@ -89,7 +89,7 @@ def test_a_hub_without_the_list_fails_no_import(desk: Desk) -> None:
     desk.hub.faults.append(Fault(LISTING, 404, times=9))
     ran = desk(BASE, "--device", "2xa100-40g", "--yes", "--no-validate")
     assert ran.code == 0
-    assert "worth knowing" not in ran.out
+    assert "worth knowing: on " not in ran.out
     decision = receipt(desk)["decisions"]["listed_sisters"]
     assert decision["value"] is None
     assert "unknown" in json.dumps(decision)

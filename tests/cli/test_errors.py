@@ -57,9 +57,8 @@ def test_a_failure_is_a_sentence_a_step_and_a_code(desk: Desk, kind: str) -> Non
     machine = desk(*words, "--json")
     check(kind, machine)
     told = machine.line
-    subject = {"validate": 1, "show": 1, "review": 1, "export": 1, "fill": 1, "report": 1, "fit": 1}.get(
-        str(words[0]), 0
-    )
+    named = ("validate", "show", "review", "export", "fill", "report", "fit", "why")
+    subject = 1 if words[0] in named else 0
     assert told["reference"] == (None if words[0] in ("engine", "recheck") else words[subject])
     assert told["error"]["kind"] == kind
     assert machine.err.splitlines()[-2:] == [f"importer: {told['error']['message']}", told["error"]["hint"]]

@@ -73,7 +73,8 @@ _REASONS = {
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.http.overview service.http.query service.http.review service.http.summary_models
         launchers.ray hub.local service.domain.index storage.actors chat_template.render_worker hub.outgoing hub.folders
-        engines.model_folder sentences memory.embedding
+        engines.model_folder sentences memory.embedding memory.pages hub.route hub.weights
+        chat_template.request_coverage.schemas signals.thinking_signs app.gallery app.gallery_site
         """,
     "it is about time itself: a bounded child tries what it is given": "config_file.slow_patterns",
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",

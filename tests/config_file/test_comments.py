@@ -77,6 +77,7 @@ UNDECIDING = {
 LONGEST: dict[str, Any] = {
     "family": max((name for table in tables.TABLES for name in tables.raw(table)["families"]), key=len),
     "model_type": "multi_modality_conversation_v2",
+    "part": "text_config",
     "file": "preprocessor_config.json",
     "engine": "vllm-mlx 0.32.2",
     "version": "0.32.2",

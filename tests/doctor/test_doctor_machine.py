@@ -181,7 +181,7 @@ def test_a_containers_limit_counts(tmp_path: Path, files: dict[str, str]) -> Non
     assert hardware.available(case) == 1_000_000_000
     fine(hardware.memory(case))
     heavy = {"weights": {"low": 2 * 10**9, "likely": 3 * 10**9, "high": 3 * 10**9}}
-    stopped(hardware.memory(replace(case, weights=None, fit=heavy)), "2.2 GB at least", "container's limit")
+    stopped(hardware.memory(replace(case, weights=None, fit=heavy)), "2.4 GB at least", "container's limit")
     unsure = {"weights": {"low": 10**8, "likely": 3 * 10**9, "high": 3 * 10**9}}
     warned(hardware.memory(replace(case, weights=None, fit=unsure)), "about 3.4 GB")
 

@@ -106,7 +106,10 @@ def test_what_is_not_of_the_type_is_refused(kind: Any, raw: Any) -> None:
 
 
 def test_errors_cross() -> None:
-    for error in (UsageError("bad-option", option="--x", problem="no"), HubError("gated", repo="a", url="b")):
+    for error in (
+        UsageError("bad-option", option="--x", problem="no"),
+        HubError("gated", repo="a", url="b", said=""),
+    ):
         back = decode_error(json.loads(json.dumps(encode_error(error))))
         assert (type(back), back.kind, back.details, str(back)) == (
             type(error), error.kind, error.details, str(error)

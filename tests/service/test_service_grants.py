@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from importer.app.session import ImportSession
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.store import Store, StoredDocument
 from importer.hub.local import AllowedFolders
@@ -256,8 +257,9 @@ def job_of(gallery: Gallery, text: str, stored: StoredDocument, *, approved: boo
 
 def steps(gallery: Gallery, job: Job, folder: Path, digest: str, *roots: Path) -> list[str]:
     """How both steps that open weights end, the second after a first that found ``folder``."""
-    work, live = ValidationSteps(gallery, "device", AllowedFolders.below(roots)), LiveJob(job)
-    found = []
+    bench = ImportSession(proves=False)
+    work = ValidationSteps(gallery, "device", AllowedFolders.below(roots), bench)
+    live, found = LiveJob(job), list[str]()
     for step, said in (
         (work.weights, {}),
         (work.run, {"weights": {"weights": str(folder), "digest": digest}}),
@@ -265,6 +267,7 @@ def steps(gallery: Gallery, job: Job, folder: Path, digest: str, *roots: Path) -
         with pytest.raises(Exception) as caught:  # noqa: PT011 - its kind is what is compared
             step(live, said, lambda _: None)
         found.append(str(getattr(caught.value, "kind", caught.value)))
+    bench.close()
     return found
 
 

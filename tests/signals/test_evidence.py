@@ -398,14 +398,14 @@ def test_a_card_that_denies_thinking_is_no_sign(renderer: Renderer) -> None:
 
 
 def test_a_chat_model_without_any_template_is_a_finding() -> None:
-    (fact,) = template_markers.template_missing(snapshot(tokenizer_config={"eos_token": "</s>"}), "vllm")
-    assert "no file has a chat template" in render(fact.reason)
-    assert (
-        template_markers.template_missing(snapshot(tokenizer_config={"chat_template": "{{ 1 }}"}), "vllm")
-        == []
-    )
-    unread = replace(snapshot(), files=(RepoFile("chat_template.jinja", 9),))
-    assert template_markers.template_missing(unread, "vllm") == []
+    def faults(found: Snapshot, kind: str = "chat") -> list[str]:
+        able = registries.load_capabilities("vllm", "0.33.0")
+        return [render(f.reason) for f in template_markers.template_fault_evidence(found, able, kind, [])]
+
+    bare = snapshot(tokenizer_config={"eos_token": "</s>"})
+    assert "no file has a chat template" in "".join(faults(bare))
+    assert faults(bare, "base") == faults(snapshot(tokenizer_config={"chat_template": "{{ 1 }}"})) == []
+    assert faults(replace(snapshot(), files=(RepoFile("chat_template.jinja", 9),))) == []
 
 
 def all_facts(
