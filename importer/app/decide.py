@@ -445,7 +445,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     arguments = () if registry is None else registry.arguments.keys()
     choice = fit(
         studied.completed.snapshot, request.for_device, request.memory, target.backend,
-        FitRequest(values, preferences.values.keys(), arguments, target.version), aim=request.aim,
+        FitRequest(values, preferences.values.keys(), arguments, request.engine_version), aim=request.aim,
         exact=request.exact_fit, offline=request.offline, progress=progress,
         measured=measured_by(request, snapshot, target),
     )  # fmt: skip

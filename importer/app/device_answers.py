@@ -51,4 +51,4 @@ def _request(stored: StoredDocument, request: ImportRequest) -> FitRequest:
     version = text(mapping(target).get("version"))
     registry = engine_arguments.load(stored.backend, version)
     arguments = () if registry is None else registry.arguments.keys()
-    return FitRequest(values, request.preferences.values.keys(), arguments, version)
+    return FitRequest(values, request.preferences.values.keys(), arguments, request.engine_version)

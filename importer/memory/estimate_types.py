@@ -169,7 +169,7 @@ class Load:
     ``text_only``  without towers of vision and sound (``language_model_only``).
     ``online_bits``  bits of a plain value that the engine quantises while it loads.
     ``uncounted``  keys that move memory by an unknown size.
-    ``version``    of vLLM, whose rules differ; ``None`` is the newest that is known.
+    ``version``    of vLLM, whose rules differ; ``None``: the newest rules, and the range of any.
     """
 
     context: int

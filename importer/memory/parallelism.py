@@ -209,7 +209,7 @@ class FitRequest:
     """The values decided so far, by key, and the keys that the user fixed.
 
     ``arguments``  names of the arguments that the engine's version has; empty where unknown.
-    ``version``    of the engine; ``None``: the newest that is known.
+    ``version``    of the engine where the user named it; ``None``: the newest rules, and the range of any.
     """
 
     values: Mapping[str, object]
