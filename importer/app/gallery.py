@@ -6,7 +6,7 @@ A document is read as the entry that the export ``localai-gallery`` and the serv
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -30,6 +30,7 @@ from importer.frozen import frozen
 from importer.hub.local import ANYWHERE
 from importer.hub.reference import is_id
 from importer.hub.reference import parse as parse_reference
+from importer.hub.snapshot import listed, mapping
 from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
 from importer.yaml_reader import YamlError
@@ -127,7 +128,7 @@ class GalleryItem:
     @property
     def model(self) -> str:
         """Return the model of the configuration; empty without one."""
-        return str(_map(_map(self.config).get("parameters")).get("model") or "")
+        return str(mapping(mapping(self.config).get("parameters")).get("model") or "")
 
     @property
     def repo(self) -> str | None:
@@ -144,20 +145,20 @@ class GalleryItem:
     @property
     def revision(self) -> str | None:
         """Return the commit of the model."""
-        config = _map(self.config)
-        sources = [_map(_map(one).get("source")) for one in _list(config.get("artifacts"))]
-        block = _map(config.get("importer"))
+        config = mapping(self.config)
+        sources = [mapping(mapping(one).get("source")) for one in listed(config.get("artifacts"))]
+        block = mapping(config.get("importer"))
         found = [block.get("revision"), *(source.get("revision") for source in sources)]
         return next((one for one in found if isinstance(one, str)), None)
 
     @property
     def backend(self) -> str:
         """Return the engine's name."""
-        return str(_map(self.config).get("backend") or "")
+        return str(mapping(self.config).get("backend") or "")
 
     def parser(self, key: str) -> str | None:
         """Return the parser that an option names; ``None`` without one."""
-        options = [one for one in _list(_map(self.config).get("options")) if isinstance(one, str)]
+        options = [one for one in listed(mapping(self.config).get("options")) if isinstance(one, str)]
         return parser({"options": options}, key) or None
 
 
@@ -252,7 +253,7 @@ def _text(path: Path) -> str:
 
 
 def _item(data: object, index: Path, line: int) -> GalleryItem:
-    about = _map(data)
+    about = mapping(data)
     name = about.get("name")
     config, problem = _config(about, index.parent)
     return GalleryItem(
@@ -267,14 +268,14 @@ def _config(about: Mapping[str, Any], folder: Path) -> tuple[Mapping[str, Any] |
     if isinstance(url, str) and url:
         path = folder / Path(url.partition("@")[0]).name
         try:
-            held = _map(yaml_reader.read(_text(path)))
+            held = mapping(yaml_reader.read(_text(path)))
             inner = held.get("config_file")
-            base = _map(yaml_reader.read(inner) if isinstance(inner, str) else inner)
+            base = mapping(yaml_reader.read(inner) if isinstance(inner, str) else inner)
         except (OSError, ValueError):
             return None, Reason(GalleryReason.BASE, url=url)
     elif not own:
         return None, Reason(GalleryReason.NO_CONFIG) if about.get("name") else None
-    return _merged(_merged(base, _map(own)), _map(about.get("overrides"))), None
+    return _merged(_merged(base, mapping(own)), mapping(about.get("overrides"))), None
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -305,12 +306,12 @@ def _of_entry(item: GalleryItem, names: set[str], stale_days: int) -> Iterator[R
 
 def _of_parts(item: GalleryItem, names: set[str]) -> Iterator[Reason]:
     """Yield what is wrong with an entry's variants and files, and with a document's review."""
-    for one in _list(item.about.get("variants")):
-        if (variant := str(_map(one).get("model"))) not in names - {item.name}:
+    for one in listed(item.about.get("variants")):
+        if (variant := str(mapping(one).get("model"))) not in names - {item.name}:
             yield Reason(GalleryReason.VARIANT, name=variant[:80])
-    for one in _list(item.about.get("files")):
-        if item.stored is None and not SHA256.fullmatch(str(_map(one).get("sha256"))):
-            yield Reason(GalleryReason.NO_HASH, file=str(_map(one).get("filename"))[:80])
+    for one in listed(item.about.get("files")):
+        if item.stored is None and not SHA256.fullmatch(str(mapping(one).get("sha256"))):
+            yield Reason(GalleryReason.NO_HASH, file=str(mapping(one).get("filename"))[:80])
     receipt = None if item.stored is None else item.stored.receipt
     if item.stored is not None and receipt is not None and receipt.state(item.stored.digest) == "stale":
         yield Reason(GalleryReason.EDITED)
@@ -402,7 +403,7 @@ def changes(before: Gallery, after: Gallery) -> Iterator[GalleryChange]:
 
 def _facts(item: GalleryItem) -> dict[str, str]:
     """Return what runs: the configuration's values by their path, and license and size."""
-    flat = dict(_flat("", {k: v for k, v in _map(item.config).items() if k not in {"importer", "name"}}))
+    flat = dict(_flat("", {k: v for k, v in mapping(item.config).items() if k not in {"importer", "name"}}))
     about = {key: str(item.about[key]) for key in ("license", "size", "url") if item.about.get(key)}
     revision = {} if item.revision is None else {"commit": item.revision}
     flat.pop("parameters.model", None)
@@ -429,11 +430,3 @@ def _date(value: object) -> date | None:
         return date.fromisoformat(str(value)[:10])
     except ValueError:
         return None
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()

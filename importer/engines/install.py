@@ -169,7 +169,7 @@ def _managed(engine: Engine) -> Installed | None:
 
 def _current(engine: Engine) -> Installed | None:
     listed = _present()
-    present = [name for name in engine.distributions if _plain(name) in listed]
+    present = [name for name in engine.distributions if distribution_name(name) in listed]
     if not present:
         return None
     from importlib.metadata import PackageNotFoundError, version  # longer to load than a look at the folders
@@ -185,10 +185,11 @@ def _current(engine: Engine) -> Installed | None:
 def _present() -> set[str]:
     """Return the plain names of the distributions in the folders that this interpreter imports from."""
     found = (path for folder in sys.path for path in Path(folder or ".").glob("*.*-info"))
-    return {_plain(path.stem.partition("-")[0]) for path in found}
+    return {distribution_name(path.stem.partition("-")[0]) for path in found}
 
 
-def _plain(name: str) -> str:
+def distribution_name(name: str) -> str:
+    """Return a distribution's name in the one spelling that the index compares."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -108,8 +108,8 @@ class Registry:
 
     def near(self, kind: Kind, name: str) -> tuple[str, ...]:
         """Return similar names, the nearest first: by letters and digits alone."""
-        spelled = {_plain(known): known for known in reversed(self.names(kind))}
-        plain = _plain(name)
+        spelled = {plain_name(known): known for known in reversed(self.names(kind))}
+        plain = plain_name(name)
         inside = [known for text, known in spelled.items() if text in plain or plain in text]
         close = [spelled[text] for text in difflib.get_close_matches(plain, spelled, NEAR, 0.5)]
         return tuple(dict.fromkeys([*close, *sorted(inside)]))[:NEAR] if plain else ()
@@ -205,7 +205,8 @@ def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return letters and digits of a name, for comparison."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 

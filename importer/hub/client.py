@@ -298,7 +298,7 @@ def _follow(
         if answer.status not in REDIRECTS or target is None:
             return answer
         url = endpoint.redirected(url, target)
-    raise _cut(url, Reason(ExchangeReason.HOPS, hops=HOPS))
+    raise unusable(url, Reason(ExchangeReason.HOPS, hops=HOPS))
 
 
 def _exchange(
@@ -320,11 +320,11 @@ def _exchange(
             good = response.status_code == (206 if span else 200)
             body = read(response.iter_raw(), coding, limit, clock) if good else b""
     except UnreadableBody as error:
-        raise _Broken(_cut(url, error.reason), hopeless=not error.cut) from None
+        raise _Broken(unusable(url, error.reason), hopeless=not error.cut) from None
     except (TimeoutError, http_error()) as error:
         raise _broken(error, clock, url) from None
     if good and size is not None and len(body) != size:
-        raise _Broken(_cut(url, Reason(ExchangeReason.SHORT, have=len(body), size=size)))
+        raise _Broken(unusable(url, Reason(ExchangeReason.SHORT, have=len(body), size=size)))
     return HubResponse(url, response.status_code, response_headers, body, "authorization" in headers)
 
 
@@ -340,7 +340,7 @@ def _broken(error: Exception, clock: Clock, url: str) -> _Broken:
     elif name.endswith("Timeout"):
         reason = Reason(ExchangeReason.SILENT, seconds=patience.read)
     elif name in CUT:
-        return _Broken(_cut(url, Reason(ExchangeReason.CUT)))
+        return _Broken(unusable(url, Reason(ExchangeReason.CUT)))
     else:
         reason = Reason(ExchangeReason.FAILED, name=name)
     return _Broken(route.closed(url, error, reason) or _network(url, reason), hopeless=name in HOPELESS)
@@ -350,8 +350,8 @@ def _network(url: str, problem: Reason) -> HubError:
     return HubError("network", host=urlsplit(endpoint.plain(url)).netloc, problem=problem)
 
 
-def _cut(url: str, problem: Reason) -> HubError:
-    """Return the failure of an answer that had begun."""
+def unusable(url: str, problem: Reason) -> HubError:
+    """Return the error of an answer that cannot be used."""
     return HubError("bad-answer", url=endpoint.plain(url), problem=problem)
 
 

@@ -140,13 +140,13 @@ def ask(repo: str, revision: str | None) -> Listing:
     try:
         answer = client.get(url, limit=LONGEST)
     except client.TooLarge:
-        raise _unusable(url, Reason(ListingReason.LONG, limit=LONGEST)) from None
+        raise client.unusable(url, Reason(ListingReason.LONG, limit=LONGEST)) from None
     if answer.status != 200:
         raise refusal(answer, repo, revision)
     try:
         return parse(answer.body, repo, revision)
     except MalformedListing as error:
-        raise _unusable(url, error.reason) from None
+        raise client.unusable(url, error.reason) from None
 
 
 def file_url(repo: str, commit: str, path: str) -> str:
@@ -178,8 +178,4 @@ def refusal(answer: client.HubResponse, repo: str, revision: str | None, file: s
     if status in {401, 403}:
         what = file or Reason(ApiReason.LISTING)
         return HubError("forbidden", what=what, repo=repo, status=status, said=said)
-    return _unusable(answer.url, Reason(ApiReason.REFUSED, status=status, said=said))
-
-
-def _unusable(url: str, problem: Reason) -> HubError:
-    return HubError("bad-answer", url=endpoint.plain(url), problem=problem)
+    return client.unusable(answer.url, Reason(ApiReason.REFUSED, status=status, said=said))

@@ -346,20 +346,20 @@ def _page(url: str, filters: Filters, paging: Paging) -> Page:
     except client.TooLarge:
         smaller = _smaller(url)
         if smaller is None:
-            raise _unusable(url, Reason(ListReason.LONG, limit=LONGEST)) from None
+            raise client.unusable(url, Reason(ListReason.LONG, limit=LONGEST)) from None
         return _page(smaller, filters, paging)
     if answer.status == 401:
         raise HubError("bad-token", said=answer.said)
     if answer.status != 200:
         raise HubError("server", status=answer.status, url=endpoint.plain(url), tries=1, said=answer.said)
     if sum(answer.body.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
-        raise _unusable(url, Reason(ListReason.VALUES, limit=MOST_VALUES))
+        raise client.unusable(url, Reason(ListReason.VALUES, limit=MOST_VALUES))
     try:
         rows = json.loads(answer.body.decode())
     except (ValueError, RecursionError):
         rows = None
     if not isinstance(rows, list):
-        raise _unusable(url, Reason(ListReason.NO_LIST))
+        raise client.unusable(url, Reason(ListReason.NO_LIST))
     named = {name: row for row in rows if isinstance(row, Mapping) and is_id(name := str(row.get("id")))}
     target = following(url, answer.headers)
     new = paging.came(len(answer.body), named)
@@ -392,7 +392,3 @@ def _smaller(url: str) -> str | None:
         return None
     fewer = [(k, v) for k, v in query if k != "limit"] + [("limit", str(max(1, most // 10)))]
     return urlunsplit(parts._replace(query=urlencode(fewer)))
-
-
-def _unusable(url: str, problem: Reason) -> HubError:
-    return HubError("bad-answer", url=endpoint.plain(url), problem=problem)

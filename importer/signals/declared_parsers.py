@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from importer.engines.registries import plain_name
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import model_types
@@ -121,7 +122,7 @@ def is_possible(key: str, facts: Sequence[Evidence], name: str) -> bool:
 
 def exact(model_type: str, names: Iterable[str]) -> str | None:
     """Return the parser with the name of the type, punctuation aside."""
-    return next((n for n in names if _plain(n) == _plain(model_type) != ""), None)
+    return next((n for n in names if plain_name(n) == plain_name(model_type) != ""), None)
 
 
 def of_line(model_type: str, names: Mapping[str, str]) -> str | None:
@@ -130,12 +131,8 @@ def of_line(model_type: str, names: Mapping[str, str]) -> str | None:
     if len({names[n] for n in line}) != 1:
         return None
     one, other = _number(line[0]), _number(model_type)
-    begins = _plain(model_type).startswith(_plain(line[0]))
+    begins = plain_name(model_type).startswith(plain_name(line[0]))
     return line[0] if begins or not one or not other or one == other else None
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _stem(name: str) -> str:

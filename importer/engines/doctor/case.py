@@ -57,7 +57,11 @@ class Package:
     def pins(self, name: str) -> set[str]:
         """Return the exact versions of another distribution that it requires, on any machine."""
         requirements = REQUIRES.findall(text_of(self.info / "METADATA"))
-        return {version for package, version in requirements if _plain(package) == _plain(name)}
+        return {
+            version
+            for package, version in requirements
+            if install.distribution_name(package) == install.distribution_name(name)
+        }
 
 
 @frozen
@@ -116,7 +120,7 @@ class DoctorCase:
         distributions: dict[str, Package] = {}
         for info in (i for place in self.places() for i in sorted(place.glob("*.dist-info"))):
             name, _, version = info.name.removesuffix(".dist-info").rpartition("-")
-            distributions.setdefault(_plain(name), Package(version, info))
+            distributions.setdefault(install.distribution_name(name), Package(version, info))
         return distributions
 
     def files(self, pattern: str) -> Iterator[Path]:
@@ -260,7 +264,3 @@ def number(text: str) -> int | None:
 def version(text: str) -> tuple[int, ...]:
     """Return the numbers of a version, for comparison."""
     return tuple(int(part) for part in re.findall(r"\d+", text.partition("+")[0])[:4])
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
