@@ -111,7 +111,7 @@ def test_another_way_of_writing_is_no_fault(renderer: Renderer, name: str) -> No
     ("text", "tools", "severities"),
     [
         (texts.CHATML, "none", {"notice"}),
-        (texts.ALTERNATING, "none", {"notice"}),
+        (texts.ALTERNATING, "none", {"notice", "warning"}),  # it refuses a second turn of one role
         (texts.IMAGES, "none", {"notice", "warning"}),  # it drops the turn of a developer
         (texts.PARTS_ONLY, "none", {"notice"}),
         (texts.REFUSES_TOOLS, "refused", {"notice", "warning"}),

@@ -37,39 +37,47 @@ UNDECIDING = {
         "CodeReason": (
             "configuration elsewhere lacking model needed not-known not-needed own-type tokenizer unlisted"
         ),
-        "DraftReason": (
-            "as-trained file-holds made-from no-tensor not-held not-of-this-type "
-            "not-on-processors quantised-later tensor-holds"
-        ),
-        "PromptVerdict": "differ lost not-started own-code",
-        "FitReason": "neutral no-length quantised-is-smaller would-hold would-hold-all",
         "DerivedReason": "limits",
+        "DraftReason": (
+            "as-trained file-holds made-from no-tensor not-held not-of-this-type not-on-processors "
+            "quantised-later tensor-holds"
+        ),
+        "FitReason": "neutral no-length quantised-is-smaller would-hold would-hold-all",
         "ForeignReason": "tools-given would-offer",
-        "FrontendReason": "elsewhere guessed other-version",
-        "WayInEffect": "loses template-offered tools-hidden tools-off tools-sometimes",
-        "WayInReason": "checked",
-        "GenerationReason": "all-tokens new-tokens not-done unusable",
-        "KindReason": "only-gguf",
+        "FrontendReason": "elsewhere guessed nearest",
+        "GenerationReason": "all-tokens new-tokens not-done passed-over unusable",
+        "KindReason": "in-folders only-gguf",
         "KindRemedy": (
-            "adapted adapted-unnamed ctranslate2 drafted image-engine library made-from no-mlx original "
-            "own-library speech-engine transformers"
+            "adapted adapted-unnamed ctranslate2 drafted image-engine library made-from no-mlx "
+            "original own-library speech-engine transformers"
         ),
         "LoadReason": (
-            "together does-not-read fp8-not-known mlx-weights needs-card no-code no-method no-model-type "
-            "not-its-own not-named not-the-format not-tried nvfp4-only refused removed "
-            "too-old-a-card trial-failed"
+            "does-not-read fp8-not-known mlx-weights needs-card no-code no-config no-method "
+            "no-model-type not-its-own not-named not-the-format not-tried nvfp4-only refused removed "
+            "together too-old-a-card trial-failed"
         ),
         "ParserReason": (
-            "beaten forbidden heard-later known-to-have-none loses-plain none-reads not-registered "
-            "only-liberal proof-agrees read-not-trained refuted same-effect taken-by-itself takes-another "
-            "thinks-opened thinks-switched tools-unseen unsettled user-refuted"
+            "beaten fails forbidden heard-later known-to-have-none labelled loses-plain none-reads "
+            "not-registered only-liberal proof-agrees read-not-trained refuted same-effect "
+            "switch-untried taken-by-itself takes-another thinks-opened thinks-switched tools-unseen "
+            "unsettled user-refuted"
         ),
-        "SamplingReason": "both-ways-differ",
-        "ShownReason": "switches",
+        "PromptVerdict": "differ lost not-started own-code",
+        "SamplingReason": "both-ways-differ server-draws",
+        "ShownReason": "may-think switches",
         "StopReason": "unnamed",
-        "UnservedReason": "adapts encoder-decoder names-nothing no-head",
+        "SwitchReason": "heeds unheard",
+        "ThinkingSign": "base block card name tokens",
         "Unavailable": "not-installed not-known not-run-here nothing-known nothing-rendered",
+        "UnservedReason": "adapts encoder-decoder names-nothing no-head",
+        "WayInEffect": "loses template-offered tools-hidden tools-off tools-sometimes",
+        "WayInReason": "checked variables",
         "WeighReason": "heard-first lost stands-beside user-decides",
+        "WeightDoubt": "foreign-index ghosts name pickles plain sets stray",
+        "WeightFault": (
+            "broken empty foreign-index in-folders link-dead missing other-names parts-missing "
+            "pickles pointer pointer-size unquantised"
+        ),
     }.items()
     for kind in kinds.split()
 }

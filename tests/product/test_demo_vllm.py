@@ -45,6 +45,7 @@ def test_the_demo_model_passes_on_vllm(
         "classes",
         "transcription",
         "plain-completion",
+        "likelihood",
         "stop-words",
         "images",
     ]

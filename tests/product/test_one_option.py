@@ -21,7 +21,7 @@ DEMO = REPO / "importer" / "demo" / "model"
 PLACES = {  # module, and the line before which an example belongs
     "option": ("app/request.py", "    exact_fit: Annotated["),
     "field": ("app/decide.py", "    @classmethod\n    def of("),
-    "effect": ("app/decide.py", "    preferences = request.full_preferences\n"),
+    "effect": ("app/decide.py", "    preferences = replace(request.full_preferences, "),
 }
 
 
@@ -79,7 +79,7 @@ def test_the_command_line_has_it(copy: Path) -> None:
     plain = json.loads(imported(copy, str(DEMO), "--dry-run", "--json").splitlines()[0])
     assert "parameters.temperature" in plain["decisions"]
     told = imported(copy, str(DEMO), "--json", "--name", "typed", "--without-rule", RULE)
-    assert "parameters.temperature" not in json.loads(told.splitlines()[0])["decisions"]
+    assert json.loads(told.splitlines()[0])["decisions"]["parameters.temperature"]["value"] is None
     assert requested(copy, "typed") == RULE
 
     assert f"without_rule={RULE}" in imported(copy, str(DEMO), "--name", "typed")

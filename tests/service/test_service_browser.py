@@ -87,7 +87,7 @@ def test_from_import_to_published_with_the_keyboard_alone(seen: Seen, folder: Pa
     page.reload()
     seen.heading("demo")
     seen.write("Note", "a day in staging")
-    seen.press("Approve")
+    seen.press("Approve and release")
     state(page, "published")
     page.go_back()
     page.go_forward()

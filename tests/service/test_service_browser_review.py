@@ -189,7 +189,7 @@ def test_a_case_shows_its_prompt_and_its_calls_and_is_chosen_by_keys(seen: Seen,
     case = page.get_by_label("Case", exact=True)
     case.focus()
     page.keyboard.press("ArrowDown")  # the next one: one call
-    calls = page.locator("pre[aria-label^=Calls]")
+    calls = page.locator("pre[aria-label^=Expected]")
     expect(calls).to_contain_text("get_weather")
     expect(page.get_by_text("no tool parser is set", exact=True)).to_be_visible()
     expect(case).to_be_focused()

@@ -15,7 +15,7 @@ VARIABLES = "template_variables"  # the same, of the variables that a client may
 ToolsShown = Literal["shown", "sometimes", "lost", "refused", "broken", "none"]
 
 
-AGENTS = "agents and MCP servers send such parameters, and the model guesses their values"
+AGENTS = "agents and MCP servers send these, and the model guesses the values"
 # A field of a request, and what its loss does.
 FIELDS: Mapping[str, tuple[str, str]] = {
     "system": ("the system turn", "instructions of the operator have no effect"),
