@@ -108,6 +108,8 @@ class Registry:
 
     def near(self, kind: Kind, name: str) -> tuple[str, ...]:
         """Return similar names, the nearest first: by letters and digits alone."""
+        from importer.signals.name_likeness import plain_name  # of a refusal alone
+
         spelled = {plain_name(known): known for known in reversed(self.names(kind))}
         plain = plain_name(name)
         inside = [known for text, known in spelled.items() if text in plain or plain in text]
@@ -203,11 +205,6 @@ def _entries(rows: Sequence[_Row]) -> dict[str, RegistryEntry]:
 
 def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
-
-
-def plain_name(name: str) -> str:
-    """Return letters and digits of a name, for comparison."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 # Whose chat template each engine takes; tests/engines/test_loaders_engine.py asks the engines themselves.

@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from importer.engines.registries import plain_name
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import model_types
 from importer.signals.evidence import Evidence, Rule, Source
 from importer.signals.family import own_name
-from importer.signals.name_likeness import Likeness, closest
+from importer.signals.name_likeness import Likeness, closest, plain_name
 from importer.signals.reasons import ClaimReason, KinReason, ShownReason
 from importer.signals.template_markers import STRIPPED, translate
 

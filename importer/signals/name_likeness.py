@@ -24,6 +24,11 @@ SHORT = 4  # letters; a shorter word without a version is no name
 SEPARATOR = re.compile(r"[^a-z0-9.]+")
 
 
+def plain_name(name: str) -> str:
+    """Return letters and digits of a name, for comparison."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
 class Likeness(IntEnum):
     """How a parser's name is like a model's."""
 
