@@ -156,6 +156,8 @@ class Memory(BaseModel):
     device: str | None = Field(description="null where the import named none")
     cards: int = Field(description="devices of this kind that the model is laid out on")
     context: int | None = Field(description="tokens of the sequence that it is for")
+    whole: int = Field(description="bytes of all cards together that the whole context takes")
+    part: int = Field(description="the same for a short context")
 
 
 class ValidationFacts(BaseModel):
