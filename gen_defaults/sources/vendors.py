@@ -13,7 +13,7 @@ from gen_defaults.sources.request import SourceAnswer, SourceRequest, rendered
 from importer.errors import ImporterError
 from importer.hub import AllowedFolders, parse, resolve
 from importer.hub.reference import Reference
-from importer.hub.snapshot import UnreadReason
+from importer.hub.snapshot import UnreadReason, parse_object
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.sampling import FILE, KEYS
@@ -42,7 +42,9 @@ def _row(request: SourceRequest, repo: str, known: Mapping[str, Any]) -> dict[st
     try:
         places = AllowedFolders.below([request.folder] if request.folder else [])
         snapshot = resolve(_reference(request, repo, known), places)
-        values = snapshot.json(FILE)
+        values = parse_object(
+            snapshot.texts.get(FILE) or "{}", FILE, repo
+        )
     except ImporterError as error:
         if error.kind == "gated" and known:
             return dict(known)

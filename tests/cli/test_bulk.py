@@ -59,7 +59,7 @@ def test_a_folder_without_a_dot_before_it_is_named(desk: Desk) -> None:
         (desk.folder / name).mkdir(parents=True)
         ran = desk(name, "--json")
         assert f"write ./{name}" in ran.err.splitlines()[-1]
-        assert f"write ./{name}" in ran.json()["error"]["hint"]
+        assert f"write ./{name}" in ran.line["error"]["hint"]
     desk.monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert "write ./acme/none" in desk("acme/none").err, "the Hub need not answer"
     assert "write ./" not in desk("acme/other").err

@@ -159,7 +159,7 @@ def test_a_snapshot_that_is_not_on_this_disk(desk: Desk) -> None:
     for path in cached:
         path.unlink(missing_ok=True)
     ran = desk("recheck", "--engine", "vllm@0.32.0")
-    assert (ran.code, ran.out.count("is not in the cache")) == (3, 2)
+    assert (ran.code, ran.out.count("The cache lacks the revision")) == (3, 2)
     assert "  2 need their snapshot again, and it is not on this disk: not judged\n" in ran.out
 
 

@@ -38,7 +38,8 @@ def found(data: dict[str, Any], record: RecordedFacts | None = RECORD) -> dict[s
         ({"options": ["--pipeline-parallel-size:64"]}, "engine_args.pipeline_parallel_size", "36 layers"),
         ({"engine_args": {"enable_expert_parallel": True}}, "engine_args.enable_expert_parallel",
          "no experts"),
-        ({"engine_args": {"speculative_config": MTP}}, "engine_args.speculative_config", "multi-token"),
+        ({"engine_args": {"speculative_config": MTP}}, "engine_args.speculative_config",
+         "no layers that mtp drafts"),
     ],
 )  # fmt: skip
 def test_a_document_that_the_model_rules_out(values: dict[str, Any], path: str, problem: str) -> None:

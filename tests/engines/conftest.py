@@ -12,5 +12,5 @@ def weights(tmp_path: Path) -> Path:
     """Return a model's folder for the toy server: it reads no weights."""
     folder = tmp_path / "weights"
     folder.mkdir()
-    (folder / "model.safetensors").write_bytes(b"")
+    (folder / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
     return folder

@@ -333,7 +333,7 @@ def test_values_of_the_users_are_judged_as_they_stand(
         ({"engine_args.compilation_config": {"cudagraph_mode": "NONE"}}, "graphs", 0, 0),
         ({"engine_args.compilation_config.cudagraph_mode": "NONE"}, "graphs", 0, 0),
         ({"engine_args": {"enforce_eager": True}}, "graphs", 0, 0),
-        ({}, "graphs", 0.4, 0.6),
+        ({}, "graphs", 0.2, 0.6),
     ],
 )
 def test_settings_that_move_memory_are_counted(

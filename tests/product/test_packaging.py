@@ -215,7 +215,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_the_wheel_holds_the_package_and_the_tables_alone(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"importer"}
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"importer", "model_importer"}
     assert {f"importer/data/{table}" for table in TABLES} | {"importer/py.typed"} <= set(names)
     assert "importer/demo/model/model.safetensors" in names
     page = {name for name in names if name.startswith("importer/service/web/")}

@@ -64,7 +64,7 @@ def test_a_name_that_is_taken_leads_to_the_form_with_another_one(seen: Seen, ser
     seen.heading("Import")
     expect(page.get_by_label("Models")).to_have_value("acme/other")
     expect(page.get_by_label("Name", exact=True)).to_have_value("taken-2")
-    expect(page.get_by_label("Values that win")).to_have_value("temperature=0.4")
+    expect(page.get_by_label("Overrides")).to_have_value("temperature=0.4")
     page.get_by_label("Name", exact=True).press("Enter")
     expect(page.get_by_role("link", name="Review taken-2")).to_be_visible()
     asks = service.client.post("/v1/imports", json={"reference": "acme/other"}).json()["id"]
