@@ -42,9 +42,7 @@ def _row(request: SourceRequest, repo: str, known: Mapping[str, Any]) -> dict[st
     try:
         places = AllowedFolders.below([request.folder] if request.folder else [])
         snapshot = resolve(_reference(request, repo, known), places)
-        values = parse_object(
-            snapshot.texts.get(FILE) or "{}", FILE, repo
-        )
+        values = parse_object(snapshot.texts.get(FILE) or "{}", FILE, repo)
     except ImporterError as error:
         if error.kind == "gated" and known:
             return dict(known)

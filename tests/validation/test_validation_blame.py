@@ -275,8 +275,7 @@ LOST = Fail(
         ("deepseek", proof("hermes"), ("Set tool_parser:hermes in options: it reads what the template "
          "writes; deepseek does not (one-call: read no call).")),
         ("gone", proof("hermes"), "Set tool_parser:hermes in options: it reads what the template writes."),
-        ("hermes", proof("hermes"), ("hermes reads what the template writes, and the model writes otherwise: "
-         "use its own template.")),
+        ("hermes", proof("hermes"), ""),  # the model does not do it, and no setting would mend that
         ("x", proof(), ("No tool parser of vllm 1.0 reads what the template writes: use another template, "
          "or no tool parser.")),
         ("json_tools", proof("json_tools", engine="mlx", inferred={"tool_parser": None}),
