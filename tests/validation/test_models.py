@@ -22,7 +22,7 @@ PARSERS = {
     "qwen3coder": ("qwen3_coder", "qwen3_coder"),
     "llama3": ("llama3_json", None),
     "mistral": ("mistral", "mistral"),
-    "glm": ("glm45", "glm47"),
+    "glm": ("glm47", "glm47"),
     "deepseek": ("deepseek_v3", None),
 }
 
