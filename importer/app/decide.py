@@ -7,7 +7,7 @@ Every token has a row in the embedding: what an import refuses, and what it warn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,6 +132,7 @@ class ImportRequest:
     """A reference with the options as they were read; ``memory`` in bytes.
 
     ``measured``  the last start with random weights, as ``Measured.to_json`` returns it.
+    ``observed``  the forms of calls that a validation tried, as ``CallForm.to_json`` returns them.
     """
 
     reference: str
@@ -151,6 +152,7 @@ class ImportRequest:
     context: int | None = None
     per_device: bool = False
     measured: Mapping[str, Any] | None = None
+    observed: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def of(cls, reference: str, options: ImportOptions) -> ImportRequest:
@@ -228,6 +230,10 @@ class ImportRequest:
             template = None
         kept = {name: earlier[name] for name in self._open() if name in earlier}
         kept |= {"measured": self.measured or earlier.get("measured")}
+        runs = () if receipt is None else (receipt.validation or {}, receipt.partial or {}, earlier)
+        kept["observed"] = next((run["observed"] for run in runs if run.get("observed")), ())
+        if template is not None:
+            template = template.spelled(kept["observed"])
         return replace(
             self, preferences=recalled(self.preferences, stored), template=template,
             frontend=self._frontend(stored, earlier), **self._devices(earlier), **kept,
@@ -391,6 +397,10 @@ def study_snapshot(
         evidence = [e for e in evidence if e.key not in (WAY_IN, VARIABLES)]  # the engine renders otherwise
     if by_itself is not None:  # the engine's own code may write another format
         evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence if not is_of_text(e.reason)]
+    if study is not None and request.observed:
+        from importer.signals import observed
+
+        evidence += observed.of_calls(request.observed, study.digest)
     evidence += _override_evidence(request, study, analysis.kind, by_itself, target)
     return Studied(
         request,

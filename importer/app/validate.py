@@ -39,6 +39,7 @@ from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot, mapping
 from importer.memory import shape, weights
 from importer.memory.choose import choose
+from importer.memory.devices import Device
 from importer.memory.judgement import CONTEXT
 from importer.memory.parallelism import CACHE, KV_DTYPE, LAYOUT, LOCAL, PARTED, SHARE, FitRequest
 from importer.memory.plans import Aim
@@ -56,9 +57,11 @@ if TYPE_CHECKING:
     from importer.validation.probe import Probe
 
 
-# Keys that a run may set or leave out; ``dtype`` is left to the document.
-OURS = (CONTEXT, SHARE, CACHE, KV_DTYPE, LOCAL, PARTED, *LAYOUT)
+DTYPE = "dtype"
+# Keys that a run may set or leave out.
+OURS = (DTYPE, CONTEXT, SHARE, CACHE, KV_DTYPE, LOCAL, PARTED, *LAYOUT)
 CUDA = "vllm-cuda"  # the build for cards
+WIDE = "float32"  # for a processor that has to make bfloat16 of it at every step
 
 
 @frozen
@@ -108,28 +111,46 @@ def for_run(stored: StoredDocument, engine: str, folder: Path) -> RunSettings | 
     except ImporterError:
         return None
     installed = install.find(get(engine)) if backend == "vllm" else None  # others have one set of rules
-    request = _request(stored, device.kind, device.count)
-    request = replace(request, version=None if installed is None else installed.version)
     read = shape.read(snapshot)
-    choice = choose(snapshot, read, weights.read(snapshot, read), device, backend, request, Aim())
+    held = weights.read(snapshot, read)
+    for dtype in (WIDE, None) if _emulates(stored, device, backend) else (None,):
+        request = _request(stored, device.kind, device.count, dtype)
+        request = replace(request, version=None if installed is None else installed.version)
+        choice = choose(snapshot, read, held, device, backend, request, Aim())
+        if choice.verdict == "fits":
+            break
     if choice.placed is None or choice.verdict not in ("fits", "shortened"):
         return RunSettings(device.label, {}, choice.to_json())
     wanted: dict[str, object] = {
         e.key: e.value for e in choice.evidence if e.rule is Rule.FIT and e.key in OURS
     }
+    wanted |= {} if dtype is None else {DTYPE: dtype}
     present = FitRequest(stored.data)
     left_out = {k: None for k in OURS if k in _dropped(stored, device.kind, device.count)}
     settings = {k: v for k, v in {**left_out, **wanted}.items() if v != present.get(k)}
     return RunSettings(device.label, settings, choice.to_json())
 
 
-def _request(stored: StoredDocument, kind: str, count: int) -> FitRequest:
-    """Return the document's values, less those of other devices; fixed is what a run must not change."""
+def _emulates(stored: StoredDocument, device: Device, backend: str) -> bool:
+    """Return whether vLLM's processor would make bfloat16 of other numbers at every step.
+
+    In float32 each weight keeps its value, and long prompts are read several times as fast.
+    """
+    emulated = backend == "vllm" and device.kind == "cpu" and not machine.computes_bfloat16()
+    return emulated and stored.data.get(DTYPE) == "bfloat16" and DTYPE not in _set_by_person(stored)
+
+
+def _request(stored: StoredDocument, kind: str, count: int, dtype: str | None) -> FitRequest:
+    """Return the document's values, less those of other devices; fixed is what a run must not change.
+
+    ``dtype``  in place of the document's.
+    """
     dropped = _dropped(stored, kind, count)
     values = {key: _without(key, value, dropped) for key, value in stored.data.items() if key not in dropped}
     free = {key for key in OURS if key not in _set_by_person(stored)}
     flat = {f"engine_args.{key}" for key in mapping(stored.data.get("engine_args"))}
-    return FitRequest(values, ({*stored.data} - {"engine_args"} | flat) - free)
+    fixed = ({*stored.data} - {"engine_args"} | flat) - free
+    return FitRequest(values | {DTYPE: dtype}, fixed | {DTYPE}) if dtype else FitRequest(values, fixed)
 
 
 def _without(head: str, value: Any, dropped: frozenset[str]) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.find import MAX_CHARACTERS, REPOSITORY, Template
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 NONE = "none"  # removes the override
 FILE = "file"  # name of an override from a file
 OWN_CALLS = "own-calls"  # tools of ours before the model's own calls
+AS_WRITTEN = "as-written"  # the model's own, with calls spelled as a validation saw the model write them
+Spelling = tuple[tuple[str, str], ...]  # each mark of a template with the one in its place
 
 
 class OverrideReason(ReasonKind):
@@ -31,6 +34,10 @@ class OverrideReason(ReasonKind):
         "the model has no chat template of its own whose turns could be kept; give a file",
     )
     NOT_TEXT = "not-text", "the file is not UTF-8 text"
+    NOT_OBSERVED = (
+        "not-observed",
+        "no validation of this document has seen the model write calls in marks of its own",
+    )
     NO_FILE = "no-file", "file not found; known names: {known}"
     NO_NAME = "no-name", "the repository has no template of that name; it has {known}"
     TOO_LONG = "too-long", "the file holds more than {limit:,} characters"
@@ -41,19 +48,28 @@ class OverrideReason(ReasonKind):
 class TemplateOverride:
     """The override of a template.
 
-    ``name``    of a convention, ``own-calls``, ``repository:NAME``, ``file``, or ``none`` to remove the
-                override of an earlier import.
+    ``name``    of a convention, ``own-calls``, ``as-written``, ``repository:NAME``, ``file``, or ``none`` to
+                remove the override of an earlier import.
     ``source``  the convention, or the path of the file; ``text`` the file's content.
+    ``spelling``  of ``as-written``, as the last validation observed it.
     """
 
     name: str
     source: str
     text: str = ""
+    spelling: Spelling = ()
 
     @property
     def word(self) -> str:
         """Return the value of the option: the name or the path."""
         return self.source if self.name == FILE else self.name
+
+    def spelled(self, forms: Iterable[Mapping[str, Any]]) -> TemplateOverride:
+        """Return ``as-written`` with the marks that a validation observed; any other as it is."""
+        seen: Mapping[str, str] = next(
+            (form["spelling"] for form in forms if form["template"] == self.name == AS_WRITTEN), {}
+        )
+        return replace(self, spelling=tuple(seen.items())) if seen else self
 
     @property
     def vendors(self) -> bool:
@@ -63,13 +79,15 @@ class TemplateOverride:
 
 def is_name(word: str) -> bool:
     """Return whether the value of the option names a template, and no file."""
-    return word in (NONE, OWN_CALLS) or word in CONVENTIONS or word.startswith(REPOSITORY)
+    return word in (NONE, OWN_CALLS, AS_WRITTEN) or word in CONVENTIONS or word.startswith(REPOSITORY)
 
 
 def by_name(name: str) -> TemplateOverride:
     """Return the override by a name: a convention, one of the repository's templates, or ``none``."""
     if name.startswith(REPOSITORY):
         return TemplateOverride(name, f"the repository's template {name.removeprefix(REPOSITORY)}")
+    if name == AS_WRITTEN:
+        return TemplateOverride(name, "the model's own template, with calls as the model writes them")
     return TemplateOverride(name, f"the convention {name}")
 
 
@@ -117,6 +135,10 @@ def template_of(
         text = _of_repository(override.name, named or {})
     elif own is None:
         raise _refused(override.name, Reason(OverrideReason.NOTHING_TO_DRESS))
+    elif override.name == AS_WRITTEN:
+        text = respelled(own.text, override.spelling)
+        if text == own.text:
+            raise _refused(override.name, Reason(OverrideReason.NOT_OBSERVED))
     elif override.name == OWN_CALLS:
         text = own_calls.offer(own, vocabulary, renderer)
     else:
@@ -124,6 +146,13 @@ def template_of(
     if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
         raise _refused(override.word, Reason(OverrideReason.CHARACTERS))
     return Template(text, override.source)
+
+
+def respelled(text: str, spelling: Spelling) -> str:
+    """Return a template with other marks around its calls, in its instructions as in its turns."""
+    for mark, written in spelling:
+        text = text.replace(mark, written)
+    return text
 
 
 def _of_repository(word: str, named: Mapping[str, str]) -> str:
@@ -138,7 +167,9 @@ def _file(word: str) -> str:
     path = Path(word)
     try:
         if not path.is_file():
-            raise _refused(word, Reason(OverrideReason.NO_FILE, known=(*CONVENTIONS, OWN_CALLS, NONE)))
+            raise _refused(
+                word, Reason(OverrideReason.NO_FILE, known=(*CONVENTIONS, OWN_CALLS, AS_WRITTEN, NONE))
+            )
         with path.open(encoding="utf-8") as file:
             return file.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError:

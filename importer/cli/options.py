@@ -25,7 +25,7 @@ HELP = {
     "concurrency": "hold N sequences at the same time",
     "context": "of N tokens each, prompt and answer",
     "template": "a chat template with tools for a model without: pythonic, json, own-calls, repository:NAME, "
-    "or a file",
+    "or a file; as-written, as a validation saw the model write its calls",
 }
 INSTALLED = "installed"  # the value of a bare --validate: the engine that the document names
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from importer.app.import_ import Plan
@@ -13,7 +15,7 @@ from importer.cli import messages, output, validate_options
 from importer.cli.options import INSTALLED
 from importer.cli.reporting import place, write_file
 from importer.config_file.grants import Grant, set_values
-from importer.config_file.records import Report
+from importer.config_file.records import FormRecord, Report
 from importer.config_file.store import Store, StoredDocument, named
 from importer.errors import AbilityError, EngineError, Interrupted, UsageError, ValidationError
 from importer.hub.local import ANYWHERE
@@ -232,6 +234,17 @@ def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:
     for what, fit in (report.get("fit") or {}).items():
         amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+z.2%}"
         output.note(f"{what.replace('_', ' ')}: {amounts}.")
+    if report.get("observed"):
+        _better_form(report["observed"], stored)
+
+
+def _better_form(forms: Sequence[FormRecord], stored: StoredDocument) -> None:
+    """Print the command by which more of the model's calls arrive than by the served form."""
+    served, best = forms[0], max((f for f in forms if f["choice"] == "auto"), key=itemgetter("right"))
+    if best["template"] and best["right"] > served["right"]:
+        command = shlex.join(["importer", stored.reference, "--template", best["template"]])
+        shares = f"{best['right']} of {best['asked']} calls arrive, now {served['right']}"
+        output.note(f"calls: with {command} {shares}.")
 
 
 def _passed(report: Report, stored: StoredDocument, required: Mapping[str, float]) -> None:

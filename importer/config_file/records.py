@@ -100,6 +100,18 @@ class AbilityRecord(TypedDict):
     interval: Sequence[float] | None
 
 
+class FormRecord(TypedDict):
+    """A form of calls that was tried on the model, as ``CallForm.to_json`` returns it."""
+
+    parser: str | None
+    right: int
+    asked: int
+    template: str
+    digest: str
+    choice: str
+    spelling: Mapping[str, str]
+
+
 class Carried(TypedDict):
     """The earlier commit that was run."""
 
@@ -135,3 +147,4 @@ class Report(TypedDict, total=False):
     contract: str
     health: str
     abilities: Mapping[str, AbilityRecord]
+    observed: Sequence[FormRecord]

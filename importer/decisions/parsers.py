@@ -164,6 +164,7 @@ SHOWN_BY_TEMPLATE = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
 ALIKE = (Rule.TYPE_LINE, Rule.TYPE_NAME, Rule.NAME_LIKE)
 FILE = "file"  # name of an override from a file
 OWN_CALLS = "own-calls"  # name of tools of ours before the model's own calls
+AS_WRITTEN = "as-written"  # name of the model's own template with other marks around its calls
 NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
 
 
@@ -187,6 +188,11 @@ class ForeignReason(ReasonKind):
         "template {template}",
     )
     WOULD_OFFER = "would-offer", _templates
+    AS_WRITTEN = (
+        "as-written",
+        "the template is the model's own, with calls spelled as a validation saw the model write them",
+        "template as-written",
+    )
     OWN_CALLS = (
         "own-calls",
         "the calls are the model's own, and the words that offer the tools are ours",
@@ -217,8 +223,8 @@ def _declared(decision: Decision, template: str) -> Decision:
         return decision
     convention = Reason(ForeignReason.OF_CONVENTION, template=template)
     note = Reason(ForeignReason.OF_A_FILE) if template == FILE else convention
-    if template == OWN_CALLS:
-        note = Reason(ForeignReason.OWN_CALLS)
+    if template in (OWN_CALLS, AS_WRITTEN):
+        note = Reason(ForeignReason.OWN_CALLS if template == OWN_CALLS else ForeignReason.AS_WRITTEN)
     return replace(decision, status="declared", why=(note, *decision.why))
 
 
@@ -365,10 +371,12 @@ def decide_parser(
         return _user(preferences.values[key], claims, proof)
     if kind in SILENT_KINDS:
         return KnownNone((SILENT_KINDS[kind],), _others(None, claims, SILENT_KINDS[kind]))
+    seen = next((e for e in facts if e.rule is Rule.OBSERVED and e.key == key), None)
     if preferences.template is not None:
-        return under_override(
+        given = under_override(
             key, preferences.template, claims, lambda c: _by_evidence(key, facts, c, proof, target)
         )
+        return _observed(given, seen, target)
     shown = None if key == "tool_parser" or thinking is None else _shown_reasoning(thinking)
     contradicted = [e for e in claims if shown is not None and _names_none(e)]
     claims = [e for e in claims if e not in contradicted]
@@ -387,7 +395,24 @@ def decide_parser(
     if shown is not None and contradicted:
         lost = tuple(RejectedCandidate(None, e.source, shown) for e in contradicted)
         decision = replace(decision, overruled=decision.overruled + lost)
-    return decision if key != "tool_parser" else with_offer(decision, target)
+    return decision if key != "tool_parser" else _observed(with_offer(decision, target), seen, target)
+
+
+def _observed(decision: Decision, seen: Evidence | None, target: Target) -> Decision:
+    """Return the decision with what the live model showed: its own calls count more than its template's form.
+
+    ``hf`` reads by what is derived from the template, so another template's stays out.
+    """
+    if seen is None:
+        return decision
+    if seen.value is None:
+        return replace(decision, why=(seen.reason, *decision.why))
+    if decision.value == seen.value and isinstance(decision, Chosen):
+        return replace(decision, status="observed", why=(seen.reason, *decision.why))
+    if seen.value == HF or not target.has(seen.key, str(seen.value)):
+        return replace(decision, why=(*decision.why, seen.reason))
+    lost = RejectedCandidate(decision.value, Source.PROOF, seen.reason)
+    return Chosen(seen.value, "observed", (seen.reason,), (lost, *decision.overruled))
 
 
 def _untried(decision: Decision, thinking: Thinking, key: str) -> Decision:

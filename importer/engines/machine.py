@@ -42,6 +42,12 @@ def this_machine(backend: str, *, cards: bool = True) -> Device:
     return _own("metal" if apple else "cpu", total_memory())
 
 
+def computes_bfloat16(info: Path = Path("/proc/cpuinfo")) -> bool:
+    """Return whether the processor multiplies bfloat16 itself; also where the system does not say."""
+    flags = re.search(r"^(?:flags|Features)\s*:(.*)$", _text(info), re.MULTILINE)
+    return flags is None or not {"avx512_bf16", "amx_bf16", "bf16"}.isdisjoint(flags[1].split())
+
+
 def has_gpu(devices: Path = Path("/dev")) -> bool:
     """Return whether an NVIDIA card can be used: its device exists and is not hidden."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "all") in {"", "-1"}

@@ -11,7 +11,7 @@ from importer.reasons import Reason, ReasonKind
 # Kinds of models that vLLM serves without a conversation: those that pool, and those that transcribe.
 POOLS = ("embedding", "reranker", "classifier", "reward")
 TASKS = frozenset({*POOLS, "transcription"})
-Status = Literal["user", "proved", "declared", "vendor", "table", "planned", "engine-default"]
+Status = Literal["user", "observed", "proved", "declared", "vendor", "table", "planned", "engine-default"]
 
 
 class Rule(StrEnum):
@@ -70,6 +70,7 @@ class Rule(StrEnum):
     TOKENIZER = "tokenizer", "vendor"
     IMPORTER = "importer", "table"
     ENGINE = "engine", "engine-default"
+    OBSERVED = "observed"  # how the calls of the live model arrived in an earlier validation
     PROOF = "proof"  # what the engine's own parsers read
     TEMPLATE = "template"  # what a template shows that names no parser
     THINKING_SIGN = "thinking-sign"  # what speaks for thinking beside a template that shows none
@@ -89,6 +90,7 @@ class Source(StrEnum):
     NAME = "name"
     FIT = "fit"
     PROOF = "proof"
+    VALIDATION = "validation"
 
 
 class Severity(ReasonKind):

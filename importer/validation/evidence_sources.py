@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -63,6 +64,16 @@ class Render(Protocol):
     @property
     def others(self) -> tuple[str, ...]:
         """Return files that hold another template than the rendered one."""
+
+    @property
+    def text(self) -> str:
+        """Return the template of requests with tools; empty where there is none."""
+
+    def under(self, text: str, /) -> AbstractContextManager[Render]:
+        """Return the rendering with another template."""
+
+    def dressed(self, convention: str, /) -> str | None:
+        """Return the template under one of importer's conventions; ``None`` where they do not fit."""
 
     def knows(self, variable: str, /) -> bool:
         """Return whether the template names a variable."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
 
 from importer.chat_template.samples import Sample
+from importer.chat_template.study import TemplateAnalysis
+from importer.decisions.parsers import HF
 from importer.engines.parsers import ParserQuestion, ParserWorker, Reading, Replay, Tokens
 from importer.errors import EngineError
 from importer.frozen import frozen
+from importer.proof.template_proof import parser_as_data, with_template
 from importer.sandbox.task import Closing
 from importer.validation.prompts import Prompt, call_id
 from importer.validation.reply import Reply, ToolCall
@@ -76,6 +80,36 @@ class OfflineParsers(Closing):
                 except EngineError:
                     return None
             return self._readings[key]
+
+    def tool_parsers(self, named: ParserQuestion) -> list[ParserQuestion]:
+        """Return every tool parser of the engine, ``named`` first; none where the worker has failed."""
+        try:
+            names = [p.name for p in self._worker.list() if p.kind == "tool"]
+        except EngineError:
+            return []
+        both = {HF: HF if named.reasoning else None}  # stands for both kinds, or for neither
+        others = (ParserQuestion(name, both.get(name, named.reasoning)) for name in names)
+        return [*dict.fromkeys((named, *others))]
+
+    def read_all(
+        self, drawn: Sequence[Drawn], pairs: Sequence[ParserQuestion], analysis: TemplateAnalysis, text: str
+    ) -> dict[ParserQuestion, tuple[Reading, ...]]:
+        """Return the readings of answers to another template of this text; none where the worker has failed.
+
+        The parser ``hf`` reads by what is derived from ``analysis``.
+        """
+        samples = [one.sample for one in drawn]
+        tokens = with_template(replace(self._tokens, chat_template=text), None)
+        others, derived = [p for p in pairs if p.tool != HF], [p for p in pairs if p.tool == HF]
+        with self._lock:
+            try:
+                found = self._worker.read(tokens, samples, others)
+                data = parser_as_data(analysis, tokens, self._worker.list(), self._worker)
+                if data is not None and derived:
+                    found |= self._worker.read(with_template(tokens, data.template), samples, derived)
+            except EngineError:
+                return {}
+        return found
 
     def replay(self, drawn: Drawn, pair: ParserQuestion) -> Replay | None:
         """Return the readings of the answer in pieces; ``None`` where the worker has failed."""

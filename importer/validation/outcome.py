@@ -207,6 +207,34 @@ def _parts(outcome: Outcome) -> dict[str, Any]:
 
 
 @frozen
+class CallForm:
+    """How the calls of the live model arrive in one form: ``right`` whole and right ones of ``asked``.
+
+    ``template``  of ours by its name; empty for the document's own. ``digest``  of the template's text.
+    ``parser``    that reads them; ``None`` where none reads any.
+    ``choice``    of the requests: ``auto`` or ``required``.
+    ``spelling``  the marks of the document's template, with those that the model writes in their place.
+    """
+
+    parser: str | None
+    right: int
+    asked: int
+    template: str = ""
+    digest: str = ""
+    choice: Literal["auto", "required"] = "auto"
+    spelling: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Return the share of right calls."""
+        return self.right / self.asked if self.asked else 0.0
+
+    def to_json(self) -> dict[str, object]:
+        """Return the form as a receipt has it."""
+        return {**asdict(self), "spelling": dict(self.spelling)}
+
+
+@frozen
 class ProbeRow:
     """The outcome of one probe with its lesson.
 
@@ -258,7 +286,8 @@ class Report:
 
     ``partial`` has the limits of a validation that is not of the whole document: ``probes``, and ``against``,
     the address of a server that importer did not start. ``score``  the quality figures, on request. ``speed``
-    has the time of a first token and the tokens in a second.
+    has the time of a first token and the tokens in a second. ``forms`` of calls were tried on the model, the
+    served one first.
     """
 
     engine: Mapping[str, object]
@@ -268,6 +297,7 @@ class Report:
     partial: Mapping[str, object] | None = None
     score: Mapping[str, object] | None = None
     speed: Mapping[str, object] = field(default_factory=dict)
+    forms: tuple[CallForm, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -300,6 +330,8 @@ class Report:
                 did = row.outcome.agreeing if isinstance(row.outcome, Pass) else 0
                 shown.setdefault(row.ability, []).append((did, row.outcome.trials))
         sums = {name: tuple(map(sum, zip(*seen, strict=True))) for name, seen in shown.items()}
+        for form in (one for one in self.forms if not one.template):  # more answers than a probe has
+            sums["required" if form.choice == "required" else "tools"] = (form.right, form.asked)
         return {
             name: {"shown": did, "asked": asked, "interval": _rounded(wilson(did, asked))}
             for name, (did, asked) in sums.items()
@@ -319,7 +351,8 @@ class Report:
             "abilities": self.abilities,
         }
         apart = {"partial": self.partial, "score": self.score}
-        return section | {key: dict(value) for key, value in apart.items() if value is not None}
+        section |= {key: dict(value) for key, value in apart.items() if value is not None}
+        return section | ({"observed": [form.to_json() for form in self.forms]} if self.forms else {})
 
 
 def _of_weights(row: ProbeRow) -> bool:

@@ -93,12 +93,6 @@ def _other_template(fields: Fields) -> str:
     return f"Use a chat template that takes this conversation{shown}."
 
 
-def _raise_time_limit(fields: Fields) -> str:
-    seconds = fields.get("seconds")
-    least = "" if seconds is None else f" to {seconds:.0f} s or more"
-    return f"Raise the time limit of the validation{least}, or try a faster machine."
-
-
 class Remedy(ReasonKind):
     """A change to a document, a repository, an engine or a request; the fields of its reason have the
     values.
@@ -317,8 +311,16 @@ class Remedy(ReasonKind):
         "require-calls",
         "Let clients send tool_choice: required where they want a call; by itself none of its calls is read.",
     )
+    SERVE_TEMPLATE = (
+        "serve-template",
+        "Import the model again with the chat template {template}: in that form its calls arrive.",
+    )
+    OFFER_NO_TOOLS = (
+        "offer-no-tools",
+        "Leave out the tool parser: in no form that was tried do its calls arrive.",
+    )
     MORE_TIME = "more-time", "Give it more time, or try a faster machine."
-    RAISE_TIME_LIMIT = "raise-time-limit", _raise_time_limit
+    RAISE_TIME_LIMIT = "raise-time-limit", "Raise the time limit of the validation, or try a faster machine."
     LESS_LOAD = "less-load", "Ask while it serves fewer clients, or raise its limit of requests for this key."
     SEND_INSTEAD = "send-instead", "Let clients send {instead} in place of {form}."
     REFUSE_NAMES = "refuse-names", "Let the client refuse names that it did not offer."

@@ -13,6 +13,7 @@ from importer.config_file.document import Document
 from importer.config_file.validation_status import builds
 from importer.engines import get
 from importer.errors import EngineError, UsageError
+from importer.validation import call_forms
 from importer.validation.client import Client, Exchange, without
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
@@ -66,6 +67,7 @@ def against(
     bench = Context.of(promise, model, client, known)
     try:
         rows = probe(bench, chosen, options.progress)
+        forms = call_forms.observed(bench, rows, options.progress)
         probed = time.monotonic() - begun
         scored = measure(bench, options.score, options.progress) if options.score else None
     finally:
@@ -74,7 +76,8 @@ def against(
     engine = {"name": client.base_url, "version": shown}
     engine |= {} if made is None else {"make": made.engine}
     seconds, began = {"probes": probed}, started.isoformat(timespec="seconds")
-    return Report(engine, began, seconds, tuple(rows), partial, scored, speed(rows))
+    rows = call_forms.with_remedy(rows, forms)
+    return Report(engine, began, seconds, tuple(rows), partial, scored, speed(rows), forms)
 
 
 def the_model(client: Client, named: str | None, own: str) -> str:

@@ -12,10 +12,12 @@ from functools import cached_property
 from threading import Lock
 
 from importer.chat_template import find
+from importer.chat_template.conventions.wrap import wrap
 from importer.chat_template.loader import ANY, Loader
 from importer.chat_template.render import Renderer, RenderJob, RenderRefused
 from importer.chat_template.study import STUDY, Served, TemplateAnalysis
 from importer.chat_template.vocabulary import read_vocabulary
+from importer.errors import UsageError
 from importer.hub.snapshot import Snapshot
 from importer.sandbox import OverLimit
 from importer.sandbox.task import Closing
@@ -42,7 +44,7 @@ class PromptRendering(Closing):
         loader: Loader = ANY,
     ) -> None:
         """Read template and vocabulary; raises RepositoryError for a template too large or not JSON."""
-        self._template = template or find.find(snapshot, loader)
+        self._snapshot, self._template = snapshot, template or find.find(snapshot, loader)
         self.files = snapshot.settings
         words = read_vocabulary(snapshot)
         self._vocabulary = words
@@ -86,6 +88,23 @@ class PromptRendering(Closing):
         """Return the template's file where several stand beside one another; else empty."""
         found = self._template
         return found.source if found is not None and len(found.all) > 1 else ""
+
+    @property
+    def text(self) -> str:
+        """Return the template of requests with tools; empty where there is none."""
+        return self._template.text if self._template else ""
+
+    def under(self, text: str) -> PromptRendering:
+        """Return the rendering with another template; the caller closes it."""
+        return PromptRendering(self._snapshot, self._variables, find.Template(text, "tried"))
+
+    def dressed(self, convention: str) -> str | None:
+        """Return the template under one of importer's conventions; ``None`` where they do not fit."""
+        try:
+            own = self._template
+            return None if own is None else wrap(own, convention, self._vocabulary, self._renderer)
+        except UsageError:
+            return None
 
     def knows(self, variable: str) -> bool:
         """Return whether the variable's name stands in the template."""

@@ -19,8 +19,8 @@ from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
 from importer.registry import PartReason
 from importer.signals.evidence import TASKS
-from importer.validation import failures
-from importer.validation.attribution import experiments, root_causes, setting_bisection, stage_cause
+from importer.validation import call_forms, failures
+from importer.validation.attribution import root_causes, setting_bisection, stage_cause
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, STEADY, Context, Shared
 from importer.validation.errors import AnswerFailure, ExchangeError, RunOver, SilenceReason, spent
@@ -150,6 +150,7 @@ def validate(
     bench = Context.of(promise, served.model, client, known)
     steps = ProbeProgress(report_step, len(chosen) + 1)  # the stop is a probe, too
     rows = probe(bench, chosen, report_step, steps)
+    forms = call_forms.observed(bench, rows, report_step)
     probed = time.monotonic() - begun
     scored = measure(bench, score, report_step) if score else None
     with steps.during(stops_cleanly.NAME, "stopping the engine"):
@@ -162,7 +163,8 @@ def validate(
     names = [one.name for one in chosen]
     partial_of = None if BY_NAME.keys() <= {*names} else {"probes": names, "against": None}
     began = started.isoformat(timespec="seconds")
-    return Report(_engine(document), began, seconds, tuple(rows), partial_of, scored, speed(rows))
+    rows = call_forms.with_remedy(rows, forms)
+    return Report(_engine(document), began, seconds, tuple(rows), partial_of, scored, speed(rows), forms)
 
 
 def _again(
@@ -214,7 +216,8 @@ def probe(
         steps.done(result)
         return result
 
-    together = [one for one in probes if not one.alone]
+    # Where the time ends early, the contract has its verdict.
+    together = sorted((one for one in probes if not one.alone), key=lambda one: bool(one.ability))
     pool = ThreadPoolExecutor(SIDE_BY_SIDE)
     try:
         here = [copy_context() for _ in together]  # of the span that asks
@@ -255,7 +258,7 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
     if not one.alone and one is not sampling_arrives:
         outcome = steadied(ctx, outcome, partial(_attributed, one), shared)
         outcome = without(ctx, outcome, partial(_attributed, one), shared)
-    outcome = experiments.tried(stage_cause.within(outcome, one, ctx), one, ctx)
+    outcome = stage_cause.tried(stage_cause.within(outcome, one, ctx))
     if not counts_as_passed(outcome) and (over := _cut_short(ctx)) is not None:
         outcome = spent(over)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]

@@ -337,7 +337,7 @@ def test_names_and_files(tmp_path: Any, renderer: Renderer) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "file not found; known names: pythonic, json, own-calls, none"),
+        (None, "file not found; known names: pythonic, json, own-calls, as-written, none"),
         (b"", "empty"),
         (b" \n", "empty"),
         (b"\xff\xfe", "not UTF-8"),

@@ -225,7 +225,7 @@ def test_a_hostile_file_is_refused_and_nothing_is_written(desk: Desk, text: str,
     [
         (
             ("acme/chat", *ASK, "--template", "pythnic"),
-            "file not found; known names: pythonic, json, own-calls, none",
+            "file not found; known names: pythonic, json, own-calls, as-written, none",
         ),
         (
             ("acme/chat", "--backend", "mlx", "--template", "pythonic"),

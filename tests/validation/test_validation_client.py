@@ -271,7 +271,7 @@ class Waiting:
 class Interrupting:
     """A probe during which the user stops it all."""
 
-    name, lesson, alone, tasks, feature, concerns = "interrupting", ".", False, (), None, ()
+    name, lesson, alone, tasks, feature, ability = "interrupting", ".", False, (), None, ""
 
     def __init__(self, other: Waiting) -> None:
         self.other = other

@@ -10,12 +10,12 @@ import pytest
 
 from importer.reasons import Reason
 from importer.validation import diagnosis, failures, run
-from importer.validation.attribution import experiments, root_causes
+from importer.validation.attribution import root_causes
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report, Tried
+from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report
 from importer.validation.probes.chat import (
     judge_missed,
     left_out_simple_answers,
@@ -36,13 +36,12 @@ from importer.validation.probes.server import concurrency, files_as_imported
 from importer.validation.probes.tools import (
     judge_order,
     judge_pointed,
-    no_tool_needed,
     tool_call,
     whole_with_point,
 )
 from importer.validation.prompts import CALLED, CALLED_EMPTY, WEATHER, WEATHER_TWO_TOOLS
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
-from importer.validation.reply import Reply, ReplyReason, ToolCall, Usage, from_stream, from_whole
+from importer.validation.reply import Reply, ReplyReason, Usage, from_stream, from_whole
 from tests.facts import as_reason
 from tests.judging import asked, remedy, verdict, words
 from tests.models.formats import FORMATS
@@ -292,25 +291,6 @@ def test_contract_weights_and_abilities_are_three_verdicts(
     figure = report.abilities["tools"]
     told = (report.contract, report.health, report.passed, (figure["shown"], figure["asked"]))
     assert told == expected
-
-
-def test_a_required_call_is_tried_before_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[object] = []
-
-    def answer(body: dict[str, object]) -> Reply:
-        sent.append(body.get("tool_choice"))
-        call = ToolCall(0, "c1", "get_weather", '{"location": "Paris"}')
-        return Reply("", "", (call,) if works and body.get("tool_choice") else (), "tool_calls", Usage(9, 9))
-
-    declined = Inconclusive(as_reason("no call"), "model")
-    for works in (True, False):
-        ctx = asked(answer, monkeypatch, tool_parser="hermes")
-        ctx.noted(WEATHER, lambda _: declined, declined)
-        found = experiments.tried(declined, tool_call, ctx)
-        told = (Reason(Remedy.REQUIRE_CALLS), Tried(1, 1)) if works else (None, None)
-        assert (found.remedy, found.tried) == told
-    assert sent == ["required", "required"]
-    assert experiments.tried(declined, no_tool_needed, ctx) == declined  # a call is no ability there
 
 
 def test_a_call_in_a_form_of_the_model_s_own_is_its_habit_and_no_damage(

@@ -24,6 +24,7 @@ from importer.validation.outcome import (
     NotApplicable,
     Outcome,
     Pass,
+    Tried,
     asks_for,
     counts_as_passed,
     failing,
@@ -207,3 +208,16 @@ def _calls(ctx: Context) -> bool:
     """Return whether the last chat has tools."""
     requests = [e.request for e in ctx.log if e.request is not None and "messages" in e.request]
     return bool(requests and requests[-1].get("tools"))
+
+
+# Changes that the reading of a text without the server has shown already: ``within`` tells no other.
+READ = (Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.LEAVE_OUT_PARSER)
+
+
+def tried(outcome: Outcome) -> Outcome:
+    """Return the outcome; a change of parsers by which the answer was read right counts as tried."""
+    if not isinstance(outcome, Fail | Inconclusive) or outcome.remedy is None or outcome.tried is not None:
+        return outcome
+    broken = broken_in_answer(outcome.facts)
+    seen = broken is not None and broken.rung is Rung.PARSED and outcome.remedy.kind in READ
+    return replace(outcome, tried=Tried(1, 1)) if seen else outcome

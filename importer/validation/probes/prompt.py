@@ -614,7 +614,10 @@ def by_design(finding: WayInFinding, *, calls_end_turns: bool) -> bool:
     """
     if finding.shape:
         return finding.severity is not WayInSeverity.ERROR  # vendors' templates demand what may be left out
-    if finding.field is WayInField.LATER_SYSTEM or (finding.kind, finding.field) in BY_DESIGN:
+    if (
+        finding.field in (WayInField.LATER_SYSTEM, WayInField.DEVELOPER)
+        or (finding.kind, finding.field) in BY_DESIGN
+    ):
         return True
     lost = finding.kind is WayInKind.LOST
     if lost and finding.field is WayInField.TOOL_DESCRIPTION:
