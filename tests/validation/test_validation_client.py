@@ -253,7 +253,7 @@ def test_the_report_keeps_order_evidence_and_time() -> None:
 class Waiting:
     """A probe whose answer comes when the test lets it."""
 
-    name, lesson, alone, tasks, feature, concerns = "waiting", ".", False, (), None, ()
+    name, lesson, alone, tasks, feature, ability = "waiting", ".", False, (), None, ""
 
     def __init__(self) -> None:
         self.begun, self.over, self.let = threading.Event(), threading.Event(), threading.Event()
