@@ -62,8 +62,9 @@ def with_remedy(rows: Sequence[ProbeRow], forms: Sequence[CallForm]) -> list[Pro
         return list(rows)
     best = proposed(forms)
     remedy, tried = _remedy(best), Tried(best.right, best.asked) if best.asked else None
+    first = next((row for row in rows if row.probe == tool_call.name), None)  # a report adds trials up
     return [
-        replace(row, outcome=replace(row.outcome, remedy=remedy, tried=tried))
+        replace(row, outcome=replace(row.outcome, remedy=remedy, tried=tried if row is first else None))
         if row.ability == ABILITY and isinstance(row.outcome, NotShown)
         else row
         for row in rows
