@@ -69,7 +69,7 @@ _REASONS = {
     "it asks this machine and what is installed on it": """
         engines.doctor.hardware engines.doctor.case engines.doctor.model
         launcher engines.install engines.machine engines.tokenizer
-        engines.start_check engines.parser_worker.start cli.main""",
+        cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.http.overview service.http.query service.http.review service.http.summary_models
         launchers.ray hub.local service.domain.index storage.actors chat_template.render_worker hub.outgoing hub.folders

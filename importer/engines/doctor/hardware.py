@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import platform
 import re
-import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
 
-from importer.engines import machine
+from importer.engines import install, machine
 from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import (
     GB,
@@ -53,9 +50,7 @@ X86_V2 = frozenset({"pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_
 NUMPY_V2 = (2, 4)
 MLX_GLIBC = (2, 35)  # by mlx's own page on installing, and the tag of its wheel
 BUILDS = ("_C_AVX2", "_C_AVX512")
-PACKAGES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}  # Debian's names
 ON_CARDS = ("sglang",)  # engines whose server needs an NVIDIA card; their parsers need none
-MOST = 4096  # entries of a dynamic section
 
 
 def driver(case: DoctorCase) -> Result:
@@ -258,95 +253,20 @@ def _glibc(case: DoctorCase) -> tuple[int, ...] | None:
     return min(((int(major), int(minor)) for major, minor in tags), default=MLX_GLIBC)
 
 
-def libraries(case: DoctorCase, loads: Callable[[str], bool] | None = None) -> Result:
-    """Return whether the loader finds the libraries that the engine's extension names; the extension is
-    not loaded.
-    """
+def libraries(case: DoctorCase) -> Result:
+    """Return whether the loader of the engine's Python finds the system's libraries of its extension."""
     if case.system != "linux" or not case.runs("vllm-cpu"):
         return CheckSkipped(Reason(DoctorReason.EXTENSION_ELSEWHERE))
-    extension = _extension(case)
-    if extension is None:
+    if case.engine is None or case.installed is None or not any(case.files("vllm/_C*.so")):
         return CheckSkipped(Reason(DoctorReason.EXTENSION_LATER))
-    own = [*case.files("torch/lib/*.so*"), *case.files("*.libs/*.so*"), *_brought(case)]
-    beside = {path.name for path in own}
-    is_loadable = loads or _loads
-    names = [name for name in needed(extension) if name not in beside]
-    missing = [name for name in names if not is_loadable(name)]
-    if not missing:
-        return Fine(Reason(DoctorReason.LIBRARIES, extension=extension.name, count=len(names)))
-    packages = " ".join(PACKAGES.get(name, name) for name in missing)
+    lacking = install.missing(case.installed.python, dict(case.engine.system))
+    if not lacking:
+        return Fine(Reason(DoctorReason.LIBRARIES, names=[name for name, _ in case.engine.system]))
+    remedy = DoctorRemedy.INSTALL_PACKAGES
     return Trouble(
-        Reason(DoctorReason.LIBRARIES_LACKING, extension=extension.name, missing=missing),
-        Reason(DoctorRemedy.INSTALL_PACKAGES, packages=packages, again=again(case)),
+        Reason(DoctorReason.LIBRARIES_LACKING, missing=sorted(lacking)),
+        Reason(remedy, packages=" ".join(sorted(set(lacking.values()))), again=again(case)),
     )
-
-
-def _extension(case: DoctorCase) -> Path | None:
-    """Return the extension that vLLM loads on this processor, by the rule of ``vllm.platforms.cpu`` of
-    0.32.
-    """
-    flags = flags_of(case)
-    builds = {path.name.partition(".")[0]: path for path in case.files("vllm/_C*.so")}
-    best = "_C_AVX2" if not flags >= AVX512 else "_C" if "avx512_bf16" in flags else "_C_AVX512"
-    return builds.get(best) or builds.get("_C")
-
-
-def _brought(case: DoctorCase) -> list[Path]:
-    """Return libraries that the installation has put into its folder, beside the packages."""
-    root = case.installed.root if case.installed is not None else None
-    if root is None or not root.is_dir():
-        return []
-    beside = (place for place in sorted(root.iterdir()) if place.is_dir() and place.name != "venv")
-    return [*(root / "venv").glob("lib*/*.so*"), *(path for place in beside for path in place.rglob("*.so*"))]
-
-
-def _loads(library: str) -> bool:
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True
-
-
-def needed(path: Path) -> tuple[str, ...]:
-    """Return the libraries that a shared object names (DT_NEEDED); none for other files than little-
-    endian 64-bit ELF.
-    """
-    try:
-        with path.open("rb") as file:
-            return _needed(file)
-    except (OSError, ValueError, OverflowError, struct.error):
-        return ()
-
-
-def _needed(file: BinaryIO) -> tuple[str, ...]:
-    if file.read(6) != b"\x7fELF\x02\x01":
-        return ()
-    (offset,) = struct.unpack("<Q", _at(file, 32, 8))
-    size, count = struct.unpack("<HH", _at(file, 54, 4))
-    headers = [struct.unpack("<IIQQQQ", _at(file, offset + i * size, 40)) for i in range(min(count, MOST))]
-    entries: list[tuple[int, int]] = []
-    for kind, _, where, _, _, length in headers:
-        if kind == 2:  # the dynamic section
-            data = _at(file, where, min(length, MOST * 16))
-            entries += struct.iter_unpack("<qQ", data[: len(data) // 16 * 16])
-    strings = next((value for tag, value in entries if tag == 5), None)
-    if strings is None:
-        return ()
-    loads = [(where, place, length) for kind, _, where, place, _, length in headers if kind == 1]
-    base = next((w + strings - p for w, p, n in loads if p <= strings < p + n), None)
-    if base is None:
-        return ()
-    return tuple(_name(file, base + value) for tag, value in entries if tag == 1)
-
-
-def _name(file: BinaryIO, where: int) -> str:
-    return _at(file, where, 256).partition(b"\0")[0].decode("ascii", "replace")
-
-
-def _at(file: BinaryIO, where: int, length: int) -> bytes:
-    file.seek(where)
-    return file.read(length)
 
 
 LITTLE = 4 * GB  # vLLM by itself takes 2 GB, the rest is for weights and KV cache

