@@ -125,8 +125,7 @@ def _pinned(stored: StoredDocument, model: Reference) -> str | None:
 
 
 def _filled(stored: StoredDocument, planned: Plan) -> Filled:
-    backend = planned.target.backend
-    return fill(stored.text, stored.data, to_text(planned.built), planned.built.data, backend, stored.path)
+    return fill(stored.text, stored.data, to_text(planned.built), planned.built.data, stored.path)
 
 
 def write(filling: Filling) -> Receipt:
@@ -158,8 +157,7 @@ def _receipt(filling: Filling, filled: Filled) -> Receipt:
         return receipt
     base = receipt.base
     if receipt.wrote is not None:
-        target = planned.target.backend
-        base = fill(base, receipt.wrote, to_text(planned.built), planned.built.data, target, stored.path).text
+        base = fill(base, receipt.wrote, to_text(planned.built), planned.built.data, stored.path).text
     return replace(
         receipt, digest=fresh.digest, base=base, decisions={**fresh.decisions, **receipt.decisions}
     )

@@ -12,7 +12,7 @@ from hypothesis import given
 from importer.config import NAMES
 from importer.config_file import schema
 from importer.config_file.build import Built, to_text
-from importer.config_file.fill import HOOKS, Draft, fill, hooks
+from importer.config_file.fill import fill, is_set
 from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
 from tests.commandline import BASE, CHAT, Desk, Ran, desk
@@ -40,52 +40,18 @@ COMMENTS = {
 TEXT = to_text(Built(PLAN, COMMENTS))
 
 
-def filled(text: str, backend: str = "vllm") -> str:
-    return fill(text, read(text, "x"), TEXT, PLAN, backend).text
+def filled(text: str) -> str:
+    return fill(text, read(text, "x"), TEXT, PLAN).text
 
 
 def added(text: str) -> set[str]:
-    return {".".join(map(str, path)) for path in fill(text, read(text, "x"), TEXT, PLAN, "vllm").added}
+    return {".".join(map(str, path)) for path in fill(text, read(text, "x"), TEXT, PLAN).added}
 
 
-# Hooks
-
-
-def test_hooks_run_for_every_backend_first_then_unnamed_then_its_own() -> None:
-    said: list[str] = []
-
-    def hook(name: str) -> Any:
-        return lambda draft: said.append(name)
-
-    registered = tuple(
-        (key, hook(name))
-        for key, name in [
-            ("mlx", "m1"),
-            ("", "u1"),
-            ("*", "e1"),
-            ("vllm", "v1"),
-            ("*", "e2"),
-            ("mlx", "m2"),
-            ("", "u2"),
-        ]
-    )
-    for named, order in ((True, ["e1", "e2", "m1", "m2"]), (False, ["e1", "e2", "u1", "u2", "m1", "m2"])):
-        said.clear()
-        for run in hooks("mlx", named=named, among=registered):
-            run(Draft({}, {}))
-        assert said == order
-
-
-def test_the_first_hook_that_offers_a_value_gives_it_and_none_changes_what_is_set() -> None:
-    draft = Draft({"a": 0, "b": {"c": None}, "d": {}, "e": []}, PLAN)
-    for value in (1, 2):
-        for path in (("a",), ("b", "c"), ("b", "x"), ("d", "x"), ("e", "x"), ("a", "x"), ("f", "g")):
-            draft.offer_value(path, value)
-    assert draft.added == {("b", "x"): 1, ("f", "g"): 1}
-
-
-def test_every_backend_has_hooks() -> None:
-    assert {key for key, _ in HOOKS} == {"*", "", *NAMES}
+def test_what_is_set_is_set_with_every_key_below_it() -> None:
+    document = {"a": 0, "b": {"c": None}, "d": {}, "e": []}
+    paths = (("a",), ("b", "c"), ("b", "x"), ("d", "x"), ("e", "x"), ("a", "x"), ("f", "g"))
+    assert [path for path in paths if not is_set(document, path)] == [("b", "x"), ("f", "g")]
 
 
 # What is added
