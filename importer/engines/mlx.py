@@ -210,15 +210,16 @@ def check_code(document: Document, model_dir: Path, server: str) -> None:
 def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
     """Return the arguments that start ``server`` in as many processes as the document has ranks.
 
-    ``tensor_parallel_size`` ranks share each layer, ``engine_args.pipeline_parallel_size`` ranks the layers.
-    One rank without a hostfile starts by itself. Raises DocumentError("invalid").
+    ``tensor_parallel_size`` ranks share each layer, ``engine_args.pipeline_parallel_size`` ranks the layers;
+    the check of a document refuses both. One rank without a hostfile starts by itself.
+
+    Raises DocumentError("invalid").
     """
     from importer.engines.arguments import checked
     from importer.engines.process import free_ports
 
-    tensor, pipeline = _size(document, document, "tensor_parallel_size"), _pipeline(document)
-    if tensor > 1 and pipeline > 1:
-        raise invalid(document, Reason(Unstartable.LAYERS_OR_PARTS, key=PIPELINE))
+    tensor = _size(document, document, "tensor_parallel_size")
+    pipeline = _size(document, _engine_args(document), PIPELINE)
     hosts = _hostfile(document)
     ranks = max(tensor, pipeline)
     if ranks == 1 and hosts is None:
@@ -232,18 +233,8 @@ def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
     return ("-c", START, *where, *how, "--", *server, *split)
 
 
-def is_distributed(document: Document) -> bool:
-    """Return whether the document has several processes."""
-    several = _size(document, document, "tensor_parallel_size") > 1 or _pipeline(document) > 1
-    return several or HOSTFILE in _engine_args(document)
-
-
 def _engine_args(document: Document) -> Mapping[str, object]:
     return document.get("engine_args") or {}
-
-
-def _pipeline(document: Document) -> int:
-    return _size(document, _engine_args(document), PIPELINE)
 
 
 def _size(document: Document, where: Mapping[str, object], key: str) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from importer.memory.weights import TOWER, WeightTensor
+from importer.hub.safetensors import Tensor
+from importer.memory.weights import TOWER
 
 # The names that architectures give the table of token vectors; quantised tables keep a row for each token.
 TABLE = re.compile(
@@ -13,7 +14,7 @@ TABLE = re.compile(
 )
 
 
-def rows(tensors: Mapping[str, WeightTensor]) -> int | None:
+def rows(tensors: Mapping[str, Tensor]) -> int | None:
     """Return the rows of the largest table of token vectors; ``None`` where no tensor has such a name."""
     tables = [
         tensor.shape[0]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.content import weight_files
+from importer.hub.safetensors import BITS, Tensor
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory.config_keys import whole
 from importer.memory.estimate_types import Amount, SizeReason, Unknown, UnknownReason
@@ -21,12 +22,6 @@ from importer.sentences import render
 from importer.signals.comparison import INDEX, whole_copy
 
 Source = Literal["headers", "index", "api", "files", "config"]
-# Bits of a value, by the names of types in safetensors and on the Hub.
-BITS = {
-    "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "I16": 16, "U16": 16, "F16": 16,
-    "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "F64": 64, "I64": 64, "U64": 64, "F4": 4, "F6_E2M3": 6,
-    "F6_E3M2": 6,
-}  # fmt: skip
 CALCULATED = {"F16", "BF16", "F32", "F64", "F8_E5M2", "F8_E4M3"}  # one value is one parameter
 AGREES = 0.01  # headers and padding of files stay below this
 # Errors of a count from config.json alone, over published repositories: see docs/fit.md.
@@ -35,17 +30,6 @@ OFF, OFF_QUANTISED, OFF_UNSEEN = 0.02, 0.06, 0.20
 OTHERWISE, NEAR, PLAIN_WIDTHS = 1.4, 0.08, (4, 4.5, 8, 16, 32)
 DRAFT = re.compile(r"(?:^|\.)(?:mtp|nextn)[\w]*\.|(?:^|\.)layers\.(\d+)\.")
 TOWER = re.compile(r"(?:^|\.)(?:visual|vision|audio)")
-
-
-class WeightTensor(Protocol):
-    """One tensor of a safetensors header: dtype (``BF16``, ``F8_E4M3`` …), shape, bytes."""
-
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def size(self) -> int: ...
 
 
 @frozen
@@ -86,7 +70,7 @@ def files(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def read(
-    snapshot: Snapshot, shape: Shape | Unknown, headers: Mapping[str, WeightTensor] | None = None
+    snapshot: Snapshot, shape: Shape | Unknown, headers: Mapping[str, Tensor] | None = None
 ) -> Weights | Unknown:
     """Return the best figure: from headers, the index, the Hub's totals, listed sizes, then ``config.json``.
 
@@ -134,7 +118,7 @@ def _unvisited(shape: Shape) -> int:
 
 
 def _read(
-    snapshot: Snapshot, shape: Shape | Unknown, headers: Mapping[str, WeightTensor] | None
+    snapshot: Snapshot, shape: Shape | Unknown, headers: Mapping[str, Tensor] | None
 ) -> Weights | Unknown:
     if headers:
         return _from_headers(headers, shape)
@@ -151,7 +135,7 @@ def _read(
     return _from_config(shape)
 
 
-def _from_headers(headers: Mapping[str, WeightTensor], shape: Shape | Unknown) -> Weights:
+def _from_headers(headers: Mapping[str, Tensor], shape: Shape | Unknown) -> Weights:
     total = sum(t.size for t in headers.values())
     dtypes: dict[str, int] = {}
     for tensor in headers.values():

@@ -21,7 +21,6 @@ def launched(document: dict[str, Any]) -> list[str]:
 def test_one_process_is_started_as_ever() -> None:
     for document in ({}, {"tensor_parallel_size": 1}, {"engine_args": {"pipeline_parallel_size": 1}}):
         assert launched(document)[:3] == ["-m", "mlx_lm", "server"]
-        assert not mlx.is_distributed(document)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,6 @@ def test_several_ranks_go_by_mlx_launch(document: dict[str, Any], where: list[st
     server = words[words.index("--") + 1 :]
     assert server[:3] == ["-m", "mlx_lm", "server"]
     assert words[-1] == last
-    assert mlx.is_distributed(document)
 
 
 def test_hosts_of_a_file_take_the_place_of_a_number(tmp_path: Path) -> None:
@@ -56,7 +54,6 @@ def test_hosts_of_a_file_take_the_place_of_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        ({"tensor_parallel_size": 2, "engine_args": {"pipeline_parallel_size": 2}}, "without the other"),
         ({"tensor_parallel_size": "2"}, "no number of ranks"),
         ({"engine_args": {"pipeline_parallel_size": True}}, "true or false|whole number|number of ranks"),
         (
