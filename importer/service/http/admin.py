@@ -136,12 +136,11 @@ class Operations(BaseModel):
 @router.get(
     "/operations", response_model=Operations, responses=problems(), summary="The state of the service"
 )
-def operations(at: AtDesk, who: Admin) -> dict[str, object]:
+def operations(at: AtDesk, _who: Admin) -> dict[str, object]:
     """Return processes with their jobs, engines of this machine, the queue, keys, retention and sizes.
 
     `GET /v1/audit` has the audit log.
     """
-    del who
     with at.database.reading() as connection:
         last = retention.last_run(connection)
         return {

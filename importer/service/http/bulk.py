@@ -148,8 +148,6 @@ def bulk(body: BulkRequest, request: Request, at: AtDesk, who: Reader, once: Ask
 
     `dry_run` answers what would happen: each item is tried in a transaction that is discarded.
     """
-    if (answered := once.replay()) is not None:
-        return answered
     who.needs(SCOPES[body.action])
     items = _items(body, at)
     names = {"recheck": "ask", "validate": "ask", "dismiss": "reject finding"}

@@ -69,14 +69,13 @@ PATCH_BODY = {"requestBody": {"required": True, "content": {PATCHES[0]: DOCUMENT
 @router.get("", response_model=DocumentPage, responses=problems(), summary="Documents by name")
 def list_(
     at: AtDesk,
-    who: Reader,
+    _who: Reader,
     filters: DocumentFilters,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Annotated[str, Query(max_length=MAX_CURSOR)] = "",
     sort: Annotated[Sort, Query(description="the order; with `-` the last first")] = "name",
 ) -> Response:
     """List documents. Pages continue with `cursor`; `total` counts all documents of the filters."""
-    del who
     summaries = at.gallery.page(filters, limit + 1, position(sort, cursor), sort)
     more = len(summaries) > limit
     return json_answer(
@@ -94,9 +93,8 @@ def list_(
     responses={304: {"description": "It is still that version"}, **problems("no-such-document")},
     summary="One document",
 )
-def get_(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Response:
+def get_(name: str, at: AtDesk, _who: Reader, seen: IfNoneMatch = None) -> Response:
     """Return its YAML, its data and its states; the `ETag` goes into `If-Match` of a change."""
-    del who
     summary, version = at.gallery.get(name)
     headers = {"ETag": etag(summary.version), "Cache-Control": "no-cache"}
     if same(seen, headers["ETag"]):
@@ -170,12 +168,11 @@ def delete(
     responses=problems("no-such-document", "no-receipt"),
     summary="What was decided and why",
 )  # fmt: skip
-def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, object]:
+def decisions(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return each decision with its reasons and what it overruled; evidence, fit, proof; and `values`.
 
     `values` has each key as it is now: who edited it, what vendor, table and engine offer, what is served.
     """
-    del who
     stored = at.gallery.get(name)[1].stored
     receipt, shown = stored.need_receipt(), page(stored)
     return {
@@ -192,9 +189,8 @@ def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, object]:
     responses=problems("no-such-document", "no-receipt"),
     summary="The receipt as it lies beside a document",
 )
-def receipt(name: str, at: AtDesk, who: Reader) -> Response:
+def receipt(name: str, at: AtDesk, _who: Reader) -> Response:
     """Return evidence, reviews, and the validation with every raw exchange."""
-    del who
     version = at.gallery.get(name)[1]
     stored = version.stored.receipt
     if stored is None:
@@ -208,7 +204,7 @@ def receipt(name: str, at: AtDesk, who: Reader) -> Response:
 def history(
     name: str,
     at: AtDesk,
-    who: Reader,
+    _who: Reader,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[int | None, Query(ge=1, le=MOST, description="versions before this number")] = None,
 ) -> dict[str, object]:
@@ -216,7 +212,6 @@ def history(
 
     Pages continue with `cursor`.
     """
-    del who
     found, newest, total = at.gallery.history(name, limit + 1, cursor)
     shown, receipt = found[:limit], newest.stored.receipt
     return {
@@ -232,10 +227,9 @@ def history(
     summary="One version's text",
 )  # fmt: skip
 def version(
-    name: str, number: Annotated[int, Path(ge=1, le=MOST)], at: AtDesk, who: Reader
+    name: str, number: Annotated[int, Path(ge=1, le=MOST)], at: AtDesk, _who: Reader
 ) -> dict[str, object]:
     """Return the YAML of that version."""
-    del who
     document_version = at.gallery.version(name, number)
     return {**_made(document_version, None), "name": name, "text": document_version.text}
 
@@ -252,12 +246,11 @@ def export(
     name: str,
     kind: str,
     at: AtDesk,
-    who: Reader,
+    _who: Reader,
     device: Annotated[str | None, Query(pattern="^(gpu|cpu)$")] = None,
     approved_only: bool = False,
 ) -> dict[str, object]:
     """Return the files, and what they cannot carry. Formats:"""
-    del who
     get(kind)  # an unknown format is an error before the document is read
     version = at.gallery.get(name)[1]
     stored = version.stored

@@ -97,7 +97,7 @@ class EditorData(BaseModel):
 )  # fmt: skip
 def editor(
     backend: Annotated[str, Path(max_length=50, description="the engine")],
-    who: Reader,
+    _who: Reader,
     version: Annotated[
         str | None, Query(max_length=50, pattern=r"^[0-9][0-9A-Za-z.+]*$", description="of the engine")
     ] = None,
@@ -106,7 +106,6 @@ def editor(
     """Return schema, arguments, types, choices and limits; of a version that is not known, those of the one
     before it. Defaults are the engine's own and not in these lists.
     """
-    del who
     if backend not in config.NAMES:
         raise EngineError("unknown-engine", name=backend, known=", ".join(config.NAMES))
     registry = engine_arguments.load(backend, version)
@@ -295,9 +294,8 @@ async def me(request: Request, at: AtDesk) -> dict[str, object]:
     openapi_extra=YAML,
     summary="Check a text without keeping it",
 )
-async def check(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, object]:
+async def check(name: str, request: Request, at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return each mistake with its line, and what would change; `PUT` saves it."""
-    del who
     return await at.reading(_checked, name, await request.body(), at)
 
 
@@ -335,13 +333,12 @@ def report(
     name: str,
     kind: Literal["terminal", "json", "junit", "html"],
     at: AtDesk,
-    who: Reader,
+    _who: Reader,
     number: Annotated[int | None, Query(alias="version", ge=1, le=MOST)] = None,
 ) -> Response:
     """Return every probe of every run with its raw exchanges, in the form that a person, a program, a CI
     system or a browser reads.
     """
-    del who
     version = at.gallery.get(name)[1] if number is None else at.gallery.version(name, number)
     chosen = FORMATS[kind]
     media = MEDIA[chosen.ending]

@@ -43,11 +43,10 @@ async def ready(request: Request, at: AtDesk) -> dict[str, str]:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **problems("no-database")},
     summary="Figures for Prometheus",
 )
-def metrics(request: Request, at: AtDesk, who: Reader) -> Response:
+def metrics(request: Request, at: AtDesk, _who: Reader) -> Response:
     """Return requests of this process; documents, jobs and processes of the gallery. Needs the scope
     `read`.
     """
-    del who
     return Response(cast(Metrics, request.app.state.metrics).text(at.database), media_type=MEDIA_TYPE)
 
 
@@ -88,11 +87,10 @@ class DeviceRow(BaseModel):
     responses=problems(),
     summary="The devices that imports may name",
 )
-def list_(who: Reader) -> list[dict[str, object]]:
+def list_(_who: Reader) -> list[dict[str, object]]:
     """Return each device with its memory, its number formats and the source of the figures."""
     from importer.memory.devices import known
 
-    del who
     return [
         {
             "name": d.name, "kind": d.kind, "memory": d.memory, "share": d.share, "native": sorted(d.native),

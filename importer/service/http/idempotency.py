@@ -15,7 +15,7 @@ from importer.service.desk import Desk, desk, json_text
 from importer.service.domain.grants import Caller
 from importer.service.security.auth import caller
 from importer.storage import idempotency_store
-from importer.storage.idempotency_store import StoredResponse
+from importer.storage.idempotency_store import AlreadyStored, StoredResponse
 
 REPLAYED = "Idempotency-Replayed"
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
@@ -57,7 +57,7 @@ class Idempotency:
         return Response(body, status, dict(headers), "application/json")
 
 
-async def once(
+async def asked(
     request: Request,
     at: Annotated[Desk, Depends(desk)],
     who: Annotated[Caller, Depends(caller)],
@@ -68,6 +68,16 @@ async def once(
     fingerprint = hashlib.sha256(f"{request.method} {request.url.path}?{request.url.query}\n".encode() + body)
     one = Idempotency(at, who.name, key, fingerprint.hexdigest())
     request.state.once = one
+    return one
+
+
+Asked = Annotated[Idempotency, Depends(asked)]
+
+
+def once(one: Asked) -> Idempotency:
+    """Return the idempotency of a request that is new; raises AlreadyStored for a repeated one."""
+    if one.replay() is not None:
+        raise AlreadyStored
     return one
 
 

@@ -234,8 +234,6 @@ def create(body: Import, request: Request, at: AtDesk, who: Importer, once: Aske
     first, and this answers 409 with the candidates; a repository of the Hub is analysed by the job, which
     then fails with the same problem.
     """
-    if (answered := once.replay()) is not None:
-        return answered
     if body.organisation is not None:
         return _organisation(body, act(request, who, "ask", body.note), at, who, once)
     if body.references is not None:
@@ -273,11 +271,10 @@ def _organisation(body: Import, doing: AuditContext, at: Desk, who: Caller, once
     responses=problems("no-such-job"),
     summary="What an organisation's import has found",
 )
-def summary(job: str, at: AtDesk, who: Reader) -> dict[str, object]:
+def summary(job: str, at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return how many models were imported, skipped or failed, by kind, with the families, the parsers and
     the findings of the imported ones. It counts what has ended.
     """
-    del who
     totals = Totals()
     with at.database.reading() as connection:
         row = jobs.get(connection, job)

@@ -171,7 +171,7 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 )
 def list_(
     at: AtDesk,
-    who: Reader,
+    _who: Reader,
     limit: Limit = 50,
     cursor: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")] = None,
     state: Annotated[list[JobState] | None, Query()] = None,
@@ -184,7 +184,6 @@ def list_(
     """List jobs. Pages continue with `cursor`; `parent` lists the jobs of a list, in order; `config`
     those of lists, too. `total` counts all jobs of the filters.
     """
-    del who
     filters = JobFilters(state or (), kind, config, parent, utc(updated_since))
     if parent is not None and cursor is not None and number(cursor, NEVER, 0) is None:
         problem = "this cursor is of another list"
@@ -205,9 +204,8 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
 
 
 @router.get("/summary", response_model=JobSummary, responses=problems(), summary="All jobs in figures")
-def summary(at: AtDesk, who: Reader) -> dict[str, object]:
+def summary(at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return how many jobs wait and run, how many failed within 24 hours, and the first that run."""
-    del who
     return _summary(at)
 
 
@@ -228,9 +226,8 @@ def _summary(at: Desk) -> dict[str, object]:
     },
     summary="All jobs in figures as they change",
 )
-async def summary_events(request: Request, at: AtDesk, who: Reader) -> Response:
+async def summary_events(request: Request, at: AtDesk, _who: Reader) -> Response:
     """Stream server-sent events: the figures now, and after each change. The stream has no end."""
-    del who
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_summaries(at, request), media_type="text/event-stream", headers=headers)
 
@@ -257,11 +254,10 @@ async def _summaries(at: Desk, request: Request) -> AsyncIterator[str]:
     responses=SHOWN | problems("no-such-job"),
     summary="One job",
 )
-def get_(job: str, at: AtDesk, who: Reader) -> dict[str, object]:
+def get_(job: str, at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return a job with its state, its result and its progress: each step with its seconds, and the median of
     former jobs.
     """
-    del who
     with at.database.reading() as connection:
         row = jobs.get(connection, job)
         shown = job_json(row, _counts(connection, row))
@@ -285,7 +281,7 @@ async def events(
     job: str,
     request: Request,
     at: AtDesk,
-    who: Reader,
+    _who: Reader,
     last: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
     """Stream server-sent events; `id` grows, and `Last-Event-ID` continues behind one. The stream ends with
@@ -293,7 +289,6 @@ async def events(
 
     Without it the stream of a retried job begins at the latest attempt; with 0 it has all attempts.
     """
-    del who
     known = _number(last)
     after, row, new = await asyncio.to_thread(_begin, at, job, known)
     if row.state in jobs.ENDED and not new and last is not None:
@@ -360,8 +355,6 @@ def _event(event: Event) -> str:
 )
 def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
     """Cancel a job. Its engine is stopped with all its processes; of a list all jobs are cancelled."""
-    if (answered := once.replay()) is not None:
-        return answered
     with at.database.writing() as connection:
         row = jobs.get(connection, job)
         if row.state in jobs.ENDED:
@@ -390,8 +383,6 @@ def retry(
 
     Of a list, all jobs that failed or were cancelled are retried.
     """
-    if (answered := once.replay()) is not None:
-        return answered
     with at.database.writing() as connection:
         row = jobs.get(connection, job)
         if row.state not in AGAIN:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from importer.errors import ServiceError
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain.import_request import Body, Text
-from importer.service.http.idempotency import AskedOnce, Idempotency
+from importer.service.http.idempotency import Asked, Idempotency
 from importer.service.http.query import Since, utc
 from importer.service.problems import problems
 from importer.service.security.auth import Admin, act
@@ -89,7 +89,7 @@ class AuditLog(BaseModel):
     summary="Make an API key",
 )
 def create_key(
-    body: ApiKeyRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce
+    body: ApiKeyRequest, request: Request, at: AtDesk, who: Admin, once: Asked
 ) -> dict[str, object]:
     """Create a key. With an `Idempotency-Key` one key is made; its secret is shown only once.
 
@@ -114,9 +114,8 @@ def _made(body: ApiKeyRequest, at: Desk, doing: AuditContext, once: Idempotency)
 
 
 @router.get("/keys", response_model=ApiKeys, responses=problems(), summary="All API keys")
-def list_keys(at: AtDesk, who: Admin) -> dict[str, object]:
+def list_keys(at: AtDesk, _who: Admin) -> dict[str, object]:
     """List all keys without their secrets, which are not stored."""
-    del who
     with at.database.reading() as connection:
         found = keys.listed(connection)
     return {"items": found, "total": len(found)}
@@ -133,7 +132,7 @@ def revoke_key(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
 @router.get("/audit", response_model=AuditLog, responses=problems(), summary="The audit log, newest first")
 def list_audit(
     at: AtDesk,
-    who: Admin,
+    _who: Admin,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     cursor: Annotated[int | None, Query(ge=1, le=2**62)] = None,
     by: Annotated[Text | None, Query(description="only what this caller did")] = None,
@@ -142,7 +141,6 @@ def list_audit(
     updated_since: Since = None,
 ) -> dict[str, object]:
     """Return every change: who, when, what, on which request. Pages continue with `cursor`."""
-    del who
     chosen = audit.AuditFilter(by, action, subject, utc(updated_since))
     with at.database.reading() as connection:
         entries = audit.page(connection, limit + 1, cursor, chosen)

@@ -80,11 +80,10 @@ def _refused(error: ImporterError) -> Response:
     responses=FAILED | {404: {"model": models.Failed, "description": "There is no such operation"}},
     summary="An import's state",
 )
-def job(uuid: str, at: AtDesk, who: Reader) -> Response:
+def job(uuid: str, at: AtDesk, _who: Reader) -> Response:
     """Return the state of an import: progress 100, processed, and the message `completed` once it is
     written.
     """
-    del who
     with at.database.reading() as connection:
         row = jobs.get(connection, uuid)
     if row.kind != "import":
@@ -95,9 +94,8 @@ def job(uuid: str, at: AtDesk, who: Reader) -> Response:
 @router.get(
     "/models/jobs", response_model=dict[str, models.OpStatus], responses=FAILED, summary="The newest imports"
 )
-def all_jobs(at: AtDesk, who: Reader) -> Response:
+def all_jobs(at: AtDesk, _who: Reader) -> Response:
     """Return the newest imports by uuid."""
-    del who
     with at.database.reading() as connection:
         rows = jobs.newest(connection, "import", NEWEST)
     return json_answer({one.id: status(one) for one in rows})
@@ -106,9 +104,8 @@ def all_jobs(at: AtDesk, who: Reader) -> Response:
 @router.get(
     "/models/available", response_model=list[models.Available], responses=FAILED, summary="What is published"
 )
-def available(request: Request, at: AtDesk, who: Reader) -> Response:
+def available(request: Request, at: AtDesk, _who: Reader) -> Response:
     """Return what LocalAI can install from this gallery; members that are empty are left out."""
-    del who
     gallery = at.address(request)
     with at.database.reading() as connection:
         return json_answer([one | {"gallery": gallery} for one in releases.listed(connection)])
@@ -117,9 +114,8 @@ def available(request: Request, at: AtDesk, who: Reader) -> Response:
 @router.get(
     "/models/galleries", response_model=list[models.GalleryOf], responses=FAILED, summary="The gallery itself"
 )
-def galleries(request: Request, at: AtDesk, who: Reader) -> Response:
+def galleries(request: Request, at: AtDesk, _who: Reader) -> Response:
     """List the gallery as an entry of `GALLERIES`."""
-    del who
     return json_answer([at.address(request)])
 
 
@@ -129,9 +125,8 @@ def galleries(request: Request, at: AtDesk, who: Reader) -> Response:
     responses=FAILED,
     summary="Backends that imports may be for",
 )
-def backends(at: AtDesk, who: Reader) -> Response:
+def backends(at: AtDesk, _who: Reader) -> Response:
     """List the backends; `installed` where a process of this service has the engine."""
-    del who
     with at.database.reading() as connection:
         engines = {engine for one in processes.all_executors(connection) for engine in one.engines}
     return json_answer(
@@ -173,9 +168,8 @@ EMPTY = "request body is empty or unreadable"
 @router_localai_configs.get(
     "/{name}", response_model=dict[str, object], responses=READ, summary="A document's data"
 )
-def config(name: str, at: AtDesk, who: Reader) -> Response:
+def config(name: str, at: AtDesk, _who: Reader) -> Response:
     """Return the document's data as written, without defaults."""
-    del who
     summary, version = at.gallery.get(name)
     return json_answer(version.stored.data, headers={"ETag": etag(summary.version)})
 

@@ -211,9 +211,8 @@ class ValidationsView(BaseModel):
     "/{name}/memory", response_model=MemoryView, responses=problems("no-such-document", "no-receipt"),
     summary="Memory, predicted and measured",
 )  # fmt: skip
-def memory(name: str, at: AtDesk, who: Reader) -> dict[str, object]:
+def memory(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return the parts of the estimate, the engine's own figures, the device, and other plans."""
-    del who
     stored = at.gallery.get(name)[1].stored
     receipt = stored.need_receipt()
     fit = mapping(receipt.fit)
@@ -250,9 +249,8 @@ def _measured(receipt: Receipt) -> list[dict[str, object]]:
     responses=problems("no-such-document", "no-receipt", "network", "not-found"),
     summary="What each device holds of it",
 )  # fmt: skip
-def devices(name: str, at: AtDesk, who: Reader) -> list[dict[str, object]]:
+def devices(name: str, at: AtDesk, _who: Reader) -> list[dict[str, object]]:
     """Return the answer for each device of the table: the judgement of an import for that device."""
-    del who
     stored = at.gallery.get(name)[1].stored
     return [one.to_json() for one in device_answers(stored, at.settings.places)]
 
@@ -262,10 +260,9 @@ def devices(name: str, at: AtDesk, who: Reader) -> list[dict[str, object]]:
     summary="All validations: runs, probes by run, history",
 )  # fmt: skip
 def validations(
-    name: str, at: AtDesk, who: Reader, limit: Annotated[int, Query(ge=1, le=200)] = 50
+    name: str, at: AtDesk, _who: Reader, limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> dict[str, object]:
     """Return the runs that the receipt has, each probe in each run, and the jobs of all validations."""
-    del who
     stored = at.gallery.get(name)[1].stored
     model = sheet(stored)
     with at.database.reading() as connection:
@@ -290,10 +287,9 @@ def outcome(
     run: Annotated[int, Path(ge=1, le=1000, description="its place among the runs, from 1")],
     probe: Annotated[str, Path(max_length=200, description="the name of the probe")],
     at: AtDesk,
-    who: Reader,
+    _who: Reader,
 ) -> dict[str, object]:
     """Return the outcome as the receipt has it: cause, remedy, facts, every raw exchange, and the log."""
-    del who
     receipt = at.gallery.get(name)[1].stored.receipt
     runs = [] if receipt is None else [*receipt.runs, *([receipt.partial] if receipt.partial else [])]
     chosen = runs[run - 1] if run <= len(runs) else {}

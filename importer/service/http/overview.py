@@ -82,7 +82,7 @@ class Overview(BaseModel):
 )  # fmt: skip
 def overview(
     at: AtDesk,
-    who: Reader,
+    _who: Reader,
     filters: DocumentFilters,
     fits: Annotated[Text | None, Query(description="count what fits this device, without a filter")] = None,
     device: Annotated[Text | None, Query(description="only what fits it")] = None,
@@ -90,7 +90,6 @@ def overview(
     """Return counts under the filters of `GET /v1/configs`. `device` filters by what fits it; `fits` only
     counts.
     """
-    del who
     named = device or fits
     room = None if named is None else room_of(named)
     found = at.gallery.facets(filters, room)
@@ -157,13 +156,12 @@ class GalleryPage(BaseModel):
 def list_(
     request: Request,
     at: AtDesk,
-    who: Reader,
+    _who: Reader,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Annotated[str, Query(max_length=200)] = "",
     only: Annotated[bool | None, Query(alias="published")] = None,
 ) -> dict[str, object]:
     """List each document with its reason; `published=false` lists those that are not in the gallery."""
-    del who
     filters = Filters(released=only)
     summaries = at.gallery.page(filters, limit + 1, (cursor,) if cursor else ())
     base = at.base(request)

@@ -122,8 +122,6 @@ def promote_(
 
     It must be approved and validated. A release stays as it is; later changes are of the working copy.
     """
-    if (answered := once.replay()) is not None:
-        return answered
     said = body or ReleaseRequest()
     with at.gallery.change(act(request, who, "release", said.note)) as change:
         stored = change.expect(name, None)
@@ -142,12 +140,11 @@ def promote_(
 def list_(
     name: str,
     at: AtDesk,
-    who: Reader,
+    _who: Reader,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[int | None, Query(ge=1, le=MOST)] = None,
 ) -> dict[str, object]:
     """List releases, the newest first, each with what it changed; those of a deleted document as well."""
-    del who
     with at.database.reading() as connection:
         need_history(connection, name)
         found = rows.page(connection, name, limit + 1, cursor)
@@ -169,9 +166,8 @@ def list_(
 @router.get(
     "/{number}", response_model=ReleaseDocument, responses=problems("no-such-release"), summary="One release"
 )
-def get_(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, object]:
+def get_(name: str, number: Number, at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return a release with the text that was released, and what it changed."""
-    del who
     with at.database.reading() as connection:
         release = need(connection, name, number)
         last = rows.get(connection, name, number - 1)
@@ -186,9 +182,8 @@ def get_(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, object
     responses=problems("no-such-release"),
     summary="The receipt of a release",
 )
-def receipt(name: str, number: Number, at: AtDesk, who: Reader) -> Response:
+def receipt(name: str, number: Number, at: AtDesk, _who: Reader) -> Response:
     """Return evidence, reviews and validation as they were when the release was made."""
-    del who
     with at.database.reading() as connection:
         text = rows.receipt(connection, need(connection, name, number))
     return Response(text or "{}", media_type="application/json")
@@ -205,8 +200,6 @@ def withdraw_(
     body: Note | None = None,
 ) -> Response:  # fmt: skip
     """Withdraw a release for good. Where it was served, the entry is removed; no other takes its place."""
-    if (answered := once.replay()) is not None:
-        return answered
     note = None if body is None else body.note
     with at.gallery.change(act(request, who, "withdraw", note)) as change:
         summary, release = withdraw(change, name, number, note)
@@ -227,8 +220,6 @@ def rollback(
     body: Note | None = None,
 ) -> Response:  # fmt: skip
     """Serve this release in place of the present one. The working copy stays as it is."""
-    if (answered := once.replay()) is not None:
-        return answered
     note = None if body is None else body.note
     with at.gallery.change(act(request, who, "roll back", note)) as change:
         summary, release = roll_back(change, name, number)
@@ -301,8 +292,6 @@ def restore(
     """Write that version as a new one, with its evidence. The review begins anew; what the gallery serves
     stays. It needs `If-Match`.
     """
-    if (answered := once.replay()) is not None:
-        return answered
     expected, note = needed(match, name), None if body is None else body.note
     with at.gallery.change(act(request, who, "restore", note)) as change:
         change.expect(name, expected)
@@ -319,8 +308,6 @@ def undelete(
     name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce, body: Note | None = None
 ) -> Response:
     """Bring a document back as it was when it was deleted. Its releases stay withdrawn."""
-    if (answered := once.replay()) is not None:
-        return answered
     note = None if body is None else body.note
     with at.gallery.change(act(request, who, "undelete", note)) as change:
         summary = back.undelete(change, name)
@@ -331,11 +318,10 @@ def undelete(
     "/deleted", response_model=DeletedDocuments, responses=problems(), summary="Deleted documents by name"
 )
 def deleted_list(
-    at: AtDesk, who: Reader, limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    at: AtDesk, _who: Reader, limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> dict[str, object]:  # fmt: skip
     """List documents that can be brought back. Pages continue with `cursor`."""
-    del who
     with at.database.reading() as connection:
         rows, total = (
             documents.page_deleted(connection, limit + 1, cursor),

@@ -58,8 +58,6 @@ def approve(
 
     A key with the scope `publish` releases a validated document with its approval, unless `publish` is false.
     """
-    if (answered := once.replay()) is not None:
-        return answered
     said = body or Approval()
     if said.publish:
         who.needs("publish")
@@ -88,8 +86,6 @@ def reject(
     body: Rejection,
 ) -> Response:  # fmt: skip
     """Reject the working copy; with `If-Match` or `digest` only that version. A release stays served."""
-    if (answered := once.replay()) is not None:
-        return answered
     with at.gallery.change(act(request, who, "reject", body.note)) as change:
         change.expect(name, None)
         change.expect(name, None if match is None else seen(match, body.digest, name))
@@ -130,8 +126,6 @@ def validate(
     device and the memory. The same data on the same engine are not queued twice: while such a job waits or
     runs, the answer is that job, with `merged`.
     """
-    if (answered := once.replay()) is not None:
-        return answered
     options = body or ValidationRequest()
     on = None if options.on is None else usable(at.settings, options.on, who)
     wanted = validations.order(

@@ -223,8 +223,6 @@ def recheck(
     """Queue a recheck and answer at once with its job. It changes no document: what it finds waits for a
     person in `/v1/upkeep`. Without a body it is of all documents.
     """
-    if (answered := once.replay()) is not None:
-        return answered
     asked = body or RecheckRequest()
     engine = None if asked.engine is None else upgrade_versions.named(asked.engine)
     filters = asked.filters()
@@ -248,11 +246,10 @@ def recheck(
     summary="The documents of a recheck, and the outcome of each",
 )  # fmt: skip
 def compared(
-    job: Ident, at: AtDesk, who: Reader, limit: Limit = 50,
+    job: Ident, at: AtDesk, _who: Reader, limit: Limit = 50,
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> dict[str, object]:  # fmt: skip
     """Return the documents by name. Pages continue with `cursor`."""
-    del who
     with at.database.reading() as connection:
         if jobs.get(connection, job).kind != "recheck":
             raise ServiceError("no-such-job", job=job)
@@ -272,13 +269,12 @@ def _compared(row: Mapping[str, Any]) -> dict[str, object]:
 @router.get("/upkeep", response_model=Findings, response_model_exclude_unset=True, responses=problems(),
             summary="Findings of rechecks, the newest first")  # fmt: skip
 def listed(
-    at: AtDesk, who: Reader, limit: Limit = 50, cursor: Cursor = None,
+    at: AtDesk, _who: Reader, limit: Limit = 50, cursor: Cursor = None,
     state: Annotated[list[FindingState] | None, Query(description="by default the open ones")] = None,
     cause: Annotated[CauseKind | None, Query()] = None,
     name: Annotated[Text | None, Query(description="the name of a document")] = None,
 ) -> dict[str, object]:  # fmt: skip
     """List findings. Pages continue with `cursor`; `total` counts all findings of the filters."""
-    del who
     chosen = FindingFilter(state or ("open",), cause, name)
     with at.database.reading() as connection:
         rows = findings.page(connection, chosen, limit + 1, cursor)
@@ -301,9 +297,8 @@ def _schedule(row: Mapping[str, Any]) -> dict[str, object]:
 @router.get("/upkeep/{finding}", response_model=WholeFinding, response_model_exclude_unset=True,
             responses=problems("no-such-finding"),
             summary="One finding, with the document before and after")  # fmt: skip
-def one(finding: Ident, at: AtDesk, who: Reader) -> dict[str, object]:
+def one(finding: Ident, at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return the finding and what accepting it writes: a proposal, or one for each side of its conflicts."""
-    del who
     with at.database.reading() as connection:
         row = upkeep.need(connection, finding)
         proposed = findings.proposals(connection, finding)
@@ -334,8 +329,6 @@ def accept(
     body: Acceptance | None = None,
 ) -> Response:  # fmt: skip
     """Write the proposal that was shown. The review begins anew, and what the gallery serves stays."""
-    if (answered := once.replay()) is not None:
-        return answered
     said = body or Acceptance()
     with at.gallery.change(act(request, who, "accept", said.note)) as change:
         summary, found = upkeep.accept(change, finding, said.take, who, at.settings)
@@ -352,8 +345,6 @@ def reject(
     finding: Ident, request: Request, at: AtDesk, who: Approver, once: AskedOnce, body: Note | None = None
 ) -> Response:
     """Reject a finding. Later rechecks show it only with another change; the document stays as it is."""
-    if (answered := once.replay()) is not None:
-        return answered
     note = None if body is None else body.note
     with at.database.writing() as connection:
         found = upkeep.reject(connection, finding, who.name, note)
@@ -412,7 +403,7 @@ class FindingGroups(BaseModel):
 @router_upkeep_groups.get("/upkeep/groups", response_model=FindingGroups, response_model_exclude_unset=True,
             responses=problems(), summary="Open findings by cause")  # fmt: skip
 def groups(
-    at: AtDesk, who: Reader,
+    at: AtDesk, _who: Reader,
     job: Annotated[str | None, Query(max_length=64, description="the job that found them last")] = None,
     cause: Annotated[CauseKind | None, Query()] = None,
 ) -> dict[str, object]:  # fmt: skip
@@ -420,7 +411,6 @@ def groups(
 
     The version of an engine is a group of its own only for documents without another cause.
     """
-    del who
     chosen = FindingFilter(("open",), cause, None, job)
     found: dict[tuple[Any, ...], FindingGroup] = {}
     total = 0

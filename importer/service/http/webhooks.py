@@ -16,7 +16,7 @@ from importer.sentences import rendered
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain.import_request import Body, Spoken
 from importer.service.domain.webhooks import check_url, key_of, new_secret
-from importer.service.http.idempotency import AskedOnce, Idempotency
+from importer.service.http.idempotency import Asked, AskedOnce, Idempotency
 from importer.service.problems import problems
 from importer.service.security.auth import Admin, act
 from importer.storage import audit, webhooks
@@ -141,9 +141,7 @@ class Deliveries(BaseModel):
     "", status_code=201, response_model=NewWebhook, response_model_exclude_unset=True,
     responses=problems("bad-webhook", "webhook-made", "key-reused"), summary="Make a webhook",
 )  # fmt: skip
-def make(
-    body: WebhookRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce
-) -> dict[str, object]:
+def make(body: WebhookRequest, request: Request, at: AtDesk, who: Admin, once: Asked) -> dict[str, object]:
     """Make a webhook. With an `Idempotency-Key` one is made; its secret is shown only once."""
     made = once.stored_body()
     if made is None:
@@ -168,9 +166,8 @@ def _made(
 
 @router.get("", response_model=Webhooks, response_model_exclude_unset=True, responses=problems(),
             summary="All webhooks")  # fmt: skip
-def listed(at: AtDesk, who: Admin, limit: Limit = 50, cursor: Cursor = None) -> dict[str, object]:
+def listed(at: AtDesk, _who: Admin, limit: Limit = 50, cursor: Cursor = None) -> dict[str, object]:
     """List webhooks without their secrets. Pages continue with `cursor`."""
-    del who
     with at.database.reading() as connection:
         rows, total = webhooks.page(connection, limit + 1, cursor or ""), webhooks.count(connection)
     more = len(rows) > limit
@@ -180,9 +177,8 @@ def listed(at: AtDesk, who: Admin, limit: Limit = 50, cursor: Cursor = None) -> 
 
 @router.get("/{webhook}", response_model=WebhookOf, response_model_exclude_unset=True,
             responses=problems("no-such-webhook"), summary="One webhook")  # fmt: skip
-def one(webhook: Ident, at: AtDesk, who: Admin) -> dict[str, object]:
+def one(webhook: Ident, at: AtDesk, _who: Admin) -> dict[str, object]:
     """Return a webhook, and how many of its deliveries are in which state."""
-    del who
     with at.database.reading() as connection:
         hook = webhooks.get(connection, webhook)
         return webhook_json(hook) | {"deliveries": webhooks.states(connection, webhook)}
@@ -222,8 +218,6 @@ def remove(webhook: Ident, request: Request, at: AtDesk, who: Admin) -> Response
 )  # fmt: skip
 def ping(webhook: Ident, request: Request, at: AtDesk, who: Admin, once: AskedOnce) -> Response:
     """Queue an event of the type `webhook.ping`; its delivery shows whether it arrived."""
-    if (answered := once.replay()) is not None:
-        return answered
     with at.database.writing() as connection:
         hook = webhooks.get(connection, webhook)
         sent = webhooks.deliver(connection, webhook, webhooks.PING, {"by": who.name})
@@ -236,10 +230,9 @@ def ping(webhook: Ident, request: Request, at: AtDesk, who: Admin, once: AskedOn
 @router.get("/{webhook}/deliveries", response_model=Deliveries, responses=problems("no-such-webhook"),
             summary="The deliveries of a webhook, the newest first")  # fmt: skip
 def deliveries(
-    webhook: Ident, at: AtDesk, who: Admin, limit: Limit = 50, cursor: Cursor = None
+    webhook: Ident, at: AtDesk, _who: Admin, limit: Limit = 50, cursor: Cursor = None
 ) -> dict[str, object]:
     """List deliveries with the status of the last answer. Pages continue with `cursor`."""
-    del who
     with at.database.reading() as connection:
         hook = webhooks.get(connection, webhook)
         rows = webhooks.log(connection, webhook, limit + 1, cursor)
