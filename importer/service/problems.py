@@ -20,7 +20,6 @@ from importer.errors import (
     RepositoryError,
     SandboxError,
     ServiceError,
-    Setting,
     UsageError,
     ValidationError,
 )
@@ -142,6 +141,7 @@ ALWAYS = (
 )
 
 
+CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 LOCATION = {"Location": {"description": "where the job is", "schema": {"type": "string"}}}
 
 
@@ -152,49 +152,11 @@ def accepted(failing: str = "") -> dict[int | str, dict[str, object]]:
 
 
 def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
-    """Return the responses of a route that may fail with these kinds, an example for each."""
+    """Return the responses of a route that may fail with these kinds."""
     found: dict[int, list[str]] = {}
     for kind in (*kinds, *ALWAYS):
         found.setdefault(status_of(kind), []).append(kind)
-    return {status: _response(of_status) for status, of_status in found.items()}
-
-
-def _response(kinds: Sequence[str]) -> dict[str, object]:
-    examples = {kind: {"value": example(kind)} for kind in kinds}
-    return {"description": ", ".join(map(title, kinds)), "content": {MEDIA_TYPE: {"examples": examples}}}
-
-
-# Values of the fields of failures, for examples.
-SAMPLES: Mapping[str, object] = {
-    "reference": "Qwen/Qwen3-8B", "name": "qwen3-8b", "model": "Qwen/Qwen3-8B", "repo": "Qwen/Qwen3-8B",
-    "backend": "vllm", "engine": "vllm", "has": "read", "scope": "import", "seconds": 5, "limit": 2_000_000,
-    "job": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "key": "0123456789ab", "number": 3, "version": 3,
-    "path": "/v1/configs/qwen3-8b", "method": "PUT", "host": "example.org", "type": "text/plain",
-    "wanted": "application/json", "state": "running", "names": "vllm, mlx", "near": ("limit",),
-    "known": ("vllm", "mlx"), "count": 2, "times": 100, "revision": "main", "inline": "main", "option": "v1",
-    "folder": "the gallery", "url": "https://huggingface.co/Qwen/Qwen3-8B", "size": "16.4 GB", "kind": "pdf",
-    "what": "trust_remote_code", "why": "it awaits a review", "problem": "limit: must be at least 1",
-    "first": "parameters.temperature: it was 0.6, the file has 0.5, this import has 0.7",
-    "format": "pdf", "review": "draft", "device": "8xh101", "code": 1, "setting": Setting.BACKEND,
-}  # fmt: skip
-SAMPLES_OF: Mapping[str, Mapping[str, object]] = {
-    "bad-reference": {"reference": "Qwen3-8B", "problem": "it has no owner"},
-    "unknown-parameter": {"name": "limt"},
-    "wrong-scope": {"name": "ann"},
-    "needs-approver": {"name": "ann"},
-    "too-slow": {"limit": 30},
-    "would-not-run": {"problem": ("the weights are missing",), "remedy": ("Import it again.",)},
-    "bad-json": {"problem": "Expecting value"},
-    "not-ready": {"problem": "it is ending"},
-    "wrong-method": {"path": "/v1/configs"},
-    "no-such-page": {"path": "/v1/config"},
-}
-
-
-def example(kind: str) -> ProblemDetails:
-    """Return the problem of a kind with values in its sentences."""
-    branch = KINDS[kind]
-    own = SAMPLES_OF.get(kind, {})
-    fields = {name: own.get(name, SAMPLES.get(name, name)) for name in branch.kinds[kind].fields}
-    error = branch(kind, **fields) if fields else branch(kind)
-    return problem(error)
+    return {
+        status: {"description": ", ".join(map(title, of_status)), "content": CONTENT}
+        for status, of_status in found.items()
+    }

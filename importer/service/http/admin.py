@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from importer.engines import ENGINES, get, install
@@ -99,29 +98,8 @@ class HubState(BaseModel):
     budget: int | None = Field(description="requests that are left; null where the Hub did not say")
 
 
-EXAMPLE: JsonDict = {
-    "version": __version__, "workers": [{
-        "id": "vm-4711-1763884800", "host": "vm", "pid": 4711, "started_at": "2026-11-23T08:00:00+00:00",
-        "seen_at": "2026-11-23T08:42:00+00:00", "alive": True, "device": "vm/cuda", "engines": ["vllm"],
-        "memory": 84932978278, "version": "2", "jobs": [],
-    }],
-    "engines": [{"engine": "vllm", "version": "0.33.0", "origin": "managed"}],
-    "queue": [{
-        "kind": "import", "by": "ann", "queued": 12, "running": 2, "oldest_at": "2026-11-23T08:41:00+00:00",
-    }],
-    "keys": [], "retention": {
-        "last_at": "2026-11-23T08:00:00+00:00", "next_at": "2026-11-23T09:00:00+00:00",
-        "policy": [{"kind": "jobs", "days": 30, "number": 100_000, "due": 0, "removed": 120}],
-    },
-    "database": {"kind": "sqlite", "bytes": 40_960_000, "rows": {"configs": 208}},
-    "hub": {"endpoint": "https://huggingface.co", "budget": 870},
-}  # fmt: skip
-
-
 class Operations(BaseModel):
     """The state of the service."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     version: str
     workers: list[Worker]

@@ -19,7 +19,7 @@ from importer.service.domain.import_request import Body, Spoken, Text
 from importer.service.http.idempotency import AskedOnce
 from importer.service.http.query import DocumentSelection
 from importer.service.http.response_models import Problem
-from importer.service.http.summary_models import CONFIG, DocumentSummary, config_json
+from importer.service.http.summary_models import DocumentSummary, config_json
 from importer.service.problems import problem, problems
 from importer.service.security.auth import Reader, act
 from importer.storage import audit, documents, findings
@@ -42,10 +42,6 @@ OF_FINDINGS = ("accept", "dismiss")
 DIGESTED = ("approve", "release", "delete")  # each item names what was seen
 LISTED = (*DIGESTED, *OF_FINDINGS, "withdraw", "undelete")  # a filter only for a dry run
 SEEN: JsonDict = {"name": "qwen3-8b", "digest": f"sha256:{'0' * 64}"}
-RESULT: JsonDict = {
-    "name": "qwen3-8b", "finding": None, "digest": f"sha256:{'0' * 64}", "status": 200, "outcome": "done",
-    "job": None, "merged": False, "config": CONFIG, "problem": None,
-}  # fmt: skip
 Digest = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
 
 
@@ -106,8 +102,6 @@ class BulkRequest(Body):
 class Result(BaseModel):
     """The result of one item; ``status`` is that of the same request alone."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [RESULT]})
-
     name: str | None = None
     finding: str | None = None
     digest: str | None = Field(
@@ -123,10 +117,6 @@ class Result(BaseModel):
 
 class Results(BaseModel):
     """The results in the order of the items; an item that was refused leaves the others as they are."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [
-        {"action": "approve", "dry_run": False, "counts": {"done": 1}, "items": [RESULT]}
-    ]})  # fmt: skip
 
     action: Action
     dry_run: bool

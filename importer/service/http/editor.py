@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import BaseModel, Field
 
 from importer import config
 from importer.app.decide import Studied, study_snapshot
@@ -48,16 +47,6 @@ from importer.storage.documents import Summary
 from importer.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["preview"])
-EXAMPLE: JsonDict = {
-    "backend": "vllm", "version": "0.33.0", "versions": ["0.32.0", "0.33.0"],
-    "schema": {"type": "object", "properties": {"backend": {"type": "string"}}},
-    "arguments": [{
-        "name": "max_num_seqs", "type": "integer", "choices": [], "limits": {"ge": 1},
-        "flag": "--max-num-seqs", "aliases": [], "many": False, "server": False,
-    }],
-    "configs": {}, "variables": ["VLLM_LOGGING_LEVEL"], "tool_parsers": ["hermes"],
-    "reasoning_parsers": ["qwen3"],
-}  # fmt: skip
 
 
 class EditorArgument(BaseModel):
@@ -76,8 +65,6 @@ class EditorArgument(BaseModel):
 
 class EditorData(BaseModel):
     """Schema of a document, and arguments, variables and parsers of one version of an engine."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     backend: str
     version: str | None = Field(description="whose arguments these are; null where none are known")

@@ -23,7 +23,6 @@ from importer.service.http.idempotency import AskedOnce
 from importer.service.http.query import JobSort, Since, utc
 from importer.service.http.request_models import Retry
 from importer.service.http.response_models import (
-    JOBS,
     Job,
     JobPage,
     JobState,
@@ -155,9 +154,6 @@ AGAIN = ("failed", "cancelled")  # what may be tried again
 AT_ONCE = 500  # events in one look
 NEVER = 10**9  # no event has a higher number
 BREATH = 15.0  # seconds between two signs that a silent stream is alive
-SHOWN: dict[int | str, dict[str, object]] = {
-    200: {"content": {"application/json": {"examples": {name: {"value": job} for name, job in JOBS.items()}}}}
-}
 OF_SUMMARY = {"summary": {"$ref": "#/components/schemas/JobSummary"}}
 Limit = Annotated[int, Query(ge=1, le=200)]
 
@@ -251,7 +247,7 @@ async def _summaries(at: Desk, request: Request) -> AsyncIterator[str]:
     "/{job}",
     response_model=Job,
     response_model_exclude_unset=True,
-    responses=SHOWN | problems("no-such-job"),
+    responses=problems("no-such-job"),
     summary="One job",
 )
 def get_(job: str, at: AtDesk, _who: Reader) -> dict[str, object]:

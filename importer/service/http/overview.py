@@ -13,8 +13,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import BaseModel, Field
 
 from importer.app.states import State
 from importer.errors import ServiceError
@@ -31,15 +30,6 @@ from importer.storage import releases
 from importer.storage.documents import Filters, Summary
 
 router = APIRouter(prefix="/v1", tags=["documents"])
-OVERVIEW: JsonDict = {
-    "total": 12, "documents": 208, "attention": 3,
-    "facets": {
-        "state": [{"value": "draft", "count": 9}, {"value": "published", "count": 3}],
-        "tool_parser": [{"value": "hermes", "count": 10}],
-    },
-    "fits": {"device": "h100-80g", "budget": 78138340015, "backends": ["vllm", "sglang"], "yes": 8, "part": 1,
-             "no": 1, "unknown": 1, "not_applicable": 1},
-}  # fmt: skip
 
 
 class FacetValue(BaseModel):
@@ -64,8 +54,6 @@ class FitCounts(BaseModel):
 
 class Overview(BaseModel):
     """Counts of documents by facet."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [OVERVIEW]})
 
     total: int = Field(description="documents of the filters")
     documents: int = Field(description="all documents")

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import BaseModel, Field
 
 from importer.config_file.document_keys import differences
 from importer.config_file.review import change_json
@@ -30,13 +29,6 @@ from importer.storage.releases import Release
 
 router = APIRouter(prefix="/v1/configs/{name}/releases", tags=["releases"])
 Number = Annotated[int, Path(ge=1, le=MOST)]
-EXAMPLE: JsonDict = {
-    "name": "qwen3-8b", "release": 2, "version": 5, "digest": f"sha256:{'0' * 64}", "served": False,
-    "model": "Qwen/Qwen3-8B", "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm",
-    "by": "ann", "at": "2026-11-21T13:09:00+00:00", "why": "a day in staging",
-    "withdrawn": {"by": "ann", "at": "2026-11-22T09:00:00+00:00", "why": "answers are cut off"},
-    "losses": [], "changes": [{"path": "parameters.temperature", "before": 0.6, "after": 0.7}],
-}  # fmt: skip
 
 
 class Withdrawal(BaseModel):
@@ -49,8 +41,6 @@ class Withdrawal(BaseModel):
 
 class ReleaseSummary(BaseModel):
     """A release: what was released by whom, and whether the gallery serves it."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     name: str
     release: int = Field(description="its number")
@@ -72,10 +62,6 @@ class ReleaseSummary(BaseModel):
 
 class ReleaseDocument(ReleaseSummary):
     """A release with its text and the data in it."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [EXAMPLE | {"text": "name: qwen3-8b\n", "data": {"name": "qwen3-8b"}}]}
-    )
 
     text: str
     data: dict[str, object]
@@ -256,11 +242,6 @@ router_restore = APIRouter(prefix="/v1", tags=["documents"])
 
 class DeletedDocument(BaseModel):
     """A document that was deleted; ``version`` is the number of its last version."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{
-        "name": "qwen3-8b", "model": "Qwen/Qwen3-8B", "backend": "vllm", "version": 7,
-        "deleted_at": "2026-11-22T13:09:00+00:00",
-    }]})  # fmt: skip
 
     name: str
     model: str | None

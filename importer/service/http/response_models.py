@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import BaseModel, Field
 
-from importer.errors import ServiceError
-from importer.service.http.summary_models import CONFIG, Described, DocumentRow, Link, WarningEntry
-from importer.service.problems import problem, problem_of
+from importer.service.http.summary_models import Described, DocumentRow, Link, WarningEntry
+from importer.service.problems import problem_of
 from importer.storage.jobs import OPEN, Failure
 from importer.storage.jobs import Job as JobRow
 
@@ -62,32 +60,6 @@ class Problem(BaseModel):
         default=None, description="of an ambiguous import: the backends that could take it"
     )
     conflicts: list[Conflict] | None = None
-
-
-JOB: JsonDict = {
-    "id": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "kind": "import", "state": "running", "step": "prove",
-    "message": "asking vllm's parsers", "config": None, "result": None, "error": None, "attempt": 1,
-    "by": "ann", "request": {"reference": "Qwen/Qwen3-8B", "backend": "vllm"}, "device": None, "parent": None,
-    "counts": None,
-    "refused": None, "created_at": "2026-11-21T13:06:23+00:00", "started_at": "2026-11-21T13:06:23+00:00",
-    "ended_at": None, "links": {"self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"}},
-}  # fmt: skip
-CANDIDATES = [
-    {"backend": "vllm", "engine": "vLLM 0.32.0", "message": "it serves Qwen3ForCausalLM"},
-    {"backend": "mlx", "engine": "mlx-lm 0.32.2", "message": "it serves Qwen3ForCausalLM"},
-]
-ASKS: JsonDict = JOB | {
-    "state": "failed", "step": "decide", "message": None, "request": {"reference": "Qwen/Qwen3-8B"},
-    "error": cast("JsonDict", problem(
-        ServiceError("ambiguous", reference="Qwen/Qwen3-8B", names="vllm, mlx", candidates=CANDIDATES)
-    )),
-    "ended_at": "2026-11-21T13:06:25+00:00",
-    "links": {
-        "self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"},
-        "retry": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e/retry"},
-    },
-}  # fmt: skip
-JOBS = {"running": JOB, "asks": ASKS}  # one that runs, and one that has to be asked again
 
 
 class RefusedLine(BaseModel):
@@ -156,8 +128,6 @@ class JobSummary(BaseModel):
 
 class Job(BaseModel):
     """A job: its request, its progress and its result."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [*JOBS.values()]})
 
     id: str
     kind: Literal["import", "imports", "validation", "recheck", "listing", "listed"]
@@ -237,10 +207,6 @@ class EffectiveValue(BaseModel):
 
 class Document(DocumentRow, Described):
     """A document: its text, and the data in it."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [CONFIG | {"text": "name: qwen3-8b\n", "data": {"name": "qwen3-8b"}}]}
-    )
 
     text: str
     data: dict[str, object]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import BaseModel, Field
 
 from importer.app.states import State
 from importer.service.http.query import AttentionKind, Size
@@ -16,26 +15,6 @@ PLAIN = (
     "name", "version", "digest", "model", "revision", "backend", "family", "kind", "state", "review",
     "validation", "reason", "release", "created_at", "updated_at", "checked_at", "findings",
 )  # fmt: skip
-FACTS: JsonDict = {
-    "description": "A chat model of 8 B parameters.", "license": "apache-2.0", "tags": [],
-    "quantization": "fp8", "modalities": ["text"], "tool_parser": "hermes", "reasoning_parser": "qwen3",
-    "context": 40960, "parameters": 8190735360, "size": "4b-10b", "weights": 9430000000,
-    "memory": 17870000000, "device": "h100-80g", "devices": 1, "whole_bytes": 18990000000,
-    "part_bytes": 17120000000,
-}  # fmt: skip
-CONFIG: JsonDict = {
-    "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
-    "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm", "family": "qwen3",
-    "kind": "chat", "state": "approved", "review": "approved", "validation": "never",
-    "reason": "it was never validated", "release": 2, "created_at": "2026-11-21T13:06:24+00:00",
-    "updated_at": "2026-11-21T13:09:00+00:00", "checked_at": "2026-11-23T02:00:00+00:00",
-    "attention": ["finding"], "findings": 1, "facts": FACTS,
-    "run": {
-        "engine": "vllm", "version": "0.32.0", "at": "2026-11-21T13:08:00+00:00", "passed": 40, "failed": 2,
-        "total": 54, "seconds": 71.5,
-    },
-    "links": {"self": {"href": "/v1/configs/qwen3-8b"}},
-}  # fmt: skip
 
 
 class Link(BaseModel):
@@ -104,8 +83,6 @@ class DocumentRow(BaseModel):
 
 class DocumentSummary(DocumentRow):
     """A document in a list, with the facts of its card."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
 
     facts: CardFacts
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
 
 from importer.app import upgrade_versions
 from importer.app.recheck import CauseKind
@@ -37,28 +36,6 @@ MOST_NAMES = 10_000
 Ident = Annotated[str, Path(max_length=64)]
 Cursor = Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")]
 Limit = Annotated[int, Query(ge=1, le=200)]
-FINDING: JsonDict = {
-    "id": "01a203d0-f84b-70a0-9261-51243ba6a23e", "name": "qwen3-8b", "model": "Qwen/Qwen3-8B", "version": 5,
-    "causes": [{
-        "what": "commit", "before": "b968826d9c46dd6066d109eabc6255188de91218",
-        "after": "9c1b7f1e0d5cf8a1f3f0b1a4c7c2b6a5d4e3f201", "files": ["generation_config.json"],
-    }],
-    "kinds": ["commit"], "state": "open", "outdated": False, "conflicts": [], "refused": None,
-    "at": "2026-11-22T13:09:00+00:00", "seen_at": "2026-11-22T13:09:00+00:00",
-    "job": "01a203d0-f84b-70a0-9261-51243ba6a23f", "by": None, "decided_at": None, "why": None,
-    "decisions": [{
-        "key": "parameters.temperature", "before": 0.6, "after": 0.7, "covered": False,
-        "why": ["generation_config.json now says temperature: 0.7; it said temperature: 0.6"],
-    }],
-    "links": {"self": {"href": "/v1/upkeep/01a203d0-f84b-70a0-9261-51243ba6a23e"}},
-}  # fmt: skip
-WHOLE: JsonDict = FINDING | {
-    "document": [], "text": "name: qwen3-8b\nparameters:\n  temperature: 0.6\n",
-    "proposals": {"any": {
-        "text": "name: qwen3-8b\nparameters:\n  temperature: 0.7\n", "digest": f"sha256:{'0' * 64}",
-        "changes": [{"path": "parameters.temperature", "before": 0.6, "after": 0.7}],
-    }},
-}  # fmt: skip
 
 
 class RecheckRequest(DocumentSelection):
@@ -103,8 +80,6 @@ class Caused(BaseModel):
 class FindingOf(BaseModel):
     """A document that an import now would change, and what a person decided about it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [FINDING]})
-
     id: str
     name: str
     model: str | None = None
@@ -139,8 +114,6 @@ class Proposal(BaseModel):
 
 class WholeFinding(FindingOf):
     """A finding with the document before and after; ``proposals`` are by the side that settles conflicts."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [WHOLE]})
 
     document: list[dict[str, object]] = Field(description="further changes of the data")
     text: str | None = Field(description="the working copy as it is; null for a deleted document")
@@ -373,17 +346,10 @@ def finding_json(row: Finding, version: int) -> dict[str, object]:
 router_upkeep_groups = APIRouter(prefix="/v1", tags=["upkeep"])
 EXAMPLES = 5
 ALONE: Mapping[str, Any] = {"what": CauseKind.RULES, "before": None, "after": None}
-GROUP: JsonDict = {
-    "cause": {"what": "parser-gone", "before": "hermes2", "after": None, "keys": ["tool_parser"]},
-    "documents": 12, "conflicts": 1, "refused": 0, "examples": ["qwen3-8b"],
-    "findings": ["01a203d0-f84b-70a0-9261-51243ba6a23e"],
-}  # fmt: skip
 
 
 class FindingGroup(BaseModel):
     """Open findings with one cause; a finding with several causes is in several groups."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [GROUP]})
 
     cause: Caused
     documents: int

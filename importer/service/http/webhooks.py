@@ -9,7 +9,6 @@ from typing import Annotated, Literal, get_args
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
 
 from importer.errors import ServiceError
 from importer.sentences import rendered
@@ -32,21 +31,6 @@ EventType = Literal[
     "job.succeeded", "job.failed", "job.cancelled", "release.promoted", "release.rolled-back",
     "release.withdrawn", "finding.opened", "webhook.disabled",
 ]  # fmt: skip
-HOOK: JsonDict = {
-    "id": "01a203d0-f84b-70a0-9261-51243ba6a23e", "url": "https://ci.example.com/importer",
-    "types": ["job.failed", "release.promoted"], "state": "enabled", "failures": 0, "note": "the CI",
-    "created_at": "2026-11-22T13:09:00+00:00", "created_by": "ann", "updated_at": "2026-11-22T13:09:00+00:00",
-}  # fmt: skip
-DELIVERY: JsonDict = {
-    "id": "01a203d1-04c7-7546-b511-27f04dced396", "webhook": "01a203d0-f84b-70a0-9261-51243ba6a23e",
-    "type": "release.promoted", "state": "delivered", "tries": 1, "status": 204, "problem": None,
-    "next_at": None,
-    "at": "2026-11-22T13:10:00+00:00", "ended_at": "2026-11-22T13:10:01+00:00",
-    "body": {
-        "type": "release.promoted", "timestamp": "2026-11-22T13:10:00+00:00",
-        "data": {"name": "qwen3-8b", "release": 2, "digest": f"sha256:{'0' * 64}", "by": "ann"},
-    },
-}  # fmt: skip
 
 
 class WebhookRequest(Body):
@@ -79,8 +63,6 @@ class WebhookChange(Body):
 class WebhookOf(BaseModel):
     """A webhook without its secret."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [HOOK]})
-
     id: str
     url: str
     types: list[str]
@@ -96,10 +78,6 @@ class WebhookOf(BaseModel):
 class NewWebhook(WebhookOf):
     """A new webhook; its secret is shown this once."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [HOOK | {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}]}
-    )
-
     secret: str
 
 
@@ -113,8 +91,6 @@ class Webhooks(BaseModel):
 
 class DeliveryOf(BaseModel):
     """One event for one webhook, and the result of its last try."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [DELIVERY]})
 
     id: str = Field(description="the header `webhook-id`, the same at every try")
     webhook: str
