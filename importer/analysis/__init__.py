@@ -15,7 +15,6 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import RepositoryError
 from importer.frozen import frozen
-from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.reasons import ReasonKind
 from importer.sandbox import OverLimit, Task
@@ -102,7 +101,7 @@ def _study(text: str) -> TemplateAnalysis:
 
 @frozen
 class EngineQuestion:
-    """The facts of a snapshot, the engine for them, and the Hub's list of quantised repositories."""
+    """The facts of a snapshot, and the engine for them."""
 
     snapshot: Snapshot
     facts: tuple[Evidence, ...]
@@ -111,7 +110,6 @@ class EngineQuestion:
     able: Abilities
     machine: Machine
     ignore_name: bool = False
-    related: RelatedRepositories | None = None
 
 
 @frozen

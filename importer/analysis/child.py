@@ -131,7 +131,6 @@ def bind(bound: EngineQuestion) -> Facts:
                 bound.able,
                 bound.machine,
                 ignore_name=bound.ignore_name,
-                related=bound.related,
             )
         )
     )

@@ -33,7 +33,6 @@ from importer.decisions.parsers import HF, SILENT_KINDS
 from importer.decisions.precedence import decide_setting
 from importer.errors import EngineError, HubError, RepositoryError, Setting, UsageError
 from importer.frozen import frozen
-from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
@@ -101,20 +100,6 @@ def measured_by(request: ImportRequest, snapshot: Snapshot, target: Target) -> M
         snapshot.revision,
     )
     return found if same else None
-
-
-def related(
-    snapshot: Snapshot, device: str | None, memory: int | None, *, offline: bool
-) -> RelatedRepositories | None:
-    """Return the Hub's list of repositories with weights quantised from this one.
-
-    ``None``, without a request, where neither a device nor an amount of memory is named, and for a directory.
-    """
-    if (device is None and memory is None) or snapshot.model_id is None:
-        return None
-    from importer.hub.related_listing import quantised_from
-
-    return quantised_from(snapshot.model_id, offline=offline)
 
 
 _LATER = {Rule.TEMPLATE_FORMAT: Rule.TEMPLATE_INSTRUCTIONS}
@@ -384,9 +369,6 @@ def study_snapshot(
             target.able,
             machine,
             request.ignore_name,
-            None
-            if request.ignore_name
-            else related(snapshot, request.for_device, request.memory, offline=request.offline),
         )
     )
     evidence = [*engine_facts.evidence, *tokens, *completed.evidence]

@@ -557,7 +557,6 @@ def _altered(
         new = Side(
             decided.get(key, UNDECIDED), [e for e in evidence if e["key"] == key], planned.target, __version__
         )
-        # Lists move daily: only their warnings are news.
         if key in ELSEWHERE or same(old.value, new.value):
             why = _new_warnings(old.decision, planned.decisions.get(key))
         else:

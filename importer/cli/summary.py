@@ -48,8 +48,7 @@ def import_lines(planned: Plan) -> Iterator[str]:
         if temperature is None
         else [one for one in temperature.why if one.kind is SamplingReason.SERVER_DRAWS]
     )
-    known = (*planned.fit.advice, *drawn)
-    yield from (output.plain(f"worth knowing: {messages.text(reason)}") for reason in known)
+    yield from (output.plain(f"worth knowing: {messages.text(reason)}") for reason in drawn)
     yield from _offers(planned.decisions)
 
 

@@ -24,10 +24,9 @@ FACTS = (
 # Decisions that only the receipt records.
 REMARKS = (
     "code", "prompts", "way_in", "template_variables", "token_numbers", "weights", "sisters",
-    "listed_sisters",
 )  # fmt: skip
 
-# Remarks on other repositories: a change of them is no news of this one.
+# A remark of earlier releases on other repositories: that it is gone is no news of this one.
 ELSEWHERE = ("listed_sisters",)
 
 # Defaults of the engine: shown with their reasons, written only where a person set them.

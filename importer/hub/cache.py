@@ -162,19 +162,6 @@ def store_tensors(repo: str, commit: str, paths: Sequence[str], tensors: Mapping
         _write(_tensors(repo, commit), {"format": FORMAT, "files": [*paths], "tensors": listed})
 
 
-def load_related(repo: str) -> dict[str, Any]:
-    """Return the kept list of repositories made from this one, and its time; empty where there is none."""
-    data = _read(_folder(repo) / "quantised.json")
-    return data if data.get("format") == FORMAT else {}
-
-
-def store_related(repo: str, at: str, repositories: Sequence[Mapping[str, object]]) -> None:
-    """Store the list of repositories made from this one; errors of the disk are ignored."""
-    with contextlib.suppress(OSError):
-        entry = {"format": FORMAT, "at": at, "repositories": [*repositories]}
-        _write(_folder(repo) / "quantised.json", entry)
-
-
 def load_digest(key: Sequence[int]) -> str | None:
     """Return the kept SHA-256 of a file on this disk; ``key`` begins with its device and its inode."""
     data = _read(_digest(key))

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from importer.errors import RepositoryError
 from importer.hub.reference import Reference, is_id
-from importer.hub.related import RELATION
 from importer.hub.snapshot import Snapshot, listed, mapping, text
 from importer.reasons import Reason, ReasonKind
 
@@ -67,7 +66,7 @@ def made_from(snapshot: Snapshot, header: Mapping[str, object] | None = None) ->
     ``header`` is the card's header, as its file has it, for a folder that the Hub reports nothing of.
     """
     tags = [tag for one in listed(snapshot.info.get("tags")) if (tag := text(one)) is not None]
-    related = [tag.rpartition(":")[2] for tag in tags if tag.startswith(RELATION)]
+    related = [tag.rpartition(":")[2] for tag in tags if tag.startswith("base_model:")]
     card = mapping(snapshot.info.get("card") or header).get("base_model")
     named = (*listed(snapshot.info.get("base_models")), *(listed(card) or [card]))
     names = [name for one in named if (name := text(one)) is not None]

@@ -101,7 +101,6 @@ class Choice:
     ``holds``      named devices that would hold the model with the whole context.
     ``plans``      the best plan and the next-best ones; none where nothing is known or no device is named.
     ``device``     ``None`` where no device was named: the document has no limits.
-    ``advice``     listed repositories that would hold the request on fewer cards.
     ``case``       what it was chosen for; ``None`` where nothing is known.
     """
 
@@ -117,7 +116,6 @@ class Choice:
     holds: tuple[Device, ...] = ()
     plans: tuple[Plan, ...] = ()
     aim: Aim = NO_AIM
-    advice: tuple[Reason, ...] = ()
     case: LoadCase | None = None
 
     @property
@@ -161,8 +159,6 @@ class Choice:
             data["aim"] = asdict(self.aim)
         if self.measured is not None:
             data["measured"] = self.measured.to_json()
-        if self.advice:
-            data["advice"] = [render(reason) for reason in self.advice]
         return data
 
 
@@ -218,11 +214,11 @@ def choose(
     if device.engine is not None and backend == "vllm":
         why = Reason(PlanReason.OTHER_ENGINE, device=device.name, engine=device.engine, backend=backend)
         facts = (*facts, Evidence(Rule.FITS, "backend", backend, Source.FIT, warning(why)))
-    from importer.memory.planner import advice, deploy
+    from importer.memory.planner import deploy
 
     plans = deploy(case)
     facts = (*facts, *fixed_layout(plans[0]))
-    return _judged(replace(_chosen(case, plans, facts), advice=advice(case, plans[0])), case)
+    return _judged(_chosen(case, plans, facts), case)
 
 
 def _judged(choice: Choice, case: LoadCase) -> Choice:

@@ -169,8 +169,6 @@ class PlanReason(ReasonKind):
         "answers may differ a little from those with keys and values in 16 bits; not measured",
     )
     SISTERS = "sisters", "the card names quantised repositories of it: {names:and}"
-    LISTED = "listed", "the Hub lists quantised repositories of it, not checked: {names:and}"
-    SISTER_HOLDS = "sister-holds", "on {device}, by the Hub's list and not checked: {name}"
     UNCOUNTED = "uncounted", "the estimate does not know how much memory {key} takes", "size unknown"
     OTHER_ENGINE = "other-engine", "{device} is served by {engine}, not by the released {backend}"
 

@@ -6,7 +6,6 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 from importer.chat_template.study import TemplateAnalysis
-from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import (
@@ -82,13 +81,11 @@ def for_engine(
     machine: Machine = Machine("cpu"),  # noqa: B008 - it cannot change
     *,
     ignore_name: bool = False,
-    related: RelatedRepositories | None = None,
 ) -> list[Evidence]:
     """Return the same facts with the engine's own parser names, and the facts of this engine alone.
 
     ``parsers`` is the engine's registry: field to names and their classes. ``able`` holds the abilities of
-    its version. ``ignore_name`` leaves out the repository's name. ``related`` is the Hub's list of quantised
-    repositories; ``None`` where it was not requested.
+    its version. ``ignore_name`` leaves out the repository's name.
     """
     able = able or Abilities(engine)
     name = "" if ignore_name else own_name(snapshot)
@@ -116,7 +113,6 @@ def for_engine(
         *mistral_files.evidence(snapshot, able),
         *comparison.evidence(snapshot, able.engine, ignore_name=ignore_name),
         *code.evidence(snapshot, able),
-        *(() if related is None else quantised_variants.listed(related, snapshot, able, machine)),
     ]
 
 

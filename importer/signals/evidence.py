@@ -45,7 +45,6 @@ class Rule(StrEnum):
     CARD_HEADER = "card-header", "vendor"
     CARD = "card", "vendor"
     CARD_EXAMPLE = "card-example", "vendor"
-    HUB_LISTING = "hub-listing", "declared"  # other repositories, as their owners tag them
     FILES = "files", "vendor"  # the listed files of the repository
     TEMPLATE_OVERRIDE = "given-template", "declared", True
     REPOSITORY_CLAIM = "repository-claim", "declared", True

@@ -543,19 +543,10 @@ class GenerationReason(ReasonKind):
     )
 
 
-def _repository(fields: Fields) -> str:
-    """Return a repository with the method and the bits of its weights."""
-    bits = "" if fields["bits"] is None else f", {fields['bits']} bits"
-    return f"{fields['name']} ({fields['method']}{bits})"
-
-
 class SisterReason(ReasonKind):
     """Reasons of a fact about repositories of the same model."""
 
     NAMED = "named", "the card names {names:and}", "card"
-    LISTED = "listed", "the Hub lists {names:and} as quantised from it; not checked", "Hub"
-    NOT_LISTED = "not-listed", "its quantised repositories are unknown: {problem}", "Hub"
-    REPOSITORY = "repository", _repository, "Hub"
 
 
 _UNSEEN = "whether its weights still hold them was not seen (no {file} was read)"

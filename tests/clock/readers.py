@@ -58,7 +58,7 @@ _REASONS = {
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.registries
         engines.jsonl_worker exports.compose exports.kubernetes exports.vllm analysis config_file.receipt
         launchers.follow launchers.ssh launchers.slurm service.http.pages storage.jobs memory.config_keys
-        storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache hub.related_listing
+        storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
         service.http.releases service.domain.reviewed service.http.webhooks storage.findings storage.retention
         proof.cache service.jobs.validation_steps service.http.idempotency
         service.http.openapi service.http.localai

@@ -17,8 +17,6 @@ from importer.decisions.decision import Target
 from importer.engines import registries
 from importer.hub import allowlist, endpoint, listing, reference, safetensors
 from importer.hub.content import weight_files
-from importer.hub.related import TAG, RelatedRepositories
-from importer.hub.related import parse as parse_related
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
 from importer.memory import devices, quantised, weights
 from importer.memory.parallelism import FitRequest
@@ -43,7 +41,7 @@ from importer.signals import (
 )
 from importer.signals.card import blocks
 from importer.signals.description import description
-from importer.signals.engine_capabilities import Abilities, Machine
+from importer.signals.engine_capabilities import Machine
 from importer.signals.kind import find_kind
 from importer.signals.name_likeness import closest
 
@@ -245,17 +243,6 @@ def fitted(one: Snapshot) -> None:
     tokens_of(one, Template("a", "b"), Vocabulary(tuple(Token(p, False) for p in one.info["safetensors"])))
 
 
-def related(text: str) -> None:
-    """The Hub's list of quantised repositories, with a text in every place."""
-    tags = [f"{TAG}a/b", text[:200], *text.split()]
-    entry = {"id": "c/d", "tags": tags, "config": {"quantization_config": {"quant_method": text, "bits": text}},
-             "safetensors": {"parameters": {text: 1}}}  # fmt: skip
-    listed = parse_related(json.dumps([entry, {**entry, "id": text}]).encode(), "a/b")
-    quantised_variants.listed(
-        RelatedRepositories(listed), snapshot(), Abilities("vllm", methods={"awq": 75}), Machine("cuda")
-    )
-
-
 def as_is(text: str) -> str:
     """The text itself."""
     return text
@@ -266,7 +253,6 @@ READERS = (
     ("card", lambda t: card.evidence(snapshot(README_md=t)), "signals.card", 6_000, as_is),
     ("description", lambda t: description(snapshot(README_md=t)), "signals.description", 20_000, as_is),
     ("sisters", lambda t: quantised_variants.evidence(snapshot(README_md=t)), "signals.quantised_variants", 20_000, as_is),
-    ("listed repositories", related, "hub.related signals.quantised_variants", 20_000, as_is),
     ("what a model returns", returned, "signals.kind", 6_000, as_is),
     ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
      "signals.card", 6_000, as_is),

@@ -69,8 +69,6 @@ def _print(stored: StoredDocument, shown: Overview, values: list[dict[str, Any]]
         console.print(output.fit(receipt.fit))
         if (ways := output.plans(receipt.fit)) is not None:
             console.print(ways)
-        for text in receipt.fit.get("advice", ()):
-            output.line(output.plain(f"worth knowing: {text}"))
     _print_runs(stored, receipt)
     for text in listing.lines(shown):
         output.line(output.plain(text))

@@ -113,7 +113,6 @@ class MemoryView(BaseModel):
     total: MemoryTotal | None
     measured: list[Measured]
     plans: list[dict[str, object]] = Field(description="the chosen plan first, then the next-best ones")
-    advice: list[Any]
     pictures: list[PictureView] = Field(description="those of the HTML report")
 
 
@@ -224,7 +223,7 @@ def memory(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
         "devices": fit.get("cards"), "budget": fit.get("budget"), "spare": fit.get("spare"),
         "binding": fit.get("binding"), "load": load or None, "terms": estimate.get("terms") or [],
         "total": estimate.get("total"), "measured": _measured(receipt), "plans": fit.get("plans") or [],
-        "advice": fit.get("advice") or [], "pictures": _drawn(pictures.of_memory(sheet(stored))),
+        "pictures": _drawn(pictures.of_memory(sheet(stored))),
     }  # fmt: skip
 
 
