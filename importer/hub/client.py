@@ -206,19 +206,18 @@ def get(
     limit: int,
     size: int | None = None,
     span: tuple[int, int] | None = None,
-    patience: Deadline | None = None,
 ) -> HubResponse:
     """Send a GET request to the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
 
     ``span`` requests these bytes only, the last one included; only status 206 has a body then. Within
-    ``pacing.under`` the request waits for the Hub's limits, unless its own patience is short.
+    ``pacing.under`` the request waits for the Hub's limits.
     Raises HubError (rate-limited, server, network, refused-host, bad-token, bad-answer) and TooLarge.
     """
-    paced = rate_limit.current() if (patience or PATIENCE).waits >= PATIENCE.waits else None
+    paced = rate_limit.current()
     if paced is None:
-        return _get(url, limit, size, span, patience or PATIENCE, None)
+        return _get(url, limit, size, span, None)
     budget, progress = paced
-    return budget.spend(url, lambda: _get(url, limit, size, span, patience or PATIENCE, budget), progress)
+    return budget.spend(url, lambda: _get(url, limit, size, span, budget), progress)
 
 
 def _get(
@@ -226,10 +225,9 @@ def _get(
     limit: int,
     size: int | None,
     span: tuple[int, int] | None,
-    patience: Deadline,
     budget: rate_limit.Budget | None,
 ) -> HubResponse:
-    waited, clock = 0.0, Clock(patience)
+    waited, clock = 0.0, Clock(PATIENCE)
     tries = clock.patience.tries
     for attempt in range(1, tries + 1):
         pause = clock.patience.pause * 2 ** (attempt - 1)

@@ -136,7 +136,9 @@ ENDLESS: dict[str, Script] = {
 def got(url: str, limit: int = 1_000_000, patience: Deadline = SHORT) -> str:
     """What came of it: an error's kind, ``too large``, or the body."""
     try:
-        return client.get(f"{url}/api/models/a/b", limit=limit, patience=patience).body.decode()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(client, "PATIENCE", patience)
+            return client.get(f"{url}/api/models/a/b", limit=limit).body.decode()
     except HubError as error:
         return error.kind
     except client.TooLarge:
