@@ -602,6 +602,13 @@ class InternalError(ImporterError):
         super().__init__(kind, **details)
 
 
+def described(error: Exception) -> ImporterError:
+    """Return an error as it is where it has a kind; any other one is a fault of the importer."""
+    if isinstance(error, ImporterError):
+        return error
+    return InternalError("internal", problem=f"{type(error).__name__}: {error}")
+
+
 class Interrupted(ImporterError):
     """The user stopped it, or what follows a run elsewhere."""
 

@@ -6,21 +6,20 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from importer.app.decide import Decided, ImportRequest
-from importer.app.import_ import build_plan, merge_plan, resolve_and_decide, write
+from importer.app.import_ import resolve_and_decide
 from importer.app.session import ImportSession
 from importer.cli import bounded_map, output
 from importer.cli.answers import Journal
-from importer.cli.importing import approval_by_option, error_line
+from importer.cli.importing import error_line, written
 from importer.cli.options import chosen
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
-from importer.errors import ImporterError, InternalError, UsageError
+from importer.errors import UsageError, described
 from importer.hub.local import ANYWHERE
 from importer.hub.rate_limit import Budget, under
 from importer.progress import Step
@@ -43,10 +42,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
 
     def finish(decided: Decided) -> str:
         """Plan and write in the order of the list, so that names do not depend on which answer was first."""
-        with nullcontext() if arguments.dry_run else store.locked():
-            settled = merge_plan(build_plan(decided, names), store, arguments.take)
-            if not arguments.dry_run:
-                write(settled, store, settled.approval(approval_by_option() if arguments.yes else None))
+        settled = written(decided, names, store, arguments)
         return output.json_text(settled.report(store.path(settled.plan.name)))
 
     with (
@@ -83,11 +79,8 @@ def answers(requests: Iterable[ImportRequest], decide: Decide, finish: Finish) -
 def _answer(request: ImportRequest, future: Future[Decided], finish: Finish) -> str:
     try:
         return finish(future.result())
-    except ImporterError as error:
-        return error_line(request.reference, error)
     except Exception as error:  # one reference must not cost the others their answers
-        problem = f"{type(error).__name__}: {error}"
-        return error_line(request.reference, InternalError("internal", problem=problem))
+        return error_line(request.reference, described(error))
 
 
 def _read(source: str) -> Iterator[str]:

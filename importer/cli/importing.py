@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from importer.app.decide import ImportRequest
-from importer.app.import_ import Plan, Settled, merge_plan, plan, write
+from importer.app.decide import Decided, ImportRequest
+from importer.app.import_ import Plan, Settled, build_plan, merge_plan, plan, write
 from importer.app.session import ImportSession
 from importer.cli import messages, output
 from importer.cli.options import INSTALLED, chosen
@@ -85,7 +86,7 @@ def _review(arguments: argparse.Namespace, settled: Settled) -> ReviewEntry | bo
     from importer.config_file.receipt import ReviewEntry
 
     if arguments.yes:
-        return settled.approval(approval_by_option()) or True
+        return settled.approval(_approval_by_option()) or True
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.json:
         return True
     answer = output.ask("Accept these decisions and write the document? [y/N] ") or ""
@@ -165,7 +166,16 @@ def error_line(reference: str | None, error: ImporterError) -> str:
     return output.json_text({"schema": 1, "reference": reference, "error": members})
 
 
-def approval_by_option() -> ReviewEntry:
+def written(decided: Decided, names: Names, store: Store, arguments: argparse.Namespace) -> Settled:
+    """Plan a document of a list, and write it where this is no dry run."""
+    with nullcontext() if arguments.dry_run else store.locked():
+        settled = merge_plan(build_plan(decided, names), store, arguments.take)
+        if not arguments.dry_run:
+            write(settled, store, settled.approval(_approval_by_option() if arguments.yes else None))
+    return settled
+
+
+def _approval_by_option() -> ReviewEntry:
     """Return the review that --yes records."""
     from importer.config_file.receipt import ReviewEntry
 

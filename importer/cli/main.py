@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from importer.cli import arguments as typed
 from importer.cli import messages, output
 from importer.cli.commands import module
-from importer.errors import ImporterError, InternalError, Interrupted, UsageError, ValidationError
+from importer.errors import ImporterError, InternalError, Interrupted, UsageError, ValidationError, described
 
 if TYPE_CHECKING:
     from importer.sandbox import Sandbox
@@ -80,7 +80,7 @@ def extra_of(module: str | None) -> str | None:
 def _internal(argv: list[str], error: Exception) -> int:
     if os.environ.get("IMPORTER_DEBUG"):
         raise error
-    return _print_error(argv, InternalError("internal", problem=f"{type(error).__name__}: {error}"))
+    return _print_error(argv, described(error))
 
 
 def _print_error(argv: list[str], error: ImporterError) -> int:

@@ -9,22 +9,20 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from importer.app.decide import Decided, ImportRequest
-from importer.app.import_ import Settled, build_plan, merge_plan, write
 from importer.app.organisation import Totals, decide_entry, facts, refusal
 from importer.app.session import ImportSession
 from importer.cli import bounded_map, messages, output
 from importer.cli.answers import Journal
-from importer.cli.importing import approval_by_option
+from importer.cli.importing import written
 from importer.cli.options import chosen
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
-from importer.errors import DocumentError, ImporterError, InternalError, UsageError
+from importer.errors import DocumentError, UsageError, described
 from importer.hub import organisation
 from importer.hub.endpoint import endpoint
 from importer.hub.organisation import Entry, Filters
@@ -132,28 +130,15 @@ class _Import:
     def _answer(self, entry: Entry, future: Future[Decided]) -> dict[str, object]:
         """Plan and write one document; every failure is an answer of its own."""
         try:
-            settled = self._write(future.result())
-        except ImporterError as error:
-            return _refused(entry, error)
+            settled = written(future.result(), self.names, self._store, self._arguments)
         except Exception as error:  # one repository must not cost the others their answers
-            return _refused(entry, InternalError("internal", problem=f"{type(error).__name__}: {error}"))
+            failed = messages.error_json(described(error))
+            return {"schema": 1, "model": entry.repo, "revision": entry.commit, "error": failed}
         plan = settled.plan
         return {
             "schema": 1, "model": plan.model, "revision": plan.snapshot.revision, "name": plan.name,
             "path": str(self._store.path(plan.name)), **facts(settled),
         }  # fmt: skip
-
-    def _write(self, decided: Decided) -> Settled:
-        dry_run, review = self._arguments.dry_run, approval_by_option() if self._arguments.yes else None
-        with nullcontext() if dry_run else self._store.locked():
-            settled = merge_plan(build_plan(decided, self.names), self._store, self._arguments.take)
-            if not dry_run:
-                write(settled, self._store, settled.approval(review))
-        return settled
-
-
-def _refused(entry: Entry, error: ImporterError) -> dict[str, object]:
-    return {"schema": 1, "model": entry.repo, "revision": entry.commit, "error": messages.error_json(error)}
 
 
 def _list(path: Path, url: str, filters: Filters, limit: int | None, progress: Progress) -> None:

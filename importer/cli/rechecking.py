@@ -14,7 +14,7 @@ from importer.cli import bounded_map, messages, output
 from importer.cli.options import FOLDER
 from importer.config_file.document_keys import shown
 from importer.config_file.store import Store
-from importer.errors import ImporterError, InternalError
+from importer.errors import ImporterError, described
 from importer.hub.local import ANYWHERE
 from importer.hub.rate_limit import Budget, under
 from importer.progress import Step
@@ -55,13 +55,9 @@ def recheck(arguments: argparse.Namespace) -> int:
         for number, (name, future) in enumerate(bounded_map.in_order(names, work), 1):
             try:
                 finding = future.result()
-            except ImporterError as error:
-                failed = failed or error.exit_code
-                _print_error(name, error, as_json=arguments.json)
             except Exception as error:  # one document must not cost the others their answers
-                problem = f"{type(error).__name__}: {error}"
-                failed = failed or InternalError.exit_code
-                _print_error(name, InternalError("internal", problem=problem), as_json=arguments.json)
+                failed = failed or described(error).exit_code
+                print_error(name, described(error), as_json=arguments.json)
             else:
                 code = CHANGED if finding.changed else code
                 _print_finding(finding, arguments.folder, as_json=arguments.json)
@@ -69,7 +65,8 @@ def recheck(arguments: argparse.Namespace) -> int:
     return failed or code
 
 
-def _print_error(name: str, error: ImporterError, *, as_json: bool) -> None:
+def print_error(name: str, error: ImporterError, *, as_json: bool) -> None:
+    """Print that a document was not checked."""
     if as_json:
         members = messages.error_json(error)
         output.json_line(output.json_text({"schema": 1, "name": name, "error": members}))

@@ -12,10 +12,10 @@ from importer.app.session import ImportSession
 from importer.app.upgrade import CauseGroup, Upgrade, Upgraded, UpgradeReport, absent_here
 from importer.app.upgrade_versions import EngineVersion, difference
 from importer.cli import bounded_map, messages, output
-from importer.cli.rechecking import CHANGED
+from importer.cli.rechecking import CHANGED, print_error
 from importer.config_file.merge import Take
 from importer.config_file.store import Store, StoredDocument
-from importer.errors import DocumentError, ImporterError, InternalError
+from importer.errors import DocumentError, ImporterError, described
 from importer.hub.local import ANYWHERE
 from importer.progress import Progress, Step
 
@@ -61,14 +61,12 @@ class _Run:
             for name, future in bounded_map.in_order([*chosen], self._one):
                 try:
                     upgraded, written = future.result()
-                except ImporterError as error:
-                    if absent_here(error) and not again:
+                except Exception as error:  # one document must not cost the others their answers
+                    failed = described(error)
+                    if absent_here(failed) and not again:
                         later.append(name)
                         continue
-                    self._failed(name, error)
-                except Exception as error:  # one document must not cost the others their answers
-                    problem = f"{type(error).__name__}: {error}"
-                    self._failed(name, InternalError("internal", problem=problem))
+                    self._failed(name, failed)
                 else:
                     self._found(upgraded, written=written)
                 done += 1
@@ -107,11 +105,7 @@ class _Run:
             self.report.unjudged += 1
         else:
             self.report.failed += 1
-        if self._arguments.json:
-            members = messages.error_json(error)
-            output.json_line(output.json_text({"schema": 1, "name": name, "error": members}))
-        else:
-            output.line(output.plain(f"{name}: not checked: {messages.line(error)}"))
+        print_error(name, error, as_json=self._arguments.json)
 
     def summary(self) -> dict[str, object]:
         """Return the report for ``--json``."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from importer import launchers
 from importer.errors import UsageError
@@ -13,13 +12,7 @@ from importer.launchers.target import Target, parse
 from importer.service import messages
 from importer.storage import keys
 
-if TYPE_CHECKING:
-    pass
-
-
 FORM = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]{0,40})(?::(?P<scope>[a-z]+))?=(?P<target>.+)")
-
-
 SCOPE = "import"  # of a caller that may use a pool, unless its setting names another
 
 

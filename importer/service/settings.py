@@ -1,7 +1,4 @@
-"""The service's settings: flags, then the environment, then a TOML file, then the defaults.
-
-The setting of pools: names of places outside of this machine, who may use them, and where they are.
-"""
+"""The service's settings: flags, then the environment, then a TOML file, then the defaults."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from importer.config_file.document_keys import differences, digest
 from importer.config_file.merge import Take
 from importer.config_file.review import change_json
 from importer.config_file.store import Store, StoredDocument
-from importer.errors import DocumentError, HubError, ImporterError, InternalError, UsageError
+from importer.errors import DocumentError, HubError, ImporterError, UsageError, described
 from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
 from importer.hub.rate_limit import Budget, under
@@ -173,14 +173,12 @@ class RecheckSteps:
         except DocumentError as error:
             gone = error.kind == "no-such-document"
             self._failed(job, name, "gone" if gone else "failed", failure(error))
-        except ImporterError as error:
-            if upgrade is not None and not last and absent_here(error):
-                return False
-            self._failed(job, name, "failed", failure(error))
         except Exception as error:
-            LOG.exception("the recheck of %s failed", name)
-            internal = InternalError("internal", problem=f"{type(error).__name__}: {error}")
-            self._failed(job, name, "failed", failure(internal))
+            if not isinstance(error, ImporterError):
+                LOG.exception("the recheck of %s failed", name)
+            elif upgrade is not None and not last and absent_here(error):
+                return False
+            self._failed(job, name, "failed", failure(described(error)))
         return True
 
     def _upgrade(self, job: Job, name: str, upgrade: UpgradeComparison) -> None:

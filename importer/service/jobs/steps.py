@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from importer import tracing
-from importer.errors import ImporterError, InternalError
+from importer.errors import ImporterError, described
 from importer.progress import Progress
 from importer.progress import Step as ProgressStep
 from importer.service import telemetry
@@ -120,11 +120,9 @@ class JobRun:
     def _fail(self, error: Exception) -> str:
         """End the job with its failure; one that comes of being stopped is none."""
         self._live.check()
-        known = isinstance(error, ImporterError)
-        if not known:
+        if not isinstance(error, ImporterError):
             LOG.error("job %s failed", self._job.id, exc_info=error)
-        internal = InternalError("internal", problem=f"{type(error).__name__}: {error}")
-        details = failure(error if isinstance(error, ImporterError) else internal)
+        details = failure(described(error))
         self._retry(lambda: fail(self._database, self._job, details))
         self._span.failed(details["kind"])
         return details["kind"]
