@@ -68,19 +68,11 @@ def odd(sound: Any) -> Mapping[str, Callable[[], bytes]]:
     """Answers that are none, whatever was asked."""
     good = text(sound)
     return {
-        "blank": lambda: b" \n\t\n",
         "empty-object": lambda: b"{}",
-        "another-object": lambda: b'{"a": 1}',
         "null": lambda: b"null",
-        "number": lambda: b"7",
-        "float": lambda: b"-1.5e9999",
         "string": lambda: b'"Running"',
-        "true": lambda: b"true",
-        "list-of-null": lambda: b"[null]",
         "list-of-numbers": lambda: b"[1, 2]",
-        "list-of-lists": lambda: b"[[[]]]",
         "text": lambda: b"error: You must be logged in to the server",
-        "html": lambda: b"<html><body>502 Bad Gateway</body></html>",
         "cut": lambda: good[:-3],
         "text-before": lambda: b"Welcome to the cluster!\n" + good.replace(b"\n", b""),
         "text-after": lambda: good.replace(b"\n", b"") + b"\nbye",
@@ -88,14 +80,10 @@ def odd(sound: Any) -> Mapping[str, Callable[[], bytes]]:
         "bom": lambda: b"\xef\xbb\xbf" + good.replace(b"\n", b""),
         "utf-16": lambda: good.decode().encode("utf-16"),
         "invalid-utf-8": lambda: b"\xff\xfe\xfd{",
-        "nul": lambda: b"\0" * 9,
         "nul-around": lambda: b"\0" + good.replace(b"\n", b"") + b"\0",
         "ansi": lambda: b"\x1b[2J\x1b[31mtrouble\x1b[0m",
-        "infinity": lambda: b"Infinity",
         "nan": lambda: b"[NaN]",
         "huge-integer": lambda: b"9" * 100_000,
-        "negative-huge": lambda: b'{"items": -' + b"9" * 5000 + b"}",
-        "deep-lists": lambda: b"[" * DEEP,
         "deep-lists-closed": lambda: b"[" * DEEP + b"]" * DEEP,
         "deep-objects": lambda: b'{"a":' * DEEP + b"1" + b"}" * DEEP,
         "deep-status": lambda: b'{"status":' + b"[" * DEEP + b"]" * DEEP + b"}",
@@ -109,33 +97,19 @@ def odd(sound: Any) -> Mapping[str, Callable[[], bytes]]:
 
 
 def wrong(name: str) -> Mapping[str, Callable[[], bytes]]:
-    """Answers of the right shape with a value of a wrong type in it, for one question."""
+    """Answers of the right shape and types with a value that is none, for one question."""
     found: dict[str, list[Any]] = {
         "get-job": [
-            job(metadata=None), job(metadata=[]), job(metadata="x"), job(metadata={"uid": "1"}),
-            job(metadata={"name": ["x"], "uid": "1"}), job(metadata={"name": RUN, "uid": 7}),
-            job(metadata={"name": RUN, "uid": "u\0"}), job(metadata={"name": RUN, "uid": "u", "labels": [1]}),
-            job(metadata={"name": RUN, "uid": "u", "annotations": "x"}), job(status="x"), job(status=[1]),
-            job(metadata={"name": "another", "uid": "u"}),
-            job(status={"conditions": "x"}), job(status={"conditions": [None]}), job(kind="Pod"),
-            job(status={"conditions": [{"type": 1}]}), job(status={"conditions": {"type": "Complete"}}),
+            job(metadata=None), job(metadata={"name": RUN, "uid": "u\0"}), job(kind="Pod"),
+            job(metadata={"name": "another", "uid": "u"}), job(status={"conditions": [None]}),
         ],
         "get-pods": [
-            items(None), items(1), items([]), items({}), {"items": "x"}, {"items": None}, {"items": {}},
-            {"items": 7}, items(pod(metadata={"name": None})), items(pod(metadata={"name": "--all"})),
-            items(pod(metadata={"name": "a\0b"})), items(pod(metadata={"name": "x" * 10**6})),
-            items(pod(status="x")), items(pod(status={"phase": 1})), items(pod(status={"phase": "Sleeping"})),
-            items(pod(status={"phase": "Pending", "containerStatuses": {"a": 1}})),
-            items(pod(status={"phase": "Pending", "containerStatuses": [{"state": [1]}]})),
-            items(pod(spec=[1])), items(pod(spec={"nodeName": ["x"]})), items(*[pod()] * MANY),
-            items(*[1] * MANY),
+            items(pod(metadata={"name": "--all"})), items(pod(metadata={"name": "a\0b"})),
+            items(pod(metadata={"name": "x" * 10**6})), items(pod(status={"phase": "Sleeping"})),
+            items(*[pod()] * MANY), items(*[1] * MANY),
         ],
-        "ray": [
-            {"status": None}, {"status": 1}, {"status": ["RUNNING"]}, {"status": "running"},
-            {"status": "SLEEPING"}, {"status": {}}, {"status": "FAILED", "error_type": ["x"]},
-            {"status": "PENDING", "message": {"a": 1}}, {"status": "RUNNING", "message": 7},
-        ],
-        "ray-logs": [{"logs": None}, {"logs": 7}, {"logs": ["x"]}, {"logs": {}}],
+        "ray": [{"status": "running"}, {"status": "SLEEPING"}, {"status": "RUNNING", "message": 7}],
+        "ray-logs": [{"logs": None}],
     }  # fmt: skip
     return {f"wrong-{number}": partial(text, data) for number, data in enumerate(found.get(name, []))}
 

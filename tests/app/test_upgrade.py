@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from importer.app.recheck import CauseKind
 from importer.app.upgrade_versions import (
     VersionDifference,
@@ -20,7 +18,6 @@ from importer.app.upgrade_versions import (
 )
 from importer.config_file.engine_arguments import Argument
 from importer.config_file.model_conflicts import ModelFacts, RecordedFacts
-from importer.errors import UsageError
 
 
 def document(**given: Any) -> dict[str, Any]:
@@ -39,25 +36,6 @@ NEXT = difference("vllm", "0.32.0", "0.33.0")
 def test_versions_that_are_named() -> None:
     assert named("vllm@0.33").label == "vllm@0.33.0"
     assert named("vllm-cuda@0.32.0").label == "vllm@0.32.0"
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("vllm", "form"),
-        ("@0.33.0", "form"),
-        ("vllm@", "form"),
-        ("tgi@1", "no-engine"),
-        ("vllm@9", "no-version"),
-    ],
-)
-def test_versions_that_are_not_known(text: str, kind: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        named(text)
-    assert caught.value.kind == "bad-value"
-    assert caught.value.details["problem"].kind.value == kind  # type: ignore[attr-defined]
-    if kind == "no-version":
-        assert "0.32.0, 0.33.0" in str(caught.value)
 
 
 def test_a_version_without_tables_is_compared_as_the_one_before_it() -> None:

@@ -94,14 +94,11 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
     ("path", "value", "problem"),
     [
         ("engine_args.max_num_sqs", 1, "near names: max_num_seqs"),
-        ("engine_args.max_num_seqs", "x", "'x' is not a whole number"),
         ("engine_args.max_num_seqs", 0, "0 is not >= 1"),
         ("engine_args.kv_cache_dtype", "fp9", "is none of its"),
         ("engine_args.compilation_config.cudagraf_mode", "NONE", "near names: cudagraph_mode"),
-        ("engine_args.compilation_config.backend", "a.b", "not one of"),
         ("engine_args.max_model_len", 9, "use max_model_len at the top level"),
         ("engine_args.api_key", ["x"], "secret"),
-        ("engine_args.trust_request_chat_template", True, "trusts what clients send"),
         ("engine_args.speculative_config", EAGLE, "needs a second repository"),
         ("engine_args.speculative_config.model", "a/b", "name its commit"),
         ("engine_args.enable_eplb", True, "requires enable_expert_parallel"),
@@ -115,7 +112,6 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
             "deepep_high_throughput",
             "engine_args.moe_backend: flashinfer_moe_ep_cutedsl",
         ),
-        ("engine_args.enable_log_outputs", True, "requires enable_log_requests: true"),
         (
             "engine_args.kv_transfer_config.kv_connector",
             "NixlConnector",
@@ -123,36 +119,20 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ),
         ("engine_args.cudagraph_capture_sizes", [], "is empty"),
         ("max_model_len", -1, "on vLLM auto is the longest context that fits"),
-        ("max_model_len", "long", "'long' is no number of tokens"),
         ("engine_args.attention_backend", "FLASH_ATTN", "not both"),
         ("engine_args.config_format", "plugin", "not one of auto, hf, mistral"),
-        ("engine_args.model_impl", "plugin", "not one of auto, vllm"),
         ("engine_args.compilation_config.backend", "evil", "not one of '', eager, inductor"),
         ("engine_args.tool_parser_plugin", "x", "belongs to the command"),
         ("engine_args.speculative_config.model", "/etc/draft", "name its commit"),
-        ("engine_args.speculative_config.model", "./draft", "name its commit"),
         ("load_format", "safetensor", "none of its 15 values, such as safetensors"),
-        ("engine_args.tokenizer_mode", "mistrl", "not one of auto, hf, mistral"),
         ("engine_args.swap_space", 4, "has no argument of this name any more; leave it out"),
         ("engine_args.speculative_model", "a/b", "it is engine_args.speculative_config.model now"),
         ("engine_args.rope-scaling", {}, "it is engine_args.hf_overrides.rope_parameters now"),
-        ("quantization", "awqq", "none of its 30 values, such as awq"),
-        ("engine_args.mm_encoder_attn_backend", "flash_atn", "values, such as FLASH_ATTN"),
-        ("engine_args.attention_config.mla_prefill_backend", "trtllm", "not one of FLASH_ATTN, FLASHINFER"),
-        ("engine_args.mamba_backend", "cuda", "not one of triton, flashinfer, cpu"),
-        ("engine_args.optimization_level", "O2", "not one of 0, 1, 2, 3"),
-        ("engine_args.compilation_config.mode", "fast", "DYNAMO_TRACE_ONCE, VLLM_COMPILE"),
-        ("engine_args.compilation_config.cudagraph_mode", "ALL", "PIECEWISE, FULL"),
-        ("dtype", "bf16", "not one of auto, bfloat16"),
         ("env.VLLM_USE_V2_MODEL_RUNNERS", 1, "near names: VLLM_USE_V2_MODEL_RUNNER"),
-        ("env.VLLM_USE_FLASHINFER_MOE_INT44", 1, "near names: VLLM_USE_FLASHINFER_MOE_INT4"),
         ("env.LD_PRELOAD", "a", "no variable of an engine"),
         ("env.VLLM_API_KEY", "x", "secret"),
-        ("env.VLLM_USE_V2_MODEL_RUNER", 1, "near names: VLLM_USE_V2_MODEL_RUNNER"),
         ("env.NCCL_DEBUG", "/etc/x", "is not one of VERSION"),
         ("env.VLLM_USE_DEEP_GEMM", "\u0661", "is not a whole number"),
-        ("env.VLLM_USE_DEEP_GEMM", "yes", "'yes' is not a whole number"),
-        ("env.VLLM_KV_CACHE_LAYOUT", "HNDD", "is not one of"),
         ("dtype", "a b", "'a b' is not a name"),
         ("parameters.temprature", 1, "near names: temperature"),
     ],
@@ -171,7 +151,7 @@ def faults(document: Any) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("mode", ["hf", "deepseek_v41", "kimi_audio", "from_a_plugin"])
+@pytest.mark.parametrize("mode", ["hf", "from_a_plugin"])
 def test_a_list_that_the_engine_leaves_open_takes_further_names(mode: str) -> None:
     assert [*argument_check.faults("vllm", None, {"tokenizer_mode": mode})] == []
 
@@ -210,8 +190,6 @@ def test_a_flag_and_values_together_are_checked() -> None:
     ("document", "entry", "problem"),
     [
         (VLLM, "tool_parsr:hermes", "near names: tool_parser"),
-        (VLLM, "tool-parser:hermes", "near names: tool_parser"),
-        (VLLM, "resoning_parser:qwen3", "near names: reasoning_parser"),
         (DOCUMENTS["mlx"], "tool_parsr:hermes", "near names: tool_parser"),
         (DOCUMENTS["mlx"], "--host:0.0.0.0", "flag of vLLM's"),
         (VLLM, "tool_parser:hermes", None),
@@ -230,10 +208,7 @@ def test_options_that_no_engine_reads_as_they_are_meant(
     "arguments",
     [
         {"attention_backend": "flash_attn"},
-        {"attention_config": {"backend": "FLASH_ATTN"}},
         {"compilation_config": {"mode": 3, "cudagraph_mode": "full_and_piecewise"}},
-        {"optimization_level": 0},
-        {"mamba_backend": "Triton"},
         {"mamba_backend": "FlashInfer", "mamba_ssu_algorithm": "simple"},
         {"enable_expert_parallel": True, "enable_eplb": True},
         {"all2all_backend": "deepep_high_throughput", "moe_backend": "triton"},

@@ -106,7 +106,7 @@ def test_a_creation_without_an_object_is_noticed(bin_folder: Path, made: bytes) 
     refused(lambda: launchers.get(KUBERNETES).submit(TASK), "kubectl")
 
 
-@pytest.mark.parametrize("made", [{}, {"submission_id": None}, {"submission_id": "another"}, [], {"a": 1}])
+@pytest.mark.parametrize("made", [{}, {"submission_id": "another"}, []])
 def test_a_submission_of_ray_without_its_id_is_noticed(made: object) -> None:
     path = f"/api/jobs/{RUN}"
     with answering({path: (404, b""), "/api/jobs/": (200, text(made)), ".zip": (200, b"")}) as place:
@@ -129,29 +129,20 @@ def played(folder: Path, said: Said) -> None:
 
 
 SUBMISSIONS: Mapping[str, tuple[Said, str]] = {
-    "silent-failure": ({"sbatch": (b"", b"", 1)}, "cluster-refused"),
     "failure-with-output": ({"sbatch": (b"Submitted batch job 7\n", b"", 1)}, "cluster-refused"),
     "failure-with-blank-error": ({"sbatch": (b"", b" \n\n", 1)}, "cluster-refused"),
-    "failure-with-spaces": ({"sbatch": (b"", b"a  b   c\n", 2)}, "cluster-refused"),
     "failure-in-many-lines": ({"sbatch": (b"", b"x\n" * 100_000, 1)}, "cluster-refused"),
     "failure-in-no-text": ({"sbatch": (b"", b"\xff\0\x1b[31m", 1)}, "cluster-refused"),
     "killed": ({"sbatch": (b"", b"", 137)}, "cluster-refused"),
     "silent-success": ({"sbatch": (b"", b"", 0)}, "cluster-answer"),
-    "success-with-an-error": ({"sbatch": (b"", b"sbatch: error: no\n", 0)}, "cluster-answer"),
     "words": ({"sbatch": (b"Submitted batch job 7\n", b"", 0)}, "cluster-answer"),
-    "blank": ({"sbatch": (b"\n", b"", 0)}, "cluster-answer"),
     "negative": ({"sbatch": (b"-7\n", b"", 0)}, "cluster-answer"),
-    "arabic-digits": ({"sbatch": ("٧٨\n".encode(), b"", 0)}, "cluster-answer"),
     "wide-digits": ({"sbatch": ("７\n".encode(), b"", 0)}, "cluster-answer"),
     "huge": ({"sbatch": (b"7" * 5000 + b"\n", b"", 0)}, "cluster-answer"),
-    "cluster-alone": ({"sbatch": (b";gpu\n", b"", 0)}, "cluster-answer"),
     "option": ({"sbatch": (b"--me\n", b"", 0)}, "cluster-answer"),
-    "nul": ({"sbatch": (b"\0\0\n", b"", 0)}, "cluster-answer"),
     "utf-16": ({"sbatch": ("7\n".encode("utf-16"), b"", 0)}, "cluster-answer"),
-    "json": ({"sbatch": (b'{"a": 1}\n', b"", 0)}, "cluster-answer"),
     "banner-before": ({"sbatch": (b"Welcome\n7\n", b"", 0)}, "cluster-answer"),
     "queue-in-words": ({"squeue": (b"--me\n", b"", 0)}, "cluster-answer"),
-    "queue-of-html": ({"squeue": (b"<html>\n" * 90, b"", 0)}, "cluster-answer"),
     "queue-with-blanks": ({"squeue": (b"7\n\n8\n", b"", 0)}, "cluster-answer"),
     "queue-fails-silently": ({"squeue": (b"", b"", 1)}, "cluster-refused"),
 }
@@ -177,17 +168,11 @@ def test_a_job_of_slurm_has_its_number(bin_folder: Path, number: bytes) -> None:
     assert launchers.get(SLURM).state(run) == Queued("Priority")
 
 
-STATES: Mapping[str, tuple[bytes, bytes, int]] = {
-    name: (output, b"", 0)
-    for name, output in {
-        "words": b"nothing here\n", "banner-before": b"Welcome!\nRUNNING|None|gpu-1\n", "json": b"{}\n",
-        "unknown-state": b"SLEEPING|None|gpu-1\n", "no-fields": b"RUNNING\n", "one-field": b"RUNNING|x\n",
-        "lower-case": b"running|None|gpu-1\n", "bom": b"\xef\xbb\xbfRUNNING|None|gpu-1\n",
-        "utf-16": "RUNNING|None|gpu-1\n".encode("utf-16"), "no-text": b"\xff\xfe\n",
-        "ansi": b"\x1b[31mRUNNING|a|b\n", "long": b"x" * 100_000, "large": b"RUNNING|" * (100 * 2**17),
-        "html": b"<html><body>502</body></html>\n", "bars": b"||||||\n", "null": b"null\n",
-        "digits": "٧|x|y\n".encode(),
-    }.items()
+STATES: Mapping[str, bytes] = {
+    "words": b"nothing here\n", "banner-before": b"Welcome!\nRUNNING|None|gpu-1\n", "bars": b"||||||\n",
+    "unknown-state": b"SLEEPING|None|gpu-1\n", "one-field": b"RUNNING|x\n", "no-text": b"\xff\xfe\n",
+    "lower-case": b"running|None|gpu-1\n", "bom": b"\xef\xbb\xbfRUNNING|None|gpu-1\n",
+    "ansi": b"\x1b[31mRUNNING|a|b\n", "long": b"x" * 100_000, "large": b"RUNNING|" * (100 * 2**17),
 }  # fmt: skip
 
 
@@ -195,14 +180,13 @@ STATES: Mapping[str, tuple[bytes, bytes, int]] = {
 def test_an_odd_state_of_slurm_has_its_kind(bin_folder: Path, name: str) -> None:
     played(bin_folder, {"squeue": (b"", b"", 0), "sbatch": (b"7\n", b"", 0)})
     run = launchers.get(SLURM).submit(TASK)
-    played(bin_folder, {"squeue": STATES[name]})
+    played(bin_folder, {"squeue": (STATES[name], b"", 0)})
     refused(lambda: launchers.get(SLURM).state(run), "squeue")
 
 
 WORDS = (
-    b"", b"\n", b"{}", b"null", b"[]", b"7", b"exit", b"exit x", b"exit ", b"exit 1000", b"exit -1",
-    "exit ٧".encode(), b"running\nbye", b"Running", b"running now", b"absent\0", b"unstarted",
-    b"\xef\xbb\xbfrunning", "running".encode("utf-16"), b"\xff", b"\x1b[2J", b"<html>", b"x" * 100 * 2**20,
+    b"", b"{}", b"exit", b"exit x", b"exit -1", "exit ٧".encode(), b"running\nbye", b"Running", b"absent\0",
+    "running".encode("utf-16"), b"\x1b[2J", b"x" * 100 * 2**20,
 )  # fmt: skip
 
 

@@ -7,16 +7,14 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import inspect, select
+from sqlalchemy import select
 
 from importer.app.overview import publication_state
 from importer.config_file.document_keys import digest
@@ -25,20 +23,16 @@ from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, ServiceError, UsageError
 from importer.sentences import render
 from importer.service.domain.gallery import Gallery
-from importer.service.domain.releases import withdraw
 from importer.service.http.etags import numbers, same
 from importer.service.http.request_models import merged
 from importer.service.jobs.live_jobs import has_exited, start_time, this_process
-from importer.storage import idempotency_store, jobs, keys, processes, queue, tables
+from importer.storage import idempotency_store, keys, tables
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database, fresh
 from importer.storage.documents import Filters
 from importer.storage.idempotency_store import AlreadyStored, StoredResponse
-from importer.storage.jobs import Job
-from importer.storage.migrations import NUMBERED, migrate
-from importer.storage.processes import Executor
+from importer.storage.migrations import migrate
 from tests.commandline import Desk, desk
-from tests.publishing import published as released
 
 __all__ = ["desk"]
 ME = AuditContext("ann", "import")
@@ -66,28 +60,6 @@ def put(
     with gallery.change(act) as change:
         change.checkout.find("base")
         change.checkout.write(stored.text, receipt or stored.need_receipt())
-
-
-def test_migrations_make_the_tables_that_queries_see(gallery: Gallery) -> None:
-    found = inspect(gallery.database.engine)
-    for table in tables.METADATA.sorted_tables:
-        assert {c["name"] for c in found.get_columns(table.name)} == {c.name for c in table.columns}, (
-            table.name
-        )
-        assert found.get_pk_constraint(table.name)["constrained_columns"] == [
-            c.name for c in table.primary_key.columns
-        ]
-
-
-def test_migrations_run_once_whoever_starts_first(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'g.sqlite'}"
-    ran: list[list[int]] = []
-    threads = [threading.Thread(target=lambda: ran.append(migrate(Database(url)))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(ran) == [[], [], [], list(NUMBERED)]
 
 
 @pytest.mark.parametrize("url", ["", "x", "sqlite://", "sqlite:///:memory:", "mysql://a/b", "postgresql"])
@@ -215,107 +187,6 @@ def test_states_follow_from_the_receipt(stored: StoredDocument) -> None:
     assert of(signed, here_only)[0] == "validated"
 
 
-def test_the_index_has_a_new_number_when_it_changes(gallery: Gallery, stored: StoredDocument) -> None:
-    def index() -> tuple[int, list[str]]:
-        with gallery.database.reading() as connection:
-            mark = (
-                connection.execute(
-                    select(tables.marks.c.value).where(tables.marks.c.key == "published")
-                ).scalar()
-                or 0
-            )
-            return mark, [*connection.execute(select(tables.published.c.name)).scalars()]
-
-    put(gallery, stored)
-    assert index() == (0, [])
-    released(gallery, "base")
-    assert index() == (1, ["base"])
-    put(gallery, stored, reviewed(stored.need_receipt(), stored.data, "rejected"))
-    assert index() == (1, ["base"])  # the working copy alone was rejected
-    with gallery.change(AuditContext("ann", "withdraw")) as change:
-        withdraw(change, "base", 1, "too hot")
-    assert index() == (2, [])
-    last = gallery.get("base")[0].version
-    with gallery.change(AuditContext("ann", "delete")) as change:
-        change.expect("base", [last])
-        change.remove("base")
-    assert index() == (2, [])
-    assert gallery.versions("base")[0].state == "deleted"
-    put(gallery, stored)
-    with gallery.change(ME) as change, pytest.raises(ServiceError, match=f"at version {last + 2}"):
-        change.expect("base", [9])
-
-
-def test_a_validation_goes_to_the_first_device_that_can_run_it(gallery: Gallery) -> None:
-    place = this_process()
-
-    def worker(device: str, engines: tuple[str, ...], memory: int) -> Executor:
-        one = Executor(device, place.place, place.host, place.pid, "", time.time(), device, engines, memory)
-        with gallery.database.writing() as connection:
-            assert processes.heartbeat(connection, one)
-        return one
-
-    small, large = worker("small", ("mlx",), 10), worker("large", ("mlx", "vllm"), 100)
-
-    def claim(one: Executor) -> Job | None:
-        with gallery.database.writing() as connection:
-            return queue.claim(connection, one, "validation")
-
-    def claimed(one: Executor) -> str | None:
-        job = claim(one)
-        return None if job is None else job.config
-
-    with gallery.database.writing() as connection:
-        for name, engine, memory in (
-            ("a", "vllm", 5),
-            ("b", "mlx", 50),
-            ("c", "mlx", 5),
-            ("d", "vllm-cuda", 1),
-        ):
-            jobs.create(connection, "validation", {}, "ann", config=name, engine=engine, memory=memory)
-    assert claimed(small) == "c"
-    assert claimed(small) is None  # one at a time
-    assert claimed(large) == "a"
-    with gallery.database.writing() as connection:
-        assert queue.orphaned(connection, ["small"]) == []  # its process holds it
-        assert queue.release(connection, ["large"]) == 1
-        [left] = queue.orphaned(connection, ["small"])
-        assert queue.restart(connection, left, "large is gone")
-    running = claim(large)
-    assert running is not None
-    assert (running.config, running.attempt) == ("a", 2)
-    with gallery.database.writing() as connection:
-        assert jobs.end(connection, running, "succeeded", result={})
-        assert not jobs.end(connection, running, "failed", error={})
-    assert claimed(large) == "b"
-
-
-def test_events_are_numbered_in_one_series_for_a_list(gallery: Gallery) -> None:
-    with gallery.database.writing() as connection:
-        root = jobs.create(connection, "imports", {}, "ann")
-        inside = [jobs.create(connection, "import", {}, "ann", root=root, place=n) for n in (1, 2)]
-    for job in inside:
-        with gallery.database.writing() as connection:
-            assert jobs.begin(connection, job, "resolve")
-    for job, state in zip(inside, ("failed", "succeeded"), strict=True):
-        with gallery.database.writing() as connection:
-            jobs.end(connection, job, state)  # type: ignore[arg-type]
-    with gallery.database.reading() as connection:
-        told = jobs.events(connection, root, 0, 99)
-        assert [(e["number"], e["type"]) for e in told] == [
-            (1, "queued"), (2, "step"), (3, "step"), (4, "failed"), (5, "progress"), (6, "succeeded"),
-            (7, "progress"), (8, "failed"),
-        ]  # fmt: skip
-        assert [e["number"] for e in jobs.events(connection, inside[1], 3, 99)] == [6]
-        assert jobs.get(connection, root.id).result == {"failed": 1, "succeeded": 1}
-    with gallery.database.writing() as connection:
-        again = jobs.again(connection, jobs.get(connection, inside[0].id), {})
-        assert (again.attempt, jobs.get(connection, root.id).state) == (2, "running")
-        assert not jobs.begin(connection, inside[0], "store")  # the first attempt's process comes too late
-        assert jobs.end(connection, again, "succeeded")
-        assert jobs.get(connection, root.id).state == "succeeded"
-
-
 def test_an_answer_is_kept_once(gallery: Gallery) -> None:
     answer = StoredResponse(202, {"Location": "/x"}, "{}")
     with gallery.database.writing() as connection:
@@ -370,18 +241,6 @@ def test_a_process_that_has_ended_is_has_exited() -> None:
     assert has_exited(me.place, process.pid, since)
     assert not has_exited("elsewhere", process.pid, since)
     assert has_exited(me.place, me.pid, "1")  # another process has its number now
-
-
-def test_who_is_silent_is_overdue(gallery: Gallery) -> None:
-    me = this_process()
-    one = Executor("x-1-2", me.place, me.host, me.pid, "", time.time())
-    with gallery.database.writing() as connection:
-        assert processes.heartbeat(connection, one)
-        assert not processes.heartbeat(connection, one)
-        found = processes.all_executors(connection)
-    assert [(e.id, e.born) for e in found] == [("x-1-2", "2")]
-    assert not processes.overdue(found[0])
-    assert processes.overdue(replace(found[0], seen=time.time() - processes.LEASE - 1))
 
 
 KEYS = st.sampled_from("abc")

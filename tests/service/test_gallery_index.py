@@ -19,7 +19,7 @@ from importer.storage import releases as rows
 from importer.storage.database import Database
 from importer.storage.migrations import migrate
 from tests.localai_client import GALLERY_MODEL, MODEL_CONFIG, LocalAI, decoded
-from tests.publishing import published, validated
+from tests.publishing import published
 from tests.serving import Service, service
 
 __all__ = ["service"]
@@ -44,51 +44,6 @@ def out(service: Service, name: str) -> None:
     job = service.imported("acme/base", name=name)
     assert job["state"] == "succeeded", job
     published(service, name)
-
-
-def reasons(service: Service) -> dict[str, str | None]:
-    found = service.client.get("/v1/gallery").json()["items"]
-    for one in found:
-        whole = service.client.get(f"/v1/configs/{one['name']}").json()
-        assert (one["reason"], one["state"]) == (whole["reason"], whole["state"])
-        assert one["release"] == whole["release"]
-        assert one["published"] == (one["release"] is not None) == ("entry" in whole["links"])
-    return {one["name"]: one["reason"] for one in found}
-
-
-@pytest.mark.nightly
-@slow
-def test_an_entry_stays_as_it_was_released(service: Service) -> None:
-    assert index(service) == []
-    for name in ("edited", "rejected", "kept", "draft", "gone", "withdrawn"):
-        assert service.imported("acme/base", name=name)["state"] == "succeeded"
-    for name in ("edited", "rejected", "kept", "gone", "withdrawn"):
-        published(service, name)
-    before = index(service)
-    assert [item["name"] for item in before] == ["edited", "gone", "kept", "rejected", "withdrawn"]
-    patch = {"parameters": {"temperature": 0.1}}
-    service.client.patch("/v1/configs/edited", json=patch, headers={"If-Match": service.etag("edited")})
-    service.client.post("/v1/configs/rejected/reject", json={"note": "too hot"})
-    assert index(service) == before
-    service.client.delete("/v1/configs/gone", headers={"If-Match": "*"})
-    service.client.post("/v1/configs/withdrawn/releases/1/withdraw").raise_for_status()
-    assert names(service) == ["edited", "kept", "rejected"]
-    for name in ("gone", "withdrawn", "draft"):
-        assert service.client.get(f"/gallery/{name}.yaml").status_code == 404
-    why = reasons(service)
-    assert why["kept"] is None
-    assert why["edited"] == "it was edited since it was approved by ann, 2026-01-01 00:00 UTC"
-    assert "too hot" in str(why["rejected"])
-    assert why["withdrawn"] == "it is ready to be released"
-    assert why["draft"] == "nobody has approved it as it is now"
-    left = service.client.get("/v1/gallery", params={"published": "false"}).json()
-    assert [i["name"] for i in left["items"]] == ["draft", "withdrawn"]
-    assert (left["total"], left["published"]) == (2, 3)
-    service.approve("edited").raise_for_status()
-    assert "validation does not hold" in str(reasons(service)["edited"])
-    validated(service, "edited")
-    assert reasons(service)["edited"] == "it is ready to be released"
-    assert index(service)[0] == before[0]
 
 
 @slow

@@ -135,20 +135,6 @@ def test_the_same_key_does_the_same_once(service: Service) -> None:
     assert service.client.get("/v1/configs", params={"q": "once"}).json()["total"] == 1
 
 
-def test_lists_have_pages_and_filters(service: Service) -> None:
-    for number in range(3):
-        fresh(service, f"page-{number}")
-    first = service.client.get("/v1/configs", params={"q": "PAGE-", "limit": 2}).json()
-    assert ([c["name"] for c in first["items"]], first["total"]) == (["page-0", "page-1"], 3)
-    second = service.client.get("/v1/configs", params={"q": "page-", "cursor": first["next"]}).json()
-    assert ([c["name"] for c in second["items"]], second["next"]) == (["page-2"], None)
-    wanted = {"q": "page-", "state": ["approved", "published"]}
-    assert service.client.get("/v1/configs", params=wanted).json()["total"] == 0
-    assert service.client.get("/v1/configs", params={"q": "page-", "backend": "vllm"}).json()["total"] == 3
-    assert service.client.get("/v1/configs", params={"q": "%"}).json()["total"] == 0
-    problem(service.client.get("/v1/configs", params={"state": "odd"}), 422, "bad-request")
-
-
 @pytest.mark.parametrize(
     ("body", "status", "kind", "pointer"),
     [
@@ -200,14 +186,6 @@ def test_a_request_that_cannot_be_meant(
     said = problem(answer, status, kind)
     assert pointer is None or said["errors"][0]["pointer"] == pointer
     assert service.client.get(said["type"]).json()["sentence"] == detail_row(kind)
-
-
-def test_what_is_not_there(service: Service) -> None:
-    problem(service.client.get("/v1/nothing"), 404, "no-such-page")
-    problem(service.client.delete("/v1/imports"), 405, "wrong-method")
-    problem(service.client.get("/v1/jobs/none"), 404, "no-such-job")
-    problem(service.client.get("/v1/configs/none"), 404, "no-such-document")
-    problem(service.client.post("/v1/configs/none/approve"), 404, "no-such-document")
 
 
 def test_a_job_is_cancelled_and_tried_again(service: Service) -> None:
@@ -331,15 +309,6 @@ def test_a_body_is_plain_json_in_utf_8(service: Service) -> None:
     assert json_fault(b'{"a": [{"b": 1, "c": 2, "b": 3}]}') == "the key 'b' stands twice in one object"
     assert json_fault(b'[{"b": 1}, {"b": 2}]') is None
     problem(service.client.get("/v1/configs/"), 404, "no-such-page")
-
-
-def test_documents_of_one_model_are_its_variants(service: Service) -> None:
-    name = fresh(service, "of-one-model")
-    link = service.client.get(f"/v1/configs/{name}").json()["links"]["variants"]["href"]
-    listed = service.client.get(link).json()
-    assert name in [one["name"] for one in listed["items"]]
-    assert len({one["model"] for one in listed["items"]}) == 1
-    assert service.client.get("/v1/configs", params={"model": "a/none"}).json()["total"] == 0
 
 
 def test_an_edit_that_the_model_rules_out(service: Service) -> None:

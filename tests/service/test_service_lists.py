@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,15 +36,6 @@ def test_a_refused_line_refuses_only_itself(service: Service) -> None:
     assert done["request"] == {"backend": "vllm", "references": ["acme/base", "other/base"]}
     assert [line["line"] for line in done["refused"]] == [2, 3, 4, 5, 6]
     assert [line["error"] for line in done["refused"]] == [line["error"] for line in found[1:6]]
-
-
-def test_a_list_without_a_fault_has_a_job_for_each_line(service: Service) -> None:
-    answer = ask(service, references=["acme/base", "other/base"])
-    assert answer.status_code == 202
-    job = answer.json()
-    members = service.client.get(f"/v1/jobs?parent={job['id']}").json()["items"]
-    assert [line["job"] for line in job["lines"]] == [one["id"] for one in members]
-    assert service.ended(job["id"])["refused"] is None
 
 
 def test_an_atomic_list_is_refused_as_a_whole_with_all_faults(service: Service) -> None:
@@ -101,8 +91,3 @@ def test_each_conflict_has_a_choice_of_its_own(service: Service) -> None:
     assert [one["pointer"] for one in problem(wrong, 422, "bad-request")["errors"]] == [
         f"/on_conflict/{paths[0]}"
     ]
-
-
-def test_a_folder_outside_is_one_line_s_problem(service: Service, tmp_path: Path) -> None:
-    answer = ask(service, references=[str(tmp_path), "acme/base"]).json()
-    assert [line["status"] for line in answer["lines"]] == [422, 202]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from importlib.resources import files
@@ -18,7 +17,6 @@ from importer.service.http import pages
 from importer.service.http.query import AttentionKind, Size
 from importer.service.messages import hint
 from importer.service.problems import status_of
-from importer.storage.figures import COUNTED
 from tests.serving import Service, fresh, problem, service
 from tools.build_page import package_node, system_node
 
@@ -38,16 +36,6 @@ LIVE = re.compile(
     r"|\.cssText|localStorage|cookie|\bstyle="
 )
 COMMENT = re.compile(r"^\s*//.*$|\{/\*.*?\*/\}|//[^\"'`]*$", re.MULTILINE)
-SENTENCE = re.compile(
-    r">[^<>{}=;()]*[A-Za-z]{2}[^<>{}=;()]*</"  # words between tags
-    r"|(?:label|title|text|placeholder|aria-label|legend|told)=\"[^\"]*[A-Za-z]{2}[^\"]* [^\"]*\""
-    r"|[\"'`][A-Z][a-z]*\b[^\"'`]* [a-z][^\"'`]*[\"'`]"  # a text that begins as a sentence does
-)
-
-
-def of_texts(name: str) -> bool:
-    """Whether a module has nothing but texts."""
-    return name == "text.js" or name.startswith("text/")
 
 
 def test_nothing_in_the_page_reads_markup_or_names_another_host() -> None:
@@ -61,33 +49,6 @@ def test_nothing_in_the_page_reads_markup_or_names_another_host() -> None:
     }
     assert not any(hosts.values()), hosts
     assert not re.search(r"\son\w+=|style=|<style|<script>", SOURCES["index.html"])
-
-
-def test_every_module_is_imported_and_is_small() -> None:
-    used = {"main.jsx"}  # where the build begins
-    for name, text in MODULES.items():
-        for found in re.findall(r'(?:from |import |import\()"(\.[\w./]+\.jsx?)"', text):
-            used.add(os.path.normpath(str(Path(name).parent / found)))
-    assert used == set(MODULES)
-    longest = {name: len(text.splitlines()) for name, text in MODULES.items() if not of_texts(name)}
-    assert max(longest.values()) <= 200, longest
-
-
-def test_every_sentence_of_the_page_stands_among_the_texts() -> None:
-    elsewhere = {
-        name: SENTENCE.findall(COMMENT.sub("", text))
-        for name, text in MODULES.items()
-        if not of_texts(name) and name != "safe.js"  # that one speaks to who writes the page
-    }
-    assert {name: found for name, found in elsewhere.items() if found} == {}
-    assert SENTENCE.search("<p>Not here</p>")
-    assert SENTENCE.search('<Field label="not here" />')
-    assert SENTENCE.search('say("Not here.")')
-
-
-def test_every_link_is_made_by_the_component_of_links() -> None:
-    made = {name for name, text in MODULES.items() if re.search(r"<a\b", text)}
-    assert made == {"components/link.jsx", "app.jsx"}  # the second one leads to the content
 
 
 CHECKED = r"""
@@ -125,31 +86,6 @@ def test_every_value_of_a_facet_has_a_label() -> None:
         "console.log(JSON.stringify([attentions, sizes].map(Object.keys)));"
     )
     assert [{*found} for found in labels] == [{*get_args(AttentionKind)}, {*get_args(Size)} - {"none"}]
-
-
-ONES = r"""
-import { TEXTS } from "./src/text.js";
-const { jobs, decisions, probes, operations, actions, overview, upkeep } = TEXTS;
-const job = { request: { documents: 1 } };
-console.log(JSON.stringify([
-  jobs.models(1), jobs.titles.recheck(job), jobs.passed(1, 1),
-  decisions.rendered("a", "b", 1), decisions.parsers(1, "e", "1"),
-  probes.exchanges(1), operations.rows("configs", 1), operations.rows("releases", 1), operations.budget(1),
-  actions.jobs(1), overview.tokens(1), upkeep.together(1), operations.rows("configs", 2), jobs.models(2),
-]));
-"""
-
-
-def test_one_of_a_kind_has_no_plural() -> None:
-    assert said_by(ONES) == [
-        "1 model", "Recheck of 1 document", "1 of 1 probe passed.",
-        "a: what was rendered, and what b read (1 case)", "the parser of e 1", "1 raw exchange",
-        "1 document", "1 release", ", 1 request left", "1 job", "1 token", "Accept this one",
-        "2 documents", "2 models",
-    ]  # fmt: skip
-    rows = said_by('import { OPERATIONS } from "./src/text/operations.js"; console.log(JSON.stringify('
-                   f'{json.dumps(COUNTED)}.map((name) => OPERATIONS.rows(name, 1))));')  # fmt: skip
-    assert not [row for row in rows if row.endswith(("s", *(f"1 {name}" for name in COUNTED)))]
 
 
 def test_what_may_stand_in_the_page_is_checked_in_one_place() -> None:

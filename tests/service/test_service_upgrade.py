@@ -104,16 +104,3 @@ def test_a_value_that_the_version_refuses_is_not_accepted(service: Service) -> N
     assert one["kinds"] == ["argument-changed", "refused"]
     assert "medusa" in one["refused"]["message"]
     problem(service.client.post(f"/v1/upkeep/{one['id']}/accept"), 422, "cannot-edit")
-
-
-def test_bad_input(service: Service) -> None:
-    for engine, text in (
-        ("vllm@9", "0.32.0, 0.33.0"),
-        ("vllm", "ENGINE@VERSION"),
-        ("tgi@1", "no engine tgi"),
-    ):
-        answer = service.client.post("/v1/recheck", json={"engine": engine})
-        assert text in str(problem(answer, 422, "bad-value")), answer.text
-    service.imported("other/base", backend="mlx", name="of-mlx")
-    answer = service.client.post("/v1/recheck", json={"engine": "vllm@0.33.0", "names": ["of-mlx"]})
-    problem(answer, 422, "bad-request")

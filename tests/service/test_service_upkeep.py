@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from importer.service.domain.background_tasks import begin_due
-from importer.storage import documents, processes
+from importer.storage import documents
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.publishing import gallery_of, published, validated
@@ -318,34 +317,3 @@ def test_findings_are_accepted_and_dismissed_in_bulk(service: Service) -> None:
     assert [one["outcome"] for one in rest["items"]] == ["refused", "refused", "done"]
     mixed = service.client.post("/v1/bulk", json={"action": "accept", "items": [{"name": "many-a"}]})
     assert problem(mixed, 422, "bad-request")["errors"][0]["pointer"] == "/items/0"
-
-
-def test_one_of_all_processes_begins_what_is_due(service: Service) -> None:
-    imported(service, "scheduled")
-    with gallery_of(service) as gallery:
-        database = gallery.database
-        every = 24 * 3600
-        with database.reading() as connection:
-            planned = processes.last(connection, "recheck")
-        assert planned is not None  # the server has planned the first one, and begun none
-        assert planned["job"] is None
-        with database.writing() as connection:
-            connection.execute(processes.schedules.update().values(due=0.0))
-        service.wait(lambda: begin_due(database, every) or _scheduled(service))
-        job = _scheduled(service)
-        assert job is not None
-        assert not begin_due(database, every)
-        assert service.ended(job["id"])["state"] == "succeeded"
-        assert len([one for one in _all(service) if one["by"] == "schedule"]) == 1
-        shown = service.client.get("/v1/upkeep").json()["schedule"]
-        assert (shown["job"], shown["every"]) == (job["id"], every)
-        assert shown["next_at"] > shown["began_at"]
-
-
-def _all(service: Service) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = service.client.get("/v1/jobs", params={"kind": "recheck"}).json()["items"]
-    return found
-
-
-def _scheduled(service: Service) -> dict[str, Any] | None:
-    return next((one for one in _all(service) if one["by"] == "schedule"), None)

@@ -22,7 +22,7 @@ from tests.failing import WEIGHTS
 from tests.hubserver import Repo
 from tests.localai_client import GALLERY_MODEL, decoded
 from tests.publishing import published, validated
-from tests.serving import Service, problem, running
+from tests.serving import Service, running
 
 slow = pytest.mark.slow
 FILES = {**WEIGHTS, "README.md": "first"}
@@ -86,19 +86,6 @@ def test_another_backend_is_another_document(service: Service) -> None:
     service.client.delete("/v1/configs/both", headers={"If-Match": "*"})
     assert done(service, "acme/both", "mlx")["name"] == "both-mlx"
     assert done(service, "acme/both", "vllm")["name"] == "both"
-
-
-@slow
-def test_a_name_of_another_backend_is_refused(service: Service) -> None:
-    assert done(service, "acme/other", "vllm", name="mine")["name"] == "mine"
-    before = config(service, "mine")
-    asked = {"reference": "acme/other", "backend": "mlx", "name": "mine"}
-    shown = service.client.post("/v1/imports/preview", json=asked)
-    refused = problem(shown, 409, "other-backend")
-    assert refused["errors"][0]["pointer"] == "/name"
-    job = service.ended(service.client.post("/v1/imports", json=asked).json()["id"])
-    assert (job["state"], job["error"]["kind"]) == ("failed", "other-backend")
-    assert config(service, "mine") == before
 
 
 @slow
@@ -211,24 +198,6 @@ def test_a_device_is_another_document_where_that_is_asked(service: Service) -> N
     assert (warning["reason"]["before"], warning["reason"]["after"]) == ("rtx4090", "l4")
     assert warnings == seen
     assert config(service, "cards-8xh100")["release"] == 1
-
-
-@slow
-def test_a_device_is_required_and_a_name_has_one(service: Service) -> None:
-    body = {"reference": "acme/other", "backend": "vllm", "per_device": True}
-    listed = {key: value for key, value in body.items() if key != "reference"}
-    listed["references"] = ["acme/other", "acme/moving"]
-    for sent in (body, listed):
-        refused = problem(service.client.post("/v1/imports", json=sent), 422, "bad-value")
-        assert refused["errors"][0]["pointer"] == "/device"
-    listed["device"] = "l4"
-    root = service.ended(service.client.post("/v1/imports", json=listed).json()["id"])
-    assert root["state"] == "succeeded", root
-    assert config(service, "other-l4")["backend"] == "vllm"
-    assert config(service, "moving-l4")["model"] == "acme/moving"
-    named = {"reference": "acme/other", "backend": "vllm", "device": "rtx4090", "name": "other-l4"}
-    refused = problem(service.client.post("/v1/imports/preview", json=named), 409, "other-device")
-    assert refused["errors"][0]["pointer"] == "/name"
 
 
 def served(name: str, backend: str, model: str = "a/b", device: str | None = None) -> Served:
