@@ -17,18 +17,24 @@ CALL = {
 
 
 class Api(BaseHTTPRequestHandler):
-    """It serves the model ``hers`` and has no /health; with ``key`` it lets nobody else in."""
+    """It serves the model ``hers`` and has no /health; with ``key`` it lets nobody else in.
+
+    ``names``  what it lists; with none it has no list. ``knows``  the names that it answers to, and to none
+    as the first of them; any name by default.
+    """
 
     asked: list[dict[str, Any]]
     key: str | None = None
     tokenizes = False
     moved_to: str | None = None
+    names: tuple[str, ...] = ("hers",)
+    knows: tuple[str, ...] = ()
 
     def do_GET(self) -> None:
         if self.moved_to is not None:
             self._move()
-        elif self.path == "/v1/models":
-            self._answer(200, {"data": [{"id": "hers"}]})
+        elif self.path == "/v1/models" and self.names:
+            self._answer(200, {"data": [{"id": name} for name in self.names]})
         elif self.path == "/version":
             self._answer(200, {"version": "9.8.7"})
         else:
@@ -49,6 +55,10 @@ class Api(BaseHTTPRequestHandler):
             return
         told = {"authorization": self.headers["Authorization"], "headers": dict(self.headers)}
         self.asked.append({**body, **told})
+        served = body.get("model", next(iter(self.knows), None))
+        if self.knows and served not in self.knows:
+            self._answer(404, {"error": {"message": f"The model {served} does not exist."}})
+            return
         message = {"role": "assistant", "content": f"Hello, {self.headers['Authorization']}!"}
         if body.get("tools"):
             message = {"role": "assistant", "content": "", "tool_calls": [CALL]}
@@ -58,7 +68,8 @@ class Api(BaseHTTPRequestHandler):
             event = json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
             self._send(200, f"data: {event}\n\ndata: [DONE]\n\n".encode())
         else:
-            self._answer(200, {"choices": [{"index": 0, "message": message, "finish_reason": reason}]})
+            choice = {"index": 0, "message": message, "finish_reason": reason}
+            self._answer(200, {"model": served, "choices": [choice]})
 
     def _move(self) -> None:
         """Send the caller to another host, as a gateway may."""
@@ -84,11 +95,17 @@ class Api(BaseHTTPRequestHandler):
 
 @contextmanager
 def api(
-    key: str | None = None, *, tokenizes: bool = False, moved_to: str | None = None
+    key: str | None = None,
+    *,
+    tokenizes: bool = False,
+    moved_to: str | None = None,
+    names: tuple[str, ...] = ("hers",),
+    knows: tuple[str, ...] = (),
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Its address and what it is asked."""
     asked: list[dict[str, Any]] = []
-    handler = type("Api", (Api,), {"asked": asked, "key": key, "tokenizes": tokenizes, "moved_to": moved_to})
+    told = {"key": key, "tokenizes": tokenizes, "moved_to": moved_to, "names": names, "knows": knows}
+    handler = type("Api", (Api,), {"asked": asked, **told})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -454,7 +454,7 @@ def validate_against(
 ) -> Report:
     """Probe a running server and record the report in the receipt: partial, without key and headers.
 
-    ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
+    ``model`` is the server's name for the model, by default found in its list. Nothing is fetched. Raises
     EngineError and UsageError.
     """
     from importer.validation.client import TOTAL_LIMIT, Client, checked, without
@@ -464,7 +464,7 @@ def validate_against(
     options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
     sent = checked((headers or {}).items(), key=key is not None)
     client = Client(url, key=key, headers=sent, deadline=time.monotonic() + options.total_limit)
-    name = the_model(client, model, str(stored.data["name"]))
+    name = the_model(client, model, stored.data)
     with local_evidence.background(stored, places) as known:
         report = against(stored.data, client, name, known, options).to_json()
     shareable = cast("Report", without(report, client.secrets))

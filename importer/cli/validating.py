@@ -228,6 +228,9 @@ def _elsewhere(
 
 def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:
     """Print the result in one line."""
+    called = (report.get("partial") or {}).get("model", stored.name)
+    if called != stored.name:
+        output.note(f"{stored.name}: the server calls the model {called}.")
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
     pace = report_model.pace(report.get("speed") or {})
     output.note(f"{stored.name}: {_result(report)} {engine} ({spent}{pace}).")

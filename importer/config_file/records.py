@@ -120,10 +120,11 @@ class Carried(TypedDict):
 
 
 class Partial(TypedDict, total=False):
-    """What a partial run asked: the probes, and the address of a server that runs elsewhere."""
+    """What a partial run asked: the probes, the address of a server that runs elsewhere, its model's name."""
 
     probes: Sequence[str]
     against: str | None
+    model: str
 
 
 class Report(TypedDict, total=False):

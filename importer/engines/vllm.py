@@ -301,6 +301,7 @@ PENALTIES_SINCE = (0, 31)
 PENALTIES = ("presence_penalty", "frequency_penalty")
 GENERATION = "generation_config.json"
 SHARE = "gpu_memory_utilization"
+SPACE = "VLLM_CPU_KVCACHE_SPACE"  # GiB of the KV cache in a machine's own memory
 TEMPLATE = "chat_template.jinja"
 PLUGIN = Path(__file__).resolve().parent / "parser_plugin" / f"{PYTHONIC}.py"
 NUMBERS = (CONTEXT, SHARE, "tensor_parallel_size")
@@ -336,9 +337,8 @@ class Vllm(ABC):
         document = with_flags(document)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         model = str(model_dir.resolve())
-        rust = is_rust(document)
-        server = (*SERVE, model) if rust else ("-m", "vllm.entrypoints.openai.api_server", f"--model={model}")
-        arguments = (*server, *settings, "--enable-prompt-tokens-details")  # or it hides its cached tokens
+        # Without the last one it hides its cached tokens.
+        arguments = (*server(document, model), *settings, "--enable-prompt-tokens-details")
         chosen = {
             **self._variables(document),
             **variables(document),
@@ -448,7 +448,7 @@ class VllmCpu(Vllm):
 
     def _variables(self, document: Document) -> Mapping[str, str]:
         space = cache_space(document)
-        return {"VLLM_NO_USAGE_STATS": "1"} | ({"VLLM_CPU_KVCACHE_SPACE": space} if space else {})
+        return {"VLLM_NO_USAGE_STATS": "1"} | ({SPACE: space} if space else {})
 
 
 @frozen
@@ -478,15 +478,29 @@ class VllmCuda(Vllm):
         return (*VllmCpu().plan(), *rest)
 
 
+def server(document: Document, *model: str) -> tuple[str, ...]:
+    """Return the module that Python runs to serve ``model``, or what a configuration file names.
+
+    The command ``vllm`` ends in a build that is not installed as ``vllm``, such as vllm-cpu.
+    """
+    if is_rust(document):
+        return (*SERVE, *model)
+    return ("-m", "vllm.entrypoints.openai.api_server", *(f"--model={name}" for name in model))
+
+
 def cache_space(document: Document) -> str:
     """Return GiB for the KV cache: of the user's variable, else of the document, else an eighth of the
     memory.
 
     The variable precedes the server's options, so it is empty where the document has a value.
     """
-    keys = {*(document.get("engine_args") or {}), *document} & {"kv_cache_memory_bytes", SHARE}
-    eighth = "" if keys else str(max(1, psutil.virtual_memory().total // 8 // 2**30))
-    return os.environ.get("VLLM_CPU_KVCACHE_SPACE") or eighth
+    eighth = "" if sizes_cache(document) else str(max(1, psutil.virtual_memory().total // 8 // 2**30))
+    return os.environ.get(SPACE) or eighth
+
+
+def sizes_cache(document: Document) -> bool:
+    """Return whether the document says how large the KV cache is."""
+    return bool({*(document.get("engine_args") or {}), *document} & {"kv_cache_memory_bytes", SHARE})
 
 
 def for_this_machine() -> Vllm:

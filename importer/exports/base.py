@@ -166,6 +166,10 @@ def _source(fields: Fields) -> str:
 class ExportComment(ReasonKind):
     """A comment of an export."""
 
+    CACHE_GUESSED = (
+        "cache-guessed",
+        "{variable} is a guess: {gib} GiB of this machine's memory for the KV cache; raise it for more load.",
+    )
     COMMAND = "command", "{command}"
     ENGINE_OF_CONSUMER = (
         "engine-of-consumer",
@@ -286,10 +290,14 @@ class Options:
 
 @frozen
 class Exported:
-    """Files by name, that of the consumer first; ``lost`` has the parts that they lack."""
+    """Files by name, that of the consumer first; ``lost`` has the parts that they lack.
+
+    ``engine``  the engine whose environment runs the command, where the export is one.
+    """
 
     files: Mapping[str, str]
     lost: tuple[Reason, ...] = ()
+    engine: str = ""
 
 
 @frozen
@@ -480,9 +488,12 @@ def with_variables(variables: Mapping[str, str], words: Sequence[str]) -> list[s
     return [*([] if plain else ["env"]), *chosen, *words]
 
 
-def script(comments: Iterable[Reason], commands: Sequence[Sequence[str]]) -> str:
-    """Return a shell script; each command on one line, every word quoted where needed."""
-    lines = [shlex.join(words) for words in commands]
+def script(comments: Iterable[Reason], commands: Sequence[Sequence[str]], first: Sequence[str] = ()) -> str:
+    """Return a shell script; each command on one line, every word quoted where needed.
+
+    ``first``  lines before them, as they stand.
+    """
+    lines = [*first, *(shlex.join(words) for words in commands)]
     stop = ["set -e"] if len(lines) > 1 else []  # each command needs the one before
     return "#!/bin/sh\n" + commented(comments) + "\n".join([*stop, *lines]) + "\n"
 

@@ -15,7 +15,6 @@ from importer.frozen import frozen
 from importer.reasons import Reason
 
 PORT = 8000
-SPACE = "VLLM_CPU_KVCACHE_SPACE"  # of the machine that runs the container, where the document has none
 IMAGES = {"gpu": "vllm/vllm-openai", "cpu": "vllm/vllm-openai-cpu"}
 CACHE = "/root/.cache/huggingface"  # the Hub client's cache of the image's user
 MODEL = "/model"  # mount point of a model's directory
@@ -56,11 +55,10 @@ def _vllm(document: Document, receipt: Receipt | None, options: Options) -> Expo
         return service
     on_cards = service.device != "cpu"
     variables = [f"{name}={value}" for name, value in service.variables.items()]
-    space = [] if on_cards or SPACE in service.variables else [SPACE]
     image = f"{IMAGES[service.device]}:v{version(document, BUILDS[service.device])}"
     container = Container(
         "vllm", image, ("vllm", "serve"), "", service.words,
-        ["VLLM_NO_USAGE_STATS=1", *variables, *space], PORT,
+        ["VLLM_NO_USAGE_STATS=1", *variables], PORT,
         folder_of(service.origin.name) if service.files else None,
         _cards(devices(document)) if on_cards else {},
     )  # fmt: skip

@@ -43,9 +43,17 @@ class _Engine(Protocol):
 
 
 def export_command(
-    document: Document, receipt: Receipt | None, engine: _Engine, program: str, options: Options
+    document: Document,
+    receipt: Receipt | None,
+    engine: _Engine,
+    program: str,
+    options: Options,
+    first: tuple[str, ...] = (),
 ) -> Exported | ExportRefused:
-    """Return ``hf download`` at the commit where the model is on the Hub, then the server on its folder."""
+    """Return ``hf download`` at the commit where the model is on the Hub, then the server on its folder.
+
+    ``first``  lines of the script before them.
+    """
     if document["backend"] != engine.name:
         other = Reason(Unexportable.OTHER_BACKEND, backend=document["backend"], engine=engine.name)
         return ExportRefused(other, Reason(ExportRemedy.IMPORT_FOR, backends=[engine.name]))
@@ -68,7 +76,8 @@ def export_command(
         )
     words = [program, *engine.settings(document, model, ADDRESS, template)]
     commands.append(with_variables(variable_of(document), words))
-    return Exported({f"{origin.name}.{engine.name}.sh": script(comments, commands)}, lost)
+    text = script(comments, commands, first)
+    return Exported({f"{origin.name}.{engine.name}.sh": text}, lost, engine.name)
 
 
 def _lost(

@@ -5,7 +5,7 @@ adapter.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address, Unstartable, invalid, number, stopwords
 from importer.engines.registries import PINNED
-from importer.engines.vllm import Vllm, VllmCpu, VllmCuda, is_rust, variables
+from importer.engines.vllm import SPACE, Vllm, VllmCpu, VllmCuda, is_rust, server, sizes_cache, variables
 from importer.engines.vllm import lost as lacking
 from importer.exports.base import (
     Device,
@@ -30,6 +30,7 @@ from importer.exports.base import (
     Unexportable,
     explained,
     parser_as_data,
+    with_variables,
     without_effect,
 )
 from importer.frozen import frozen
@@ -37,6 +38,7 @@ from importer.reasons import Reason
 
 GIB = 2**30
 BESIDE = 8 * GIB  # of a machine's own memory, that vLLM uses beside the cards
+CACHE = 4  # GiB of it for the KV cache on processors: unset, vLLM takes 92 % of all memory, or does not start
 KINDS: Mapping[str, Device] = {"cpu": "cpu", "cuda": "gpu"}
 BUILDS: Mapping[Device, str] = {"cpu": "vllm", "gpu": "vllm-cuda"}  # keys of ``PINNED``
 VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
@@ -68,6 +70,19 @@ def memory(receipt: Receipt | None, chosen: Device) -> tuple[int, Reason] | None
     return None
 
 
+def _cache_of_one(receipt: Receipt | None) -> float:
+    """Return the bytes that the fit counts for the KV cache of one whole context; 0 without a fit."""
+    estimate: Mapping[str, Any] = ((receipt.fit if receipt is not None else None) or {}).get("estimate") or {}
+    return sum(float(term["high"]) for term in estimate.get("terms", ()) if term["part"] == "kv cache")
+
+
+def command(service: VllmService, document: Document, words: Sequence[str], *model: str) -> list[str]:
+    """Return the command of a shell: ``vllm serve``, and on processors the module that it runs."""
+    module = service.device == "cpu" and not is_rust(document)
+    start = ("python", *server(document, *model)) if module else ("vllm", "serve", *model)
+    return with_variables(service.variables, [*start, *words])
+
+
 def _gib(amount: float) -> int:
     return -int(-amount // GIB)
 
@@ -94,11 +109,13 @@ class VllmPlacement:
 class VllmService:
     """A document served by vLLM: ``words`` are its options, ``comments`` the first lines of the export.
 
+    ``engine``  the build that serves it.
     ``device``  the device that it runs on.
     ``files``   its files beside the model, by their names in the folder of the placement.
     """
 
     origin: Origin
+    engine: str
     device: Device
     words: list[str]
     files: dict[str, str]
@@ -137,7 +154,11 @@ def served(
     if is_rust(document):
         lost += tuple(Reason(Loss.KEY, key=key) for key in lacking(document))
     comments = [*origin.comments(), *fitted_comments(receipt, device), *explained("vLLM", sent, lost)]
-    return VllmService(origin, device, words, files, comments, lost, _variables(document))
+    chosen = _variables(document)
+    if device == "cpu" and not sizes_cache(document) and SPACE not in chosen:
+        chosen |= {SPACE: str(max(CACHE, _gib(_cache_of_one(receipt))))}
+        comments.append(Reason(ExportComment.CACHE_GUESSED, variable=SPACE, gib=chosen[SPACE]))
+    return VllmService(origin, engine.name, device, words, files, comments, lost, chosen)
 
 
 def _settings_and_files(
@@ -163,10 +184,10 @@ def folder_of(name: str) -> str:
     return f"{name}.vllm"
 
 
-def with_files(name: str, text: str, service: VllmService) -> Exported:
+def with_files(name: str, text: str, service: VllmService, engine: str = "") -> Exported:
     """Return the export under ``name``, with the files of the server in the folder beside it."""
     files = {f"{folder_of(service.origin.name)}/{file}": content for file, content in service.files.items()}
-    return Exported({name: text, **files}, service.lost)
+    return Exported({name: text, **files}, service.lost, engine)
 
 
 def version(document: Document, build: str) -> str:

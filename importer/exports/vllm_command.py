@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
-from importer.exports.base import Exported, ExportRefused, Options, script, with_variables
-from importer.exports.vllm import beside, served, with_files
+from importer.exports.base import Exported, ExportRefused, Options, script
+from importer.exports.vllm import beside, command, served, with_files
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
@@ -13,5 +13,6 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     service = served(document, receipt, options, beside)
     if isinstance(service, ExportRefused):
         return service
-    command = with_variables(service.variables, ["vllm", "serve", service.origin.model, *service.words])
-    return with_files(f"{service.origin.name}.vllm.sh", script(service.comments, [command]), service)
+    start = command(service, document, service.words, service.origin.model)
+    text = script(service.comments, [start])
+    return with_files(f"{service.origin.name}.vllm.sh", text, service, service.engine)

@@ -14,10 +14,9 @@ from importer.exports.base import (
     ExportRefused,
     Options,
     argument_value,
-    with_variables,
     yaml_text,
 )
-from importer.exports.vllm import beside, served, with_files
+from importer.exports.vllm import beside, command, served, with_files
 from importer.reasons import Reason
 
 
@@ -35,6 +34,6 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         if any(text.startswith("-") and "." in text for text in values):
             raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=key, value=values))
     name = f"{service.origin.name}.vllm.yaml"
-    words = with_variables(service.variables, ["vllm", "serve", "--config", name])
-    command = Reason(ExportComment.COMMAND, command=shlex.join(words))
-    return with_files(name, yaml_text(data, [*service.comments, command]), service)
+    start = shlex.join(command(service, document, ["--config", name]))
+    comments = [*service.comments, Reason(ExportComment.COMMAND, command=start)]
+    return with_files(name, yaml_text(data, comments), service, service.engine)

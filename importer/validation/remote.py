@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import PurePath
 
-from importer.config_file.document import Document
+from importer.config_file.document import Block, Document
 from importer.config_file.validation_status import builds
 from importer.engines import get
 from importer.errors import EngineError, UsageError
+from importer.signals.evidence import TASKS
 from importer.validation import call_forms
-from importer.validation.client import Client, Exchange, without
+from importer.validation.client import Client, without
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.evidence_sources import Background, recognise, version
@@ -23,6 +26,7 @@ from importer.validation.outcome import Report
 from importer.validation.probe import ALL_PROBES, ProbeOptions
 from importer.validation.probes import every
 from importer.validation.progress import speed
+from importer.validation.prompts import GREETING
 from importer.validation.reply import QUOTED
 from importer.validation.run import probe
 from importer.validation.score.figures import measure
@@ -31,6 +35,7 @@ SHOWN = 20  # models of a server that an error names
 BRIEF = 10.0  # seconds for a request beside the probes
 LOCKED = (401, 403)
 ABSENT = (404, 405, 501)
+UNKNOWN = (400, 404)  # of a model's name; a gateway's 400 names it
 BESIDE = {
     "tokenize": "/tokenize",
     "messages": "/v1/messages",
@@ -58,8 +63,13 @@ def against(
     brief = replace(client, time_limit=BRIEF)
     made = recognise(brief, model)
     shown = made.version if made is not None else version(brief)
-    promise = replace(promise_of(document, None if made is None else get(made.engine).offers), remote=True)
-    promise = replace(promise, engine="", detected=_detected(brief))
+    if made is not None:
+        block = document.get("importer", Block()).copy()
+        block["client_sampling"] = get(made.engine).client_sampling(document)
+        document = {**document, "importer": block}
+    offers = None if made is None else get(made.engine).offers
+    detected = _detected(brief) | ((offers or frozenset()) - BESIDE.keys())
+    promise = replace(promise_of(document, offers), remote=True, engine="", detected=detected)
     if made is not None:
         promise = replace(promise, engine=" ".join(filter(None, (made.engine, made.version))))
         if known.proof is not None and known.proof.engine not in builds(made.engine):
@@ -72,7 +82,7 @@ def against(
         scored = measure(bench, options.score, options.progress) if options.score else None
     finally:
         client.hang_up()
-    partial = {"probes": [one.name for one in chosen], "against": client.base_url}
+    partial = {"probes": [one.name for one in chosen], "against": client.base_url, "model": model}
     engine = {"name": client.base_url, "version": shown}
     engine |= {} if made is None else {"make": made.engine}
     seconds, began = {"probes": probed}, started.isoformat(timespec="seconds")
@@ -80,28 +90,80 @@ def against(
     return Report(engine, began, seconds, tuple(rows), partial, scored, speed(rows), forms)
 
 
-def the_model(client: Client, named: str | None, own: str) -> str:
-    """Return the name for requests: ``named``, else ``own`` of the document where the server lists it.
+def the_model(client: Client, named: str | None, document: Document) -> str:
+    """Return the name for requests: ``named``, else that of the document's model in the server's list.
 
+    The list may name it by the document, its Hub id or its folder; the only model of a list is taken.
+    A name that is not in the list is asked for one token. Without a list the server's default is asked, too.
     Raises EngineError without an answer or for a rejected key, UsageError("unknown-model").
     """
-    log: list[Exchange] = []
+    listed = _listed(client)
+    if named is None and listed:
+        known = _names(document)
+        folders = {PurePath(name).name for name in known}
+        found = [n for n in known if n in listed][:1] or [n for n in listed if PurePath(n).name in folders]
+        if len(found or listed) > 1:
+            raise _unknown(client, document["name"], listed)
+        return (found or listed)[0]
+    if named in (listed or ()):
+        return str(named)
+    for name in (named,) if named is not None else (document["name"], None):
+        served = _served(client, name, document)
+        if served is not None:
+            return served
+    raise _unknown(client, named or document["name"], listed)
+
+
+def _names(document: Document) -> list[str]:
+    """Return the names by which a server may list the document's model, the document's own first."""
+    section = document.get("importer") or {}
+    names = (document["name"], section.get("model_id"), (document.get("parameters") or {}).get("model"))
+    return [str(name) for name in names if name]
+
+
+def _listed(client: Client) -> list[str]:
+    """Return the names of /v1/models; none where it is refused or is no list."""
     try:
-        listed = json.loads(replace(client, time_limit=BRIEF).get("/v1/models", log))
-        names = [str(entry["id"]) for entry in listed["data"]]
+        listed = json.loads(replace(client, time_limit=BRIEF).get("/v1/models", []))
+        return [str(entry["id"]) for entry in listed["data"]]
     except RequestRefused as error:
-        if error.status in LOCKED:
-            message = without(str(error), client.secrets)
-            raise EngineError("locked", url=client.base_url, says=message) from None
-        return named or own
+        _let_in(client, error)
     except ExchangeError as error:
         raise EngineError("unreachable", url=client.base_url, problem=str(error)) from None
     except (ValueError, RecursionError, KeyError, TypeError):
-        return named or own
-    if named is None and own not in names:
-        known = ", ".join(name[:QUOTED] for name in names[:SHOWN]) or "none"
-        raise UsageError("unknown-model", url=client.base_url, name=own, known=known)
-    return named or own
+        pass
+    return []
+
+
+def _served(client: Client, name: str | None, document: Document) -> str | None:
+    """Return the name of the model that answers to ``name``, or to none; ``None`` where no model does."""
+    promise = promise_of(document)
+    if promise.kind in TASKS:
+        return name
+    question = {"messages": list(GREETING.messages)} if promise.chats else {"prompt": "a"}
+    body = {"max_tokens": 1, **question, **({} if name is None else {"model": name})}
+    try:
+        answer = client.post("/v1/chat/completions" if promise.chats else "/v1/completions", body, [])
+    except RequestRefused as error:
+        _let_in(client, error)
+        unknown = error.status in UNKNOWN and (error.status in ABSENT or str(name) in error.words)
+        return None if unknown else name
+    except ExchangeError:
+        return name  # the first probe shows why
+    given = answer.get("model") if isinstance(answer, dict) else None
+    return name or (str(given) if given else None)
+
+
+def _let_in(client: Client, error: RequestRefused) -> None:
+    """Raise EngineError("locked") where the refusal is that of the key."""
+    if error.status in LOCKED:
+        raise EngineError("locked", url=client.base_url, says=without(str(error), client.secrets)) from None
+
+
+def _unknown(client: Client, name: str, listed: Sequence[str]) -> UsageError:
+    """Return the error that names the server's models."""
+    known = ", ".join(each[:QUOTED] for each in listed[:SHOWN]) or "none that it lists"
+    return UsageError("unknown-model", url=client.base_url, name=name, known=known)
 
 
 def _detected(client: Client) -> frozenset[str]:

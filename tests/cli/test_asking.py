@@ -271,14 +271,25 @@ def test_a_server_that_lets_nobody_in_is_told_in_a_sentence(written: Desk, key: 
 
 
 def test_a_model_that_the_server_does_not_have_and_a_server_that_is_not_there(written: Desk) -> None:
-    with api() as (url, asked):
+    with api(names=("hers", "his")) as (url, asked):
         ran = written("validate", "chat", "--against", url)
     assert (ran.code, asked) == (2, [])
     assert "serves no model named 'chat'" in ran.err
-    assert "it serves: hers" in ran.err
+    assert "it serves: hers, his" in ran.err
+    with api(names=("hers", "his"), knows=("hers", "his")) as (url, asked):
+        ran = written("validate", "chat", "--against", url, "--model", "chit")
+    assert (ran.code, len(asked)) == (2, 1)
+    assert "serves no model named 'chit'" in ran.err
     ran = written("validate", "chat", "--against", url)
     assert ran.code == 6
     assert "cannot be asked" in ran.err
+
+
+def test_the_only_model_is_taken_and_named(written: Desk) -> None:
+    with api(names=("/srv/other",), knows=("/srv/other",)) as (url, _):
+        ran = written("validate", "chat", "--against", url, "--probe", "plain-chat")
+    assert ran.code == 0, ran.err
+    assert "chat: the server calls the model /srv/other." in ran.err
 
 
 def test_a_question_of_ones_own_and_its_tool(written: Desk) -> None:

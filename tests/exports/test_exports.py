@@ -73,6 +73,24 @@ def test_vllm_is_told_what_the_adapter_tells_it() -> None:
     assert flattened(text("vllm-config", VLLM)) == ["--model", "acme/Tiny-8B", *apart(words)]
 
 
+@pytest.mark.parametrize(("high", "gib"), [(None, "4"), (2**30, "4"), (2**33, "8")])
+def test_on_processors_vllm_is_started_by_its_module_with_a_cache_that_leaves_memory(
+    high: int | None, gib: str
+) -> None:
+    """The build for processors has no ``vllm serve`` that works; unset, its cache is 92 % of all memory."""
+    document = {key: value for key, value in VLLM.items() if key != "gpu_memory_utilization"}
+    terms = [] if high is None else [{"part": "kv cache", "high": high}, {"part": "weights", "high": 1}]
+    receipt = replace(RECEIPT, fit={"device": None, "estimate": {"terms": terms}})
+    for name in ("vllm-command", "vllm-config"):
+        script = text(name, document, receipt=receipt, device="cpu")
+        start = f"VLLM_CPU_KVCACHE_SPACE={gib} python -m vllm.entrypoints.openai.api_server --"
+        assert start in script
+        assert "VLLM_CPU_KVCACHE_SPACE is a guess" in script
+    told = text("vllm-command", {**document, "engine_args": {"kv_cache_memory_bytes": 1}}, device="cpu")
+    assert "VLLM_CPU_KVCACHE_SPACE" not in told
+    assert "vllm serve acme/Tiny-8B" in text("vllm-command", document)
+
+
 def test_what_vllm_serve_would_drop_is_written_as_the_flag_that_it_means() -> None:
     data = yaml.safe_load(text("vllm-config", VLLM))
     assert data["no-enable-prefix-caching"] is True

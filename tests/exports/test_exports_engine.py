@@ -24,6 +24,12 @@ from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.engines.process import free_port
 from importer.engines.vllm import VllmCuda
+from importer.validation.client import Client
+from importer.validation.probe import ProbeOptions
+from importer.validation.probes.chat import plain_chat, stream_equals_whole
+from importer.validation.probes.server import model_listed
+from importer.validation.probes.tools import tool_call
+from importer.validation.remote import against, the_model
 from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, ON_SGLANG, VLLM, export, text
 from tests.hubserver import HubServer, Repo, isolate
 from tests.waiting import PATIENCE, wait_until
@@ -265,6 +271,12 @@ def test_the_script_for_mlx_fetches_the_commit_and_serves_it(
             assert process.poll() is None, process.communicate()[0]
             assert (tmp_path / "tiny-8b" / "model.safetensors").is_file()
             assert not (tmp_path / "tiny-8b" / "README.md").exists()
+            client = Client(f"http://127.0.0.1:{port}")
+            name = the_model(client, None, ON_MLX)  # mlx-lm lists nothing without the Hub client's folder
+            assert name == str((tmp_path / "tiny-8b").resolve())
+            probes = ProbeOptions([model_listed, plain_chat, tool_call, stream_equals_whole])
+            rows = against(ON_MLX, client, name, options=probes).to_json()["outcomes"]
+            assert {row["outcome"] for row in rows} == {"pass"}, rows
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()

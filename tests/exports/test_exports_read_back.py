@@ -18,7 +18,7 @@ from importer.engines.base import Address
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.sglang import SGLang
-from importer.engines.vllm import VllmCpu, VllmCuda
+from importer.engines.vllm import SPACE, VllmCpu, VllmCuda, server, sizes_cache
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import ExportComment, Exported, Options, commented, yaml_text
@@ -29,6 +29,7 @@ from tests.exporting import (
     NASTY,
     VLLM,
     apart,
+    commands,
     documents,
     flattened,
     in_a_pod,
@@ -67,8 +68,11 @@ def _pin(document: dict[str, Any]) -> str | None:
 
 def _vllm_command(document: dict[str, Any], told: str, engine: Any) -> None:
     words = engine.settings(document, Address(), _pin(document), f"./{document['name']}.vllm")
-    found = shlex.split(told.replace("#!/bin/sh", ""), comments=True)
-    assert found == ["vllm", "serve", document["parameters"]["model"], *words]
+    model = document["parameters"]["model"]
+    start = ["vllm", "serve", model] if engine.needs_card else ["python", *server(document, model)]
+    (found,) = commands(told)
+    sized = engine.needs_card or sizes_cache(document)
+    assert found == [*([] if sized else [f"{SPACE}=4"]), *start, *words]
 
 
 def _vllm_config(document: dict[str, Any], told: str, engine: Any) -> None:
@@ -201,14 +205,14 @@ def _recipe(document: dict[str, Any], told: str, engine: Any) -> None:
 def _on_mlx(engine: Any, program: str) -> Any:
     def check(document: dict[str, Any], told: str, _engine: Any) -> None:
         pin, model = _pin(document), document["parameters"]["model"]
-        expected = (
-            [] if pin is None else ["set", "-e", "hf", "download", model, "--revision", pin, "--local-dir"]
-        )
+        expected = [] if pin is None else ["hf", "download", model, "--revision", pin, "--local-dir"]
         if pin is not None:
             model = f"./{document['name']}"
             expected.append(model)
         words = engine.settings(document, model, Address(port=8080))
-        assert shlex.split(told.replace("#!/bin/sh", ""), comments=True) == [*expected, program, *words]
+        *_, found = commands(told)
+        assert found == [program, *words]
+        assert commands(told)[:-1] == ([expected] if expected else [])
 
     return check
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import pytest
 
 from importer.chat_template.turn_forms import FORMS, variants
+from importer.config_file.document import Document
+from importer.errors import UsageError
 from importer.progress import Step
 from importer.validation import client as client_module
 from importer.validation.alternate_forms import text_of
@@ -26,9 +28,11 @@ from importer.validation.probes import PROBES
 from importer.validation.probes.chat import QUESTIONS, plain_chat
 from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import health, model_listed
+from importer.validation.remote import the_model
 from importer.validation.run import validate
 from tests.facts import as_reason
 from tests.odd_answers import DRIPS, dripping
+from tests.openai_api import api
 from tests.waiting import PATIENCE
 
 Answer = Callable[[socket.socket], None]
@@ -82,6 +86,48 @@ def server(answer: Answer) -> Iterator[str]:
 
 def say(data: bytes) -> Answer:
     return lambda connection: connection.sendall(data)
+
+
+NAMED: Document = {
+    "name": "chat",
+    "backend": "mlx",
+    "parameters": {"model": "/srv/Toy-1B"},
+    "importer": {"schema": 1, "model_id": "acme/Toy-1B"},
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (("other", "chat"), "chat"),
+        (("other", "acme/Toy-1B", "/srv/Toy-1B"), "acme/Toy-1B"),  # what mlx-lm finds in the Hub's cache
+        (("other/Toy", "/home/me/Toy-1B"), "/home/me/Toy-1B"),  # fetched to a folder of that name
+        (("other",), "other"),
+        ((), "default_model"),  # mlx-lm without a readable list
+    ],
+)
+def test_the_documents_model_is_found_among_the_servers(names: tuple[str, ...], found: str) -> None:
+    with api(names=names, knows=names or ("default_model",)) as (url, _):
+        assert the_model(Client(url), None, NAMED) == found
+
+
+@pytest.mark.parametrize(("names", "named"), [(("a", "b"), None), (("a",), "c"), ((), "c")])
+def test_a_model_that_is_not_there_is_one_error_with_the_servers_names(
+    names: tuple[str, ...], named: str | None
+) -> None:
+    knows = names or ("z",)
+    with api(names=names, knows=knows) as (url, asked), pytest.raises(UsageError, match="no model") as raised:
+        the_model(Client(url), named, NAMED)
+    assert raised.value.kind == "unknown-model"
+    assert raised.value.details["known"] == (", ".join(names) or "none that it lists")
+    assert len(asked) == (named is not None)
+
+
+def test_a_name_that_no_list_has_is_asked_for() -> None:
+    with api(names=("a", "b"), knows=("a", "b", "alias")) as (url, asked):
+        assert the_model(Client(url), "alias", NAMED) == "alias"
+        assert the_model(Client(url), "a", NAMED) == "a"
+    assert [body["model"] for body in asked] == ["alias"]
 
 
 @pytest.mark.parametrize("name", DRIPS)

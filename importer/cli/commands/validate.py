@@ -105,7 +105,7 @@ def _part(group: argparse._ArgumentGroup) -> None:
         default=[],
         help="the same, its value from an environment variable; repeatable",
     )
-    group.add_argument("--model", metavar="ID", help="its name for the model (default: the document's name)")
+    group.add_argument("--model", metavar="ID", help="its name for the model (default: found in its list)")
 
 
 def run(arguments: argparse.Namespace) -> None:

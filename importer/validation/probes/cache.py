@@ -125,7 +125,11 @@ def _turns(ctx: Context) -> Outcome:
     counts_cached = first.usage.cached is not None or "cached" in (ctx.promise.offers or ())
     if not counts_cached or first.usage.prompt is None:
         return _by_time(ctx, opening)
-    answers = [("the second turn", _brief(ctx, _second(opening)))]
+    second = _brief(ctx, _second(opening))
+    if ctx.promise.remote and first.usage.cached is None is second.usage.cached:
+        opening, _ = _first(ctx, _words(ctx.promise))  # vLLM counts them with --enable-prompt-tokens-details
+        return _by_time(ctx, opening)
+    answers = [("the second turn", second)]
     answers.append(("with other sampling", _brief(ctx, _second(opening), **OTHER)))
     with ThreadPoolExecutor(TOGETHER) as pool:
         prompts = [_second(opening, f"What is {n} plus two?") for n in range(TOGETHER)]
