@@ -27,11 +27,10 @@ from importer.engines.renderers import EngineRenderer, WorkerRenderer
 from importer.engines.renderers.rust import RustRenderer, program
 from importer.errors import ImporterError
 from importer.hub import local
-from importer.proof.prompt_evidence import MODES
 from importer.proof.prompt_result import AUTO, FrontendPrompts, PromptDifference
 from importer.proof.prompts import Ours, compare, rendering_tokens
 from importer.proof.prove import tokens_of
-from importer.signals.architecture import architectures
+from importer.signals.architecture import MODES, architectures
 from importer.signals.modalities import read_modalities
 
 WORKERS = {"vllm": "vllm-cpu", "mlx": "mlx", "mlx-vlm": "mlx-vlm"}

@@ -1,7 +1,8 @@
 """Decisions on parsers: by the user, then by proof over declared names, then by names alone, else unknown.
 
 The proof refutes names and chooses among them. It cannot show that a model was trained to call tools or
-to think. So a family known to have none wins over a passing proof, and both are shown.
+to think. So a family known to have none wins over a proof with losses, and yields to a parser of the engine
+that reads every call of a template with a place for tools. Both are shown.
 
 Parsers and the frontends of vLLM: a name of one may be missing in the other, and mean other code there.
 
@@ -31,6 +32,7 @@ from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import POOLS, Evidence, Rule, Source, Status, warning
 
 TOOL, REASONING = "tool_parser", "reasoning_parser"
+HF = "hf"  # reads by a response template
 
 
 NOUNS = {"tool_parser": ("tool parser", "call tools"), "reasoning_parser": ("reasoning parser", "reason")}
@@ -277,6 +279,11 @@ class ParserReason(ReasonKind):
         "read-not-trained",
         "a template that {parsers} can read does not show that the model was trained for it",
     )
+    READS_EVERY_CALL = (
+        "reads-every-call",
+        "the tables know of no tools in this family; its template offers them, and {parser} reads every call",
+        "against the tables",
+    )
     REFUTED = "refuted", "refuted: {problem}"
     NONE_READS = "none-reads", "none of {engine}'s parsers reads what the template writes"
     BEATEN = "beaten", "{problem}"
@@ -377,7 +384,7 @@ def decide_parser(
             key, preferences.template, claims, lambda c: _by_evidence(key, facts, c, proof, target)
         )
         return _observed(given, seen, target)
-    shown = None if key == "tool_parser" or thinking is None else _shown_reasoning(thinking)
+    shown = _shown_calls(proof) if key == "tool_parser" else _shown_reasoning(thinking)
     contradicted = [e for e in claims if shown is not None and _names_none(e)]
     claims = [e for e in claims if e not in contradicted]
     sign = next((e for e in facts if e.rule is Rule.THINKING_SIGN), None)
@@ -394,7 +401,8 @@ def decide_parser(
         decision = _untried(decision, thinking, key)
     if shown is not None and contradicted:
         lost = tuple(RejectedCandidate(None, e.source, shown) for e in contradicted)
-        decision = replace(decision, overruled=decision.overruled + lost)
+        against = (warning(shown),) if key == "tool_parser" else ()
+        decision = replace(decision, why=(*decision.why, *against), overruled=decision.overruled + lost)
     return decision if key != "tool_parser" else _observed(with_offer(decision, target), seen, target)
 
 
@@ -455,9 +463,20 @@ def _doubted(none: Evidence, sign: Evidence) -> bool:
     return none.rule in SHOWN_BY_TEMPLATE or set(sign.value) != {"block"}
 
 
-def _shown_reasoning(thinking: Thinking) -> Reason | None:
+def _shown_calls(proof: Evidence | None) -> Reason | None:
+    """Return what stands against a family without tools: a parser that loses no call of a sound model."""
+    if proof is None or not proof.value["asked"] or not proof.value["tools_rendered"]:
+        return None
+    weak = {HF, *proof.value["liberal"], *proof.value.get("guessed", ())}
+    failed: Mapping[str, Mapping[str, Reason]] = proof.value.get("failed", {})
+    sound = (n for n in proof.value["complete"] if n not in weak and {*failed.get(n, ())} <= {*IRREGULAR})
+    first = next(sound, None)
+    return None if first is None else Reason(ParserReason.READS_EVERY_CALL, parser=first)
+
+
+def _shown_reasoning(thinking: Thinking | None) -> Reason | None:
     """Return what of the template proves that the model thinks: an opened block, a switch, or ``None``."""
-    if thinking.markers is None:
+    if thinking is None or thinking.markers is None:
         return None
     if thinking.opened:
         return Reason(ParserReason.THINKS_OPENED, marker=thinking.markers[0])
@@ -587,9 +606,10 @@ def _proved(
         return KnownNone((silent.reason, proof.reason), lost)
     if all(name in proof.value["liberal"] for name in complete):
         return Undecided((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
-    if key == "tool_parser" and not proof.value["tools_rendered"]:
-        return Undecided((proof.reason, Reason(ParserReason.TOOLS_UNSEEN)), lost)
     first = complete[0]
+    named = any(speaks_for(key, str(e.value), first, target) for e in declared)
+    if key == "tool_parser" and not proof.value["tools_rendered"] and not named:
+        return Undecided((proof.reason, Reason(ParserReason.TOOLS_UNSEEN)), lost)
     return Chosen(
         first, _proved_status(first, proof), (proof.reason, *_notes(first, proof, target, declared)), lost
     )
@@ -617,6 +637,15 @@ def _named(key: str, claimed: str, complete: Sequence[str], target: Target) -> s
     if claimed in complete:
         return claimed
     return next((name for name in complete if target.same_class(key, name, claimed)), None)
+
+
+def speaks_for(key: str, claimed: str, name: str, target: Target) -> bool:
+    """Return whether the declared parser is this one, by its class, or an earlier one of its line:
+    ``deepseek_v3`` for ``deepseek_v31``.
+    """
+    from importer.signals.name_likeness import likeness  # few imports need it
+
+    return target.same_class(key, name, claimed) or likeness(name, claimed) is not None
 
 
 def _beaten(declared: Sequence[Evidence], proof: Evidence) -> tuple[RejectedCandidate, ...]:
@@ -711,7 +740,6 @@ def _unproved(target: Target) -> Reason:
     return Reason(Unavailable.NOT_INSTALLED, engine=target.backend)
 
 
-HF = "hf"
 DERIVED_TOOL, DERIVED_REASONING = "tool_parser", "reasoning_parser"
 
 

@@ -22,7 +22,7 @@ from importer.chat_template.request_coverage.findings import (
 )
 from importer.chat_template.request_coverage.traits import NEEDS_TOOLS, Shape, Trait
 from importer.decisions.decision import Chosen, Decision, RejectedCandidate, Target, Undecided
-from importer.decisions.parsers import ForeignReason
+from importer.decisions.parsers import ForeignReason, speaks_for
 from importer.decisions.precedence import ranked, status_of
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule, Source, warning
@@ -182,7 +182,7 @@ def _claim(parser: str, facts: Sequence[Evidence], target: Target) -> Evidence |
         for e in facts
         if e.key == TOOLS and e.rule.names_parsers and e.value is not None and e.rule not in BY_RENDERING
     )
-    return next((e for e in claims if target.same_class(TOOLS, str(e.value), parser)), None)
+    return next((e for e in claims if speaks_for(TOOLS, str(e.value), parser, target)), None)
 
 
 def _offers(way_in: Mapping[str, Any], target: Target) -> tuple[Reason, ...]:

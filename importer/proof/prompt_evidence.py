@@ -17,7 +17,7 @@ from importer.proof.prompt_result import (
 )
 from importer.proof.result import ProofReason
 from importer.reasons import Reason
-from importer.signals.architecture import architectures, model_types
+from importer.signals.architecture import MODES, architectures, model_types
 from importer.signals.evidence import Evidence, Rule, warning
 
 FORMAT = "engine_args.chat_template_content_format"
@@ -34,19 +34,6 @@ BEFORE: Mapping[str, tuple[PromptCase, ...]] = {
 
 
 GRAVE = (*LOSSES, PromptDifference.OTHER)
-
-
-# vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
-# also the tool parsers of these renderers; a known family is recognised by them without a config.
-MODES = {
-    "DeepseekV32ForCausalLM": "deepseek_v32",
-    "DeepseekV4ForCausalLM": "deepseek_v4",
-    "DeepseekV4ForConditionalGeneration": "deepseek_v4",
-    "DeepseekV41ForCausalLM": "deepseek_v41",
-    "KimiK3ForConditionalGeneration": "kimi_k3",
-    "InklingForCausalLM": "inkling",
-    "InklingForConditionalGeneration": "inkling",
-}
 
 
 # ``renderers/online_renderer.py``: a model type, rendered by the library openai-harmony in any mode.

@@ -9,6 +9,18 @@ from importer.hub.snapshot import Snapshot, listed, mapping, text
 FILE = "config.json"
 
 
+# vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
+# also the tool parsers of these renderers; a known family is recognised by them without a config.
+MODES = {
+    "DeepseekV32ForCausalLM": "deepseek_v32",
+    "DeepseekV4ForCausalLM": "deepseek_v4",
+    "DeepseekV4ForConditionalGeneration": "deepseek_v4",
+    "DeepseekV41ForCausalLM": "deepseek_v41",
+    "KimiK3ForConditionalGeneration": "kimi_k3",
+    "InklingForCausalLM": "inkling",
+    "InklingForConditionalGeneration": "inkling",
+}
+
 # The parts of a config with the language model, where a model has towers beside it.
 TEXT_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 

@@ -100,7 +100,7 @@ def for_engine(
     return [
         *(request_coverage.for_engine(f, engine) for f in named if f is not None),
         *declared_parsers.declared_parsers(snapshot, engine),
-        *declared_parsers.model_type_match(snapshot, parsers, calls=calls, thinks=thinks),
+        *declared_parsers.model_type_match(snapshot, engine, parsers, calls=calls, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
         *sampling.unread_evidence(snapshot, engine),

@@ -6,8 +6,9 @@ Examples of the latter: lfm2 for lfm2, nemotron_v3 for nemotron_h.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from importer.chat_template.vocabulary import read_vocabulary
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import model_types
@@ -15,11 +16,12 @@ from importer.signals.evidence import Evidence, Rule, Source
 from importer.signals.family import own_name
 from importer.signals.name_likeness import Likeness, closest, plain_name
 from importer.signals.reasons import ClaimReason, KinReason, ShownReason
-from importer.signals.template_markers import STRIPPED, translate
+from importer.signals.template_markers import STRIPPED, load_parser_markers, translate
 
 FILE = "tokenizer_config.json"
 CHAT = re.compile(r"(?:^|[^a-z])(?:instruct|chat|it)(?:[^a-z]|$)", re.IGNORECASE)
 INSTRUCT = re.compile(r"(?:^|[^a-z])(?:instruct|base|chat|it)(?:[^a-z]|$)", re.IGNORECASE)
+WORDS_OF_CLASSES = re.compile(r"(?:Engine)?(?:Tool|Reasoning)?(?:Parser|Detector)")
 
 
 def declared_parsers(snapshot: Snapshot, engine: str) -> list[Evidence]:
@@ -51,26 +53,36 @@ def _fields(template: object) -> str:
 
 
 def model_type_match(
-    snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, calls: bool, thinks: bool
+    snapshot: Snapshot, engine: str, parsers: Mapping[str, Mapping[str, str]], *, calls: bool, thinks: bool
 ) -> list[Evidence]:
     """Return a tool parser of exactly the type's name, and a reasoning parser of its name or its line.
 
-    ``parsers`` is the target engine's registry: field to names and their classes. ``calls`` and
-    ``thinks`` are whether the model may call tools and reason; one model type has such models and others.
+    The name of a parser's class counts, too. ``parsers`` is the registry of ``engine``: field to names and
+    their classes. ``calls`` and ``thinks`` are whether the template leaves it open that the model calls tools
+    and reasons; one model type has such models and others. The tokens of calls show a model that calls them
+    under any template.
     """
     facts = []
-    tools = parsers.get("tool_parser", {})
     for model_type in model_types(snapshot):
-        tool = exact(model_type, tools) if calls else None
-        thought = of_line(model_type, parsers.get("reasoning_parser", {})) if thinks else None
-        for key, name, rule in (
-            ("tool_parser", tool, Rule.TYPE_NAME),
-            ("reasoning_parser", thought, Rule.TYPE_LINE),
+        for key, by_name, rule in (
+            ("tool_parser", exact, Rule.TYPE_NAME),
+            ("reasoning_parser", of_line, Rule.TYPE_LINE),
         ):
-            if name is not None:
-                reason = Reason(KinReason.NAMED, model_type=model_type, parser=name)
+            own = by_name(model_type, parsers.get(key, {}))
+            name = own or of_class(model_type, parsers.get(key, {}))
+            possible = thinks if by_name is of_line else calls or _has_tokens(snapshot, engine, name)
+            if name is not None and possible:
+                kind = KinReason.NAMED if own else KinReason.OF_CLASS
+                reason = Reason(kind, model_type=model_type, parser=name)
                 facts.append(Evidence(rule, key, name, "config.json", reason, f"model_type: {model_type}"))
     return facts
+
+
+def _has_tokens(snapshot: Snapshot, engine: str, tool: str | None) -> bool:
+    """Return whether all markers of the tool parser that speak of calls are tokens of the vocabulary."""
+    known = load_parser_markers(engine, "tool").get(tool or "")
+    named = [m for m in known.markers if "call" in m.lower()] if known else []
+    return bool(named) and read_vocabulary(snapshot).contents.issuperset(named)
 
 
 def name_match(
@@ -119,9 +131,16 @@ def is_possible(key: str, facts: Sequence[Evidence], name: str) -> bool:
     )
 
 
-def exact(model_type: str, names: Iterable[str]) -> str | None:
+def exact(model_type: str, names: Mapping[str, str]) -> str | None:
     """Return the parser with the name of the type, punctuation aside."""
     return next((n for n in names if plain_name(n) == plain_name(model_type) != ""), None)
+
+
+def of_class(model_type: str, names: Mapping[str, str]) -> str | None:
+    """Return the parser whose class has the name of the type (``GptOssToolParser``), where no name is it."""
+    named = {WORDS_OF_CLASSES.split(cls)[0]: name for name, cls in names.items()}
+    found = None if exact(model_type, names) else exact(model_type, named)
+    return None if found is None else named[found]
 
 
 def of_line(model_type: str, names: Mapping[str, str]) -> str | None:

@@ -13,7 +13,7 @@ from importer.hub.gguf import made_from
 from importer.hub.reference import is_id
 from importer.hub.snapshot import Snapshot, listed, mapping, whole
 from importer.reasons import Reason
-from importer.signals.architecture import FILE, architectures, config_of, model_types, text_config
+from importer.signals.architecture import FILE, MODES, architectures, config_of, model_types, text_config
 from importer.signals.card import metadata
 from importer.signals.comparison import folders
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
@@ -576,9 +576,12 @@ def _chats(snapshot: Snapshot, ignore_name: bool) -> Iterator[Evidence]:
 
 
 def _without_template(snapshot: Snapshot) -> tuple[str, tuple[Evidence, ...]]:
-    """Return ``base`` where the tokenizer's settings have no template; ``chat`` where nothing is known."""
+    """Return ``base`` where the tokenizer's settings have no template; ``chat`` where nothing is known.
+
+    An architecture that vLLM renders by its own code has a template in no repository.
+    """
     file = "tokenizer_config.json"
-    if snapshot.json(file):
+    if snapshot.json(file) and MODES.keys().isdisjoint(architectures(snapshot)):
         reason = Reason(KindReason.NO_TEMPLATE, file=file)
         return "base", (_fact(Rule.KIND_TEMPLATE, "base", file, reason, ""),)
     reason = Reason(KindReason.NOTHING_ELSE)

@@ -194,6 +194,11 @@ class KinReason(ReasonKind):
         "config.json says model_type: {model_type}, for which the parser {parser} is named",
         "type {model_type}",
     )
+    OF_CLASS = (
+        "of-class",
+        "config.json says model_type: {model_type}, and the class of the parser {parser} is named for it",
+        "type {model_type}",
+    )
     LIKE = (
         "like",
         "the parser {parser} has the name of {name}, with its version or an earlier one",

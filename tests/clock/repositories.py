@@ -103,7 +103,7 @@ def evidence(one: Snapshot) -> None:
     comparison.evidence(one, "mlx")
     speculation.evidence(one, able, machine)
     declared_parsers.model_type_match(
-        one, {"tool_parser": {"a": "A"}, "reasoning_parser": {"a": "A"}}, calls=True, thinks=True
+        one, "vllm", {"tool_parser": {"a": "A"}, "reasoning_parser": {"a": "A"}}, calls=True, thinks=True
     )
     declared_parsers.declared_parsers(one, "vllm")
     weights.files(one)

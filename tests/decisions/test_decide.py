@@ -89,10 +89,37 @@ def test_a_name_of_the_same_class_is_as_good() -> None:
     assert chosen.value == "hermes"
 
 
-def test_a_family_known_to_have_none_stands_against_a_passing_proof() -> None:
-    decision = tool(fact("family-table", None), proof(["hermes"]))
+def test_a_parser_that_reads_every_call_stands_against_a_family_known_to_have_none() -> None:
+    chosen = tool(fact("family-table", None), proof(["hermes"]))
+    assert (chosen.value, chosen.status) == ("hermes", "proved")
+    assert [o.value for o in chosen.overruled] == [None]
+    told = next(render(why) for why in chosen.why if is_warning(why))
+    assert "no tools in this family" in told
+
+
+@pytest.mark.parametrize(
+    "weak",
+    [
+        {"tools_rendered": False},
+        {"liberal": ["hermes"]},
+        {"guessed": ["hermes"]},
+        {"failed": {"hermes": {"nested": as_reason("lost")}}},
+        {"reads": ["hf"], "complete": ["hf"]},
+    ],
+    ids=lambda weak: next(iter(weak)),
+)
+def test_a_family_known_to_have_none_stands_against_a_weak_proof(weak: dict[str, Any]) -> None:
+    found = proof(["hermes"])
+    decision = tool(fact("family-table", None), replace(found, value={**found.value, **weak}))
     assert isinstance(decision, KnownNone)
-    assert decision.overruled[0].value == "hermes"
+    assert decision.overruled[0].value in ("hermes", "hf")
+
+
+def test_a_later_parser_of_a_declared_line_needs_no_tools_in_the_template() -> None:
+    found = proof(["granite45"], {"granite4": "read no call"})
+    unseen = replace(found, value={**found.value, "tools_rendered": False})
+    assert tool(fact("type-name", "granite4"), unseen).value == "granite45"
+    assert isinstance(tool(fact("type-name", "hermes"), unseen), Undecided)
 
 
 def test_nothing_reads_the_template_so_nothing_is_set() -> None:

@@ -23,11 +23,12 @@ from importer.proof import ParserVerdict, Proof
 from importer.proof import cache as module
 from importer.proof.cache import cached
 from importer.proof.judge import judge_tool
-from importer.proof.prompt_evidence import MODES, own_renderer, rendered_by
+from importer.proof.prompt_evidence import own_renderer, rendered_by
 from importer.proof.prove import unproved
 from importer.proof.result import NO_CALLS, NO_THINKING, DerivedTemplate, JudgeReason, ProofReason
 from importer.reasons import Reason
 from importer.sentences import render
+from importer.signals.architecture import MODES
 from importer.signals.evidence import Evidence, Rule
 from tests.facts import as_reason
 

@@ -237,6 +237,8 @@ def test_a_parser_made_for_the_format_is_heard_before_the_generic_one() -> None:
         ("minimax_m2", "minimax_m2", None),  # two parsers of that line
         ("nemotron_h", None, "nemotron_v3"),
         ("olmo3", "olmo3", "olmo3"),
+        ("gpt_oss", "openai", "openai_gptoss"),  # by the names of their classes
+        ("deepseek_v3", "deepseek_v3", None),  # DeepSeek-R1 has this type and another parser
         ("olmo2", None, None),  # a line's other version
         ("qwen3_moe", None, "qwen3"),
         ("qwen2", None, None),
@@ -249,7 +251,7 @@ def test_a_parser_made_for_the_format_is_heard_before_the_generic_one() -> None:
 )
 def test_parsers_that_bear_the_types_name(model_type: str, tool: str | None, reasoning: str | None) -> None:
     told = declared_parsers.model_type_match(
-        snapshot(config={"model_type": model_type}), VLLM.parsers, calls=True, thinks=True
+        snapshot(config={"model_type": model_type}), "vllm", VLLM.parsers, calls=True, thinks=True
     )
     found = {e.key: e.value for e in told}
     assert (found.get("tool_parser"), found.get("reasoning_parser")) == (tool, reasoning)
@@ -257,16 +259,34 @@ def test_parsers_that_bear_the_types_name(model_type: str, tool: str | None, rea
 
 def test_a_type_says_nothing_of_reasoning_that_no_template_shows() -> None:
     told = declared_parsers.model_type_match(
-        snapshot(config={"model_type": "gemma4"}), VLLM.parsers, calls=True, thinks=False
+        snapshot(config={"model_type": "gemma4"}), "vllm", VLLM.parsers, calls=True, thinks=False
     )
     assert [e.key for e in told] == ["tool_parser"]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "tool"),
+    [
+        (("<|tool_call_start|>", "<|tool_call_end|>"), "lfm2"),
+        (("<|tool_call_start|>",), None),
+        (("<tool_call>", "</tool_call>"), None),
+        ((), None),
+    ],
+)
+def test_the_tokens_of_calls_show_calls_under_a_template_without_them(
+    tokens: tuple[str, ...], tool: str | None
+) -> None:
+    added = {str(i): {"content": token} for i, token in enumerate(tokens)}
+    one = snapshot(config={"model_type": "lfm2"}, tokenizer_config={"added_tokens_decoder": added})
+    told = declared_parsers.model_type_match(one, "vllm", VLLM.parsers, calls=False, thinks=False)
+    assert next((e.value for e in told), None) == tool
 
 
 @pytest.mark.parametrize("target", [VLLM, MLX], ids=lambda t: t.backend)
 @pytest.mark.parametrize("model_type", ["4x", "___", "<think>", "think", "os", "../x", "x" * 5000])
 def test_odd_types_name_only_what_is_registered(target: Target, model_type: str) -> None:
     for fact in declared_parsers.model_type_match(
-        snapshot(config={"model_type": model_type}), target.parsers, calls=True, thinks=True
+        snapshot(config={"model_type": model_type}), target.backend, target.parsers, calls=True, thinks=True
     ):
         assert fact.value in target.parsers[fact.key]
 

@@ -108,6 +108,12 @@ def test_settings_without_a_template_are_a_base_models_unless_something_chats() 
     assert find_kind(snapshot(texts=SETTINGS, tags=["conversational"])).kind == "chat"
 
 
+@pytest.mark.parametrize(("name", "kind"), [("x/Thing-Flash-0731", "chat"), ("x/Thing-Flash-Base", "base")])
+def test_no_template_means_nothing_where_the_engine_renders_by_its_own_code(name: str, kind: str) -> None:
+    one = snapshot(name, texts=SETTINGS, config=arch("DeepseekV4ForCausalLM"))
+    assert find_kind(one).kind == kind
+
+
 def test_a_template_in_the_hubs_answer_counts() -> None:
     told = {"tokenizer_config": {"chat_template": "{{ messages }}"}}
     answer = Snapshot("ref", "x/Y", None, (), SETTINGS, {"config": told})
