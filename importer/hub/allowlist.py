@@ -26,7 +26,7 @@ FILES: tuple[tuple[str, int, bool], ...] = (
     (r"additional_chat_templates/tool_use\.jinja", 1 * MIB, False),
     (r"additional_chat_templates/[\w.-]+\.jinja", 1 * MIB, False),
     (r"hf_quant_config\.json", 2 * MIB, False),
-    (r"model\.safetensors\.index\.json", 4 * MIB, False),
+    (r"model\.safetensors\.index\.json", 16 * MIB, False),
     (r"added_tokens\.json", 2 * MIB, False),
     (r"special_tokens_map\.json", 1 * MIB, False),
     (r"processor_config\.json", 1 * MIB, False),

@@ -75,6 +75,7 @@ class UnreadReason(ReasonKind):
     NO_FILE = "no-file", "it is not a plain file"
     GONE = "gone", "it is a link to a file that is gone"
     POINTER = "pointer", "it is a pointer of git-lfs and not the file"
+    NO_MAP = "no-map", "it places no tensor in a file beside it"
     SYSTEM = "system", "{says}"
     OFFLINE = "not-asked", "the Hub was not asked, so its tags and the card are not known"
     NOT_STORED = "not-kept", "it is not in the cache"

@@ -68,6 +68,7 @@ SAFETENSORS_ALONE = ("mlx", "mlx-vlm", "vllm-mlx")
 BITS = re.compile(
     r"(?:^|[-_.])((?:[wqa]?[2-8]-?bit|int[2-8]|[mn][xv]fp[468]|fp8|nf4|w[2-8]a(?:8|16)|awq|gptq))(?=[-_.]|$)"
 )
+NEVER_ASKED = (UnreadReason.NOT_LISTED, UnreadReason.NOT_AMONG, UnreadReason.OFFLINE, UnreadReason.NOT_STORED)
 # What is wrong with a copy of the files alone: another copy of the same repository may be whole.
 OF_COPIES = frozenset({
     WeightFault.BROKEN, WeightFault.EMPTY, WeightFault.LINK_DEAD, WeightFault.MISSING,
@@ -125,6 +126,21 @@ def _parsed(text: str) -> Mapping[str, str]:
         return {}
     found = mapped if isinstance(mapped, Mapping) else {}
     return {name: file for name, file in found.items() if isinstance(file, str) and "/" not in file}
+
+
+def _unread_index(snapshot: Snapshot) -> Reason | None:
+    """Return why the index of the listing tells nothing; ``None`` where it was read or never asked for."""
+    text, unknown = snapshot.texts.get(INDEX), snapshot.unknown.get(INDEX)
+    if unknown is not None:
+        return None if unknown.kind in NEVER_ASKED else unknown
+    if text is None or _parsed(text):
+        return None
+    try:
+        parse_object(text, INDEX, "")
+    except RepositoryError as error:
+        problem = error.details["problem"]
+        return problem if isinstance(problem, Reason) else None
+    return Reason(UnreadReason.NO_MAP)
 
 
 def held_config(snapshot: Snapshot) -> Mapping[str, object]:
@@ -245,6 +261,9 @@ def _unsound(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _incomplete(snapshot: Snapshot, weights: tuple[str, ...], engine: str) -> Iterator[Finding]:
     """Yield weights that index or numbered names require and the listing lacks, and a foreign index."""
+    unread = _unread_index(snapshot)
+    if unread is not None:
+        yield Finding((INDEX,), Reason(WeightDoubt.INDEX_UNREAD, index=INDEX, problem=unread))
     named = tuple(dict.fromkeys(indexed(snapshot).values()))
     lacking = tuple(sorted({*named} - {*weights}))
     foreign = named and len(lacking) == len(named)

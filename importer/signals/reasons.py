@@ -769,6 +769,10 @@ class WeightDoubt(ReasonKind):
         "ghosts",
         "{index} names {count:tensor|tensors} that no file of weights has, such as {tensor}",
     )
+    INDEX_UNREAD = (
+        "index-unread",
+        "{index} was not read, for {problem}: towers and weights that are missing go unseen",
+    )
     NAME = (
         "name",
         "its name has {word}, and {file} names no quantisation: engines take the weights for plain ones",

@@ -73,7 +73,7 @@ UNDECIDING = {
         "WayInEffect": "loses template-offered tools-hidden tools-off tools-sometimes",
         "WayInReason": "checked variables",
         "WeighReason": "heard-first lost stands-beside user-decides",
-        "WeightDoubt": "foreign-index ghosts name pickles plain sets stray",
+        "WeightDoubt": "foreign-index ghosts index-unread name pickles plain sets stray",
         "WeightFault": (
             "broken empty foreign-index in-folders link-dead missing other-names parts-missing "
             "pickles pointer pointer-size unquantised"

@@ -119,6 +119,7 @@ HALF: dict[str, int | None] = {
     "model-00003-of-00003.safetensors": GIB,
 }
 MAPPED = {f"model.layers.{i}.a.weight": path for i, path in enumerate(SHARDS)}
+LARGE = Reason(UnreadReason.TOO_LARGE, limit="16 MiB")
 GONE, POINTER = Reason(UnreadReason.GONE), Reason(UnreadReason.POINTER)
 
 
@@ -157,6 +158,8 @@ GONE, POINTER = Reason(UnreadReason.GONE), Reason(UnreadReason.POINTER)
          None, ""),
         (snapshot({"a": 1}, [*TEXT, "mtp.a"], tensors=tuple(TEXT)), "vllm", WeightDoubt.GHOSTS, "mtp"),
         (snapshot({"a": 1}, TEXT, tensors=tuple(TEXT)), "vllm", None, ""),
+        (snapshot({}, unknown={INDEX: LARGE}), "vllm", WeightDoubt.INDEX_UNREAD, "larger than 16 MiB"),
+        (snapshot({}, unknown={INDEX: Reason(UnreadReason.NOT_AMONG, most=6)}), "vllm", None, ""),
     ],
 )  # fmt: skip
 def test_each_contradiction_is_one_finding(one: Snapshot, engine: str, found: Any, words: str) -> None:
@@ -209,11 +212,11 @@ def test_folders_with_a_model_each() -> None:
         '{"weight_map": {"a": null, "b": "../../x.safetensors"}}',
     ],
 )
-def test_a_hostile_index_says_nothing(text: str) -> None:
+def test_a_hostile_index_says_nothing_and_is_named(text: str) -> None:
     one = snapshot(SEES, files={"model.safetensors": GIB})
     one = Snapshot("r", "a/b", "0" * 40, one.files, {**one.texts, INDEX: text})
     assert comparison.tensors(one) is None
-    assert kinds(one) == []
+    assert kinds(one) == [WeightDoubt.INDEX_UNREAD]
     assert modalities.sees(one)
 
 
