@@ -24,17 +24,23 @@ TAILS = {"": (), "tool": (Turn("tool", cases.RESULT),), "user": (cases.ASK_AGAIN
 HOPELESS = {"syntax", "limit", "memory"}  # refusals that hold for every form of messages
 MOST_CUTS = 50  # markers one behind the other; no turn ends in more than three
 MOST_STOPS = 50  # tokens that files name; models have up to seven
+# A text that no model writes: what a server made up, and what the clock changes.
+MARK = f"{cases.SERVER_ID}00000"
+CLOCK, ANOTHER_TIME = "strftime_now", 374_536_073.0  # seconds: 28 November 2037, 09:47:53
 _ID = rf"{cases.SERVER_ID}\d{{5}}"
-# What a server's id stands in: a member of an object, an attribute, a tag or a word of its own; else alone.
+_NAMES = r"(?:[\w:.-]*[_:.-])?(?:id|date|time(?:stamp)?|sent|created)(?:_at)?"
+# What such a text stands in: a member of an object, an attribute, a tag or a word of its own; else alone.
 SERVERS = re.compile(
     rf"""\s*,\s*(?P<q>["'])[\w-]+(?P=q)\s*:\s*(?P<v>["']){_ID}(?P=v)"""
     rf"""|(?P<k>["'])[\w-]+(?P=k)\s*:\s*(?P<w>["']){_ID}(?P=w)\s*,?\s*"""
     rf"""|\s+[\w-]+=(?P<a>["']?){_ID}(?P=a)"""
-    rf"""|(?P<tag>[<\[][|｜]?(?:[\w:.-]*[_:.-])?id[|｜]?[>\]])\s*{_ID}(?:\s*[<\[]/(?:[\w:.-]*[_:.-])?id[>\]])?"""
-    rf"""|\b(?:[\w-]*[_-])?id\s*[:=]\s*{_ID},?\s*"""
+    rf"""|[<\[][|｜]?{_NAMES}[|｜]?[>\]]\s*{_ID}(?:\s*[<\[]/{_NAMES}[>\]])?"""
+    rf"""|\b{_NAMES}\s*[:=]\s*{_ID},?\s*"""
     rf"""|{_ID}""",
     re.IGNORECASE,
 )
+# The parts of a date are one text: 2026-01-15T12:00:00+00:00.
+DATE = re.compile(rf"{MARK}(?:[\s\d:./,+-]{{1,3}}{MARK})*(?:Z|[+-]\d\d:?\d\d)?")
 MUTATION = re.compile(r"access to attribute '\w+' of '(?:list|dict|set)' object is unsafe")
 
 
@@ -86,7 +92,9 @@ class TemplateProbe:
 
     def render(self, jobs: Sequence[RenderJob]) -> list[Result]:
         """Return the results in order; each different job is rendered once, all new ones in one exchange."""
-        keys = [json.dumps([j.messages, j.tools, j.add_generation_prompt, dict(j.kwargs)]) for j in jobs]
+        keys = [
+            json.dumps([j.messages, j.tools, j.add_generation_prompt, dict(j.kwargs), j.later]) for j in jobs
+        ]
         fresh = {k: j for k, j in zip(keys, jobs, strict=True) if k not in self._known}
         plain = self.template.plain
         groups = (
@@ -128,20 +136,27 @@ class TemplateProbe:
         self.unsafe = Reason(TemplateProblem.REFUSED, words=unsafe.reason)
         return self._ask(text, jobs)
 
-    def job(self, turns: Sequence[Turn], ask: ProbeRequest, *, generate: bool) -> RenderJob:
+    def job(self, turns: Sequence[Turn], ask: ProbeRequest, *, generate: bool, later: float = 0) -> RenderJob:
         """Return a job for ``turns`` in the style, with the tools and variables of ``ask``."""
         style = ask.style or self.style
-        return RenderJob(style.messages(turns), ask.tools, generate, ask.kwargs or {})
+        return RenderJob(style.messages(turns), ask.tools, generate, ask.kwargs or {}, later)
 
     def cut(self, asks: Sequence[ProbeRequest]) -> list[Piece | RenderRefused]:
+        """Cut each turn out of its conversation, without what changes with the time of the rendering."""
+        pieces = self._pieces(asks)
+        if CLOCK not in self.template.text:
+            return pieces
+        return [_undated(*both) for both in zip(pieces, self._pieces(asks, ANOTHER_TIME), strict=True)]
+
+    def _pieces(self, asks: Sequence[ProbeRequest], later: float = 0) -> list[Piece | RenderRefused]:
         """Cut each turn out of its conversation; all are rendered in one exchange."""
         jobs: list[RenderJob] = []
         for ask in asks:
             tail = TAILS[self._style(ask).tail]
             jobs += [
-                self.job(ask.before, ask, generate=True),
-                self.job(ask.before, ask, generate=False),
-                self.job((*ask.before, ask.turn, *tail), ask, generate=False),
+                self.job(ask.before, ask, generate=True, later=later),
+                self.job(ask.before, ask, generate=False, later=later),
+                self.job((*ask.before, ask.turn, *tail), ask, generate=False, later=later),
             ]
         results = self.render(jobs)
         return [self._cut(ask, *results[3 * i : 3 * i + 3]) for i, ask in enumerate(asks)]
@@ -262,6 +277,17 @@ class TemplateProbe:
     def with_style(self, **changes: Any) -> CaseStyle:
         """Return the style with some fields changed."""
         return replace(self.style, **changes)
+
+
+def _undated(one: Piece | RenderRefused, other: Piece | RenderRefused) -> Piece | RenderRefused:
+    """Return the first piece without the words that differ in the second, rendered at another time."""
+    if isinstance(one, RenderRefused) or isinstance(other, RenderRefused):
+        return one
+    words, others = (re.findall(r"\w+|\W", piece.completion) for piece in (one, other))
+    if one.completion == other.completion or len(words) != len(others):
+        return one
+    marked = "".join(word if word == twin else MARK for word, twin in zip(words, others, strict=True))
+    return replace(one, completion=SERVERS.sub("", DATE.sub(MARK, marked)))
 
 
 def _anchor(turn: Turn, *texts: str) -> str:

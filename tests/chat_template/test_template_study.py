@@ -180,6 +180,32 @@ def test_an_id_of_the_server_is_no_part_of_a_completion(renderer: Renderer) -> N
     assert not any("c4ll" in case.completion for case in cases.values())
 
 
+@pytest.mark.parametrize(
+    ("call", "left"),
+    [
+        ("{{ f.name }}[TIME]{{ strftime_now('%H:%M') }}[ARGS]{{ f.arguments | tojson }}",
+         '[CALLS]get_weather[ARGS]{"city": "Paris"}'),
+        (('{"name": "{{ f.name }}", "at": "{{ strftime_now(\'%Y-%m-%dT%H:%M:%SZ\') }}", '
+         '"arguments": {{ f.arguments | tojson }}}'),
+         '[CALLS]{"name": "get_weather", "arguments": {"city": "Paris"}}'),
+        (('<f name="{{ f.name }}" time="{{ strftime_now(\'%d %B %Y, %I:%M %p\') }}">'
+         "{{ f.arguments | tojson }}</f>"),
+         '[CALLS]<f name="get_weather">{"city": "Paris"}</f>'),
+    ],
+    ids=["tag", "member", "attribute"],
+)  # fmt: skip
+def test_what_changes_with_the_clock_is_no_part_of_a_completion(
+    renderer: Renderer, call: str, left: str
+) -> None:
+    text = (
+        "{{ strftime_now('%d %b %Y') }}{% for m in messages %}[INST]{{ m.content }}[/INST]"
+        "{% for c in m.tool_calls or [] %}{% set f = c.function %}[CALLS]" + call + "{% endfor %}{% endfor %}"
+    )
+    one = samples(learn(renderer, text))["one-call"]
+    assert one.completion.endswith(left)
+    assert one.prompt.startswith("15 Jan 2026")
+
+
 def test_nine_characters_and_no_header(renderer: Renderer) -> None:
     cases = samples(learn(renderer, texts.INST))
     assert cases["one-call"].completion.startswith('[TOOL_CALLS][{"name": "get_weather"')
