@@ -188,6 +188,14 @@ def test_a_request_that_cannot_be_meant(
     assert service.client.get(said["type"]).json()["sentence"] == detail_row(kind)
 
 
+def test_what_is_not_there(service: Service) -> None:
+    problem(service.client.get("/v1/nothing"), 404, "no-such-page")
+    problem(service.client.delete("/v1/imports"), 405, "wrong-method")
+    problem(service.client.get("/v1/jobs/none"), 404, "no-such-job")
+    problem(service.client.get("/v1/configs/none"), 404, "no-such-document")
+    problem(service.client.post("/v1/configs/none/approve"), 404, "no-such-document")
+
+
 def test_a_job_is_cancelled_and_tried_again(service: Service) -> None:
     service.hub.latency = 3
     try:

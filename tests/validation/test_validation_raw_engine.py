@@ -6,23 +6,26 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from importer.app.local_evidence import rendering
+from importer.app.local_evidence import offline_parsers, rendering
 from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
+from importer.progress import silent
 from importer.proof.result import ParserVerdict, Proof
+from importer.validation import call_forms
 from importer.validation.client import Client
 from importer.validation.context import Context, Shared
 from importer.validation.engine_log import Journal
 from importer.validation.evidence_sources import Background
 from importer.validation.expectations import Expectations, promise_of
-from importer.validation.outcome import Outcome, Pass
+from importer.validation.outcome import NotShown, Outcome, Pass, ProbeRow
 from importer.validation.probe import ProbeOptions
 from importer.validation.probes.cache import prefix_cache
 from importer.validation.probes.server import health, settings_read_back
@@ -178,6 +181,28 @@ def odd(*options: str, **more: Any) -> dict[str, Any]:
     """A document for vLLM, without a cache; by itself with a parser that reads none of the model's calls."""
     chosen = options or ("tool_parser:pythonic", "reasoning_parser:qwen3")
     return {**document("vllm-cpu", *chosen), "engine_args": {"enable_prefix_caching": False}, **more}
+
+
+@pytest.mark.xdist_group("vllm")
+def test_calls_in_another_habit_than_the_templates_are_found_on_the_live_model(
+    vllm_engine: Installed, tmp_path: Path
+) -> None:
+    """The demo was trained on <tool_call>, and its template is made to ask for <call>."""
+    model = Path(shutil.copytree(MODEL, tmp_path / "model"))
+    template = model / "chat_template.jinja"
+    text = template.read_text().replace("<tool_call>", "<call>").replace("</tool_call>", "</call>")
+    template.write_text(text)
+    made = document("vllm", "tool_parser:hermes")
+    row = ProbeRow(tool_call.name, "", NotShown(as_reason("no call was read")), ability="tools")
+    with (
+        running("vllm-cpu", vllm_engine, made, model) as (_, ctx),
+        offline_parsers("vllm", vllm_engine.python, model, None, None) as offline,
+    ):
+        served, *others = call_forms.observed(replace(ctx, offline=offline), [row], silent)
+    assert served.asked == len(call_forms.ASKED)  # greedy: one answer to each
+    written = next(form for form in others if form.template == "as-written")
+    assert dict(written.spelling) == {"<call>": "<tool_call>", "</call>": "</tool_call>"}
+    assert written.right >= max(3, served.right)
 
 
 @pytest.mark.nightly
