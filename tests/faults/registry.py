@@ -8,6 +8,7 @@ from tests.faults import (
     gateways,
     middle,
     parsers,
+    published,
     relays,
     remade,
     reported,
@@ -43,6 +44,7 @@ FAULTS: tuple[Fault, ...] = (
     *relays.FAULTS,
     *reported.FAULTS,
     *middle.FAULTS,
+    *published.FAULTS,
 )
 
 # Not seen yet, or blamed on the wrong part, or told to mend what is whole; the matrix says which.

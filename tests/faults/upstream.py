@@ -1,0 +1,96 @@
+"""What servers have done to answers by public reports: more operations of ``wire.py``."""
+
+from __future__ import annotations
+
+from tests.faults.conversation import Broken, Conversation, Data, Operation
+
+THOUGHTS = ("reasoning", "reasoning_content")
+
+
+def _ends(data: Data, old: str | None, new: str | None) -> None:
+    for choice in data.get("choices") or ():
+        if choice.get("finish_reason") == old:
+            choice["finish_reason"] = new
+
+
+def call_ends_in_singular(_chat: Conversation, data: Data) -> None:
+    """A call ends with a word that the interface does not have: ``tool_call``."""
+    _ends(data, "tool_calls", "tool_call")
+
+
+def streamed_calls_vanish(chat: Conversation, data: Data) -> None:
+    """A streamed call does not arrive, and its stream ends like a plain answer."""
+    for part in () if chat.whole else chat.parts(data):
+        part.pop("tool_calls", None)
+    if not chat.whole:
+        _ends(data, "tool_calls", "stop")
+
+
+def calls_vanish(chat: Conversation, data: Data) -> None:
+    """No call arrives, whole or streamed, and the answer ends as a plain one."""
+    for part in chat.parts(data):
+        part.pop("tool_calls", None)
+    _ends(data, "tool_calls", "stop")
+
+
+def calls_in_the_thought(chat: Conversation, data: Data) -> None:
+    """A call arrives as text behind the thought."""
+    for part in chat.parts(data):
+        for call in part.pop("tool_calls", None) or ():
+            function = call.get("function") or {}
+            told = f'{{"name": "{function.get("name")}", "arguments": {function.get("arguments")}}}'
+            part["reasoning"] = f"{part.get('reasoning') or ''}<tool_call>\n{told}\n</tool_call>"
+    _ends(data, "tool_calls", "stop")
+
+
+def answer_beside_tools_as_thought(chat: Conversation, data: Data) -> None:
+    """Where tools are offered, the words of a stream arrive as a thought."""
+    for part in () if chat.whole or not chat.request.get("tools") else chat.parts(data):
+        if words := part.pop("content", None):
+            part["reasoning"] = (part.get("reasoning") or "") + words
+
+
+def streamed_thoughts_vanish(chat: Conversation, data: Data) -> None:
+    """The thoughts of a stream do not arrive."""
+    for part in () if chat.whole else chat.parts(data):
+        for key in THOUGHTS:
+            part.pop(key, None)
+
+
+def thoughts_shown_behind_results(chat: Conversation, data: Data) -> None:
+    """Behind a tool's result, the thoughts of a stream arrive as content."""
+    told = any(message.get("role") == "tool" for message in chat.request["messages"])
+    for part in chat.parts(data) if told and not chat.whole else ():
+        for key in THOUGHTS:
+            if thought := part.pop(key, None):
+                part["content"] = (part.get("content") or "") + thought
+
+
+def cut_calls_break(chat: Conversation, data: Data) -> None:
+    """A call that the limit of tokens cuts is an error of the server."""
+    for choice in data.get("choices") or ():
+        if chat.whole and chat.request.get("tools") and choice.get("finish_reason") == "length":
+            raise Broken("ValueError: No function provided.")
+
+
+def results_in_parts(chat: Conversation, _data: Data) -> None:
+    """The template gets a tool's result as a list of parts, which it has no words for."""
+    for message in chat.request["messages"]:
+        if message.get("role") == "tool":
+            message["content"] = "<tools>\n</tools>"
+
+
+BEFORE: dict[str, Operation] = {o.__name__: o for o in (results_in_parts,)}
+AFTER: dict[str, Operation] = {
+    o.__name__: o
+    for o in (
+        call_ends_in_singular,
+        streamed_calls_vanish,
+        calls_vanish,
+        calls_in_the_thought,
+        answer_beside_tools_as_thought,
+        streamed_thoughts_vanish,
+        thoughts_shown_behind_results,
+        cut_calls_break,
+    )
+}
