@@ -92,7 +92,15 @@ ON_SGLANG: dict[str, Any] = {
     "engine_args": {"kv_cache_dtype": "fp8_e4m3", "max_running_requests": 8, "mem_fraction_static": 0.8},
     "importer": {**VLLM["importer"], "engine": {"name": "sglang", "version": "0.5.23"}},
 }
-DOCUMENTS = {"vllm": VLLM, "mlx": ON_MLX, "mlx-vlm": ON_MLX_VLM, "sglang": ON_SGLANG}
+ON_VLLM_MLX: dict[str, Any] = {
+    **{key: ON_MLX[key] for key in ON_MLX if key not in {"options", "engine_args"}},
+    "backend": "vllm-mlx",
+    "options": ["tool_parser:hermes", "reasoning_parser:qwen3"],
+    "importer": {**VLLM["importer"], "engine": {"name": "vllm-mlx", "version": "0.6.0"}},
+}
+DOCUMENTS = {
+    "vllm-mlx": ON_VLLM_MLX, "vllm": VLLM, "mlx": ON_MLX, "mlx-vlm": ON_MLX_VLM, "sglang": ON_SGLANG,
+}  # fmt: skip
 
 NASTY = (
     "--trust-remote-code", "-x", "$HOME", "${HF_TOKEN}", "$$", "$(id)", "`id`", "'; id; '", 'a" b', "a\nb: c",

@@ -111,20 +111,21 @@ class VllmMlx:
         """Return the start of ``vllm_mlx.cli serve`` on loopback."""
         check_code(document, model_dir, "vllm-mlx")
         name = str(document.get("name") or model_dir.name)
-        settings = self.settings({**document, "name": name}, Address(port=port), template)
-        arguments = ("-m", "vllm_mlx.cli", "serve", str(model_dir.resolve()), *settings)
+        model = str(model_dir.resolve())
+        settings = self.settings({**document, "name": name}, model, Address(port=port), template)
+        arguments = ("-m", "vllm_mlx.cli", "serve", *settings, "--offline")
         return Launch(arguments, name, {**HOME, **argument_check.variable_of(document)})
 
     def settings(
-        self, document: Document, address: Address, template: ChatTemplate | None = None
+        self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
     ) -> list[str]:
-        """Return the server's options, each one word; the template of the document is in the model's
-        folder already.
+        """Return the model and the server's options, each one word; the template of the document is in the
+        model's folder already.
 
         Raises DocumentError("invalid").
         """
         required_template(document, template)
-        arguments = [f"--host={address.host}", f"--port={address.port}", "--offline"]
+        arguments = [model, f"--host={address.host}", f"--port={address.port}"]
         arguments += [f"--served-model-name={document['name']}", *parsers(document), *_sampling(document)]
         variables = _variables(document)
         if variables:

@@ -47,6 +47,7 @@ FORMATS = Registry[ExportFormat]("exports", {
     "sglang-config": ExportFormat("sglang serve --config FILE", "importer.exports.sglang_config"),
     "mlx-command": ExportFormat("a shell: mlx_lm.server", "importer.exports.mlx_command"),
     "mlx-vlm-command": ExportFormat("a shell: mlx_vlm.server", "importer.exports.mlx_vlm_command"),
+    "vllm-mlx-command": ExportFormat("a shell: vllm-mlx serve", "importer.exports.vllm_mlx_command"),
     "localai": ExportFormat("LocalAI: a model's YAML", "importer.exports.localai"),
     "localai-gallery": ExportFormat("LocalAI: a gallery with one entry", "importer.exports.localai_gallery"),
     "compose": ExportFormat("docker compose", "importer.exports.compose"),

@@ -1,4 +1,4 @@
-"""The common part of both servers on MLX: neither has a revision, so the commit is fetched into a folder
+"""The common part of the servers on MLX: none has a revision, so the commit is fetched into a folder
 first.
 """
 
@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from importer.config_file import template_file
 from importer.config_file.argument_check import variable_of
 from importer.config_file.document import Document, Setting
 from importer.config_file.document_keys import OPTIONS, parse
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.base import Address
+from importer.engines.base import TEMPLATE, Address
 from importer.exports.base import (
     ExportComment,
     Exported,
@@ -28,12 +29,15 @@ from importer.exports.base import (
 )
 from importer.reasons import Reason
 
-ADDRESS = Address(port=8080)  # where both listen by default
+ADDRESS = Address(port=8080)  # where mlx-lm and mlx-vlm listen by default
 
 
 class _Engine(Protocol):
     @property
     def name(self) -> str: ...
+
+    @property
+    def takes_template(self) -> bool: ...
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
@@ -48,12 +52,17 @@ def export_command(
     engine: _Engine,
     program: str,
     options: Options,
+    *,
     first: tuple[str, ...] = (),
+    infers: bool = True,
 ) -> Exported | ExportRefused:
     """Return ``hf download`` at the commit where the model is on the Hub, then the server on its folder.
 
-    ``first``  lines of the script before them.
+    ``first``  lines of the script before them. ``infers``  whether the server chooses parsers by itself.
     """
+    if not engine.takes_template and template_file.named(document):
+        remedy = Reason(ExportRemedy.SERVE_A_COPY, file=TEMPLATE)
+        return ExportRefused(Reason(Unexportable.TEMPLATE_IN_FOLDER), remedy)
     if document["backend"] != engine.name:
         other = Reason(Unexportable.OTHER_BACKEND, backend=document["backend"], engine=engine.name)
         return ExportRefused(other, Reason(ExportRemedy.IMPORT_FOR, backends=[engine.name]))
@@ -65,8 +74,8 @@ def export_command(
         lambda changed: (engine.settings(changed, "", ADDRESS, template), variable_of(changed)),
         sent,
     )
-    inferred = Reason(ExportComment.INFERRED)
-    comments = [*origin.comments(), *explained(program, sent, lost), inferred]
+    comments = [*origin.comments(), *explained(program, sent, lost)]
+    comments += [Reason(ExportComment.INFERRED)] if infers else []
     commands, model = [], origin.model
     if origin.hub_id is not None and origin.revision is not None:
         model = f"./{origin.name}"
@@ -74,7 +83,7 @@ def export_command(
         commands.append(
             ["hf", "download", origin.hub_id, "--revision", origin.revision, "--local-dir", model]
         )
-    words = [program, *engine.settings(document, model, ADDRESS, template)]
+    words = [*program.split(), *engine.settings(document, model, ADDRESS, template)]
     commands.append(with_variables(variable_of(document), words))
     text = script(comments, commands, first)
     return Exported({f"{origin.name}.{engine.name}.sh": text}, lost, engine.name)

@@ -14,4 +14,4 @@ CACHE = 'mkdir -p "${HF_HUB_CACHE:-${HF_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/hu
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
     """Return a script of one command, or of two where the model is on the Hub."""
-    return export_command(document, receipt, Mlx(), "mlx_lm.server", options, (CACHE,))
+    return export_command(document, receipt, Mlx(), "mlx_lm.server", options, first=(CACHE,))

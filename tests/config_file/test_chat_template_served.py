@@ -184,14 +184,22 @@ def texts(value: object) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_export_carries_the_template_or_says_that_it_cannot(name: str) -> None:
-    on = next((engine for engine in ("mlx-vlm", "mlx", "sglang") if engine in name), "vllm")
+    on = next((engine for engine in ("mlx-vlm", "vllm-mlx", "mlx", "sglang") if engine in name), "vllm")
     document = {**DOCUMENT, "backend": on}
     if on.startswith("mlx"):
         document["options"] = ["tool_parser:json_tools"]
     before = digest(document)
     made = FORMATS[name].export(document, None, Options(template=TEMPLATE))
     assert digest(document) == before
-    if name in ("kserve", "llm-d", "ray-serve", "gpustack", "mlx-vlm-command", "vllm-recipe"):
+    if name in (
+        "kserve",
+        "llm-d",
+        "ray-serve",
+        "gpustack",
+        "mlx-vlm-command",
+        "vllm-mlx-command",
+        "vllm-recipe",
+    ):
         assert isinstance(made, ExportRefused)
         assert "template" in render(made.reason)
         return

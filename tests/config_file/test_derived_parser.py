@@ -91,7 +91,7 @@ def test_a_model_without_a_configuration_is_not_started(tmp_path: Path, text: st
     assert "tokenizer_config.json" in caught.value.message
 
 
-@pytest.mark.parametrize("name", [n for n in FORMATS if not n.startswith(("mlx", "sglang"))])
+@pytest.mark.parametrize("name", [n for n in FORMATS if not n.startswith(("mlx", "sglang", "vllm-mlx"))])
 def test_an_export_is_refused_with_a_remedy(name: str) -> None:
     refused = FORMATS[name].export(with_template("tool_parser:hf"), None, Options())
     assert isinstance(refused, ExportRefused)

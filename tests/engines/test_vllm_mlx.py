@@ -31,12 +31,12 @@ def test_the_command_line() -> None:
     given = {"temperature": 0, "top_k": -1, "repeat_penalty": 1.1, "max_tokens": 64.0}
     document = {"parameters": given, "options": READS, "engine_args": {"max_num_seqs": 4}}
     assert launched(document) == [
-        "-m", "vllm_mlx.cli", "serve", "/w", "--host=127.0.0.1", "--port=1234", "--offline",
+        "-m", "vllm_mlx.cli", "serve", "/w", "--host=127.0.0.1", "--port=1234",
         "--served-model-name=m", "--enable-auto-tool-choice", "--tool-call-parser=hermes",
         "--reasoning-parser=qwen3", "--default-temperature=0", "--default-top-k=0",
         "--default-repetition-penalty=1.1", "--max-tokens=64",
         '--default-chat-template-kwargs={"enable_thinking": true}', "--continuous-batching",
-        "--max-num-seqs=4",
+        "--max-num-seqs=4", "--offline",
     ]  # fmt: skip
     assert VllmMlx().launch(document, Path("/w"), 1).model == "w"
 

@@ -19,6 +19,7 @@ from importer.engines.base import Address
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.vllm import VllmCpu, VllmCuda
+from importer.engines.vllm_mlx import VllmMlx
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, ExportRefused, ExportRemedy, Options, Unexportable
@@ -28,6 +29,7 @@ from tests.exporting import (
     ON_MLX,
     ON_MLX_VLM,
     ON_SGLANG,
+    ON_VLLM_MLX,
     VLLM,
     apart,
     commands,
@@ -42,6 +44,7 @@ from tests.product.test_structure import PURE, imports, room
 from tests.syntax import MODULES
 
 OPTIONS = Options()
+BACKENDS = ("mlx-vlm", "mlx", "sglang", "vllm-mlx", "vllm")  # a name before those that begin it
 PINS = [f"--{of}revision={COMMIT}" for of in ("", "tokenizer-", "code-")]
 OF_VLLM = (
     "vllm-config", "vllm-command", "compose", "kserve", "llm-d", "kubernetes", "kaito", "ray-serve",
@@ -198,16 +201,18 @@ def test_a_name_that_kubernetes_takes(name: str, kubernetes: str) -> None:
     [
         ("mlx-command", ON_MLX, Mlx(), "mlx_lm.server"),
         ("mlx-vlm-command", ON_MLX_VLM, MlxVlm(), "mlx_vlm.server"),
+        ("vllm-mlx-command", ON_VLLM_MLX, VllmMlx(), "vllm-mlx serve"),
     ],
 )
 def test_mlx_fetches_the_commit_first(name: str, document: dict[str, Any], engine: Any, program: str) -> None:
     script = text(name, document)
     fetch, serve = commands(script)
     assert fetch == ["hf", "download", "acme/Tiny-8B", "--revision", COMMIT, "--local-dir", "./tiny-8b"]
-    assert serve == [program, *engine.settings(document, "./tiny-8b", Address(port=8080))]
+    assert serve == [*program.split(), *engine.settings(document, "./tiny-8b", Address(port=8080))]
     assert f"{program} takes no revision" in script
     assert "set -e" in script
-    assert '"seed": 7' in script
+    assert ('"seed": 7' in script) == (engine.name != "vllm-mlx")  # no request of its clients can have one
+    assert ("infers its parsers" in script) == (engine.name != "vllm-mlx")
 
 
 def test_mlx_without_a_commit_serves_the_newest_and_says_so() -> None:
@@ -271,7 +276,9 @@ def test_sglang_is_refused_other_options(key: str, value: object) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_where_it_comes_from_and_who_approved_it(name: str) -> None:
-    backend = next(b for b in ("mlx-vlm", "mlx", "sglang", "vllm") if name.startswith(b) or b == "vllm")
+    backend = next(
+        b for b in ("mlx-vlm", "mlx", "sglang", "vllm-mlx", "vllm") if name.startswith(b) or b == "vllm"
+    )
     document = DOCUMENTS[backend]
     draft = text(name, document)
     for said in ("acme/Tiny-8B", COMMIT, digest(document), backend, "WARNING: nobody has approved"):
@@ -339,7 +346,13 @@ def test_what_mlx_cannot_take_is_said() -> None:
     assert '{"repeat_penalty": 1.05, "presence_penalty": -0.5, "seed": 7}' in told
 
 
-@pytest.mark.parametrize("name", [*OF_VLLM, "mlx-command", "mlx-vlm-command", "localai", "localai-gallery"])
+OF_LOCALAI = ("localai", "localai-gallery")
+ON_MLX_ALONE = ("mlx-command", "mlx-vlm-command", "vllm-mlx-command")
+
+
+@pytest.mark.parametrize(
+    "name", [*OF_VLLM, "mlx-command", "mlx-vlm-command", "vllm-mlx-command", *OF_LOCALAI]
+)
 @pytest.mark.parametrize("backend", ["vllm", "mlx", "mlx-vlm", "vllm-mlx"])
 def test_an_engine_that_the_format_is_not_for_is_a_reason_and_a_step(name: str, backend: str) -> None:
     meant = {"vllm"} if name in OF_VLLM else {name.removesuffix("-command")}
@@ -363,7 +376,9 @@ def test_a_commit_of_another_model_pins_nothing() -> None:
 @pytest.mark.parametrize("model", ["--trust-remote-code", "-x", "--model=evil/model"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_model_that_looks_like_an_option_is_refused(name: str, model: str) -> None:
-    backend = next(b for b in ("mlx-vlm", "mlx", "sglang", "vllm") if name.startswith(b) or b == "vllm")
+    backend = next(
+        b for b in ("mlx-vlm", "mlx", "sglang", "vllm-mlx", "vllm") if name.startswith(b) or b == "vllm"
+    )
     with pytest.raises(DocumentError, match="begins like an option"):
         FORMATS[name].export(DOCUMENTS[backend] | {"parameters": {"model": model}}, None, OPTIONS)
 

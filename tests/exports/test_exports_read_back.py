@@ -19,6 +19,7 @@ from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.sglang import SGLang
 from importer.engines.vllm import SPACE, VllmCpu, VllmCuda, server, sizes_cache
+from importer.engines.vllm_mlx import VllmMlx
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import ExportComment, Exported, Options, commented, yaml_text
@@ -211,7 +212,7 @@ def _on_mlx(engine: Any, program: str) -> Any:
             expected.append(model)
         words = engine.settings(document, model, Address(port=8080))
         *_, found = commands(told)
-        assert found == [program, *words]
+        assert found == [*program.split(), *words]
         assert commands(told)[:-1] == ([expected] if expected else [])
 
     return check
@@ -252,6 +253,7 @@ READ_BACK = {
     "sglang-config": _sglang_config,
     "mlx-command": _on_mlx(Mlx(), "mlx_lm.server"),
     "mlx-vlm-command": _on_mlx(MlxVlm(), "mlx_vlm.server"),
+    "vllm-mlx-command": _on_mlx(VllmMlx(), "vllm-mlx serve"),
     "localai": _localai,
     "localai-gallery": _localai_gallery,
 }

@@ -10,7 +10,7 @@ import { useView } from "../../view.js";
 const T = TEXTS.actions;
 const FORMATS = {
   vllm: ["vllm-config", "vllm-command", "vllm-recipe"], sglang: ["sglang-config", "sglang-command"], mlx: ["mlx-command"],
-  "mlx-vlm": ["mlx-vlm-command"],
+  "mlx-vlm": ["mlx-vlm-command"], "vllm-mlx": ["vllm-mlx-command"],
 };
 const ALL = ["localai", "localai-gallery", "compose", "kserve"];
 
