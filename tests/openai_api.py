@@ -46,9 +46,15 @@ class Api(BaseHTTPRequestHandler):
             self._move()
             return
         if self.path in ("/tokenize", "/detokenize") and self.tokenizes:
+            if self.knows and body.get("model") not in self.knows:
+                self._answer(404, {"detail": "The model does not exist."})
+                return
             text = str(body.get("prompt", ""))
             back = "".join(map(chr, body.get("tokens", ())))
-            self._answer(200 if body else 422, {"tokens": list(map(ord, text)), "prompt": back})
+            self._answer(
+                200 if "prompt" in body or "tokens" in body else 422,
+                {"tokens": list(map(ord, text)), "prompt": back},
+            )
             return
         if self.path != "/v1/chat/completions":
             self._answer(404, {"detail": "Not Found"})

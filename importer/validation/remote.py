@@ -68,7 +68,7 @@ def against(
         block["client_sampling"] = get(made.engine).client_sampling(document)
         document = {**document, "importer": block}
     offers = None if made is None else get(made.engine).offers
-    detected = _detected(brief) | ((offers or frozenset()) - BESIDE.keys())
+    detected = _detected(brief, model) | ((offers or frozenset()) - BESIDE.keys())
     promise = replace(promise_of(document, offers), remote=True, engine="", detected=detected)
     if made is not None:
         promise = replace(promise, engine=" ".join(filter(None, (made.engine, made.version))))
@@ -166,14 +166,14 @@ def _unknown(client: Client, name: str, listed: Sequence[str]) -> UsageError:
     return UsageError("unknown-model", url=client.base_url, name=name, known=known)
 
 
-def _detected(client: Client) -> frozenset[str]:
-    """Return the features whose paths answer an empty request with another status than absent."""
-    return frozenset(name for name, path in BESIDE.items() if _exists(client, path))
+def _detected(client: Client, model: str) -> frozenset[str]:
+    """Return the features whose paths answer a request of the model's name alone, other than as absent."""
+    return frozenset(name for name, path in BESIDE.items() if _exists(client, path, model))
 
 
-def _exists(client: Client, path: str) -> bool:
+def _exists(client: Client, path: str, model: str) -> bool:
     try:
-        client.post(path, {}, [])
+        client.post(path, {"model": model}, [])  # vllm-mlx answers 404 to one without a name
     except RequestRefused as error:
         return error.status not in (*LOCKED, *ABSENT) and not error.broke
     except ExchangeError:
