@@ -6,7 +6,7 @@ from functools import partial
 
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
-from importer.validation.context import WAYS, Context, ask_both_ways, together
+from importer.validation.context import TRIALS, WAYS, Context, ask_both_ways, together
 from importer.validation.diagnosis import endless, unread
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_reasoning
@@ -216,9 +216,14 @@ def reasoning_apart(ctx: Context) -> Outcome:
     if not isinstance(whole, Pass):
         return whole
     streamed = ctx.judged(SUM, judge_reasoning_apart, stream=True)
-    if isinstance(streamed, Fail):
+    if isinstance(streamed, Fail) or (streamed.gives(CommonReason.NO_THOUGHT) and _thinks_always(ctx)):
         return streaming_fault(ctx, SUM, only_streamed(streamed))
     return streamed
+
+
+def _thinks_always(ctx: Context) -> bool:
+    """Return whether further whole answers all have a thought: chance explains no stream without one."""
+    return all(isinstance(judge_reasoning_apart(ctx.ask(SUM)), Pass) for _ in range(TRIALS))
 
 
 def _none_missing(ctx: Context, none: Reason) -> Outcome:

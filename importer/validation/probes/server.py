@@ -463,6 +463,7 @@ class FilesReason(ReasonKind):
     """The reasons of ``files-as-imported``."""
 
     NOT_KNOWN = "not-known", "nobody wrote down what the files were"
+    OF_A_SERVER = "of-a-server", "the files of a running server are unknown"
     SAME = "same", "{count} files are as they were"
     CHANGED = "changed", "of {files:and} the document was made with another version"
     BROKEN = "broken", "{files:and} is not JSON; the engine may go on without it"
@@ -482,7 +483,8 @@ def files_as_imported(ctx: Context) -> Outcome:
     if ctx.broken:
         return judge_broken(ctx.broken)
     if ctx.render is None or not ctx.files:
-        return NotApplicable(Reason(FilesReason.NOT_KNOWN))
+        known = FilesReason.OF_A_SERVER if ctx.promise.remote else FilesReason.NOT_KNOWN
+        return NotApplicable(Reason(known))
     served = {**ctx.render.files, **ctx.served}
     proof = ctx.proof if ctx.render.digest else None  # a template that is gone is no other way to write it
     if proof is not None and proof_check.same_template(ctx, proof):
