@@ -286,11 +286,11 @@ def exporting(*words: str) -> Callable[[Desk], Words]:
     return lambda desk: ("export", document(desk), *words)
 
 
-def against(key: str | None) -> Callable[[Desk], Words]:
+def against(key: str | None, *names: str) -> Callable[[Desk], Words]:
     """A server that runs; nobody here has its key."""
 
     def words(desk: Desk) -> Words:
-        url, _ = desk.held.enter_context(api(key))
+        url, _ = desk.held.enter_context(api(key, names=names or ("hers",)))
         return ("validate", document(desk), "--against", url)
 
     return words
@@ -322,7 +322,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "unknown-parser": typed("acme/chat", "--set", "tool_parser=hermez"),
     "unknown-format": exporting("vlm-config"),
     "unknown-probe": lambda desk: ("validate", document(desk), "--probe", "tool-cal"),
-    "unknown-model": against(None),
+    "unknown-model": against(None, "hers", "his"),
     "bad-header": lambda desk: (*against(None)(desk), "--header", "Host: other"),
     "unknown-report": lambda desk: ("validate", document(desk), "--report", "out.pdf"),
     "no-such-directory": typed("./nowhere"),
