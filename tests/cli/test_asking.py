@@ -168,7 +168,7 @@ def test_a_server_that_runs_is_asked_under_its_name_and_with_its_key(document: D
     report = json.loads(ran.out)
     assert (ran.code, report["passed"]) == (0, True), ran.err
     assert report["engine"] == {"name": url, "version": "9.8.7"}
-    assert report["partial"] == {"probes": ["health", "plain-chat"], "against": url}
+    assert report["partial"] == {"probes": ["health", "plain-chat"], "against": url, "model": "hers"}
     assert [o["reason"] for o in report["outcomes"]] == ["/v1/models answers", "answered 'Hello, Bearer …!'"]
     assert {(a["model"], a["authorization"]) for a in asked} == {("hers", f"Bearer {KEY}")}
     kept = (document.folder / "models" / "chat.receipt.json").read_text()
