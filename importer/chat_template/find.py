@@ -38,6 +38,8 @@ REFUSAL = (
     "As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat "
     "template if the tokenizer does not define one."
 )
+# transformers' answer (``get_chat_template``) to a request for which a set of templates has none.
+NO_DEFAULT = "This model has multiple chat templates with no default specified!"
 
 
 def _unopened(fields: Fields) -> str:
@@ -142,11 +144,15 @@ def find(snapshot: Snapshot, loader: Loader = ANY) -> Template | None:
     names = tuple(sorted({*tools, *plain}))
     if not tools:
         text, source = plain[_first(plain, DEFAULT)]
-        return Template(f"{{{{ raise_exception({REFUSAL!r}) }}}}", source, DEFAULT, names, text)
+        return Template(_refusing(REFUSAL), source, DEFAULT, names, text)
     name = _first(tools, TOOL_USE, DEFAULT)
     text, source = tools[name]
-    other = plain[DEFAULT][0] if DEFAULT in plain else ""
+    other = plain[DEFAULT][0] if DEFAULT in plain else _refusing(NO_DEFAULT) if plain else ""
     return Template(text, source, name, names, "" if other == text else other)
+
+
+def _refusing(words: str) -> str:
+    return f"{{{{ raise_exception({words!r}) }}}}"
 
 
 def _first(templates: Mapping[str, object], *names: str) -> str:

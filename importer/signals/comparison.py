@@ -53,6 +53,7 @@ PARTS = ("thinker_config", "llm_config", "text_config")
 PACKED = re.compile(r"\.(?:scales|biases|qweight|qzeros|weight_packed|weight_scale(?:_inv)?)$")
 PACKING = (quantisation.MLX, "awq", "gptq")  # methods whose weights always have some of them
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".gguf", ".onnx")
+FOREIGN = (".onnx", ".npz", ".h5", ".msgpack", ".tflite")  # weights for other programs
 DESCRIBING = {"params.json", "model_index.json", "modules.json"}  # of models in several folders
 PICKLE = re.compile(r"[^/]+\.(?:bin|pt|pth)")
 # Pickles beside the weights (vLLM: ``filter_files_not_needed_for_inference``), and those of CTranslate2.
@@ -296,6 +297,7 @@ def _missing(kind: WeightFault, files: tuple[str, ...], count: int, **fields: ob
 
 def _elsewhere(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
     """Yield the reason why no safetensors lie at the top, where there are other weights or an index."""
+    foreign = next((f.path for f in snapshot.files if f.path.endswith(FOREIGN)), None)
     pickles = [f.path for f in snapshot.files if PICKLE.fullmatch(f.path) and not NO_WEIGHTS.match(f.path)]
     folders = dict.fromkeys(f.path.partition("/")[0] for f in snapshot.files
                             if "/" in f.path and f.path.endswith(".safetensors"))  # fmt: skip
@@ -310,6 +312,8 @@ def _elsewhere(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
         yield Finding(tuple(folders), Reason(WeightFault.IN_FOLDERS, folders=tuple(folders)[:SHOWN]))
     elif named and snapshot.info:  # the Hub's own listing
         yield _missing(WeightFault.MISSING, named, len(named), index=INDEX)
+    elif foreign is not None:
+        yield Finding((foreign,), Reason(WeightFault.OTHER_FORMAT, file=foreign))
 
 
 def _contradicted(snapshot: Snapshot) -> Iterator[Finding]:

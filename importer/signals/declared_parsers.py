@@ -137,8 +137,16 @@ def exact(model_type: str, names: Mapping[str, str]) -> str | None:
 
 
 def of_class(model_type: str, names: Mapping[str, str]) -> str | None:
-    """Return the parser whose class has the name of the type (``GptOssToolParser``), where no name is it."""
-    named = {WORDS_OF_CLASSES.split(cls)[0]: name for name, cls in names.items()}
+    """Return the parser whose class alone has the name of the type (``openai``: ``GptOssToolParser``).
+
+    A name that goes on behind the type's, as ``qwen3_coder``, is for other models.
+    """
+    wanted = plain_name(model_type)
+    named = {
+        WORDS_OF_CLASSES.split(cls)[0]: name
+        for name, cls in names.items()
+        if not plain_name(name).startswith(wanted)
+    }
     found = None if exact(model_type, names) else exact(model_type, named)
     return None if found is None else named[found]
 

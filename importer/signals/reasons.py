@@ -729,6 +729,10 @@ class WeightFault(ReasonKind):
         "missing",
         "{index} names weights that are missing: {files} ({missing} of {count:file|files})",
     )
+    OTHER_FORMAT = (
+        "other-format",
+        "its only weights are in a format that no engine here loads ({file})",
+    )
     OTHER_NAMES = (
         "other-names",
         "{engine} loads weights with names like {names} alone, and these are called {file}",
@@ -771,7 +775,7 @@ class WeightDoubt(ReasonKind):
     )
     INDEX_UNREAD = (
         "index-unread",
-        "{index} was not read, for {problem}: towers and weights that are missing go unseen",
+        "{index} was not read ({problem}): towers and weights that are missing go unseen",
     )
     NAME = (
         "name",

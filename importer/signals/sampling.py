@@ -36,7 +36,7 @@ LENGTHS = (("max_new_tokens", GenerationReason.NEW_TOKENS), ("max_length", Gener
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:
-    """Return one fact for each number in range; zero is a value, null is not, a count is whole."""
+    """Return one fact for each value; zero is one, null is not. What no engine takes is shown without one."""
     data = snapshot.json(FILE)
     return [*_greedy(data), *_values(data), *_implied(data), *_lengths(data), *_others(data)]
 
@@ -57,9 +57,10 @@ def _greedy(data: Mapping[str, object]) -> Iterator[Evidence]:
 def _values(data: Mapping[str, object]) -> Iterator[Evidence]:
     for source_key, key in KEYS:
         value = data.get(source_key)
-        if not is_number(value):
+        if value is None:
             continue
-        number, quote = usable(key, value), f"{source_key}: {value}"
+        number = usable(key, value)
+        quote = f"{source_key}: {value if is_number(value) else repr(value)}"
         if number is not None:
             yield _fact(f"parameters.{key}", number, quote)
         else:

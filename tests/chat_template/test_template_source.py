@@ -151,6 +151,13 @@ def test_every_name_is_told_and_the_plain_one_kept() -> None:
     assert alone.digest != found.digest
 
 
+def test_a_set_without_a_default_refuses_requests_without_tools() -> None:
+    found = find.find(snapshot({"additional_chat_templates/tool_use.jinja": "T"}))
+    assert found is not None
+    assert (found.name, found.text) == ("tool_use", "T")
+    assert "no default specified" in found.plain
+
+
 def test_the_hubs_own_copy_is_the_last_resort() -> None:
     found = find.find(snapshot({}, chat_template="H"))
     assert found is not None

@@ -75,8 +75,8 @@ UNDECIDING = {
         "WeighReason": "heard-first lost stands-beside user-decides",
         "WeightDoubt": "foreign-index ghosts index-unread name pickles plain sets stray",
         "WeightFault": (
-            "broken empty foreign-index in-folders link-dead missing other-names parts-missing "
-            "pickles pointer pointer-size unquantised"
+            "broken empty foreign-index in-folders link-dead missing other-format other-names "
+            "parts-missing pickles pointer pointer-size unquantised"
         ),
     }.items()
     for kind in kinds.split()

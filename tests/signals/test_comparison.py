@@ -152,6 +152,8 @@ GONE, POINTER = Reason(UnreadReason.GONE), Reason(UnreadReason.POINTER)
         (snapshot({}, files={"pytorch_model.bin": GIB}), "vllm", WeightDoubt.PICKLES, "never fetches"),
         (snapshot({}, files={"model.safetensors": GIB, "pytorch_model.bin": GIB}), "mlx", None, ""),
         (snapshot({"a": 1}, files={"int4/model.safetensors": GIB}), "mlx", WeightFault.IN_FOLDERS, "(int4)"),
+        (snapshot({}, files={"onnx/model_q4.onnx": GIB}), "vllm", WeightFault.OTHER_FORMAT, "model_q4.onnx"),
+        (snapshot({}, files={"weights.npz": GIB}), "mlx", WeightFault.OTHER_FORMAT, "weights.npz"),
         (snapshot({"a": 1}, [*TEXT, "model.layers.0.a.scales"]), "mlx", WeightFault.UNQUANTISED, ".scales"),
         (snapshot({"a": 1}, [*TEXT, "model.layers.0.a.qweight"]), "vllm", WeightFault.UNQUANTISED, "qweight"),
         (snapshot({"quantization": {"bits": 4, "group_size": 64}}, [*TEXT, "model.layers.0.a.scales"]), "mlx",

@@ -83,11 +83,17 @@ def test_zero_is_a_value(value: float) -> None:
     assert values(temperature=value) == {"parameters.temperature": value}
 
 
+def test_null_is_no_fact() -> None:
+    assert values(temperature=None) == {}
+
+
 @pytest.mark.parametrize(
-    "value", [None, "0.7", True, False, [0.7], {"value": 0.7}, float("nan"), float("inf"), float("-inf")],
+    "value", ["0.7", True, False, [0.7], {"value": 0.7}, float("nan"), float("inf"), float("-inf")],
 )  # fmt: skip
-def test_what_is_no_temperature_is_no_fact(value: Any) -> None:
-    assert values(temperature=value) == {}
+def test_what_is_no_number_is_shown_without_a_value(value: Any) -> None:
+    (fact,) = sampling.evidence(snapshot(generation_config={"temperature": value}))
+    assert (fact.rule, fact.value) == ("generation-config-unusable", None)
+    assert "temperature: " in render(fact.reason)
 
 
 @pytest.mark.parametrize(
@@ -238,6 +244,7 @@ def test_a_parser_made_for_the_format_is_heard_before_the_generic_one() -> None:
         ("nemotron_h", None, "nemotron_v3"),
         ("olmo3", "olmo3", "olmo3"),
         ("gpt_oss", "openai", "openai_gptoss"),  # by the names of their classes
+        ("qwen3", None, "qwen3"),  # the class of qwen3_coder is Qwen3EngineToolParser
         ("deepseek_v3", "deepseek_v3", None),  # DeepSeek-R1 has this type and another parser
         ("olmo2", None, None),  # a line's other version
         ("qwen3_moe", None, "qwen3"),
