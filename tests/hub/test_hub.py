@@ -285,9 +285,9 @@ def test_words_of_the_wrong_type_are_left_out(server: HubServer) -> None:
 
 
 def test_listed_sizes_are_checked_before_a_request(server: HubServer) -> None:
-    server.repos["a/b"] = Repo({"config.json": {}, "model.safetensors.index.json": b" " * (4 << 20) + b"{}"})
+    server.repos["a/b"] = Repo({"config.json": {}, "model.safetensors.index.json": b" " * (16 << 20) + b"{}"})
     snapshot = resolve(parse("a/b"), ANYWHERE)
-    assert snapshot.unknown["model.safetensors.index.json"] == Reason(UnreadReason.TOO_LARGE, limit="4 MiB")
+    assert snapshot.unknown["model.safetensors.index.json"] == Reason(UnreadReason.TOO_LARGE, limit="16 MiB")
     assert len(server.log) == 2
     server.repos["a/c"] = Repo({"config.json": b" " * (2 << 20) + b"{}"})
     with pytest.raises(RepositoryError) as caught:
