@@ -26,7 +26,7 @@ class ObservedReason(ReasonKind):
     CALLED = (
         "called",
         "of {asked} answers of the model itself {parser} read {right} as whole, right calls",
-        "{right} of {asked} calls",
+        "{right}/{asked} calls",
     )
     UNREAD = "unread", _unread
 

@@ -76,7 +76,7 @@ def test_each_declared_option_is_read_or_held_with_its_type() -> None:
     assert {n: o.type for n, o in OPTIONS.items() if n not in parsed} == {
         name: type_
         for name, type_ in held.items()
-        if name not in ("reference", "preferences", "measured", *parsed)
+        if name not in ("reference", "preferences", "measured", "observed", *parsed)
     }
     with pytest.raises(TypeError, match="pace"):
         import_model("./importer/demo/model", pace=1)  # type: ignore[call-arg]

@@ -89,6 +89,8 @@ LONGEST: dict[str, Any] = {
     "file": "preprocessor_config.json",
     "engine": "vllm-mlx 0.32.2",
     "version": "0.32.2",
+    "right": 12,
+    "asked": 12,
     "proved": "0.32.2",
     "format": "<|tool_calls_section_begin|> json",
     "convention": "pythonic",
