@@ -56,6 +56,7 @@ UNDECIDING = {
             "no-model-type not-its-own not-named not-the-format not-tried nvfp4-only refused removed "
             "together too-old-a-card trial-failed"
         ),
+        "ObservedReason": "unread",
         "ParserReason": (
             "beaten fails forbidden heard-later known-to-have-none labelled loses-plain none-reads "
             "not-registered only-liberal proof-agrees read-not-trained refuted same-effect "
