@@ -6,6 +6,7 @@ A proof is about the form of a template. A model may have another habit: its own
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ DRAWS = 3  # answers to each question
 CALL = 192  # tokens of a call
 MOST_SECONDS = 300.0  # of all forms together
 ENOUGH = 0.8  # the share of right calls at which no further form is tried
-LONGEST_MARK = 24  # characters of a mark that a model writes around its calls
+MARK = re.compile(r"[^\s\"'\\{}%]{1,24}")  # around a call; nothing that would be code in a template
 GOOD = 0.5  # the share from which a form is proposed
 ABILITY = "tools"  # of the rows that get the remedy
 
@@ -194,8 +195,8 @@ def _marks(text: str, prompt: Prompt) -> tuple[str, str] | None:
             continue
         if isinstance(value, Mapping) and value.get("name") in names:
             before, behind = text[:at].split(), text[end:].split()
-            marks = (before[-1], behind[0]) if before and behind else None
-            return marks if marks is not None and max(map(len, marks)) <= LONGEST_MARK else None
+            marks = (before[-1], behind[0]) if before and behind else ("", "")
+            return marks if all(map(MARK.fullmatch, marks)) else None
         at = text.find("{", end)
     return None
 

@@ -43,6 +43,7 @@ REQUIRED = CallForm("hermes", 4, 4, choice="required")
         ("```json\n{broken", None),
         ("x" * 60 + '{"name": "get_weather"} ' + "y" * 60, None),
         ("{" * 5000, None),
+        ('{{x}} {"name": "get_weather"} \'}}', None),
     ],
 )
 def test_the_marks_that_a_model_writes_around_a_call(text: str, expected: object) -> None:
