@@ -31,6 +31,7 @@ FOLLOWING = {
 SHOWN = 6  # files of a cause in one line
 REMEMBERED = (
     "reference",
+    "observed",
     "preferences",
     "device",
     "memory",

@@ -41,7 +41,7 @@ def accepted(rule: Any) -> set[Any]:
     """Return the types of Python that a rule of the schema accepts."""
     if rule is True:
         return {Any}
-    rule = RECEIPT["$defs"][rule["$ref"].rpartition("/")[2]] if "$ref" in rule else rule
+    rule = rule if "type" in rule or "$ref" not in rule else RECEIPT["$defs"][rule["$ref"].rpartition("/")[2]]
     if "const" in rule or "enum" in rule:
         return {type(value) for value in rule.get("enum", [rule.get("const")])}
     names = rule["type"]
