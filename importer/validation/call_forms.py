@@ -95,19 +95,22 @@ def _drawn_forms(ctx: Context) -> Iterator[CallForm]:
     analysis = None if render is None else render.analysis
     if render is None or offline is None or analysis is None or ctx.promise.lacks("completions"):
         return
-    begun, until = time.monotonic(), min(MOST_SECONDS, ctx.client.seconds_left / 2)
+    begun, left = time.monotonic(), min(MOST_SECONDS, ctx.client.seconds_left / 2)
+    ctx = replace(ctx, client=replace(ctx.client, deadline=begun + left))
     answers = _draw(ctx, render)
     own = _best(ctx, render, analysis, answers)
     yield own
     lasted = time.monotonic() - begun
     for name, text, spelling in _templates(render, analysis, answers, ctx.promise.engine):
-        if own.share >= ENOUGH or time.monotonic() - begun + lasted > until or ctx.client.over is not None:
+        if own.share >= ENOUGH or ctx.client.seconds_left < lasted:
             return
         with render.under(text) as other:
             studied = other.analysis
             if studied is None or not studied.calls_rendered:
                 continue
             found = _best(ctx, other, studied, _draw(ctx, other))
+        if found.asked < own.asked:  # the time was over
+            return
         own = max(own, found, key=lambda form: form.share)
         yield replace(found, template=name, spelling=spelling)
 
