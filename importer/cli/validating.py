@@ -6,7 +6,6 @@ import argparse
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from importer.app.import_ import Plan
@@ -241,12 +240,15 @@ def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:
         _better_form(report["observed"], stored)
 
 
-def _better_form(forms: Sequence[FormRecord], stored: StoredDocument) -> None:
-    """Print the command by which more of the model's calls arrive than by the served form."""
-    served, best = forms[0], max((f for f in forms if f["choice"] == "auto"), key=itemgetter("right"))
-    if best["template"] and best["right"] > served["right"]:
-        command = shlex.join(["importer", stored.reference, "--template", best["template"]])
-        shares = f"{best['right']} of {best['asked']} calls arrive, now {served['right']}"
+def _better_form(records: Sequence[FormRecord], stored: StoredDocument) -> None:
+    """Print the command by which the model's calls arrive, where that is another template."""
+    from importer.signals.observed import CallForm, proposed
+
+    forms = [CallForm.from_json(one) for one in records]
+    served, best = forms[0], proposed(forms)
+    if best.template and best.right:
+        command = shlex.join(["importer", stored.reference, "--template", best.template])
+        shares = f"{best.right} of {best.asked} calls arrive, now {served.right}"
         output.note(f"calls: with {command} {shares}.")
 
 

@@ -9,7 +9,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -21,16 +21,18 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.engines.parsers import ParserQuestion
 from importer.progress import Progress
 from importer.reasons import Reason
+from importer.signals.observed import CallForm, proposed
 from importer.validation.calls import judge_call
 from importer.validation.context import TOKENS, VERBATIM, Context
 from importer.validation.errors import ExchangeError
 from importer.validation.evidence_sources import Render
 from importer.validation.offline_parsers import Drawn, as_reply
-from importer.validation.outcome import CallForm, NotShown, Pass, ProbeRow, Tried
+from importer.validation.outcome import NotShown, Pass, ProbeRow, Tried
 from importer.validation.probes.tools import judge_forced, needs_tool_choice, tool_call
 from importer.validation.prompts import ALARMS, TRIP, TWO_CITIES, WEATHER, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
+from importer.validation.trace import without_end
 
 ASKED = (WEATHER, TRIP, ALARMS, TWO_CITIES)
 DRAWS = 3  # answers to each question
@@ -38,7 +40,6 @@ CALL = 192  # tokens of a call
 MOST_SECONDS = 300.0  # of all forms together
 ENOUGH = 0.8  # the share of right calls at which no further form is tried
 MARK = re.compile(r"[^\s\"'\\{}%]{1,24}")  # around a call; nothing that would be code in a template
-GOOD = 0.5  # the share from which a form is proposed
 ABILITY = "tools"  # of the rows that get the remedy
 
 
@@ -63,19 +64,13 @@ def with_remedy(rows: Sequence[ProbeRow], forms: Sequence[CallForm]) -> list[Pro
         return list(rows)
     best = proposed(forms)
     remedy, tried = _remedy(best), Tried(best.right, best.asked) if best.asked else None
-    first = next((row for row in rows if row.probe == tool_call.name), None)  # a report adds trials up
+    once = {tool_call.name: tried}  # a report adds trials up
     return [
-        replace(row, outcome=replace(row.outcome, remedy=remedy, tried=tried if row is first else None))
+        replace(row, outcome=replace(row.outcome, remedy=remedy, tried=once.get(row.probe)))
         if row.ability == ABILITY and isinstance(row.outcome, NotShown)
         else row
         for row in rows
     ]
-
-
-def proposed(forms: Sequence[CallForm]) -> CallForm:
-    """Return the form to serve with: calls by the model itself before required ones, if enough arrive."""
-    ranked = sorted(forms, key=lambda form: (form.choice == "auto", form.share), reverse=True)
-    return next((form for form in ranked if form.share >= GOOD), max(forms, key=lambda form: form.share))
 
 
 def _remedy(form: CallForm) -> Reason:
@@ -142,7 +137,10 @@ def _draw(ctx: Context, render: Render) -> Answers:
 def _best(ctx: Context, render: Render, analysis: TemplateAnalysis, answers: Answers) -> CallForm:
     """Return the share of the parser that reads most of the answers; of the document's among equals."""
     offline = ctx.offline
-    drawn = [Drawn(render(p) or "", _text(reply, render.stops), p) for p, reply in answers]
+    drawn = [
+        Drawn(render(p) or "", without_end(reply.written or reply.content, render.stops), p)
+        for p, reply in answers
+    ]
     named = ParserQuestion(ctx.promise.tool_parser, ctx.promise.reasoning_parser)
     asks = [] if offline is None else offline.tool_parsers(named)
     readings = {} if offline is None else offline.read_all(drawn, asks, analysis, render.text)
@@ -155,13 +153,6 @@ def _best(ctx: Context, render: Render, analysis: TemplateAnalysis, answers: Ans
         )
     ask, right = max(rights.items(), key=lambda one: one[1], default=(ParserQuestion(), 0))
     return CallForm(ask.tool if right else None, right, len(answers), digest=analysis.digest)
-
-
-def _text(reply: Reply, stops: Iterable[str]) -> str:
-    text = reply.written or reply.content
-    while (end := next((stop for stop in stops if stop and text.endswith(stop)), None)) is not None:
-        text = text.removesuffix(end)
-    return text
 
 
 def _templates(
@@ -182,7 +173,9 @@ def _templates(
 
 def written(answers: Answers) -> tuple[str, str] | None:
     """Return the marks that the model writes around most of its calls; ``None`` where it writes none."""
-    seen = Counter(filter(None, (_marks(_text(reply, ()), prompt) for prompt, reply in answers)))
+    seen = Counter(
+        filter(None, (_marks(reply.written or reply.content, prompt) for prompt, reply in answers))
+    )
     return seen.most_common(1)[0][0] if seen else None
 
 

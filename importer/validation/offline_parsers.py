@@ -104,8 +104,9 @@ class OfflineParsers(Closing):
         with self._lock:
             try:
                 found = self._worker.read(tokens, samples, others)
-                data = parser_as_data(analysis, tokens, self._worker.list(), self._worker)
-                if data is not None and derived:
+                parsers = self._worker.list() if derived else ()
+                data = parser_as_data(analysis, tokens, parsers, self._worker)
+                if data is not None:
                     found |= self._worker.read(with_template(tokens, data.template), samples, derived)
             except EngineError:
                 return {}

@@ -12,6 +12,7 @@ from importer.engines.deaths import Attribution
 from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.sentences import render
+from importer.signals.observed import CallForm
 from importer.validation.fact import Facts
 
 # A failure whose judge is contradicted by the rungs of its exchange, and that nothing else explains.
@@ -204,34 +205,6 @@ def _parts(outcome: Outcome) -> dict[str, Any]:
     """Return what an outcome of another kind takes over: all but part at fault and trial of the remedy."""
     apart = ("attribution", "outcome", "tried")
     return {one.name: getattr(outcome, one.name) for one in fields(outcome) if one.name not in apart}
-
-
-@frozen
-class CallForm:
-    """How the calls of the live model arrive in one form: ``right`` whole and right ones of ``asked``.
-
-    ``template``  of ours by its name; empty for the document's own. ``digest``  of the template's text.
-    ``parser``    that reads them; ``None`` where none reads any.
-    ``choice``    of the requests: ``auto`` or ``required``.
-    ``spelling``  the marks of the document's template, with those that the model writes in their place.
-    """
-
-    parser: str | None
-    right: int
-    asked: int
-    template: str = ""
-    digest: str = ""
-    choice: Literal["auto", "required"] = "auto"
-    spelling: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def share(self) -> float:
-        """Return the share of right calls."""
-        return self.right / self.asked if self.asked else 0.0
-
-    def to_json(self) -> dict[str, object]:
-        """Return the form as a receipt has it."""
-        return {**asdict(self), "spelling": dict(self.spelling)}
 
 
 @frozen

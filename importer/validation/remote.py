@@ -63,11 +63,12 @@ def against(
     brief = replace(client, time_limit=BRIEF)
     made = recognise(brief, model)
     shown = made.version if made is not None else version(brief)
-    if made is not None:
+    adapter = None if made is None else get(made.engine)
+    if adapter is not None:
         block = document.get("importer", Block()).copy()
-        block["client_sampling"] = get(made.engine).client_sampling(document)
+        block["client_sampling"] = adapter.client_sampling(document)
         document = {**document, "importer": block}
-    offers = None if made is None else get(made.engine).offers
+    offers = None if adapter is None else adapter.offers
     detected = _detected(brief, model) | ((offers or frozenset()) - BESIDE.keys())
     promise = replace(promise_of(document, offers), remote=True, engine="", detected=detected)
     if made is not None:

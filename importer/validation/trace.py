@@ -77,7 +77,7 @@ def read(ctx: Context, rendered: str, written: str, prompt: Prompt) -> Reading |
     """Return what the parsers in use read of a text that the weights wrote; ``None`` where nobody can ask."""
     if ctx.offline is None:
         return None
-    text = _without_end(written, ctx.render.stops if ctx.render else ())
+    text = without_end(written, ctx.render.stops if ctx.render else ())
     return ctx.offline.read(Drawn(rendered, text, prompt), ctx.offline.in_use(_named(ctx)))
 
 
@@ -112,10 +112,11 @@ def _drawn(ctx: Context, prompt: Prompt) -> tuple[Reply, Drawn] | None:
     reply, text = ctx.look(prompt), ctx.rendered(prompt)
     if reply is None or text is None:
         return None
-    return reply, Drawn(text, _without_end(reply.written, ctx.render.stops if ctx.render else ()), prompt)
+    return reply, Drawn(text, without_end(reply.written, ctx.render.stops if ctx.render else ()), prompt)
 
 
-def _without_end(text: str, stops: tuple[str, ...]) -> str:
+def without_end(text: str, stops: tuple[str, ...]) -> str:
+    """Return the text without the tokens that end an answer."""
     while (end := next((stop for stop in stops if stop and text.endswith(stop)), None)) is not None:
         text = text.removesuffix(end)
     return text

@@ -16,8 +16,9 @@ from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals import observed
 from importer.signals.evidence import Evidence, is_warning
+from importer.signals.observed import CallForm
 from importer.validation import call_forms
-from importer.validation.outcome import CallForm, NotShown, Pass, ProbeRow, Report
+from importer.validation.outcome import NotShown, Pass, ProbeRow, Report
 from importer.validation.prompts import WEATHER
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
@@ -117,6 +118,8 @@ def test_calls_that_nothing_reads_are_a_warning_with_the_form_in_which_they_arri
     [of_new] = evidence(SERVED, WRITTEN, REQUIRED, digest="new")
     assert of_new.value == "hf"
     assert evidence(SERVED, WRITTEN, REQUIRED, digest="another template") == []
+    [few] = evidence(SERVED, replace(WRITTEN, right=3), REQUIRED, digest="own")
+    assert render(few.reason).endswith("with tool_choice required 4 of 4 arrive"), "as the report proposes"
     [alone] = evidence(SERVED, digest="own")
     assert render(alone.reason).endswith("and no form tried did better")
 
