@@ -10,6 +10,7 @@ COMMANDS = {
     "abilities": "gen_defaults.abilities",
     "arguments": "gen_defaults.arguments",
     "frontends": "gen_defaults.frontends",
+    "observed": "gen_defaults.observed",
     "processors": "gen_defaults.processors",
     "response-templates": "gen_defaults.response_templates",
     "score": "gen_defaults.score",

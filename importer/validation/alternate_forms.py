@@ -10,7 +10,7 @@ from typing import Any
 
 from importer.chat_template.samples import Tool
 from importer.chat_template.turn_forms import FORMS, TurnForm, variants
-from importer.validation.context import TOKENS, VERBATIM, Context
+from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.prompts import ALARMS, TRIP, WEATHER, Prompt
 from importer.validation.tokens import neutral, tokens_of
@@ -123,17 +123,8 @@ def greedily(ctx: Context, text: str, most: int) -> str:
 
 
 def _asked(ctx: Context, text: str, most: int) -> str:
-    body = {
-        "model": ctx.model,
-        "prompt": text,
-        "max_tokens": most,
-        "temperature": 0.0,
-        **neutral(ctx),
-        **VERBATIM,
-        **({} if ctx.promise.lacks("logprobs") else TOKENS),
-    }
     try:
-        reply = ctx.client.completion(body, ctx.log)
+        reply = ctx.behind(text, max_tokens=most, temperature=0.0, **neutral(ctx))
     except ExchangeError:
         return ""
     return reply.written or reply.content

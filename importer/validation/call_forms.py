@@ -21,9 +21,9 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.engines.parsers import ParserQuestion
 from importer.progress import Progress
 from importer.reasons import Reason
-from importer.signals.observed import CallForm, proposed
+from importer.signals.observed import GOOD, CallForm, proposed
 from importer.validation.calls import judge_call
-from importer.validation.context import TOKENS, VERBATIM, Context
+from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.evidence_sources import Render
 from importer.validation.offline_parsers import Drawn, as_reply
@@ -36,9 +36,9 @@ from importer.validation.trace import without_end
 
 ASKED = (WEATHER, TRIP, ALARMS, TWO_CITIES)
 DRAWS = 3  # answers to each question
-CALL = 192  # tokens of a call
+CALL = 160  # tokens of a call
 MOST_SECONDS = 300.0  # of all forms together
-ENOUGH = 0.8  # the share of right calls at which no further form is tried
+ENOUGH = 0.8  # the share of right calls at which no further form is tried; a slow engine's is ``GOOD``
 MARK = re.compile(r"[^\s\"'\\{}%]{1,24}")  # around a call; nothing that would be code in a template
 ABILITY = "tools"  # of the rows that get the remedy
 
@@ -95,9 +95,9 @@ def _drawn_forms(ctx: Context) -> Iterator[CallForm]:
     answers = _draw(ctx, render)
     own = _best(ctx, render, analysis, answers)
     yield own
-    lasted = time.monotonic() - begun
+    lasted, enough = time.monotonic() - begun, GOOD if ctx.promise.slow else ENOUGH
     for name, text, spelling in _templates(render, analysis, answers, ctx.promise.engine):
-        if own.share >= ENOUGH or ctx.client.seconds_left < lasted:
+        if own.share >= enough or ctx.client.seconds_left < lasted:
             return
         with render.under(text) as other:
             studied = other.analysis
@@ -116,15 +116,10 @@ Answers = Sequence[tuple[Prompt, Reply]]
 def _draw(ctx: Context, render: Render) -> Answers:
     """Return drawn answers behind the rendered prompts, all in one batch."""
     texts = [(prompt, text) for prompt in ASKED if (text := render(prompt)) is not None]
-    tokens = {} if ctx.promise.lacks("logprobs") else TOKENS
 
     def ask(one: tuple[Prompt, str]) -> Reply | None:
-        body = {
-            "model": ctx.model, "prompt": one[1], "max_tokens": CALL, **VERBATIM, **tokens,
-            **ctx.promise.client_sampling,
-        }  # fmt: skip
         try:
-            return ctx.client.completion(body, ctx.log)
+            return ctx.behind(one[1], max_tokens=CALL, **ctx.promise.client_sampling)
         except ExchangeError:
             return None
 

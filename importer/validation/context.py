@@ -33,7 +33,7 @@ VERBATIM = {"skip_special_tokens": False, "add_special_tokens": False}
 LIMITS = ("max_tokens", "stop")  # fields of a prompt's request that mean the same without a chat
 TRIALS = 3  # a model may decline once by chance
 STEADY: Mapping[str, Any] = {"temperature": 0}  # answers without chance
-SIDE_BY_SIDE = 4  # probes at a time; engines batch, and probes of time, load or memory run alone
+SIDE_BY_SIDE = 8  # probes at a time; engines batch, and probes of time, load or memory run alone
 WAYS = {"whole": False, "streamed": True}
 
 
@@ -134,6 +134,14 @@ class Context(Background):
             return None
         # mlx-lm cuts thoughts and calls out of a completion, too; its tokens still show them.
         return reply.written if holds(reply.written, reply.content) else reply.content
+
+    def behind(self, text: str, log: list[Exchange] | None = None, /, **sent: Any) -> Reply:
+        """Return what the weights write behind a text, with its tokens where the engine shows them; raises
+        ExchangeError.
+        """
+        tokens = {} if self.promise.lacks("logprobs") else TOKENS
+        body = {"model": self.model, "prompt": text, **VERBATIM, **tokens, **sent}
+        return self.client.completion(body, self.log if log is None else log)
 
     def first(self, prompt: Prompt, *, stream: bool = False) -> Reply:
         """Return the first answer to this prompt, shared by all probes; raises the failure of its request."""
@@ -308,18 +316,13 @@ class Context(Background):
         text = self.render(prompt) if self.render else None
         if text is None:
             raise TemplateRefusedError
-        body: dict[str, object] = {
-            "model": self.model,
-            "max_tokens": self.promise.limit(prompt.tokens, tools=bool(prompt.tools)),
-            **VERBATIM,
-        }
-        if not self.promise.lacks("logprobs"):
-            body |= TOKENS
-        body |= {**self.promise.client_sampling, **{k: v for k, v in prompt.extra.items() if k in LIMITS}}
+        most = self.promise.limit(prompt.tokens, tools=bool(prompt.tools))
+        sent = {**self.promise.client_sampling, **{k: v for k, v in prompt.extra.items() if k in LIMITS}}
+        sent = {"max_tokens": most, **sent, **extra}
         bos = self.render.bos if self.render else ""
-        reply = self.client.completion({**body, **extra, "prompt": text}, log)
+        reply = self.behind(text, log, **sent)
         if bos and text.startswith(bos) and self._counts_one_more(reply, prompt):
-            reply = self.client.completion({**body, **extra, "prompt": text.removeprefix(bos)}, log)
+            reply = self.behind(text.removeprefix(bos), log, **sent)
         return reply
 
     def _counts_one_more(self, reply: Reply, prompt: Prompt) -> bool:
@@ -360,3 +363,19 @@ def together(outcomes: Mapping[str, Outcome]) -> Outcome:
     return (
         Pass(first, trials=trials, notes=tuple(notes)) if passed else NotApplicable(first, notes=tuple(notes))
     )
+
+
+def tally(outcomes: Mapping[str, Outcome]) -> Outcome:
+    """Return the worst fault of several questions, else how often the model did what they ask.
+
+    What it did not do while it did other things is a note: a figure of its ability.
+    """
+    model = (None, "model")
+    faults = {k: o for k, o in outcomes.items() if isinstance(o, Fail) or o.attribution not in model}
+    if faults or not any(isinstance(outcome, Pass) for outcome in outcomes.values()):
+        return together(faults or outcomes)
+    passed = together({k: o for k, o in outcomes.items() if isinstance(o, Pass)})
+    missing = tuple(o.reason for o in outcomes.values() if isinstance(o, Inconclusive))
+    did = sum(outcome.agreeing for outcome in outcomes.values() if isinstance(outcome, Pass))
+    trials = sum(outcome.trials for outcome in outcomes.values())
+    return replace(passed, trials=trials, agreed=did, notes=(*passed.notes, *missing))

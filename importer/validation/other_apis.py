@@ -581,7 +581,8 @@ def request_responses(prompt: Prompt) -> dict[str, object]:
 def ask_responses(ctx: Context, prompt: Prompt, *, stream: bool = False, **extra: Any) -> Reply:
     """Send a prompt and read the answer; no server keeps it. Raises ExchangeError."""
     sent = {NAMES.get(key, key): value for key, value in ctx.promise.client_sampling.items()}
-    body = {"model": ctx.model, "max_output_tokens": ctx.promise.max_tokens, "store": False, **sent}
+    room = ctx.promise.limit(prompt.tokens, tools=bool(prompt.tools))
+    body = {"model": ctx.model, "max_output_tokens": room, "store": False, **sent}
     body |= request_responses(prompt) | extra
     read = from_response_events if stream else from_response
     return read(ctx.client.read(RESPONSES_PATH, {**body, "stream": True} if stream else body, ctx.log))

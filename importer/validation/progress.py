@@ -21,7 +21,7 @@ from importer.validation.expectations import CommonReason
 from importer.validation.outcome import Inconclusive, Outcome, Pass, ProbeRow, counts_as_passed
 from importer.validation.remedy import Remedy
 
-ENOUGH = 4  # consecutive probes without an answer: as many as run side by side
+ENOUGH = 4  # consecutive probes without an answer
 IN_PIECES = 0.1  # share of an answer's time that follows its first piece at least
 FEW = 4  # tokens; a shorter answer has no speed
 SHOWN = 3  # running probes that a step names

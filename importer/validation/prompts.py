@@ -131,7 +131,9 @@ NAME_RECALL = Prompt(
     ),
     expects=("mira",),
 )
-SYSTEM = Prompt("system", ({"role": "system", "content": "Be brief."}, *GREETING.messages))
+# Of these prompts only the tokens are counted.
+ONE_TOKEN: Mapping[str, object] = {"max_tokens": 1}
+SYSTEM = Prompt("system", ({"role": "system", "content": "Be brief."}, *GREETING.messages), extra=ONE_TOKEN)
 # Longer, if the template renders the system's turn.
 SYSTEM_LONGER = Prompt(
     "system-longer",
@@ -139,9 +141,10 @@ SYSTEM_LONGER = Prompt(
         {"role": "system", "content": "Be brief. Be kind. Be clear. Be calm. Be polite. Be patient."},
         *GREETING.messages,
     ),
+    extra=ONE_TOKEN,
 )
 # Strictly alternating templates refuse this one.
-TWO_USERS = Prompt("two-users", (user("Hello!"), *GREETING.messages))
+TWO_USERS = Prompt("two-users", (user("Hello!"), *GREETING.messages), extra=ONE_TOKEN)
 # An answer that only a schema can shape.
 PERSON = Prompt("person", (user("Describe a person as JSON with the keys name and age."),))
 PERSON_SCHEMA = {
@@ -179,7 +182,9 @@ TRIP_TOOL = function(
 
 WEATHER = Prompt("weather", (user("What is the weather in Paris?"),), (WEATHER_TOOL,), ("paris",))
 # Longer by a tool, if the template renders tools.
-WEATHER_TWO_TOOLS = replace(WEATHER, name="weather-two-tools", tools=(WEATHER_TOOL, TIME_TOOL))
+WEATHER_TWO_TOOLS = replace(
+    WEATHER, name="weather-two-tools", tools=(WEATHER_TOOL, TIME_TOOL), extra=ONE_TOKEN
+)
 GREETING_WITH_TOOL = Prompt("greeting-with-tool", GREETING.messages, (WEATHER_TOOL,))
 TWO_CITIES = Prompt(
     "two-cities",
@@ -229,9 +234,12 @@ def weather_answered(name: str, value: Mapping[str, object]) -> Prompt:
 # A result that no model guesses: an answer that holds it has read it.
 WEATHER_ANSWERED = weather_answered("weather-answered", {"temperature": -3, "condition": "snowy"})
 # The same turn with a longer result: a prompt of equal length means the result never reached the model.
-WEATHER_ANSWERED_LONGER = weather_answered(
-    "weather-answered-longer",
-    {"temperature": -3, "condition": "snowy", "wind": "north", "humidity": 80, "pressure": 1021},
+WEATHER_ANSWERED_LONGER = replace(
+    weather_answered(
+        "weather-answered-longer",
+        {"temperature": -3, "condition": "snowy", "wind": "north", "humidity": 80, "pressure": 1021},
+    ),
+    extra=ONE_TOKEN,
 )
 # Two calls in one turn with the distinct results of both.
 _PARIS, _ROME = (call(n, "get_weather", {"location": city}) for n, city in ((1, "Paris"), (2, "Rome")))
@@ -255,6 +263,7 @@ WEATHER_CALLED_LONGER = replace(
         call(1, "get_weather", {"location": "Paris, which is the capital of France, in the north of it"}),
         *WEATHER_ANSWERED.messages[2:],
     ),
+    extra=ONE_TOKEN,
 )
 # The conversation goes on, and the answer must be a call again: after one, two and three calls.
 _ALL_ROUNDS: tuple[Message, ...] = (
@@ -345,7 +354,6 @@ FILTERED = (
 )
 SIZES = {Part.LONG_USER: (8_600, 4_400, 2_200), Part.LONG_SYSTEM: (2_200, 1_000)}  # letters
 LONG_PART = 4  # nonces of a part: many more tokens than what engines put between two parts
-ONE_TOKEN: Mapping[str, object] = {"max_tokens": 1}
 WORD = "again"
 
 

@@ -22,7 +22,6 @@ KNOWN_BY_IMPORT = (
     "memory-predicted",
     "files-as-imported",
     "prompt-rendered",
-    "turns-rendered",
     "tokenizer-whole",
     "token-numbers",
     "template-whole",

@@ -17,7 +17,7 @@ from tests.engines.test_engine_mlx import WEATHER, request
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("mlx-vlm")]
 PROBES = {
     "health", "model-listed", "plain-chat", "stream-equals-whole", "no-special-tokens", "reasoning-apart",
-    "tools-in-prompt", "tool-call", "tool-call-streamed", "tool-result-turn", "no-tool-needed",
+    "tools-in-prompt", "tool-call", "tool-result-turn", "no-tool-needed",
     "stops-cleanly",
 }  # fmt: skip
 

@@ -28,9 +28,8 @@ SERVER = Path(__file__).parents[1] / "rust_server.py"
 # What the server does by itself: not log-probabilities, grammars and sampling, for these are its core's.
 PROBES = (
     "health", "model-listed", "plain-chat", "prompt-rendered", "stream-equals-whole", "no-special-tokens",
-    "reasoning-apart", "reasoning-cut", "token-limit", "usage-counts", "system-role", "tokenize-round-trip",
-    "tools-in-prompt", "tool-call", "tool-call-streamed", "parallel-calls", "no-argument-call",
-    "typed-arguments", "tool-result-turn", "call-id-returns", "messages", "responses",
+    "reasoning-apart", "reasoning-cut", "token-limit", "usage-counts", "message-forms", "tokenizer-whole",
+    "tools-in-prompt", "tool-call", "typed-arguments", "tool-result-turn", "messages", "responses",
 )  # fmt: skip
 ABSENT = {"messages", "responses"}
 STATUSES = {

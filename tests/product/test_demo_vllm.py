@@ -40,13 +40,10 @@ def test_the_demo_model_passes_on_vllm(
     assert decisions["reasoning_parser"]["status"] == "proved"
     outcomes = {o["probe"]: o["outcome"] for o in receipt["validation"]["outcomes"]}
     assert [p for p, o in outcomes.items() if o == "not-applicable"] == [
-        "embedding",
-        "rerank",
-        "classes",
+        "pooling",
         "transcription",
         "plain-completion",
         "likelihood",
-        "stop-words",
         "images",
     ]
     assert receipt["validation"]["digest"] == receipt["digest"]

@@ -162,7 +162,7 @@ def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
         over.set()
         hung.shutdown()
     told = [row.outcome for row in rows if row.outcome.gives(SilenceReason.NO_ANSWERS)]
-    assert len(told) > 20
+    assert len(told) > 8
     assert {(one.outcome, one.attribution, one.trials) for one in told} == {
         ("inconclusive", "environment", 0)
     }

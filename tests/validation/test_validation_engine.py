@@ -31,36 +31,25 @@ DOCUMENT = {
     "max_model_len": 600,
 }
 APART = (  # the model chats, and mlx-lm's server has none of the others
-    "context-length",
     "memory-predicted",
     "files-as-imported",
-    "embedding",
-    "rerank",
-    "classes",
+    "pooling",
     "transcription",
     "plain-completion",
     "prompt-rendered",  # nobody renders here, or has the tokenizer
-    "turns-rendered",
+    "template-whole",
     "tokenizer-whole",
     "token-numbers",
     "likelihood",
-    "template-whole",
     "prompt-arrives",
     "request-options",
     "stop-strings",
-    "stop-words",
     "log-probabilities",
     "structured-output",
-    "guided-output",
-    "tokenize-round-trip",
     "tool-choice",
     "images",
     "messages",
-    "messages-tools",
-    "count-tokens",
     "responses",
-    "responses-reasoning",
-    "responses-tools",
     "long-prompt",
 )
 Found = dict[str, tuple[str, str | None]]
@@ -112,12 +101,12 @@ def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> No
     by_probe = found(report)
     promise = promise_of(DOCUMENT | {"options": []}, get("mlx").offers)
     unasked = {probe.name for probe in PROBES if probe.needs(promise)}
-    assert {"tool-call", "later-turns", "plain-completion"} < unasked
+    assert {"tool-call", "plain-completion"} < unasked
     not_applicable = {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"}
     assert not_applicable == unasked | {
-        "reasoning-apart", "context-length", "settings-read-back", "memory-predicted", "files-as-imported",
-        "prompt-rendered", "turns-rendered", "tokenizer-whole", "token-numbers", "likelihood",
-        "template-whole", "prompt-arrives", "request-options",
+        "reasoning-apart", "settings-read-back", "memory-predicted", "files-as-imported",
+        "prompt-rendered", "template-whole", "tokenizer-whole", "token-numbers", "likelihood",
+        "prompt-arrives", "request-options",
     }  # fmt: skip
     assert report.passed, why(report)
 

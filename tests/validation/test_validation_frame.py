@@ -20,8 +20,9 @@ from importer.validation.context import Context, holds
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, wilson
-from importer.validation.probe import Probe, ProbeOptions
-from importer.validation.probes.chat import long_prompt, system_role, two_user_turns
+from importer.validation.probe import Probe, ProbeOptions, Run
+from importer.validation.probes.chat import long_prompt
+from importer.validation.probes.message_forms import _in_a_row, _system
 from importer.validation.probes.reasoning import is_silent
 from importer.validation.probes.server import health
 from importer.validation.prompts import GREETING, TRIP, WEATHER, WEATHER_ANSWERED, Prompt
@@ -222,9 +223,9 @@ def test_of_many_exchanges_the_first_and_the_last_are_kept() -> None:
         (500, 200, "fail"),
     ],
 )
-@pytest.mark.parametrize("asked", [system_role, two_user_turns, long_prompt])
+@pytest.mark.parametrize("asked", [_system, _in_a_row, long_prompt.run])
 def test_a_refusal_is_clean_where_it_is_of_this_request_alone(
-    monkeypatch: pytest.MonkeyPatch, asked: Probe, status: int, plain: int, expected: str
+    monkeypatch: pytest.MonkeyPatch, asked: Run, status: int, plain: int, expected: str
 ) -> None:
     def chat(_client: Client, body: dict[str, object], *_: object, **__: object) -> Reply:
         told = plain if body["messages"] == [*GREETING.messages] else status
@@ -235,7 +236,7 @@ def test_a_refusal_is_clean_where_it_is_of_this_request_alone(
     monkeypatch.setattr(Client, "chat", chat)
     asking = replace(context(), promise=Expectations(context=16))
     try:
-        outcome = asked.run(asking).outcome
+        outcome = asked(asking).outcome
     except RequestRefused as refused:
         outcome = refused.outcome().outcome
     assert outcome == expected

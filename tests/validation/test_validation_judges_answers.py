@@ -27,7 +27,7 @@ from importer.validation.probes.chat import (
     template_fault,
 )
 from importer.validation.probes.message_forms import message_forms
-from importer.validation.probes.sampling import judge_stop_words, missing_values, stop_words, words
+from importer.validation.probes.sampling import judge_stop_words, missing_values, words
 from importer.validation.prompts import SUM
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, Usage
@@ -87,14 +87,14 @@ def test_an_answer_to_a_greeting_without_end_is_the_weights(monkeypatch: pytest.
     ends = plain_chat.run(asked(lambda _: said("Hello to all."), monkeypatch))
     assert verdict(ends) == "pass"
     later = Inconclusive(Reason(CommonReason.STILL_WRITING), "model")
-    rows = [ProbeRow(plain_chat.name, "", endless), ProbeRow("parallel-calls", "", later)]
+    rows = [ProbeRow(plain_chat.name, "", endless), ProbeRow("tool-call", "", later)]
     assert root_causes.traced(rows)[1].outcome.remedy == endless.remedy
 
 
 def test_stop_words_are_those_that_clients_send() -> None:
     assert words(Expectations(client_sampling={"stop": ["a", "b"]})) == ("a", "b")
-    assert stop_words.needs(Expectations()) is not None
-    assert stop_words.needs(Expectations(client_sampling={"stop": "a"})) is None
+    assert words(Expectations(client_sampling={"stop": "a"})) == ("a",)
+    assert words(Expectations()) == ()
 
 
 def test_wrong_answers_are_the_models_unless_the_tokenizer_is_not() -> None:

@@ -22,7 +22,7 @@ from importer.validation.probes.cache import judge_whole
 from importer.validation.probes.chat import judge_missed
 from importer.validation.probes.prompt import judge_history, judge_start, judge_taken, prompt_rendered
 from importer.validation.probes.reasoning import reasoning_apart, switch_dropped
-from importer.validation.probes.sampling import judge_calls, stop_words, words_between
+from importer.validation.probes.sampling import judge_calls, stop_strings, words_between
 from importer.validation.prompts import GREETING, SUM, WEATHER
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
@@ -84,8 +84,8 @@ def test_a_stop_word_between_two_calls(render: PromptRendering) -> None:
     assert told is not None
     assert (told.attribution, "</tool_call>" in remedy(told)) == ("configuration", True)
     promise = promise_of({"stopwords": ["</tool_call>"], "options": ["tool_parser:hermes"]})
-    assert stop_words.needs(promise) is None
-    assert stop_words.run(context(render, promise)).attribution == "configuration"
+    promise = replace(promise, offers=frozenset())
+    assert stop_strings.run(context(render, promise)).attribution == "configuration"
     assert words_between(context()) == ""
 
 
@@ -182,7 +182,9 @@ def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
         as_reason("it stands between two calls"), "configuration", Reason(Remedy.TAKE_OUT_STOPWORD, word="x")
     )
     cut = Fail(as_reason("tool calls differ"), "engine", Reason(Remedy.WHOLE_ANSWERS))
-    told = root_causes.traced([ProbeRow(stop_words.name, "", word), ProbeRow("stream-equals-whole", "", cut)])
+    told = root_causes.traced(
+        [ProbeRow(stop_strings.name, "", word), ProbeRow("stream-equals-whole", "", cut)]
+    )
     assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]
 
 

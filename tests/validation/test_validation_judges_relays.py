@@ -25,15 +25,15 @@ from importer.validation.probes.chat import (
 )
 from importer.validation.probes.prompt import (
     ALIKE,
-    TOOLS_IN_PROMPT_LATER,
+    _turns,
     judge_empty,
-    judge_later,
-    turns_rendered,
 )
 from importer.validation.probes.reasoning import judge_reasoning_apart
-from importer.validation.probes.sampling import judge_stop_words, stop_words
+from importer.validation.probes.sampling import judge_stop_words, stop_strings
 from importer.validation.probes.server import concurrency, files_as_imported
 from importer.validation.probes.tools import (
+    TOOLS_IN_PROMPT_LATER,
+    judge_later,
     judge_order,
     judge_pointed,
     tool_call,
@@ -98,13 +98,13 @@ def test_noise_is_explained_by_a_line_break_that_the_template_leaves_out(tmp_pat
     found = template_fault(noise, ctx)
     assert found is not None
     assert (found.attribution, found.remedy) == ("configuration", ALIKE)
-    assert isinstance(turns_rendered.run(ctx), Pass)  # some models write that break themselves
+    assert isinstance(_turns(ctx), Pass)  # some models write that break themselves
 
 
 def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
     word = judge_stop_words([Reply("\n\nHello to you.")], ("\n\n",))
     noise = judge_missed(None, 3, 3)
-    rows = [ProbeRow(simple_answers.name, "", noise), ProbeRow(stop_words.name, "", word)]
+    rows = [ProbeRow(simple_answers.name, "", noise), ProbeRow(stop_strings.name, "", word)]
     rows.append(ProbeRow(tool_call.name, "", Fail(as_reason("no call"), "engine")))
     told = root_causes.traced(rows)
     assert isinstance(word, Fail)
@@ -112,7 +112,7 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
         (row.outcome.attribution, remedy(row.outcome)) for row in told if isinstance(row.outcome, Fail)
     } == {("configuration", remedy(word))}
     assert (
-        root_causes.traced([*rows[:1], ProbeRow(stop_words.name, "", Pass(as_reason("none")))])[0].outcome
+        root_causes.traced([*rows[:1], ProbeRow(stop_strings.name, "", Pass(as_reason("none")))])[0].outcome
         == noise
     )
 
@@ -275,7 +275,7 @@ def test_what_a_model_does_not_do_is_a_figure_and_damaged_weights_are_a_fault() 
             ("no verdict", "no verdict", False, (1, 1)),
         ),
         (
-            (("system-role", Fail(as_reason("lost"), "configuration")),),
+            (("message-forms", Fail(as_reason("lost"), "configuration")),),
             ("broken", "no verdict", False, (1, 1)),
         ),
     ],
@@ -283,7 +283,7 @@ def test_what_a_model_does_not_do_is_a_figure_and_damaged_weights_are_a_fault() 
 def test_contract_weights_and_abilities_are_three_verdicts(
     rows: tuple[tuple[str, Outcome], ...], expected: tuple[object, ...]
 ) -> None:
-    shown = ProbeRow("later-turns", "", Pass(as_reason("called")), ability="tools")
+    shown = ProbeRow("tool-call", "", Pass(as_reason("called")), ability="tools")
     made = [
         ProbeRow(name, "", outcome, ability="tools" if name == "tool-call" else "") for name, outcome in rows
     ]

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.validation import other_apis
+from importer.validation.client import Client
+from importer.validation.context import Context
 from importer.validation.errors import ReplyError
 from importer.validation.expectations import Expectations
 from importer.validation.other_apis import (
@@ -25,8 +27,6 @@ from importer.validation.probes.other_apis import (
     judge_responses,
     judge_responses_tools,
     responses,
-    responses_reasoning,
-    responses_tools,
 )
 from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.prompts import GREETING, SYSTEM, WEATHER, WEATHER_ANSWERED
@@ -242,11 +242,22 @@ def test_the_request_has_the_formats_shape() -> None:
 
 def test_it_is_asked_where_it_is_offered() -> None:
     offered = Expectations(tool_parser="x", reasoning_parser="x", offers=frozenset({"responses"}))
-    probes = (responses, responses_reasoning, responses_tools)
-    assert [probe.needs(offered) for probe in probes] == [None] * 3
-    assert [probe.needs(Expectations(detected=frozenset({"responses"}))) is None for probe in probes] == [
-        True,
-        False,
-        False,
-    ]
+    assert responses.needs(offered) is None
     assert responses.needs(Expectations())
+
+
+@pytest.mark.parametrize("slow", [None, 60])
+def test_an_answer_has_the_room_that_it_has_in_the_chat(
+    slow: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that writes on by chance had 4,096 tokens here: a slow engine answered after the time limit."""
+    sent: list[dict[str, object]] = []
+
+    def record(_self: Client, _path: str, body: dict[str, object], _log: object) -> bytes:
+        sent.append(body)
+        return recorded("vllm-0.32.0", "greeting", "json")
+
+    monkeypatch.setattr(Client, "read", record)
+    promise = Expectations(max_tokens=4096, plain=slow)
+    other_apis.ask_responses(Context(promise, "m", Client("http://127.0.0.1:1")), GREETING)
+    assert sent[0]["max_output_tokens"] == promise.limit(GREETING.tokens) < 4096

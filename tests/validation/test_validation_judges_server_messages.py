@@ -16,12 +16,10 @@ from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome
 from importer.validation.probes.other_apis import (
-    count_tokens,
     judge_count_tokens,
     judge_messages,
     judge_messages_tools,
     messages,
-    messages_tools,
 )
 from importer.validation.probes.tasks import RED, images, judge_images, png, ways
 from importer.validation.prompts import WEATHER
@@ -182,10 +180,9 @@ def test_the_request_has_the_formats_shape() -> None:
 
 def test_it_is_asked_where_it_is_offered() -> None:
     offered = Expectations(tool_parser="x", offers=frozenset({"messages"}))
-    assert [m.needs(offered) for m in (messages, messages_tools, count_tokens)] == [None] * 3
+    assert messages.needs(offered) is None
     assert messages.needs(Expectations())
     assert messages.needs(Expectations(offers=frozenset()))
-    assert messages_tools.needs(Expectations(offers=frozenset({"messages"})))
 
 
 def test_tools_that_do_not_reach_the_prompt() -> None:

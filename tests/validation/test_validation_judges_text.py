@@ -16,19 +16,16 @@ from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outco
 from importer.validation.probes.chat import (
     judge_history,
     judge_log_probabilities,
-    judge_system_role,
     judge_token_limit,
     judge_usage_counts,
     leak,
-    system_role,
     token_signs,
-    two_user_turns,
 )
+from importer.validation.probes.message_forms import _in_a_row, _system, judge_system
 from importer.validation.probes.prompt import TOKENIZE_ROUND_TRIP_TEXT, judge_tokenize_round_trip
 from importer.validation.probes.reasoning import judge_reasoning_cut, judge_reasoning_off
 from importer.validation.probes.sampling import (
     GUIDES,
-    guided_output,
     judge_greedy,
     judge_guided_output,
     judge_penalty,
@@ -260,8 +257,6 @@ def test_an_answer_of_a_pattern() -> None:
     for _, pattern in GUIDES.values():
         assert verdict(judge_guided_output(said("Two plus two is four."), pattern)) == "fail engine"
     assert verdict(judge_guided_output(said("cab"), "[a-c]{3}")) == "pass"
-    assert guided_output.needs(Expectations()) is not None
-    assert guided_output.needs(Expectations(offers=frozenset({"guided"}))) is None
 
 
 def test_answers_that_repeat_themselves() -> None:
@@ -295,13 +290,13 @@ def test_sampling_that_the_client_sends_is_not_looked_for() -> None:
 
 def test_the_systems_words() -> None:
     short, longer = said("Hi.", usage=Usage(19, 2)), said("Hi.", usage=Usage(53, 2))
-    assert verdict(judge_system_role(short, longer)) == "pass"
-    assert verdict(judge_system_role(short, short)) == "fail configuration"
-    assert verdict(judge_system_role(said("Hi."), said("Hi."))) == "not-applicable"
+    assert verdict(judge_system(short, longer)) == "pass"
+    assert verdict(judge_system(short, short)) == "fail configuration"
+    assert verdict(judge_system(said("Hi."), said("Hi."))) == "not-applicable"
 
 
-@pytest.mark.parametrize("probe", [system_role, two_user_turns])
-def test_a_refusal_is_clean_unless_the_server_breaks(probe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("part", [_system, _in_a_row])
+def test_a_refusal_is_clean_unless_the_server_breaks(part: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(status: int) -> Callable[..., Reply]:
         def chat(_client: Client, body: dict[str, Any], _log: object) -> Reply:
             if body["messages"] == list(GREETING.messages):
@@ -311,9 +306,9 @@ def test_a_refusal_is_clean_unless_the_server_breaks(probe: Any, monkeypatch: py
         return chat
 
     monkeypatch.setattr(Client, "chat", refusing(400))
-    assert probe.run(Context(Expectations(), "m", Client("http://127.0.0.1:1"))).outcome == "pass"
+    assert part(Context(Expectations(), "m", Client("http://127.0.0.1:1"))).outcome == "pass"
     monkeypatch.setattr(Client, "chat", refusing(500))
-    assert verdict(probe.run(Context(Expectations(), "m", Client("http://127.0.0.1:1")))) == "fail engine"
+    assert verdict(part(Context(Expectations(), "m", Client("http://127.0.0.1:1")))) == "fail engine"
 
 
 def test_what_was_said_before() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation.calls import judge_call
-from importer.validation.expectations import Expectations, PromiseReason
-from importer.validation.outcome import Outcome
+from importer.validation.calls import CallReason, judge_call
+from importer.validation.context import tally
+from importer.validation.expectations import CommonReason, Expectations, PromiseReason
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.probes.tools import (
     ToolChoiceReason,
     id_answered,
@@ -20,10 +21,13 @@ from importer.validation.probes.tools import (
     judge_invented_tool,
     judge_parallel_calls,
     judge_truncated_call,
+    tool_call,
     tool_choice,
+    typed_arguments,
 )
 from importer.validation.prompts import ALARMS, NAMED, REQUIRED, TRIP, TRIP_ARGUMENTS, WEATHER
-from importer.validation.reply import Reply, ToolCall
+from importer.validation.reply import Reply, ToolCall, Usage
+from tests.judging import asked, said
 
 
 def calls(*made: tuple[str, Any], finish: str | None = "tool_calls", wrote: str = "") -> Reply:
@@ -64,6 +68,33 @@ def test_a_question_for_two_that_is_answered_with_text() -> None:
     assert (
         verdict(judge_parallel_calls(Reply(content="Sunny.", finish_reason="stop"))) == "inconclusive model"
     )
+
+
+def test_a_model_that_does_not_call_is_asked_the_first_question_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+
+    def answer(body: dict[str, Any]) -> Reply:
+        seen.append(body["messages"][-1]["content"])
+        return replace(said("I cannot look that up."), usage=Usage(10 * len(body["tools"]), 9))
+
+    ctx = asked(answer, monkeypatch, tool_parser="x")
+    assert verdict(tool_call.run(ctx)) == "inconclusive model"
+    assert verdict(typed_arguments.run(ctx)) == "not-applicable"
+    assert {*seen} == {WEATHER.messages[0]["content"]}
+
+
+def test_what_a_model_does_not_do_beside_what_it_does_is_a_figure() -> None:
+    did = Pass(Reason(CommonReason.WHOLE_IS_RIGHT), trials=2, agreed=2)
+    declined = Inconclusive(Reason(CallReason.NO_CALL), "model", trials=3)
+    told = tally({"one call": did, "two calls": declined})
+    assert (told.outcome, told.trials, told.agreeing, told.notes) == ("pass", 5, 2, (declined.reason,))
+    assert tally({"one call": declined}).within == ("one call",)
+    lost = Fail(Reason(CallReason.LOST), "configuration")
+    assert tally({"one call": did, "two calls": lost, "later": declined}).within == ("two calls",)
+    silent = Inconclusive(Reason(CommonReason.EMPTY), "environment")
+    assert verdict(tally({"one call": did, "two calls": silent})) == "inconclusive environment"
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,11 @@ from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnre
 from importer.validation.expectations import Expectations
 from importer.validation.fact import Rung
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow
-from importer.validation.probes.chat import judge_lost, judge_missed, simple_answers, system_role
+from importer.validation.probes.chat import judge_lost, judge_missed, simple_answers
+from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.prompt import (
     TurnsReason,
+    _turns,
     judge_markers,
     judge_template,
     judge_tokenizer_text,
@@ -39,7 +41,6 @@ from importer.validation.probes.prompt import (
     prompt_rendered,
     template_coverage,
     tokenizer_whole,
-    turns_rendered,
 )
 from importer.validation.probes.reasoning import inverted
 from importer.validation.probes.server import SettingsReason, settings_read_back
@@ -85,14 +86,13 @@ def edited(folder: Path, old: str, new: str) -> Path:
 
 
 def read(folder: Path) -> Outcome:
-    return turns_rendered.run(context(folder))
+    return _turns(context(folder))
 
 
 @pytest.mark.parametrize("name", one_of_each(FORMATS, tier="slow"))
 def test_templates_of_whole_models_write_every_turn(name: str) -> None:
     ctx = context(FORMATS[name].folder, tool_parser="any")
-    for probe in (template_coverage, turns_rendered):
-        assert isinstance(probe.run(ctx), Pass)
+    assert isinstance(template_coverage.run(ctx), Pass)
 
 
 HELD = "messages[headed:]"
@@ -225,7 +225,7 @@ def test_a_refusal_in_so_many_words_is_no_break(tmp_path: Path) -> None:
 def test_parts_are_tried_where_plain_texts_are_lost(tmp_path: Path) -> None:
     folder = edited(tmp_path, "message.content or ''", "message.content[0].text if message.content else ''")
     ctx = context(folder)
-    assert isinstance(turns_rendered.run(ctx), Pass)
+    assert isinstance(_turns(ctx), Pass)
     assert ctx.render is not None
     assert ctx.render.analysis is not None
     assert ctx.render.analysis.form["parts"] is True
@@ -233,7 +233,6 @@ def test_parts_are_tried_where_plain_texts_are_lost(tmp_path: Path) -> None:
 
 def test_without_a_template_nobody_reads() -> None:
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
-    assert isinstance(turns_rendered.run(ctx), NotApplicable)
     assert isinstance(template_coverage.run(ctx), NotApplicable)
 
 
@@ -241,7 +240,7 @@ def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) ->
     ctx = context(edited(tmp_path, "{%- if tools -%}", "{%- if tools | length -%}"))
     with pytest.raises(RequestRefused):
         ctx.refused(RequestRefused(404, "no len()"), SYSTEM)
-    assert system_role.name in root_causes.APART
+    assert message_forms.name in root_causes.APART
 
 
 def test_half_a_call_to_say_hello_is_the_models() -> None:
@@ -384,7 +383,7 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
 def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
     twice = Fail(as_reason("the arguments are encoded twice"), "model", Reason(Remedy.DECODE_ONCE_MORE))
     refused = RequestRefused(400, "input should be a dictionary").outcome()
-    rows = [ProbeRow("tool-call", "", twice), ProbeRow("messages-tools", "", refused)]
+    rows = [ProbeRow("tool-call", "", twice), ProbeRow("messages", "", refused)]
     told = root_causes.traced(rows)[1].outcome
     assert isinstance(told, Fail)
     assert (told.attribution, remedy(told)) == (twice.attribution, remedy(twice))
@@ -402,7 +401,7 @@ def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> Non
     rows = [
         ProbeRow(template_coverage.name, "", lost),
         ProbeRow(simple_answers.name, "", RequestRefused(500, "it met an issue").outcome()),
-        ProbeRow("system-role", "", gone.outcome()),
+        ProbeRow("message-forms", "", gone.outcome()),
         ProbeRow("tool-call", "", gone.outcome()),
     ]
     assert {row.outcome.attribution for row in root_causes.traced(rows)} == {"configuration"}

@@ -17,7 +17,7 @@ from importer.validation.probe import Probe
 from importer.validation.probes import PROBES
 from importer.validation.probes.chat import plain_chat, token_limit
 from importer.validation.probes.reasoning import reasoning_cut
-from importer.validation.probes.tools import tool_call_streamed, truncated_call
+from importer.validation.probes.tools import tool_call, truncated_call
 
 CUT = {"thinking-cut": Reason(JudgeReason.NO_REASONING)}
 LOSES = Reason(ProofReason.WHOLE_ONLY, cases=(Reason(ProofReason.NOT_REPLAYED),))
@@ -45,12 +45,12 @@ def context(*verdicts: ParserVerdict, tools: bool = True, offers: frozenset[str]
 @pytest.mark.parametrize(
     ("probe", "failure", "verdicts", "kind"),
     [
-        (tool_call_streamed, STREAMED, (verdict("used", loses=True),), LimitReason.IN_PIECES),
+        (tool_call, STREAMED, (verdict("used", loses=True),), LimitReason.IN_PIECES),
         (reasoning_cut, THOUGHT, (verdict("used", cut=True),), LimitReason.CUT_THOUGHTS),
         (reasoning_cut, THOUGHT, (verdict("used", cut=True), verdict("other")), None),
-        (tool_call_streamed, STREAMED, (verdict("used", loses=True), verdict("other")), None),
-        (tool_call_streamed, STREAMED, (verdict("used", loses=True, reads=False),), None),
-        (tool_call_streamed, STREAMED, (verdict("used"),), None),
+        (tool_call, STREAMED, (verdict("used", loses=True), verdict("other")), None),
+        (tool_call, STREAMED, (verdict("used", loses=True, reads=False),), None),
+        (tool_call, STREAMED, (verdict("used"),), None),
         (plain_chat, THOUGHT, (verdict("used", cut=True, loses=True),), None),
     ],
 )
@@ -68,7 +68,7 @@ def test_what_no_parser_of_the_engine_does_is_its_limit(
 
 def test_a_streamed_answer_without_tools_is_no_limit_of_a_tool_parser() -> None:
     ctx = context(verdict("used", loses=True), tools=False)
-    assert stage_cause.within(STREAMED, tool_call_streamed, ctx) is STREAMED
+    assert stage_cause.within(STREAMED, tool_call, ctx) is STREAMED
 
 
 def test_what_the_server_lacks_is_its_limit_and_a_pass_stays() -> None:

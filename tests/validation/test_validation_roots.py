@@ -21,7 +21,7 @@ from tests.judging import verdict
 
 def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() -> None:
     outcomes: dict[str, Outcome] = {
-        "own-limit": Fail(
+        "token-limit": Fail(
             as_reason("answers are cut after 8 tokens"), "configuration", Reason(Remedy.RAISE_LIMITS)
         ),
         "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
@@ -37,7 +37,7 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
         "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
         "tool-call": Inconclusive(as_reason("declined"), "model"),
         "no-tool-needed": Fail(as_reason("called"), "engine", Reason(Remedy.OTHER_WEIGHTS)),
-        "system-role": Fail(as_reason("dropped"), "configuration"),
+        "message-forms": Fail(as_reason("dropped"), "configuration"),
         "health": Pass(as_reason("up")),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
@@ -46,7 +46,7 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
         "simple-answers": "fail model",
         "tool-call": "inconclusive model",
         "no-tool-needed": "fail model",
-        "system-role": "fail configuration",
+        "message-forms": "fail configuration",
         "health": "pass",
     }
     assert root_causes.traced(rows[1:]) == rows[1:]
@@ -84,7 +84,7 @@ def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, change: Reaso
         "messages": RequestRefused(500, "no such model").outcome(),
         "long-prompt": Fail(as_reason("600 words were answered: 'again'"), "engine"),
         "tool-call": Fail(as_reason("half a call"), "engine"),
-        "context-length": Fail(as_reason("another value"), "engine"),
+        "token-numbers": Fail(as_reason("another value"), "engine"),
         cause: Fail(as_reason("seen"), "configuration", change),
         "tool-choice": Fail(as_reason("declined"), "model"),
     }
@@ -120,7 +120,7 @@ def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Att
             "engine",
         ),
         "tool-choice": Fail(as_reason("a call was required, and none came: 'Hello.'"), "engine"),
-        "guided-output": Inconclusive(as_reason("the answer came to the limit of tokens"), "model"),
+        "guided": Inconclusive(as_reason("the answer came to the limit of tokens"), "model"),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
     told = [verdict(row.outcome) for row in root_causes.traced(rows)]
@@ -173,7 +173,7 @@ def test_a_parser_that_reads_one_text_is_no_remedy_where_none_reads_most(unread:
     wrote = Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS), facts=_seen(Rung.DRAWN))
     change = Reason(Remedy.SET_PARSER, **PARSER)
     lenient = Fail(as_reason("a marker"), "configuration", change, facts=_seen(Rung.PARSED))
-    names = ("tool-call", "parallel-calls")[:unread]
+    names = ("tool-call", "tool-result-turn")[:unread]
     rows = [*(ProbeRow(name, "", wrote) for name in names), ProbeRow("no-special-tokens", "", lenient)]
     told = root_causes.traced(rows)[-1].outcome
     assert told.attribution == part

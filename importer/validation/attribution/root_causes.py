@@ -23,38 +23,35 @@ from importer.validation.outcome import (
 from importer.validation.probes import stops_cleanly
 from importer.validation.probes.cache import prefix_cache
 from importer.validation.probes.chat import (
-    default_max_tokens,
     likelihood,
     long_prompt,
     no_special_tokens,
     plain_chat,
     simple_answers,
     stream_equals_whole,
-    system_role,
+    token_limit,
 )
-from importer.validation.probes.other_apis import messages_tools
+from importer.validation.probes.message_forms import message_forms
+from importer.validation.probes.other_apis import messages
 from importer.validation.probes.prompt import (
     TokenizerReason,
     prompt_counts,
     prompt_rendered,
     template_coverage,
     token_numbers,
-    tokenize_round_trip,
     tokenizer_whole,
-    tools_in_prompt,
-    turns_rendered,
 )
 from importer.validation.probes.reasoning import reasoning_apart
-from importer.validation.probes.sampling import OptionReason, request_options, sampling_arrives, stop_words
+from importer.validation.probes.sampling import OptionReason, request_options, sampling_arrives, stop_strings
 from importer.validation.probes.server import (
+    ContextLengthReason,
     SettingsReason,
-    context_length,
     files_as_imported,
     health,
     model_listed,
     settings_read_back,
 )
-from importer.validation.probes.tools import call_history
+from importer.validation.probes.tools import tools_in_prompt
 from importer.validation.prompts import TALK
 from importer.validation.remedy import PARSER_OF, Remedy
 from importer.validation.tool_markup import thinking_markup
@@ -66,9 +63,9 @@ THOUGHTS = reasoning_apart.name
 APART = {
     probe.name
     for probe in (
-        health, model_listed, context_length, settings_read_back, prompt_rendered, prompt_counts,
-        template_coverage, turns_rendered,
-        system_role, tools_in_prompt, files_as_imported, call_history, tokenize_round_trip, tokenizer_whole,
+        health, model_listed, settings_read_back, prompt_rendered, prompt_counts,
+        template_coverage,
+        message_forms, tools_in_prompt, files_as_imported, tokenizer_whole,
         token_numbers, long_prompt,
     )
 } | {stops_cleanly.NAME}  # fmt: skip
@@ -76,7 +73,7 @@ APART = {
 OFFLINE = {
     probe.name
     for probe in (
-        health, model_listed, files_as_imported, template_coverage, turns_rendered, tokenizer_whole,
+        health, model_listed, files_as_imported, template_coverage, tokenizer_whole,
     )
 } | {stops_cleanly.NAME}  # fmt: skip
 # Changes of the parser that a document names.
@@ -201,6 +198,11 @@ def _by_chance(failure: Fail) -> bool:
     return failure.gives(TokenizerReason.BY_CHANCE)
 
 
+def _unlisted(failure: Fail) -> bool:
+    """Return whether the server does not know the model by its name."""
+    return not failure.gives(ContextLengthReason.OTHER)
+
+
 def _set_up(row: ProbeRow) -> bool:
     """Return whether an answer, or a prompt that depends on settings, is attributed to an engine."""
     return _answered(row) or (of_engine(row) and row.probe == prompt_rendered.name)
@@ -247,7 +249,7 @@ def _by_sampling(row: ProbeRow) -> bool:
 
 def _retold(row: ProbeRow) -> bool:
     """Return whether a call failed in the format of Anthropic, that has objects for arguments."""
-    return row.probe == messages_tools.name and isinstance(row.outcome, Fail)
+    return row.probe == messages.name and isinstance(row.outcome, Fail)
 
 
 def _read(row: ProbeRow) -> bool:
@@ -278,8 +280,7 @@ NOISE = (
     RootCause(prompt_rendered.name, (Remedy.ONE_TEMPLATE, Remedy.RENDER_TEXT), _rests_on_answers),
     RootCause(sampling_arrives.name, SENDS, _rests_on_answers, _of_the_dice),
     RootCause(template_coverage.name, TURNS, _rests_on_answers, _talks_not),
-    RootCause(turns_rendered.name, TURNS, _rests_on_answers, _talks_not),
-    RootCause(stop_words.name, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
+    RootCause(stop_strings.name, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
 )
 # Where all answers are cut or wrong, every verdict on answers follows.
 ROOTS = (
@@ -291,14 +292,14 @@ ROOTS = (
     RootCause(request_options.name, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
     RootCause(prompt_counts.name, (Remedy.REQUESTS_UNALTERED,), _sent),
     RootCause(request_options.name, (Remedy.HEED_OPTIONS,), _rests_on_answers, _of_temperature),
-    RootCause(default_max_tokens.name, (Remedy.RAISE_LIMITS,), _rests_on_answers, came),
+    RootCause(token_limit.name, (Remedy.RAISE_LIMITS,), _rests_on_answers, came),
     RootCause(ANSWERS, (), _rests_on_answers, came),
 )
 CAUSES = (
     RootCause(None, (Remedy.RAISE_BODY_LIMIT,), _declined),
     RootCause(None, (Remedy.CORRECT_SETTING, Remedy.SHORTER_KEEP_ALIVE), broken),
     RootCause(None, (Remedy.SERVERS_ALIKE,), _answered),
-    RootCause(model_listed.name, (), _refused),
+    RootCause(model_listed.name, (), _refused, _unlisted),
     RootCause(settings_read_back.name, PARSERS, _set_up),
     RootCause(stream_equals_whole.name, NAMES_PARSER, _answered),
     RootCause(
@@ -310,7 +311,7 @@ CAUSES = (
     RootCause(None, (Remedy.END_TURN, Remedy.END_AT, Remedy.DECLARE), _goes_on),
     RootCause(plain_chat.name, (Remedy.ENDING_WEIGHTS,), _writes_on),
     RootCause(no_special_tokens.name, (Remedy.FETCH_TOKENIZER_JSON,), _answered),
-    RootCause(stop_words.name, (Remedy.TAKE_OUT_STOPWORD,), _answered),
+    RootCause(stop_strings.name, (Remedy.TAKE_OUT_STOPWORD,), _answered),
     RootCause(None, (Remedy.LOWER_TEMPERATURE,), _answered),
     RootCause(sampling_arrives.name, SENDS, _by_sampling, _of_the_dice),
     RootCause(None, PENALTIES, _answered),
@@ -330,9 +331,7 @@ OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
         (Remedy.IMPORT_AGAIN, Remedy.HEED_GENERATION_PROMPT, Remedy.RENDER_TEXT),
     ),
     (Rung.TEMPLATE, template_coverage.name, ()),
-    (Rung.TEMPLATE, turns_rendered.name, ()),
     (Rung.TEMPLATE, tools_in_prompt.name, ()),
-    (Rung.TEMPLATE, call_history.name, ()),
     (Rung.TOKENS, tokenizer_whole.name, ()),
     (Rung.TOKENS, prompt_counts.name, ()),
     (Rung.DRAWN, prefix_cache.name, (Remedy.SOUND_CACHE,)),
@@ -341,9 +340,7 @@ OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
 
 
 # Probes of the prompt as the engine has it, and of options, that what breaks before the engine explains.
-PROMPTS = {
-    probe.name for probe in (prompt_counts, request_options, tools_in_prompt, call_history, system_role)
-}
+PROMPTS = {probe.name for probe in (prompt_counts, request_options, tools_in_prompt, message_forms)}
 SENDS_NOTHING = OFFLINE | {prompt_rendered.name}  # the last one with IMPORT_AGAIN
 BY_ITSELF = (Remedy.OPTIONS_UNALTERED, Remedy.NO_OWN_STOPS)  # the weights answer right without a chat
 UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, and something else may

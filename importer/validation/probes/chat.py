@@ -13,8 +13,8 @@ from typing import Any
 from importer.hub.snapshot import listed
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.validation import alternate_forms
-from importer.validation.context import STEADY, VERBATIM, Context, ask_both_ways, holds
-from importer.validation.diagnosis import endless, left_out, same_length, swallowed
+from importer.validation.context import STEADY, VERBATIM, Context, ask_both_ways, holds, together
+from importer.validation.diagnosis import endless, left_out, swallowed
 from importer.validation.errors import ExchangeError, ReplyError, RequestRefused
 from importer.validation.expectations import CommonReason, Expectations, PromiseReason, no_chat, no_tools
 from importer.validation.likelihood import ScoredText, per_token
@@ -37,10 +37,7 @@ from importer.validation.prompts import (
     GREETING_WITH_TOOL,
     NAME_RECALL,
     SUM,
-    SYSTEM,
-    SYSTEM_LONGER,
     TALK,
-    TWO_USERS,
     WEATHER,
     WEATHER_ANSWERED,
     Prompt,
@@ -715,16 +712,6 @@ class TokenLimitReason(ReasonKind):
 LIMIT = 5  # tokens
 
 
-@probe(
-    "token-limit",
-    "An answer that was cut said 'stop', or ran on to the engine's own limit: clients took it for whole.",
-    needs=no_chat,
-)
-def token_limit(ctx: Context) -> Outcome:
-    """Allow a few tokens for an answer that needs many."""
-    return ask_both_ways(ctx, COUNT, judge_token_limit, max_tokens=LIMIT)
-
-
 def judge_token_limit(reply: Reply) -> Outcome:
     """Judge an answer longer than ``LIMIT`` tokens."""
     count, finish = reply.usage.completion, reply.finish_reason
@@ -745,7 +732,7 @@ def _cut(fields: Fields) -> str:
 
 
 class OwnLimitReason(ReasonKind):
-    """The reasons of ``own-limit``."""
+    """The reasons of an answer without ``max_tokens``."""
 
     ALL_CUT = "all-cut", "answers are cut after {tokens} tokens where {allowed} are allowed"
     ANY_LIMIT = "any-limit", "the answer comes to any limit: see plain-chat"
@@ -757,17 +744,22 @@ CAPPED = Reason(Remedy.RAISE_LIMITS)
 
 
 @probe(
-    "own-limit",
-    "Clients that sent no max_tokens got the engine's own few, and took half an answer for a whole one.",
+    "token-limit",
+    "Answers that were cut said 'stop'; clients that sent no max_tokens got the engine's own few tokens.",
     needs=no_chat,
 )
-def default_max_tokens(ctx: Context) -> Outcome:
-    """Repeat without ``max_tokens`` a request that is answered to the end with it, both without chance."""
-    full = ctx.first(COUNT)
-    if full.finish_reason != "length":
-        full = ctx.ask(COUNT, **STEADY)
-    reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None, **STEADY)
-    own = ctx.promise.sampling.get("max_tokens")
+def token_limit(ctx: Context) -> Outcome:
+    """Send no limit for an answer that needs many tokens, then a limit of a few."""
+    cut = partial(ask_both_ways, ctx, COUNT, judge_token_limit, max_tokens=LIMIT)
+    return together({"no max_tokens": _default_max_tokens(ctx), "max_tokens": cut()})
+
+
+def _default_max_tokens(ctx: Context) -> Outcome:
+    """Judge an answer without ``max_tokens``; one that is cut is compared with one that is not, both cold."""
+    full, own = ctx.first(COUNT), ctx.promise.sampling.get("max_tokens")
+    reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None)
+    if reply is not full and reply.finish_reason == "length":
+        full, reply = ctx.ask(COUNT, **STEADY), ctx.ask(COUNT, max_tokens=None, **STEADY)
     return judge_default_max_tokens(reply, full, ctx.promise.limit(COUNT.tokens), own)
 
 
@@ -945,55 +937,6 @@ def _probability_flaw(entry: Mapping[str, object]) -> Reason | None:
         if ranked == sorted(ranked, reverse=True)
         else Reason(LogProbabilitiesReason.NOT_IN_ORDER, values=numbers[1:])
     )
-
-
-class SystemRoleReason(ReasonKind):
-    """The reasons of ``system-role``."""
-
-    UNSEEN = "unseen", "the system's words do not reach the prompt"
-    COUNTED = "counted", "prompts of {short} and {longer} tokens"
-
-
-@probe(
-    "system-role",
-    "Templates without a system role dropped it in silence, and every instruction with it.",
-    needs=no_chat,
-)
-def system_role(ctx: Context) -> Outcome:
-    """Compare prompts with a short system's turn and with a long one."""
-    try:
-        outcome = judge_system_role(ctx.first(SYSTEM), ctx.first(SYSTEM_LONGER))
-    except RequestRefused as refused:
-        return ctx.refused(refused, SYSTEM)
-    if isinstance(outcome, Fail):
-        return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, Reason(Remedy.RENDER_SYSTEM_ROLE))
-    return outcome
-
-
-def judge_system_role(short: Reply, longer: Reply) -> Outcome:
-    """Judge answers to a short and a long system's turn."""
-    if short.usage.prompt is None:
-        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
-    if same_length(short, longer) or (longer.usage.prompt or 0) < short.usage.prompt:
-        return Fail(
-            Reason(SystemRoleReason.UNSEEN), "configuration", Reason(Remedy.RENDER_SYSTEM_ROLE), trials=2
-        )
-    return Pass(
-        Reason(SystemRoleReason.COUNTED, short=short.usage.prompt, longer=longer.usage.prompt), trials=2
-    )
-
-
-@probe(
-    "two-user-turns",
-    "Templates that insist on alternating turns raised inside the server: a 500 for an ordinary chat.",
-    needs=no_chat,
-)
-def two_user_turns(ctx: Context) -> Outcome:
-    """Send two greetings in a row."""
-    try:
-        return answered(ctx, TWO_USERS)
-    except RequestRefused as refused:
-        return ctx.refused(refused, TWO_USERS)
 
 
 class HistoryReason(ReasonKind):

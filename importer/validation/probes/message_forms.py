@@ -1,4 +1,4 @@
-"""The probe of forms that newer clients send: the role ``developer``, and content in parts."""
+"""The probe of turns that reach the prompt: system and developer, questions in a row, content in parts."""
 
 from __future__ import annotations
 
@@ -6,19 +6,32 @@ from dataclasses import replace
 
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
-from importer.validation.context import Context
+from importer.validation.context import Context, together
+from importer.validation.diagnosis import left_out
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import no_chat
-from importer.validation.outcome import Fail, NotShown, Outcome, Pass, Tried
+from importer.validation.expectations import CommonReason, no_chat
+from importer.validation.outcome import Fail, NotApplicable, NotShown, Outcome, Pass, Tried
 from importer.validation.probe import probe
-from importer.validation.prompts import GREETING, ONE_TOKEN, SYSTEM_LONGER, Message, Prompt, user
+from importer.validation.prompts import (
+    GREETING,
+    ONE_TOKEN,
+    SYSTEM,
+    SYSTEM_LONGER,
+    TWO_USERS,
+    Message,
+    Prompt,
+    user,
+)
 from importer.validation.remedy import Remedy
+from importer.validation.reply import Reply
 
 
 class FormsReason(ReasonKind):
     """The reasons of ``message-forms``."""
 
     TAKEN = "taken", "{forms:and} reach the prompt"
+    SYSTEM_UNSEEN = "system-unseen", "the system's words do not reach the prompt"
+    ROW = "row", "two questions in a row are taken"
     REFUSED = "refused", "{form} is refused: {error}"
     DROPPED = "dropped", "{form} does not reach the prompt: {tokens} tokens, and {whole} as {instead}"
 
@@ -52,15 +65,46 @@ WITHOUT = replace(GREETING, name="without either", extra=ONE_TOKEN)
 
 @probe(
     "message-forms",
-    "Newer clients send the role developer and content in parts: refused, or all but one part dropped.",
+    "System turns were dropped; two questions in a row, the role developer and parts were refused.",
     needs=no_chat,
 )
 def message_forms(ctx: Context) -> Outcome:
     """Compare each form's prompt with that of the same words in the form that every server takes."""
+    system, row = _system(ctx), _in_a_row(ctx)
     found = [each for each in (judge_form(ctx, form) for form in FORMS) if each is not None]
-    worst = min(found, key=lambda one: isinstance(one, NotShown), default=None)
-    taken = Reason(FormsReason.TAKEN, forms=tuple(form.name for form in FORMS))
-    return worst or Pass(taken, trials=len(FORMS))
+    if isinstance(system, Fail) or not found:
+        return together({"system": system, "two questions": row})
+    return min(found, key=lambda one: isinstance(one, NotShown))
+
+
+def _system(ctx: Context) -> Outcome:
+    """Compare prompts with a short system's turn and with a long one."""
+    try:
+        outcome = judge_system(ctx.first(SYSTEM), ctx.first(SYSTEM_LONGER))
+    except RequestRefused as refused:
+        return ctx.refused(refused, SYSTEM)
+    if not isinstance(outcome, Fail):
+        return outcome
+    return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, Reason(Remedy.RENDER_SYSTEM_ROLE))
+
+
+def judge_system(short: Reply, longer: Reply) -> Outcome:
+    """Judge answers to a short and a long system's turn."""
+    if short.usage.prompt is None:
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+    if (longer.usage.prompt or 0) <= short.usage.prompt:
+        unseen, remedy = Reason(FormsReason.SYSTEM_UNSEEN), Reason(Remedy.RENDER_SYSTEM_ROLE)
+        return Fail(unseen, "configuration", remedy, trials=2)
+    return Pass(Reason(FormsReason.TAKEN, forms=tuple(form.name for form in FORMS)), trials=2 + len(FORMS))
+
+
+def _in_a_row(ctx: Context) -> Outcome:
+    """Send two questions in a row."""
+    try:
+        ctx.first(TWO_USERS)
+    except RequestRefused as refused:
+        return ctx.refused(refused, TWO_USERS)
+    return Pass(Reason(FormsReason.ROW))
 
 
 def judge_form(ctx: Context, form: Form) -> Fail | NotShown | None:

@@ -9,9 +9,9 @@ from typing import Any
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation import other_apis
-from importer.validation.calls import CallReason, judge_call
-from importer.validation.context import WAYS, Context
-from importer.validation.expectations import CommonReason, Expectations, no_reasoning, no_tools
+from importer.validation.calls import CallReason, first_call, judge_call
+from importer.validation.context import WAYS, Context, tally
+from importer.validation.expectations import no_reasoning, no_tools
 from importer.validation.other_apis import ResponsesReason, numbered
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
 from importer.validation.probe import probe
@@ -24,13 +24,23 @@ from importer.validation.reply import Reply
 
 @probe(
     "messages",
-    "Special tokens were kept from OpenAI's clients and shown to Anthropic's: that path had no filter.",
+    "Special tokens, calls as text, counts without the tools: this path has filters and parsers of its own.",
     needs=other_apis.needs_anthropic,
 )
 def messages(ctx: Context) -> Outcome:
-    """Judge a greeting, whole and streamed."""
+    """Judge a greeting and, where the chat calls a tool, a call; then the count of tokens."""
     signs = token_signs(ctx.promise)
-    return other_apis.judged(ctx, GREETING, lambda reply: judge_messages(reply, signs))
+    outcomes = {"greeting": other_apis.judged(ctx, GREETING, lambda reply: judge_messages(reply, signs))}
+    if _calls(ctx):
+        outcomes["call"] = _messages_tools(ctx, signs)
+    if not ctx.promise.lacks("counts"):
+        outcomes["count"] = _count_tokens(ctx)
+    return tally(outcomes)
+
+
+def _calls(ctx: Context) -> bool:
+    """Return whether the chat answers the simple question with a call."""
+    return no_tools(ctx.promise) is None and not isinstance(first_call(ctx), NotApplicable)
 
 
 def judge_messages(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
@@ -38,20 +48,8 @@ def judge_messages(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     return leak(reply, markers) or judge_plain_chat(reply, markers)
 
 
-def needs_messages_tools(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no tools, or no endpoint of this format."""
-    return no_tools(promise) or other_apis.needs_anthropic(promise)
-
-
-@probe(
-    "messages-tools",
-    "Calls came as text to Anthropic's clients, or with their input encoded once more: no agent went on.",
-    needs=needs_messages_tools,
-    ability="tools",
-)
-def messages_tools(ctx: Context) -> Outcome:
+def _messages_tools(ctx: Context, signs: tuple[str, ...]) -> Outcome:
     """Judge both ways; without a call, compare the length of the prompt with that of the chat."""
-    signs = token_signs(ctx.promise)
     outcome = other_apis.judged(ctx, WEATHER, lambda reply: judge_messages_tools(reply, signs))
     if not isinstance(outcome, Inconclusive):
         return outcome
@@ -65,7 +63,7 @@ def judge_messages_tools(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome
 
 
 class CountTokensReason(ReasonKind):
-    """The reasons of ``count-tokens``."""
+    """The reasons of a count of tokens before an answer."""
 
     NO_NUMBER = "no-number", "{prompt}: input_tokens is {before!r}"
     DIFFERS = "differs", "{prompt}: {before} tokens counted before, {after} in the answer"
@@ -74,13 +72,7 @@ class CountTokensReason(ReasonKind):
     SAME = "same", "tokens before as in the answer: {counts}"
 
 
-@probe(
-    "count-tokens",
-    "Agents cut their history by this count; where tools were left out of it, prompts overran the context.",
-    needs=other_apis.needs_anthropic,
-    feature="counts",
-)
-def count_tokens(ctx: Context) -> Outcome:
+def _count_tokens(ctx: Context) -> Outcome:
     """Count a greeting, and a question with a tool."""
     prompts = [GREETING, WEATHER] if ctx.promise.tool_parser else [GREETING]
     return judge_count_tokens([(prompt.name, counted(ctx, prompt), used(ctx, prompt)) for prompt in prompts])
@@ -115,13 +107,21 @@ def judge_count_tokens(counts: list[tuple[str, Any, int | None]]) -> Outcome:
 
 @probe(
     "responses",
-    "A stream ended in a text that none of its pieces had held: the thought once more, as the answer.",
+    "A stream ended in a text that none of its pieces held; thoughts and arguments came otherwise here.",
     needs=other_apis.needs_responses,
 )
 def responses(ctx: Context) -> Outcome:
-    """Judge a greeting, whole and streamed."""
+    """Judge a greeting and what the chat has, whole and streamed: a thought, a call and the answer to it."""
     signs = token_signs(ctx.promise)
-    return other_apis.judged_responses(ctx, GREETING, lambda reply: judge_responses(reply, signs))
+    outcomes = {
+        "greeting": other_apis.judged_responses(ctx, GREETING, lambda reply: judge_responses(reply, signs))
+    }
+    thinking = None if no_reasoning(ctx.promise) else _thinking(ctx)
+    if thinking is not None:
+        outcomes["thought"] = other_apis.judged_responses(ctx, thinking, judge_reasoning_apart)
+    if _calls(ctx):
+        outcomes["call"] = _responses_tools(ctx, signs)
+    return tally(outcomes)
 
 
 def judge_responses(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
@@ -130,25 +130,6 @@ def judge_responses(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     if isinstance(outcome, Pass) and len(reply.raw) > 1 and not numbered(reply):
         return replace(outcome, notes=(*outcome.notes, Reason(ResponsesReason.UNNUMBERED)))
     return outcome
-
-
-def needs_responses_reasoning(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no reasoning parser, or no endpoint of this format."""
-    return no_reasoning(promise) or other_apis.needs_responses(promise)
-
-
-@probe(
-    "responses-reasoning",
-    "Each endpoint has its own path for thoughts: apart in the chat, they were part of the message here.",
-    needs=needs_responses_reasoning,
-    ability="thoughts",
-)
-def responses_reasoning(ctx: Context) -> Outcome:
-    """Judge a question that the chat answers with a thought."""
-    prompt = _thinking(ctx)
-    if prompt is None:
-        return NotApplicable(Reason(CommonReason.NO_THOUGHT))
-    return other_apis.judged_responses(ctx, prompt, judge_reasoning_apart)
 
 
 def _thinking(ctx: Context) -> Prompt | None:
@@ -160,20 +141,8 @@ def _thinking(ctx: Context) -> Prompt | None:
 RESULT = json.dumps({"temperature": -3, "condition": "snowy"})
 
 
-def needs_responses_tools(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no tools, or no endpoint of this format."""
-    return no_tools(promise) or other_apis.needs_responses(promise)
-
-
-@probe(
-    "responses-tools",
-    "Arguments stood whole in a new item and came again in pieces: clients joined them to broken JSON.",
-    needs=needs_responses_tools,
-    ability="tools",
-)
-def responses_tools(ctx: Context) -> Outcome:
+def _responses_tools(ctx: Context, signs: tuple[str, ...]) -> Outcome:
     """Judge a call both ways, then the answer to its result; without a call, the length of the prompt."""
-    signs = token_signs(ctx.promise)
     lacking = ctx.promise.lacks("call-pieces")
     ways = WAYS if lacking is None else {"whole": False}
     called = other_apis.judged_responses(

@@ -25,7 +25,6 @@ from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation import failures, proof_check, tokens
 from importer.validation.context import Context, together
-from importer.validation.diagnosis import tools_unseen
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
 from importer.validation.evidence_sources import Render
 from importer.validation.expectations import (
@@ -572,15 +571,19 @@ LOSSES = (WayInKind.EVERYTHING_LOST, WayInKind.LOST, WayInKind.CUT, WayInKind.OU
 
 @probe(
     "template-whole",
-    "Templates dropped the system beside tools, cut results, or escaped quotes: no fixed text showed it.",
+    "Templates dropped the system beside tools, escaped quotes, ended some turns, or wrote the time of day.",
     needs=no_chat,
 )
 def template_coverage(ctx: Context) -> Outcome:
-    """Judge the way in of the template beside the weights; no request is sent."""
-    analysis = None if ctx.render is None else ctx.render.analysis
+    """Judge what the template beside the weights renders; no request is sent."""
+    analysis, turns = None if ctx.render is None else ctx.render.analysis, _turns(ctx)
     if analysis is None or analysis.way_in is None:
-        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
-    return judge_template_coverage(analysis, ctx.promise)
+        return turns
+    whole = judge_template_coverage(analysis, ctx.promise)
+    if isinstance(turns, Fail) and not isinstance(whole, Fail):
+        return turns
+    dated = tuple(reason for reason in turns.reasons if reason.kind is TurnsReason.DATED)
+    return replace(whole, notes=(*whole.notes, *dated))
 
 
 def judge_template_coverage(analysis: TemplateAnalysis, promise: Expectations) -> Outcome:
@@ -653,7 +656,7 @@ def remedy(finding: WayInFinding) -> Reason:
 
 
 class TurnsReason(ReasonKind):
-    """The reasons of ``turns-rendered``."""
+    """The reasons of turns as the template renders them."""
 
     LEFT_OUT = "left-out", "see what is left out"
     NOT_ENDED = "not-ended", "nothing ends an earlier answer in the prompt: {behind!r} stands behind it"
@@ -682,13 +685,8 @@ BRACES = 1000  # that begin no JSON; a prompt with its tools has fewer
 ALIKE = Reason(Remedy.BEGIN_TURNS_ALIKE)
 
 
-@probe(
-    "turns-rendered",
-    "Templates ended new turns and not earlier ones, began them otherwise, or wrote the time of day.",
-    needs=no_chat,
-)
-def turns_rendered(ctx: Context) -> Outcome:
-    """Judge conversations as the template renders them; no request is sent."""
+def _turns(ctx: Context) -> Outcome:
+    """Judge conversations as the template renders them."""
     if ctx.render is None or not ctx.render.digest:
         return NotApplicable(Reason(CommonReason.NOT_RENDERED))
     talk = TALK if _shows(ctx, TALK) else _in_parts(TALK)
@@ -826,7 +824,7 @@ def judge_clock(first: str | None, later: str | None, years: str | None, *, toda
 
 
 class RoundTripReason(ReasonKind):
-    """The reasons of ``tokenize-round-trip``."""
+    """The reasons of the engine's own tokens of a text, there and back."""
 
     NO_TOKENS = "no-tokens", "/tokenize gives no list of tokens"
     COUNT_DIFFERS = "count-differs", "/tokenize counts {count} and gives {tokens}"
@@ -838,21 +836,8 @@ class RoundTripReason(ReasonKind):
 TOKENIZE_ROUND_TRIP_TEXT = "Say hello, Zoë! 你好 🙂"
 
 
-def needs_tokenize_round_trip(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no such path, or an unknown server.
-
-    It is no part of the OpenAI API.
-    """
-    return promise.unsure("tokenize")
-
-
-@probe(
-    "tokenize-round-trip",
-    "A tokenizer beside the weights that is not theirs counts wrongly, and gives back another text.",
-    needs=needs_tokenize_round_trip,
-)
-def tokenize_round_trip(ctx: Context) -> Outcome:
-    """Tokenize a text and detokenize its tokens."""
+def _round_trip(ctx: Context) -> Outcome:
+    """Have the engine tokenize a text and detokenize its tokens."""
     body = {"model": ctx.model, "prompt": TOKENIZE_ROUND_TRIP_TEXT, "add_special_tokens": False}
     tokenized = ctx.client.post("/tokenize", body, ctx.log)
     tokens = tokenized.get("tokens") if isinstance(tokenized, dict) else None
@@ -915,11 +900,13 @@ LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is m
     needs=always,
 )
 def tokenizer_whole(ctx: Context) -> Outcome:
-    """Judge texts after tokenization and back, without the engine, then markers and tokens of answers."""
+    """Judge texts after tokenization and back, with the engine and without, then the tokens of answers."""
+    served = None if ctx.promise.unsure("tokenize") else _round_trip(ctx)
     result = round_trip(ctx)
     if result is None:
-        return NotApplicable(ctx.no_tokenizer)
-    outcomes = {"text": judge_tokenizer_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
+        return served or NotApplicable(ctx.no_tokenizer)
+    outcomes: dict[str, Outcome] = {} if served is None else {"engine": served}
+    outcomes |= {"text": judge_tokenizer_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
     outcomes |= {"kinds": judge_kinds(result), "tokens": judge_tokens(result)}
     if not no_chat(ctx.promise):
         outcomes["end"] = judge_end(result)
@@ -1023,51 +1010,3 @@ def judge_token_numbers(table: TokenTable) -> Outcome:
     tokens = tuple(token.content or str(token.number) for token in table.beyond[:TOKEN_NUMBERS_SHOWN])
     reason = Reason(TokenRowReason.BEYOND, tokens=tokens, rows=table.rows)
     return Fail(reason, "configuration", Reason(Remedy.TAKE_OUT_ADDED, tokens=tokens))
-
-
-class ToolsInPromptReason(ReasonKind):
-    """The reasons of ``tools-in-prompt``."""
-
-    SEEN = "seen", "a second tool makes the prompt longer"
-    SHOWN_LATER = "shown-later", "later questions show the tools as well"
-    NOT_SHOWN_LATER = (
-        "not-shown-later",
-        "once a tool has answered, the template shows no tools any more: a second one changes nothing",
-    )
-
-
-TOOLS_IN_PROMPT_LATER = (replace(ROUNDS[-1], name="round-one-tool", tools=ROUNDS[-1].tools[:1]), ROUNDS[-1])
-
-
-@probe(
-    "tools-in-prompt",
-    "One path dropped the tools before the template saw them: 18 prompt tokens instead of 283.",
-    needs=no_tools,
-)
-def tools_in_prompt(ctx: Context) -> Outcome:
-    """Compare prompts with one tool and with two."""
-    unseen = tools_unseen(ctx)
-    if unseen is not None:
-        return unseen
-    later = judge_later(
-        *(ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *TOOLS_IN_PROMPT_LATER))
-    )
-    if isinstance(later, Fail):
-        return later
-    count = ctx.first(WEATHER).usage.prompt
-    if count is None:
-        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
-    return Pass(Reason(ToolsInPromptReason.SEEN), trials=2)
-
-
-def judge_later(one: str | None, two: str | None, later: str | None, later_two: str | None) -> Outcome:
-    """Judge prompts with one tool and with two: of a first question, and of one behind calls and their
-    results.
-    """
-    if None in (one, two, later, later_two) or one == two or later != later_two:
-        return Pass(Reason(ToolsInPromptReason.SHOWN_LATER))
-    return Fail(
-        Reason(ToolsInPromptReason.NOT_SHOWN_LATER),
-        "configuration",
-        Reason(Remedy.SHOW_TOOLS),
-    )

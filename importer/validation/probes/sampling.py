@@ -70,21 +70,25 @@ class StopStringsReason(ReasonKind):
 COUNT_SILENT = replace(COUNT, name="count-silent", switches=SUM_SILENT.switches)
 NEVER = "\u2603\u2603"  # in no answer
 WORDS = 4  # an answer of fewer has no middle
-TRIES = 32  # places from the middle on; an answer that counts to ten has ten
-
-
-def needs_stop_strings(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or an engine that stops only at tokens."""
-    return no_chat(promise) or promise.lacks("stop")
+TRIES = 32  # places from the second word on; an answer that counts to ten has ten
 
 
 @probe(
     "stop-strings",
-    "A stop string that fell across two tokens was shown by half, or cut out while the answer went on.",
-    needs=needs_stop_strings,
+    "A stop string across two tokens was shown by half, or cut out; another model's cut answers.",
+    needs=no_chat,
 )
 def stop_strings(ctx: Context) -> Outcome:
-    """Stop in the middle of a known answer: at a word, and across two, where another string stands first."""
+    """Judge answers that no stop word of the document may end, then answers that a request's string must."""
+    own = bool(words(ctx.promise) or ctx.promise.stopwords)
+    outcomes = {"of the document": _stop_words(ctx)} if own else {}
+    lacking = ctx.promise.lacks("stop")
+    sent = NotApplicable(lacking) if lacking is not None else _stop_strings(ctx)
+    return together({**outcomes, "of a request": sent})
+
+
+def _stop_strings(ctx: Context) -> Outcome:
+    """Stop soon in a known answer: at a word, and across two, where another string stands first."""
     prompt, full, places = COUNT, ctx.first(COUNT), middle(ctx.first(COUNT))
     if not places and full.reasoning.strip():  # it counts in its thoughts, too
         prompt, full = COUNT_SILENT, ctx.first(COUNT_SILENT)
@@ -104,11 +108,13 @@ def stop_strings(ctx: Context) -> Outcome:
 
 
 def middle(full: Reply) -> tuple[str, ...]:
-    """Return a word in the middle of the answer, and a string across its left border; each occurs once."""
+    """Return a word soon after the beginning, and a string across its left border; each occurs once.
+
+    The sooner an answer stops, the less chance has a part in it.
+    """
     words = list(re.finditer(r"\w+", full.content))
     text = full.reasoning + full.content
-    half = max(0, len(words) // 2 - 1)
-    for left, right in pairwise(words[half : half + TRIES]):
+    for left, right in pairwise(words[1 : TRIES + 1]):
         across = full.content[left.end() - 2 : right.start() + 2]
         if len(words) < WORDS or "\n" in across:
             continue
@@ -155,9 +161,8 @@ def stopped_at(reply: Reply) -> object:
 
 
 class StopWordsReason(ReasonKind):
-    """The reasons of ``stop-words``."""
+    """The reasons of the document's stop words."""
 
-    NOT_SET = "not-set", "the document has no stop words"
     NOT_IN_CALLS = "not-in-calls", "no stop word within calls"
     BETWEEN_CALLS = (
         "between-calls",
@@ -172,24 +177,13 @@ class StopWordsReason(ReasonKind):
 QUESTIONS = (GREETING, SUM, COUNT)
 
 
-def needs_stop_words(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or no stop words."""
-    stops = words(promise) or promise.stopwords
-    return no_chat(promise) or (None if stops else Reason(StopWordsReason.NOT_SET))
-
-
 def words(promise: Expectations) -> tuple[str, ...]:
     """Return the stop words that clients send."""
     sent: Any = promise.client_sampling.get("stop") or ()
     return (sent,) if isinstance(sent, str) else tuple(map(str, sent))
 
 
-@probe(
-    "stop-words",
-    "A stop word that was meant for another model cut answers in the middle, with finish_reason stop.",
-    needs=needs_stop_words,
-)
-def stop_words(ctx: Context) -> Outcome:
+def _stop_words(ctx: Context) -> Outcome:
     """Judge two calls as the template writes them, then answers without stop words: none may hold one."""
     failure = None if no_tools(ctx.promise) else judge_calls(words_between(ctx), ctx.promise.stopwords)
     if failure is not None or not words(ctx.promise):
@@ -462,8 +456,7 @@ class OptionReason(ReasonKind):
 
 
 SHORT, SHORTER = 7, 3  # tokens
-LONG = 96  # tokens: more than the caps that were met
-SOME = 96  # tokens: letters of two bytes, more than a piece of any odd length has places
+LONG = 96  # tokens: more than the caps that were met, and than a piece of any odd length has places
 CLIENTS = 6
 DICE = 16  # words to draw from
 REQUEST_OPTIONS_DRAWN, FEWER = 8, 4  # words of a drawn answer; the latter of a slow engine
@@ -510,8 +503,7 @@ def request_options(ctx: Context) -> Outcome:
     outcomes = {
         "max_tokens": _limits(ctx, words[0], reply),
         "clients": _clients(ctx, words),
-        "stream": _streamed(ctx, words[0]),
-        "letters": _letters(ctx, words[-1]),
+        "stream": _streamed(ctx, words[-1]),
         "draw": _draws(ctx, words[:DICE]),
     }
     if ctx.promise.offers is not None and not ctx.promise.lacks("structured"):
@@ -584,7 +576,10 @@ def _shown(reply: Reply) -> str:
 
 
 def _streamed(ctx: Context, word: Word) -> Outcome:
-    """Judge a long streamed answer, and when it came; while it comes, light questions show a busy machine."""
+    """Judge a long streamed answer, with letters beyond ASCII where the vocabulary has a word with some.
+
+    Then judge when it came; while it comes, light questions show a busy machine.
+    """
     room, least = ctx.promise.context, ctx.promise.paced(LONG)
     for trial, longer in enumerate(LONGER, 1):
         long = least * longer if room is None else min(least * longer, room // 4)
@@ -605,14 +600,6 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
             )
             return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=trial)
     return outcome
-
-
-def _letters(ctx: Context, word: Word) -> Outcome:
-    """Judge a streamed answer with letters beyond ASCII, where the vocabulary has a word with some."""
-    if word.letters.isascii():
-        return Pass(Reason(OptionReason.HEEDED, option="stream"))
-    some = ctx.promise.paced(SOME)
-    return judge_streamed(ask_forced(ctx, GREETING, [word], some, stream=True), word, some, usage=False)
 
 
 def at_once(seconds: float, first: float) -> bool:
@@ -798,13 +785,15 @@ def needs_structured_output(promise: Expectations) -> Reason | None:
 
 @probe(
     "structured-output",
-    "With a reasoning parser the schema bound the thoughts, or nothing at all, with HTTP 200.",
+    "A schema bound the thoughts, or nothing at all; a guide under its former name was ignored.",
     needs=needs_structured_output,
     ability="structured",
 )
 def structured_output(ctx: Context) -> Outcome:
-    """Judge an answer with a schema, whole and streamed."""
-    return unended(ask_both_ways(ctx, PERSON, judge_structured_output, response_format=FORMAT), PERSON, ctx)
+    """Judge an answer with a schema, whole and streamed; then one for each guide beyond the OpenAI API."""
+    bound = ask_both_ways(ctx, PERSON, judge_structured_output, response_format=FORMAT)
+    bound = unended(bound, PERSON, ctx)
+    return bound if ctx.promise.unsure("guided") else together({"schema": bound, "guides": _guided(ctx)})
 
 
 def judge_structured_output(reply: Reply) -> Outcome:
@@ -836,7 +825,7 @@ def _fits(text: str) -> bool:
 
 
 class GuidedReason(ReasonKind):
-    """The reasons of ``guided-output``."""
+    """The reasons of an answer to a guide."""
 
     OTHER = "other", "the answer is not what was asked for: {text!r}"
     BOUND = "bound", "{text}"
@@ -850,18 +839,7 @@ GUIDES: dict[str, tuple[object, str]] = {
 }
 
 
-def needs_guided_output(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or no guides. They are no part of the OpenAI API."""
-    return no_chat(promise) or promise.unsure("guided")
-
-
-@probe(
-    "guided-output",
-    "The request's field had been renamed between two versions; the old one was ignored without a word.",
-    needs=needs_guided_output,
-    ability="structured",
-)
-def guided_output(ctx: Context) -> Outcome:
+def _guided(ctx: Context) -> Outcome:
     """Judge one answer for each guide."""
     return together(
         {

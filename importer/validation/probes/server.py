@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from importer.hub.snapshot import TEMPLATES
 from importer.memory.estimate_types import Figure
@@ -19,7 +20,7 @@ from importer.validation.client import Exchange
 from importer.validation.context import Context, together
 from importer.validation.diagnosis import unread
 from importer.validation.errors import ExchangeError, Overloaded, RequestRefused, ServerUnreachable, TimedOut
-from importer.validation.expectations import Expectations, PromiseReason, always, no_chat
+from importer.validation.expectations import Expectations, always, no_chat
 from importer.validation.failures import failed
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.probe import probe
@@ -73,7 +74,7 @@ class FirstAnswerReason(ReasonKind):
 
 WITHIN = 45.0  # seconds until a greeting's answer begins
 SLOW = 20.0  # tokens in a second; a faster engine answers and reads all as it is
-PLAIN_SECONDS = 8.0  # of an answer without tools, alone
+PLAIN_SECONDS = 5.0  # of an answer without tools, alone
 FEWEST = 48  # tokens of an answer without tools, on any engine
 PROMPT_SECONDS = 5.0  # until a long prompt is read
 SHORTEST = 192  # tokens of a long prompt, on any engine
@@ -129,53 +130,35 @@ class ModelListedReason(ReasonKind):
     LISTED = "listed", "{model} is listed"
 
 
-@probe(
-    "model-listed",
-    "Clients pick the name from /v1/models; a wrong served name is a 404 for every one of them.",
-    needs=always,
-    tasks=evidence.TASKS,
-)
-def model_listed(ctx: Context) -> Outcome:
-    """GET /v1/models and compare the names."""
-    try:
-        answer = json.loads(ctx.client.get("/v1/models", ctx.log))
-        names = [entry["id"] for entry in answer["data"]]
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return Fail(Reason(ModelListedReason.NO_LIST), "engine")
-    if ctx.model not in names:
-        listed = tuple(map(str, names[:20]))
-        remedy = Reason(Remedy.ASK_BY_NAME, listed=listed) if names else None
-        return Fail(Reason(ModelListedReason.ABSENT, model=ctx.model, listed=listed), "configuration", remedy)
-    return Pass(Reason(ModelListedReason.LISTED, model=ctx.model))
-
-
 class ContextLengthReason(ReasonKind):
-    """The reasons of ``context-length``."""
+    """The reasons of a context beside that of the document."""
 
     NOT_TOLD = "not-told", "the engine does not tell its context"
     OTHER = "other", "it serves {served:,} tokens, the document says {promised:,}"
     SAME = "same", "{served:,} tokens"
 
 
-def needs_context_length(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: the document has no context."""
-    return None if promise.context is not None else Reason(PromiseReason.NO_CONTEXT)
-
-
 @probe(
-    "context-length",
-    "A default of ten million tokens failed after ten minutes; others were cut down without a word.",
-    needs=needs_context_length,
+    "model-listed",
+    "A wrong served name is a 404 for every client; a context of ten million tokens failed, or was cut down.",
+    needs=always,
     tasks=evidence.TASKS,
 )
-def context_length(ctx: Context) -> Outcome:
-    """Read ``max_model_len`` beside the name in /v1/models, where the engine reports it."""
+def model_listed(ctx: Context) -> Outcome:
+    """GET /v1/models; compare the names, and the context where the engine tells it."""
     try:
-        listed = json.loads(ctx.client.get("/v1/models", ctx.log))["data"]
-        served = next(entry.get("max_model_len") for entry in listed if entry["id"] == ctx.model)
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError, StopIteration):
-        served = None
-    return judge_context_length(served, ctx.promise.context)
+        entries = json.loads(ctx.client.get("/v1/models", ctx.log))["data"]
+        served = {entry["id"]: entry.get("max_model_len") for entry in entries}
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return Fail(Reason(ModelListedReason.NO_LIST), "engine")
+    if ctx.model not in served:
+        listed = tuple(map(str, [*served][:20]))
+        remedy = Reason(Remedy.ASK_BY_NAME, listed=listed) if served else None
+        return Fail(Reason(ModelListedReason.ABSENT, model=ctx.model, listed=listed), "configuration", remedy)
+    outcomes: dict[str, Outcome] = {"name": Pass(Reason(ModelListedReason.LISTED, model=ctx.model))}
+    if ctx.promise.context is not None:
+        outcomes["context"] = judge_context_length(served[ctx.model], ctx.promise.context)
+    return together(outcomes)
 
 
 def judge_context_length(served: object, promised: int | None) -> Outcome:
@@ -437,7 +420,7 @@ def memory_flat(ctx: Context) -> Outcome:
         ctx.ask(Prompt("twenty-turns", tuple(messages)), max_tokens=1)
         messages.append({"role": "assistant", "content": "Yes."})
         sizes.append(ctx.memory() or 0)
-        if turn >= 2 * WARM and time.monotonic() - begun > SECONDS:
+        if turn >= 2 * WARM and (ctx.promise.slow or time.monotonic() - begun > SECONDS):
             break
     return judge_memory_flat(sizes)
 
@@ -536,6 +519,8 @@ class SixteenReason(ReasonKind):
 
 AT_ONCE = 16
 FEWER = 8  # of a slow engine
+LETTERS = 3  # of a token at least: what a short answer surely holds
+BRIEF = 16  # tokens of the answers that are timed
 APART = 0.02  # seconds between two requests: the load is for the engine, not for its queue of connections
 QUESTIONS = (SUM, COUNT, NAME_RECALL, AGAIN)
 
@@ -549,11 +534,13 @@ QUESTIONS = (SUM, COUNT, NAME_RECALL, AGAIN)
 def concurrency(ctx: Context) -> Outcome:
     """Send the questions that the model answers right by itself, several times each and all at once."""
     count = FEWER if ctx.promise.slow else AT_ONCE
-    known = [prompt for prompt in QUESTIONS if right(ctx.first(prompt), prompt)] or [SUM]
+    sent = {"max_tokens": 2 * BRIEF} if ctx.promise.slow else {}
+    seen = LETTERS * 2 * BRIEF if ctx.promise.slow else None
+    known = [p for p in QUESTIONS if p.answered_by(ctx.first(p).content[:seen])] or [SUM]
     prompts = [known[i % len(known)] for i in range(count)]
     with ThreadPoolExecutor(count) as pool:
-        answers = list(pool.map(lambda i: _ask(ctx, prompts[i], APART * i), range(count)))
-    outcome = judge_concurrency(prompts, answers, lambda: _ask(ctx, known[0]))
+        answers = list(pool.map(lambda i: _ask(ctx, prompts[i], APART * i, **sent), range(count)))
+    outcome = judge_concurrency(prompts, answers, lambda: _ask(ctx, known[0], **sent))
     broken = next((answer for answer in answers if isinstance(answer, ExchangeError)), None)
     failure = failed(broken, ctx) if broken is not None else None
     late = failure is not None and (
@@ -562,12 +549,12 @@ def concurrency(ctx: Context) -> Outcome:
     return failure if failure is not None and late and failure.attribution == "environment" else outcome
 
 
-def _ask(ctx: Context, prompt: Prompt, later: float = 0.0) -> Reply | ExchangeError:
+def _ask(ctx: Context, prompt: Prompt, later: float = 0.0, **sent: Any) -> Reply | ExchangeError:
     """Return one answer after ``later`` seconds; a broken connection is retried once, as clients do."""
     time.sleep(later)
     for last in (False, True):
         try:
-            return ctx.ask(prompt)
+            return ctx.ask(prompt, **sent)
         except ExchangeError as error:
             failed = error
             if last or not isinstance(error, ServerUnreachable):
@@ -618,7 +605,6 @@ class ClientLeavesReason(ReasonKind):
     ANSWERED = "answered", "answered in {seconds:.1f} s after four clients had left"
 
 
-BRIEF = 16  # tokens of the answers that are timed
 SLOWER = 5.0  # times ``before``; and that many seconds are always allowed
 
 

@@ -17,11 +17,10 @@ from importer.validation.context import Context
 from importer.validation.errors import RequestRefused, TemplateRefusedError
 from importer.validation.expectations import Expectations, no_chat, other_task
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
-from importer.validation.probe import probe
+from importer.validation.probe import Run, probe
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
 
-TASKS = frozenset({"embedding"})
 TEXTS = ("A boat is on the lake.", "The invoice is due on Friday.", "A boat is on the lake.")
 ALIKE = 0.999  # cosine of two vectors of one text; batches round otherwise
 UNIT = 0.01  # distance of a length from one
@@ -29,7 +28,7 @@ SETTING = Reason(Remedy.CORRECT_SETTING, key="importer.outputs")
 
 
 class EmbeddingReason(ReasonKind):
-    """The reasons of ``embedding``."""
+    """The reasons of vectors."""
 
     NO_VECTORS = "no-vectors", "{count} vectors arrived for {texts} texts"
     OTHER_SIZE = "other-size", "a vector has {size} values, the document promises {promised}"
@@ -41,18 +40,7 @@ class EmbeddingReason(ReasonKind):
     TOKENS = "tokens", "a vector for each of {count} tokens"
 
 
-def needs_embedding(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: the model is none for embeddings."""
-    return other_task(promise, TASKS)
-
-
-@probe(
-    "embedding",
-    "A server without the pooling runner answered with 404, or with vectors of another size or length.",
-    needs=needs_embedding,
-    tasks=TASKS,
-)
-def embedding(ctx: Context) -> Outcome:
+def _embedding(ctx: Context) -> Outcome:
     """Embed two texts, the first of them twice, and judge the vectors."""
     if ctx.promise.outputs.get("each") == "token":
         return _each_token(ctx)
@@ -108,7 +96,6 @@ def cosine(one: list[float], other: list[float]) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
-RERANK_TASKS = frozenset({"reranker"})
 QUERY = "Which city is the capital of France?"
 DOCUMENTS = (
     "Bananas are rich in potassium.",
@@ -120,7 +107,7 @@ CLOSE = 1e-2  # relative difference of two scores of one pair; batches round oth
 
 
 class RerankReason(ReasonKind):
-    """The reasons of ``rerank``."""
+    """The reasons of a ranking."""
 
     NO_SCORES = "no-scores", "{count} scores arrived for {texts} documents"
     NOT_SORTED = "not-sorted", "the best document is not the first"
@@ -129,18 +116,7 @@ class RerankReason(ReasonKind):
     BEST_FIRST = "best-first", "the right document is first, with {score:.3f}"
 
 
-def needs_rerank(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: the model is no reranker."""
-    return other_task(promise, RERANK_TASKS)
-
-
-@probe(
-    "rerank",
-    "Rerankers were served as generators, or with two classes and so without any score.",
-    needs=needs_rerank,
-    tasks=RERANK_TASKS,
-)
-def rerank(ctx: Context) -> Outcome:
+def _rerank(ctx: Context) -> Outcome:
     """Rank three documents twice."""
     body = {"model": ctx.model, "query": QUERY, "documents": list(DOCUMENTS)}
     first, again = (scores(ctx.client.post("/rerank", body, ctx.log)) for _ in range(2))
@@ -172,13 +148,12 @@ def judge_rerank(first: list[tuple[int, float]], again: list[tuple[int, float]])
     return Pass(Reason(RerankReason.BEST_FIRST, score=first[0][1]), trials=2)
 
 
-CLASSES_TASKS = frozenset({"classifier", "reward"})
 CLASSES_TEXTS = ("What a wonderful day!", "I want my money back.", "What a wonderful day!")
 CLASSES_CLOSE = 1e-2  # relative difference of two values of one text; batches round otherwise
 
 
 class ClassesReason(ReasonKind):
-    """The reasons of ``classes``."""
+    """The reasons of classes."""
 
     NO_VALUES = "no-values", "{count} results arrived for {texts} texts"
     OTHER_COUNT = "other-count", "a text has {count} values, the document promises {promised}"
@@ -187,18 +162,7 @@ class ClassesReason(ReasonKind):
     VALUES = "values", "{count} values for a text"
 
 
-def needs_classes(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: the model has no classes."""
-    return other_task(promise, CLASSES_TASKS)
-
-
-@probe(
-    "classes",
-    "Classifiers were served as generators, or with another number of classes than their config names.",
-    needs=needs_classes,
-    tasks=CLASSES_TASKS,
-)
-def classes(ctx: Context) -> Outcome:
+def _classes(ctx: Context) -> Outcome:
     """Classify two texts, the first of them twice."""
     return judge_classes(_values(ctx), ctx.promise.outputs.get("labels"))
 
@@ -227,6 +191,27 @@ def judge_classes(rows: list[Any], labels: int | None) -> Outcome:
     ):
         return Fail(Reason(ClassesReason.DIFFERS), "engine")
     return Pass(Reason(ClassesReason.VALUES, count=len(rows[0])))
+
+
+POOLING: Mapping[str, Run] = {
+    "embedding": _embedding, "reranker": _rerank, "classifier": _classes, "reward": _classes,
+}  # fmt: skip
+
+
+def needs_pooling(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: the model pools nothing."""
+    return other_task(promise, POOLING)
+
+
+@probe(
+    "pooling",
+    "A server without the pooling runner answered with 404, or vectors, scores or classes of another size.",
+    needs=needs_pooling,
+    tasks=POOLING,
+)
+def pooling(ctx: Context) -> Outcome:
+    """Judge vectors, scores or classes of a few texts, one of them twice."""
+    return POOLING[ctx.promise.kind](ctx)
 
 
 TRANSCRIPTION_TASKS = frozenset({"transcription"})

@@ -13,7 +13,7 @@ from importer.decisions.parsers import HF
 from importer.hub.snapshot import mapping
 from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import CallReason, both_ways, first_call, judge_call, judge_unread, plain
-from importer.validation.context import Context
+from importer.validation.context import Context, tally, together
 from importer.validation.diagnosis import endless, left_out, results_unseen, swallowed, tools_unseen, unseen
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, Expectations, no_tools
@@ -35,6 +35,7 @@ from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,
     WEATHER_CALLED_LONGER,
+    WEATHER_TWO_TOOLS,
     Call,
     CalledFunction,
     Message,
@@ -42,40 +43,28 @@ from importer.validation.prompts import (
 )
 from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply, ToolCall, holds_object
-from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import control_token, outside, unended
 
 
 @probe(
     "tool-call",
-    "A parser for another format lets calls through as text: 0 of 200 were read, all 200 were well formed.",
+    "Parsers for another format let calls through as text, lost the second of two, or the end of a stream.",
     needs=no_tools,
     ability="tools",
 )
 def tool_call(ctx: Context) -> Outcome:
-    """Judge answers to a question about the weather; repeat where the model declined."""
-    outcome = ctx.judged(WEATHER, lambda reply: judge_call(reply, WEATHER))
-    unseen = tools_unseen(ctx) if isinstance(outcome, Inconclusive) else None
-    return unseen or outcome
+    """Judge calls, whole and streamed: one, then two at once, and later ones of a conversation.
 
-
-@probe(
-    "tool-call-streamed",
-    "Streamed calls arrived as content, without finish_reason, or lost their end when the stream ended.",
-    needs=no_tools,
-    ability="tools",
-)
-def tool_call_streamed(ctx: Context) -> Outcome:
-    """Judge the streamed answer; where only it fails, streaming is at fault."""
-    outcome = ctx.judged(WEATHER, lambda reply: judge_call(reply, WEATHER), stream=True)
-    if not isinstance(outcome, Pass) and isinstance(judge_call(ctx.first(WEATHER), WEATHER), Pass):
-        return streaming_fault(ctx, WEATHER, only_streamed(outcome))
-    unseen = tools_unseen(ctx) if isinstance(outcome, Inconclusive) else None
-    return unseen or outcome
+    Where the first question shows no call, or shows a fault, no other question is asked.
+    """
+    one = both_ways(ctx, WEATHER, partial(judge_call, prompt=WEATHER))
+    if not isinstance(one, Pass):
+        return one
+    return tally({"one call": one, "two calls": _two_calls(ctx), "later turns": _later_turns(ctx)})
 
 
 class ParallelCallsReason(ReasonKind):
-    """The reasons of ``parallel-calls``."""
+    """The reasons of two calls at once."""
 
     SHARED = "shared", "{count} calls share an id or an index"
     ARRIVED = "arrived", "{count} calls: {names}"
@@ -83,13 +72,7 @@ class ParallelCallsReason(ReasonKind):
     ONE_AT_A_TIME = "one-at-a-time", "the model calls one tool at a time"
 
 
-@probe(
-    "parallel-calls",
-    "Of two calls the second was lost, or both shared an index, and clients ran one of them twice.",
-    needs=no_tools,
-    ability="tools",
-)
-def parallel_calls(ctx: Context) -> Outcome:
+def _two_calls(ctx: Context) -> Outcome:
     """Request two calls at once; where one arrives, judge the text of the model."""
     outcome = both_ways(ctx, TWO_CITIES, judge_parallel_calls)
     if not isinstance(outcome, NotApplicable):
@@ -118,18 +101,6 @@ def judge_parallel_calls(reply: Reply) -> Outcome:
     return NotApplicable(Reason(ParallelCallsReason.ONE_AT_A_TIME))
 
 
-@probe(
-    "no-argument-call",
-    "Parsers that wait for a first argument lost calls without any, or gave an empty text for JSON.",
-    needs=no_tools,
-    feature="tools-as-sent",  # a small model leaves out, or fills in, what it was trained to
-    ability="tools",
-)
-def no_argument_call(ctx: Context) -> Outcome:
-    """Judge the call, whole and streamed."""
-    return both_ways(ctx, ALARMS, lambda reply: judge_call(reply, ALARMS))
-
-
 class TypedArgumentsReason(ReasonKind):
     """The reasons of ``typed-arguments``."""
 
@@ -138,14 +109,23 @@ class TypedArgumentsReason(ReasonKind):
 
 @probe(
     "typed-arguments",
-    "Values from XML were always text: arrays and objects came encoded twice, numbers in quotes.",
+    "Arrays came encoded twice and numbers in quotes; a call without arguments was lost, or had no JSON.",
     needs=no_tools,
-    feature="tools-as-sent",
+    feature="tools-as-sent",  # a small model leaves out, or fills in, what it was trained to
     ability="tools",
 )
 def typed_arguments(ctx: Context) -> Outcome:
-    """Judge the call, whole and streamed, by the tool's schema; it accepts 2.0 for a whole number."""
-    outcome = both_ways(ctx, TRIP, lambda reply: judge_call(reply, TRIP))
+    """Judge calls with arguments of every type, and without any, where a simple call is read."""
+    call = first_call(ctx)
+    if isinstance(call, NotApplicable):
+        return call
+    none = both_ways(ctx, ALARMS, partial(judge_call, prompt=ALARMS))
+    return tally({"no arguments": none, "types": _typed(ctx)})
+
+
+def _typed(ctx: Context) -> Outcome:
+    """Judge a call by its tool's schema; it accepts 2.0 for a whole number."""
+    outcome = both_ways(ctx, TRIP, partial(judge_call, prompt=TRIP))
     if not isinstance(outcome, Pass):
         return outcome
     calls = [call for stream in (False, True) for call in ctx.first(TRIP, stream=stream).tool_calls]
@@ -247,20 +227,14 @@ def judge_forbidden(reply: Reply) -> Outcome:
 
 
 class InventedToolReason(ReasonKind):
-    """The reasons of ``invented-tool``."""
+    """The reasons of a question that no tool answers."""
 
     NONE = "none", "no call of a tool that was not offered"
     NOT_WRITTEN = "not-written", "{name!r} was called; nobody offered it and the model did not write it"
     WRITTEN = "written", "{name!r} was called and nobody offered it"
 
 
-@probe(
-    "invented-tool",
-    "The request's tools were not given to the parser, so names that the model made up came out as calls.",
-    needs=no_tools,
-    ability="restraint",
-)
-def invented_tool(ctx: Context) -> Outcome:
+def _not_offered(ctx: Context) -> Outcome:
     """Send a question that no tool on offer answers."""
     return ctx.noted(
         NOT_OFFERED, judge_invented_tool, judge_invented_tool(ctx.look(NOT_OFFERED) or ctx.first(NOT_OFFERED))
@@ -343,15 +317,19 @@ class ToolResultReason(ReasonKind):
 
 @probe(
     "tool-result-turn",
-    "Templates that drop the result, or its id on the way, break multi-turn tool use in silence.",
+    "Templates dropped the result in silence, or refused the id that the engine had made up for the call.",
     needs=no_tools,
     ability="results",
 )
 def tool_result_turn(ctx: Context) -> Outcome:
-    """Send the result; judge its place in the prompt and the answer to it."""
-    both = judge_rendered(ctx.rendered(BOTH_ANSWERED))
-    answered = results_unseen(ctx) or both or ctx.judged(WEATHER_ANSWERED, judge_tool_result_turn)
-    return (_in_another_order(ctx) if isinstance(answered, Pass) else None) or answered
+    """Send the result; judge its place in the prompt, and the answers under our id and the call's own."""
+    lost = results_unseen(ctx) or judge_rendered(ctx.rendered(BOTH_ANSWERED))
+    told = lost or ctx.judged(WEATHER_ANSWERED, judge_tool_result_turn)
+    if not isinstance(told, Pass):
+        return told
+    moved, call = _in_another_order(ctx), first_call(ctx)
+    own = call if isinstance(call, NotApplicable) else ctx.judged(id_answered(call), judge_tool_result_turn)
+    return moved or tally({"result": told, "own id": own})
 
 
 def _in_another_order(ctx: Context) -> Fail | None:
@@ -424,20 +402,6 @@ def judge_tool_result_turn(reply: Reply) -> Outcome:
     return Inconclusive(Reason(ToolResultReason.NOT_USED, text=text[:120]), "model")
 
 
-@probe(
-    "call-id-returns",
-    "Ids that an engine makes up were refused by the model's own template, or lost, a turn later.",
-    needs=no_tools,
-    ability="results",
-)
-def call_id_returns(ctx: Context) -> Outcome:
-    """Request a call, then send its result under the same id."""
-    call = first_call(ctx)
-    if isinstance(call, NotApplicable):
-        return call
-    return results_unseen(ctx) or ctx.judged(id_answered(call), judge_tool_result_turn)
-
-
 def id_answered(call: ToolCall) -> Prompt:
     """Return the weather question after ``call`` and its result, both under the engine's id."""
     function: CalledFunction = {"name": call.name, "arguments": call.arguments}
@@ -451,7 +415,7 @@ def id_answered(call: ToolCall) -> Prompt:
 
 
 class CallsKeptReason(ReasonKind):
-    """The reasons of ``calls-kept``."""
+    """The reasons of earlier calls in the prompt."""
 
     CALLS_UNSEEN = "calls-unseen", "earlier calls do not reach the prompt: a longer one makes it no longer"
     NULL_IS_NO_TEXT = "null-is-no-text", "null is no text"
@@ -479,15 +443,8 @@ WITH_NULL = replace(
 )
 
 
-@probe(
-    "calls-kept",
-    "Templates that drop earlier calls, or write arguments in another form, teach the model to do so, too.",
-    needs=no_tools,
-)
-def call_history(ctx: Context) -> Outcome:
-    """Compare prompt tokens after a short call and a longer one; then judge how the template writes the
-    call.
-    """
+def _calls_kept(ctx: Context) -> Outcome:
+    """Compare prompt tokens after a short call and a longer one; then judge how the template writes it."""
     counts = [_counted(ctx, prompt) for prompt in (WEATHER_ANSWERED, WEATHER_CALLED_LONGER)]
     if None in counts:
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))
@@ -531,19 +488,46 @@ def judge_call_history(rendered: str, written: str) -> Outcome:
     return Pass(Reason(CallsKeptReason.KEPT), trials=2)
 
 
-class LaterTurnsReason(ReasonKind):
-    """The reasons of ``later-turns``."""
+class ToolsInPromptReason(ReasonKind):
+    """The reasons of ``tools-in-prompt``."""
 
-    CALLS = "calls", "calls after {lengths} lengths of history"
+    SHOWN_LATER = "shown-later", "later questions show the tools as well"
+    NOT_SHOWN_LATER = (
+        "not-shown-later",
+        "once a tool has answered, the template shows no tools any more: a second one changes nothing",
+    )
+
+
+TOOLS_IN_PROMPT_LATER = (replace(ROUNDS[-1], name="round-one-tool", tools=ROUNDS[-1].tools[:1]), ROUNDS[-1])
 
 
 @probe(
-    "later-turns",
-    "After two or three rounds models wrote calls as text: history had reached them in another form.",
+    "tools-in-prompt",
+    "One path dropped the tools, 18 prompt tokens instead of 283; templates dropped or changed calls.",
     needs=no_tools,
-    ability="tools",
 )
-def multi_step_calls(ctx: Context) -> Outcome:
+def tools_in_prompt(ctx: Context) -> Outcome:
+    """Compare prompts with one tool and with two, then those with a short call and with a longer one."""
+    later = judge_later(
+        *(ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *TOOLS_IN_PROMPT_LATER))
+    )
+    return tools_unseen(ctx) or together({"tools": later, "calls": _calls_kept(ctx)})
+
+
+def judge_later(one: str | None, two: str | None, later: str | None, later_two: str | None) -> Outcome:
+    """Judge prompts with one tool and with two: of a first question, and of one behind calls and their
+    results.
+    """
+    if None in (one, two, later, later_two) or one == two or later != later_two:
+        return Pass(Reason(ToolsInPromptReason.SHOWN_LATER))
+    return Fail(
+        Reason(ToolsInPromptReason.NOT_SHOWN_LATER),
+        "configuration",
+        Reason(Remedy.SHOW_TOOLS),
+    )
+
+
+def _later_turns(ctx: Context) -> Outcome:
     """Judge one conversation at three lengths; each must reach the prompt and end in a call."""
     remedy = Reason(Remedy.RENDER_TURNS)
     lost = unseen(ctx, (ROUNDS[0], ROUNDS[1]), Reason(CommonReason.TURNS_UNSEEN), remedy)
@@ -553,7 +537,7 @@ def multi_step_calls(ctx: Context) -> Outcome:
         outcome = ctx.judged(prompt, partial(judge_call, prompt=prompt))
         if not isinstance(outcome, Pass):
             return named(outcome, f"turn {number}")
-    return Pass(Reason(LaterTurnsReason.CALLS, lengths=len(ROUNDS)), trials=len(ROUNDS))
+    return replace(outcome, trials=len(ROUNDS), agreed=len(ROUNDS))
 
 
 class NoToolNeededReason(ReasonKind):
@@ -564,13 +548,14 @@ class NoToolNeededReason(ReasonKind):
 
 @probe(
     "no-tool-needed",
-    "A parser that sees calls everywhere, or a model that cannot but call, is of no use in a conversation.",
+    "Parsers that see calls everywhere, and tools that nobody offered, are of no use in a conversation.",
     needs=no_tools,
     ability="restraint",
 )
 def no_tool_needed(ctx: Context) -> Outcome:
-    """Send a greeting with a tool on offer."""
-    return answered(ctx, GREETING_WITH_TOOL, judge_no_tool_needed)
+    """Send a greeting with a tool on offer, and a question for a tool that is not."""
+    greeted = answered(ctx, GREETING_WITH_TOOL, judge_no_tool_needed)
+    return tally({"greeting": greeted, "tool not offered": _not_offered(ctx)})
 
 
 def judge_no_tool_needed(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
