@@ -172,7 +172,7 @@ class UsageError(ImporterError):
             "The reference names revision {inline!r}, and {option!r} was named beside it.",
             "Name the revision once.",
         ),
-        "bad-option": Kind("{option}: {problem}."),
+        "bad-option": Kind("{option}: {problem}.", data=("near", "command")),
         "bad-value": Kind("Invalid value for {setting}: {problem}.", data=("value",)),
         "unknown-setting": Kind(
             "Unknown setting {name!r} in {setting}.",

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from importer.cli.commands import COMMANDS, module
+from importer.cli.messages import Command
 from importer.cli.options import INSTALLED
 from importer.errors import UsageError
 
@@ -40,10 +42,10 @@ COMMON = frozenset((
 MORE = "'importer COMMAND --help' has a command's options, 'importer --help-all' every option and command."
 EXITS = """\
 
-Exit codes: 0 done, 1 a probe failed, a recheck found
-changes, a comparison worse outcomes or the doctor what stops a run, 2 usage, 3 Hub, 4 repository, 5 document,
-6 engine, 7 service, 8 a cluster or another machine, 75 the machine is too busy, 130 stopped. A pipe that is
-closed early changes nothing.
+Exit codes: 0 done, 1 a probe failed, a recheck found changes, a comparison got worse, or the doctor found a
+blocker, 2 usage, 3 Hub, 4 repository, 5 document, 6 engine, 7 service, 8 a cluster or another machine, 9 the
+model does less than --require demands, 70 a fault of the importer, 75 the machine is too busy, 130 stopped.
+A pipe that is closed early changes nothing.
 """
 
 
@@ -55,11 +57,23 @@ class Parser(argparse.ArgumentParser):
         start, _, rest = message.partition(": ")
         if start.startswith("argument "):
             raise UsageError("bad-option", option=start.removeprefix("argument "), problem=rest)
-        problem = {
-            "unrecognized arguments": "is not expected here",
-            "the following arguments are required": "is required",
-        }.get(start, start)
-        raise UsageError("bad-option", option=rest or self.prog, problem=problem)
+        problem, nearest = {"the following arguments are required": "is required"}.get(start, start), {}
+        if start == "unrecognized arguments":
+            near = get_close_matches(rest.split()[0], self.options, 1, 0.7)
+            problem, nearest = "is not expected here", {"near": near[0]} if near else {}
+        raise UsageError("bad-option", option=rest or self.prog, problem=problem, **nearest)
+
+    @property
+    def options(self) -> frozenset[str]:
+        """Return every option, those of actions such as 'engine list' included."""
+        inner = (action.options for action in self.actions.values())
+        return frozenset(text for action in self._actions for text in action.option_strings).union(*inner)
+
+    @property
+    def actions(self) -> Mapping[str, Parser]:
+        """Return the parser of each action, such as 'list' of 'engine'."""
+        found = (action.choices for action in self._actions if isinstance(action.choices, dict))
+        return {name: sub for choices in found for name, sub in choices.items()}
 
     @property
     def valued(self) -> frozenset[str]:
@@ -82,11 +96,21 @@ def parse(argv: list[str]) -> argparse.Namespace:
     except UsageError:
         near = get_close_matches(argv[0], COMMANDS, 1, 0.7) if argv and argv[0] not in COMMANDS else []
         if near:
-            problem = f"is no command; did you mean 'importer {near[0]}'?"
-            raise UsageError("bad-option", option=argv[0], problem=problem) from None
+            raise UsageError(
+                "bad-option", option=argv[0], problem="is no command",
+                near=f"'importer {near[0]}'", command="importer",
+            ) from None  # fmt: skip
         raise
     parsed.command = command
     return parsed
+
+
+def running(argv: list[str]) -> Command:
+    """Return the command that is run, for its next steps."""
+    command, words = _split(argv)
+    made = parser(command)
+    action = next((word for word in words if word in made.actions), None)
+    return Command(made.prog if action is None else made.actions[action].prog, made.options)
 
 
 def reference(argv: list[str]) -> str | None:

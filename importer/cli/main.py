@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from importer.cli import arguments as typed
@@ -24,6 +25,7 @@ def run(argv: Sequence[str], sandbox: Sandbox | None = None) -> int:
     ``sandbox``  that the caller keeps warm for several imports; a command gets it with its arguments.
     """
     previous = signal.signal(signal.SIGTERM, _terminate)
+    messages.RUNNING.set(cache(partial(typed.running, list(argv))))
     try:
         return _guarded(list(argv), sandbox)
     finally:

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from importer import errors
+from importer.app.request import OPTIONS
 from importer.errors import STEPS, HubError, ImporterError, one_line
 from importer.reasons import Text
 from importer.sentences import row, worded, worded_field
 
+
+class Command(NamedTuple):
+    """The command that prints a next step: the words that lead to its help, and its options."""
+
+    words: str
+    options: frozenset[str]
+
+
+# What runs in this process. The default is an import, whose threads know no other.
+RUNNING: ContextVar[Callable[[], Command]] = ContextVar("RUNNING")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+QUOTED = re.compile(r"'[^']*'")  # a whole command, whose own parser takes its options
+
 # The doctor's texts with commands and flags.
 DOCTOR: dict[str, Text] = {
-    "DoctorReason.login-not-asked": "asked with --check-token only",
+    "DoctorReason.login-not-asked": "asked by 'importer doctor --check-token' only",
     "DoctorRemedy.check-hub": "Check the network and HF_ENDPOINT; directories and --offline work without.",
     "DoctorRemedy.correct-variable": "Correct {variable}, or unset it and run 'importer engine install "
     "{name}'.",
     "DoctorRemedy.fewer-cards": "Import again for this machine, without --device, or run it where the"
     " cards are.",
-    "DoctorRemedy.fetch-snapshot": "Remove {folder} and run again with --fetch.",
+    "DoctorRemedy.fetch-snapshot": "Remove {folder}, then run 'importer validate NAME --fetch'.",
     "DoctorRemedy.give-cards": "Start the container with --gpus all, or as your runtime says it.",
-    "DoctorRemedy.import-weights": "Import a snapshot that has both, or skip validation with --no-validate.",
     "DoctorRemedy.install": "Run 'importer engine install {name}'.",
     "DoctorRemedy.install-again": "Run 'importer engine remove {name}', then 'importer engine install "
     "{name}'.",
@@ -31,7 +46,6 @@ DOCTOR: dict[str, Text] = {
     "DoctorRemedy.less-memory-on-cpu": "End other programs, raise the container's limit, or import again "
     "with --memory {gib}GiB. A smaller VLLM_CPU_KVCACHE_SPACE or "
     "kv_cache_memory_bytes leaves more for the weights.",
-    "DoctorRemedy.other-port": "Choose another --port, or leave it out for a free one.",
     "DoctorRemedy.raise-files": "Run 'ulimit -n {limit}', or give the container --ulimit nofile={limit}.",
     "DoctorRemedy.raise-processors": "Raise --cpus, or give whole processors with --cpuset-cpus: engines "
     "count those that they see.",
@@ -56,11 +70,20 @@ def _not_installed(fields: Mapping[str, object]) -> str:
     return f"not proved: 'importer engine install {name}' lets the engine's own parsers read the template"
 
 
+def _see(fields: Mapping[str, object]) -> str:
+    """See '{command} --help'."""
+    near = f"Did you mean {fields['near']}? " if "near" in fields else ""
+    return f"{near}See '{fields['command']} --help'."
+
+
 def _takes(fields: Mapping[str, object]) -> str:
-    """'importer keys' lists the settings with their types; of an option 'importer --help' has what it takes."""
-    if fields["setting"] in ("--set", "--unset"):
+    """'importer keys' lists the settings with their types; '{command} --help' describes every option."""
+    setting = str(fields["setting"])
+    if setting in ("--set", "--unset"):
         return "'importer keys' lists the settings and their types."
-    return f"See 'importer --help' for what {fields['setting']} takes."
+    if setting.startswith("--"):
+        return f"See '{fields['command']} --help' for the values of {setting}."
+    return f"Correct {setting}."
 
 
 def _fetch(fields: Mapping[str, Any]) -> str:
@@ -131,8 +154,9 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
 
 
 # The next step by kind.
-HINTS: Mapping[str, Text] = STEPS | {
-    "bad-option": "See 'importer --help'.",
+# Of several sentences a command prints those whose options it has; {command} is itself.
+HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
+    "bad-option": _see,
     "bad-value": _takes,
     "editor": "Set VISUAL or EDITOR to an editor that waits until you are done.",
     "unknown-setting": "{near} 'importer keys' lists all.",
@@ -140,42 +164,42 @@ HINTS: Mapping[str, Text] = STEPS | {
     "unknown-probe": "Near names: {near}; 'importer validate --list-probes' shows all.",
     "unknown-model": "Name one with --model; it serves: {known}.",
     "bad-header": "Write --header 'Name: value', or --header-env Name=VARIABLE for a value of your environment.",
-    "unknown-report": "Known: {known}; or name one with --format.",
-    "unknown-device": "'importer devices' lists all; several are 8xh100-80g. Or give --memory.",
+    "unknown-report": ("Known: {known}.", "Or name one with --format."),
+    "unknown-device": ("'importer devices' lists all. Eight of a device are 8xNAME.", "Or give --memory."),
     "not-found": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
     "gated": "Ask for access on {url}, then set HF_TOKEN to a token of that account.",
     "private": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
     "forbidden": "Set HF_TOKEN to a token that may read it, unless the message names another cause.",
-    "network": "Check the network and HF_ENDPOINT, or use --offline with what is cached.",
-    "not-cached": "Run once without --offline (and without HF_HUB_OFFLINE).",
-    "bad-weights": "Leave --exact-fit out; no engine can be trusted with these weights either.",
+    "network": ("Check the network and HF_ENDPOINT.", "Or use what is cached, with --offline."),
+    "not-cached": ("Run it once with the Hub: unset HF_HUB_OFFLINE.", "Leave --offline out."),
+    "bad-weights": ("Fetch the weights again: no engine can be trusted with these.", "Without --exact-fit they are not read."),
     "tokens-beyond": "Use weights and a tokenizer of one model: no engine can serve these together.",
-    "exists": "Choose another --name or --dir, or remove the file first.",
-    "conflict": "The file is as it was: add --on-conflict mine to keep your edited values, or --on-conflict theirs to take the imported ones.",
-    "not-a-folder": "Name a folder with --dir.",
-    "cannot-write": "Free space, or choose another place with --dir, --output or IMPORTER_HOME; nothing was left behind.",
+    "exists": ("Remove the file first.", "Or choose another --name or --dir.", "Or choose another --output."),
+    "conflict": ("The file is as it was.", "Add --on-conflict mine to keep your edited values, or --on-conflict theirs to take the imported ones."),
+    "not-a-folder": ("Move that file away.", "Or name another folder with --dir."),
+    "cannot-write": ("Free space, or set IMPORTER_HOME to another place; nothing was left behind.", "--dir names another folder.", "--output names another file."),
     "no-such-document": "See 'importer list'.",
-    "no-documents": "Import a model first, or name a folder with --dir.",
+    "no-documents": ("Import a model first.", "Or name a folder with --dir."),
     "changed": "Look at it again with 'importer review {name}'.",
     "edited": "Your text is kept in {copy}.",
     "not-approved": "Run 'importer approve {name}' once you have read it, or leave --approved-only out.",
-    "chat-template": "Import the model again with --template.",
+    "chat-template": "Import the model again with another template: 'importer REFERENCE --template NAME'.",
     "needs-approval": "Read it and approve it with 'importer review {name}'; then run or export it.",
     "never-validated": "Run 'importer validate {name}'.",
     "engine-missing": "Run 'importer engine install {name}'.",
     "engine-python": "Correct {variable}, or unset it and run 'importer engine install {name}'.",
-    "port-taken": "Choose another --port, or leave it out for a free one.",
-    "no-weights": "Import a snapshot that has both, or skip validation with --no-validate.",
-    "weights-not-local": "Run again with --validate to fetch them into the Hub client's cache.",
+    "port-taken": ("End the program that listens there.", "Or choose another --port, or leave it out for a free one."),
+    "no-weights": "Import a repository or a folder that has both.",
+    "weights-not-local": "Run again with --fetch to fetch them into the Hub client's cache.",
     "locked": "Name the variable that holds its key with --api-key-env.",
     "would-not-run": "{remedy}",
     "worker-failed": "Run 'importer doctor'.",
     "launcher-missing": "Install {program}, and see 'importer doctor'.",
     "followed-elsewhere": "Wait for that process, or stop it with Ctrl-C: the run goes on.",
-    "detached": "Run the same command to follow it, or add --on-cancel to end it.",
+    "detached": "Run the same command to follow it, or add --on-cancel to cancel it.",
     "probes-failed": "See {receipt}, or run 'importer show {name}'.",
     "no-such-key": "See 'importer api-keys list'.",
-    "bad-setting": "See 'importer serve --help'; --show-config tells where each value comes from.",
+    "bad-setting": ("See '{command} --help'.", "--show-config prints the source of each value."),
     "other-backend": "Leave --name out, so that the document for {backend} has its own name, or choose another.",
     "other-device": "Leave --name out and add --per-device, so that {device} has its own document, or choose another --name.",
     "no-gallery": "Check --database, that its server runs, and that its folder can be written.",
@@ -216,7 +240,21 @@ def hint(error: ImporterError, reference: str | None = None) -> str:
     """Return the next step in one line; ``reference`` is the user's text, which may name a folder here."""
     if reference and _is_folder_taken_for_an_id(error, reference):
         return one_line(f"{reference} is a folder here: write ./{reference} to import it.")
-    return one_line(worded(HINTS.get(error.kind, ""), error.details, INSTEAD))
+    running = RUNNING.get(_import)()
+    fields = {"command": running.words, **error.details}
+    return one_line(" ".join(worded(text, fields, INSTEAD) for text in _texts(error.kind, running)))
+
+
+def _import() -> Command:
+    return Command("importer import", frozenset(option.flag for option in OPTIONS.values()))
+
+
+def _texts(kind: str, running: Command) -> Iterator[Text]:
+    """Yield the sentences of a kind's next step, but those that name an option of other commands."""
+    texts = HINTS.get(kind, ())
+    for text in texts if isinstance(texts, tuple) else (texts,):
+        if not isinstance(text, str) or running.options >= {*OPTION.findall(QUOTED.sub("", text))}:
+            yield text
 
 
 def _is_folder_taken_for_an_id(error: ImporterError, reference: str) -> bool:
@@ -250,4 +288,5 @@ def sentence_row(kind: str) -> str:
 
 def hint_row(kind: str) -> str:
     """Return a kind's next step with the names of its fields."""
-    return row(HINTS[kind])
+    texts = HINTS[kind]
+    return " ".join(map(row, texts)) if isinstance(texts, tuple) else row(texts)

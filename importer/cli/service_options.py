@@ -9,12 +9,21 @@ if TYPE_CHECKING:
     from importer.service.settings import Settings, SourcedSettings
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add one option for each setting; nothing is checked here, so that every source is checked alike."""
+REST = """\
+The file has all settings, those of the retention (keep_jobs_days and others)
+included. The variable of a setting is IMPORTER_SERVE_ and its name in capitals.
+"""
+
+
+def add_settings(parser: argparse.ArgumentParser, command: str) -> None:
+    """Add an option for each setting of a command; each source is checked alike, so none is checked here."""
     from importer.service.settings import all_fields, default
 
     parser.add_argument("--config", metavar="FILE", help="settings as TOML, by the options' names")
+    parser.epilog = REST
     for one in all_fields():
+        if command not in one.metadata.get("flags", (command,)):
+            continue
         name, kind = f"--{one.name.replace('_', '-')}", type(default(one))
         text = str(one.metadata["help"])
         more = f" (default: {default(one)})" if default(one) not in ("", []) else ""

@@ -83,25 +83,33 @@ def _set(default: Any, help_text: str, **limits: Any) -> Any:
     """Return a setting's field.
 
     ``limits``  ``least`` and ``most`` of a number, ``choices`` of a text, ``check``: what returns a problem.
+                ``flags``: the commands that have an option for it (default: serve and worker).
     """
     made = {"default_factory": lambda: default} if isinstance(default, list) else {"default": default}
     return field(**made, metadata={"help": help_text, **limits})
+
+
+SERVER = ("serve",)  # commands with an option for a setting of a server
+FILE: tuple[str, ...] = ()  # no command: the file and the environment alone
 
 
 @frozen
 class Settings:
     """Every setting; the name in a file is the field's, the flag has hyphens, the variable is in capitals."""
 
-    host: str = _set("127.0.0.1", "where to listen; any address but loopback needs API keys")
-    port: int = _set(8080, "the port; 0 takes a free one", least=0, most=65535)
+    host: str = _set("127.0.0.1", "where to listen; any address but loopback needs API keys", flags=SERVER)
+    port: int = _set(8080, "the port; 0 takes a free one", least=0, most=65535, flags=SERVER)
     database: str = _set("", "sqlite:///FILE or postgresql://… (default: a file in IMPORTER_HOME)")
     allowed_host: list[str] = _set(
-        [], "a further name of this server, as clients send it; repeatable", check=_hosts
+        [], "an extra Host header to accept; repeatable", check=_hosts, flags=SERVER
     )
     public_url: str = _set(
-        "", "how clients reach this server from elsewhere, such as https://host/importer", check=_public_url
+        "",
+        "how clients reach this server from elsewhere, such as https://host/importer",
+        check=_public_url,
+        flags=SERVER,
     )
-    open_gallery: bool = _set(False, "publish entries to readers without a key")
+    open_gallery: bool = _set(False, "publish entries to readers without a key", flags=SERVER)
     backend: list[str] = _set(
         [], "a backend that imports are for (default: all); one alone needs no question", check=_backends
     )
@@ -122,18 +130,27 @@ class Settings:
         86_400, "seconds that a validation may wait for its start on a pool", least=1, most=10_000_000
     )
     any_target: bool = _set(False, "let callers with the scope admin name any target in place of a pool")
-    largest_body: int = _set(2_000_000, "bytes of a request's body", least=1000, most=1_000_000_000)
-    references: int = _set(1000, "references in one list", least=1, most=100_000)
-    rate: int = _set(600, "changes a minute that one caller may ask for; 0 sets no limit", least=0)
-    reads: int = _set(30_000, "other requests a minute of one caller; 0 sets no limit", least=0)
-    body_seconds: int = _set(
-        30, "seconds that a request's head, and then its body, may take to arrive", least=1, most=3600
+    largest_body: int = _set(
+        2_000_000, "bytes of a request's body", least=1000, most=1_000_000_000, flags=SERVER
     )
-    connections: int = _set(1000, "connections at a time; further ones get 503", least=10)
+    references: int = _set(1000, "references in one list", least=1, most=100_000, flags=SERVER)
+    rate: int = _set(
+        600, "changes a minute that one caller may ask for; 0 sets no limit", least=0, flags=SERVER
+    )
+    reads: int = _set(30_000, "other requests a minute of one caller; 0 sets no limit", least=0, flags=SERVER)
+    body_seconds: int = _set(
+        30,
+        "seconds that a request's head, and then its body, may take to arrive",
+        least=1,
+        most=3600,
+        flags=SERVER,
+    )
+    connections: int = _set(1000, "connections at a time; further ones get 503", least=10, flags=SERVER)
     trusted_proxy: list[str] = _set(
         [],
         "an address whose X-Forwarded-For and -Proto count, such as a proxy's; repeatable",
         check=_networks,
+        flags=SERVER,
     )
     recheck_every: int = _set(
         24,
@@ -142,29 +159,47 @@ class Settings:
         most=8760,
     )
     keep_deleted_days: int = _set(
-        90, "days that deleted documents can be brought back; 0 sets no limit", least=0, most=36_500
+        90,
+        "days that deleted documents can be brought back; 0 sets no limit",
+        least=0,
+        most=36_500,
+        flags=FILE,
     )
     keep_findings_days: int = _set(
-        365, "days that settled findings are kept; 0 sets no limit", least=0, most=36_500
+        365, "days that settled findings are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
     )
     keep_deliveries_days: int = _set(
-        30, "days that ended deliveries of webhooks are kept; 0 sets no limit", least=0, most=36_500
+        30,
+        "days that ended deliveries of webhooks are kept; 0 sets no limit",
+        least=0,
+        most=36_500,
+        flags=FILE,
     )
     webhook_private: bool = _set(False, "send webhooks to private addresses, and over http, too")
     previews: int = _set(4, "previews at a time", least=1, most=64)
-    keep_jobs_days: int = _set(90, "days that ended jobs are kept; 0 sets no limit", least=0, most=36_500)
-    keep_jobs: int = _set(100_000, "ended jobs that are kept, the newest; 0 sets no limit", least=0)
+    keep_jobs_days: int = _set(
+        90, "days that ended jobs are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
+    )
+    keep_jobs: int = _set(
+        100_000, "ended jobs that are kept, the newest; 0 sets no limit", least=0, flags=FILE
+    )
     keep_events_days: int = _set(
-        30, "days that events of ended jobs are kept; 0 sets no limit", least=0, most=36_500
+        30, "days that events of ended jobs are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
     )
-    keep_events: int = _set(1_000_000, "events that are kept, the newest; 0 sets no limit", least=0)
+    keep_events: int = _set(
+        1_000_000, "events that are kept, the newest; 0 sets no limit", least=0, flags=FILE
+    )
     keep_versions_days: int = _set(
-        730, "days that old versions are kept; 0 sets no limit", least=0, most=36_500
+        730, "days that old versions are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
     )
-    keep_versions: int = _set(200, "versions of one document that are kept; 0 sets no limit", least=0)
-    keep_audit_days: int = _set(730, "days that the audit log is kept; 0 sets no limit", least=0, most=36_500)
+    keep_versions: int = _set(
+        200, "versions of one document that are kept; 0 sets no limit", least=0, flags=FILE
+    )
+    keep_audit_days: int = _set(
+        730, "days that the audit log is kept; 0 sets no limit", least=0, most=36_500, flags=FILE
+    )
     keep_audit: int = _set(
-        1_000_000, "entries of the audit log that are kept, the newest; 0 sets no limit", least=0
+        1_000_000, "entries of the audit log that are kept, the newest; 0 sets no limit", least=0, flags=FILE
     )
     log_level: str = _set(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")

@@ -6,11 +6,13 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import pytest
 
 from importer.app.preferences import parse
 from importer.cli.commands import COMMANDS
+from importer.engines import ENGINES
 from importer.engines.registries import load
 from importer.memory.devices import named
 from importer.version import __version__
@@ -182,9 +184,39 @@ def test_help(desk: Desk, command: str) -> None:
         assert (whole.code, all(f"importer {c}" in whole.out for c in COMMANDS)) == (0, True)
 
 
-def test_a_misspelt_command_is_named(desk: Desk) -> None:
-    ran = desk("reveiw", "x")
-    assert (ran.code, "did you mean 'importer review'?" in ran.err) == (2, True)
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        (("reveiw", "x"), "Did you mean 'importer review'? See 'importer --help'."),
+        (("validate", "x", "--fetc"), "Did you mean --fetch? See 'importer validate --help'."),
+        (("validate", "x", "--validate"), "See 'importer validate --help'."),
+        (("engine", "install"), "See 'importer engine install --help'."),
+        (("engine", "list", "--jsn"), "Did you mean --json? See 'importer engine list --help'."),
+        (("acme/m", "--goal", "speed"), "See 'importer import --help'."),
+        (("acme/m", "--memory", "lots"), "See 'importer import --help' for the values of --memory."),
+        (
+            ("export", "x", "mlx", "--device", "h100x"),
+            "'importer devices' lists all. Eight of a device are 8xNAME.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_mistake_leads_to_what_its_own_command_takes(desk: Desk, words: Sequence[str], step: str) -> None:
+    desk.directory("acme", BASE)
+    ran = desk(*words)
+    assert (ran.code, ran.err.splitlines()[1:]) == (2, [step])
+
+
+def test_a_worker_has_no_option_of_a_server(desk: Desk) -> None:
+    served, worked = (desk(command, "--help").out for command in ("serve", "worker"))
+    assert all(option in served for option in ("--port", "--rate", "--trusted-proxy", "--database"))
+    assert not [o for o in ("--port", "--host", "--rate", "--trusted-proxy", "--public-url") if o in worked]
+    assert "--database" in worked
+    assert not re.search(r"--keep-", served + worked)  # of the file and the environment
+    assert all(f"{name} = " in desk("worker", "--show-config").out for name in ("keep_jobs", "port"))
+
+
+def test_the_help_of_an_install_names_the_engines(desk: Desk) -> None:
+    assert all(name in desk("engine", "install", "--help").out for name, _ in ENGINES.every())
 
 
 def test_every_option_is_explained(desk: Desk) -> None:

@@ -10,7 +10,9 @@ from typing import NamedTuple, get_args
 import pytest
 
 from importer import errors
+from importer.cli import arguments
 from importer.cli import messages as cli
+from importer.cli.commands import COMMANDS
 from importer.errors import BRANCHES, KINDS, one_line
 from importer.reasons import Text
 from importer.sentences import placeholders
@@ -19,7 +21,7 @@ from tests.product.test_messages import enumerations, uses
 from tests.syntax import MODULES, nodes, written
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
-FRONT_ENDS: Mapping[str, tuple[Mapping[str, Text], frozenset[str]]] = {
+FRONT_ENDS: Mapping[str, tuple[Mapping[str, Text | tuple[str, ...]], frozenset[str]]] = {
     "cli": (cli.HINTS, cli.ELSEWHERE),
     "service": (service.HINTS, service.ELSEWHERE),
 }
@@ -40,6 +42,11 @@ class Raised(NamedTuple):
     branch: str
     kind: str
     fields: frozenset[str] | None
+
+
+def sentences(text: Text | tuple[str, ...]) -> tuple[Text, ...]:
+    """The sentences of a next step."""
+    return text if isinstance(text, tuple) else (text,)
 
 
 @cache
@@ -87,7 +94,9 @@ def test_a_field_of_a_kind_is_shown_by_a_text() -> None:
     for kind, branch in KINDS.items():
         declared = branch.kinds[kind]
         keys = (kind, f"{branch.__name__}.{kind}")
-        texts = [text for table in own for key, text in table.items() if key in keys]
+        texts = [
+            one for table in own for key, text in table.items() if key in keys for one in sentences(text)
+        ]
         common = {*placeholders(declared.text), *placeholders(declared.step)}
         assert not common & {*declared.more}, kind
         assert {*declared.more} <= {name for text in texts for name in placeholders(text)}, kind
@@ -99,7 +108,26 @@ def test_every_kind_that_a_front_end_meets_has_a_next_step(front_end: str) -> No
     assert {*hints} | elsewhere == {*KINDS}
     assert not {*hints} & elsewhere
     for kind, text in hints.items():
-        assert {*placeholders(text)} <= {*KINDS[kind].kinds[kind].fields}, kind
+        for one in sentences(text):
+            assert {*placeholders(one)} <= {*KINDS[kind].kinds[kind].fields, "command"}, kind
+
+
+# Met by one command each, whose options their next steps name as fields.
+ALONE = {"bad-value", "would-not-run"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_next_step_names_no_option_that_its_command_refuses(command: str) -> None:
+    """Whatever command meets a failure, it has a next step, without options of other commands."""
+    running = arguments.running([command])
+    before = cli.RUNNING.set(lambda: running)
+    try:
+        for kind, branch in KINDS.items():
+            fields: dict[str, object] = dict.fromkeys(branch.kinds[kind].fields, "x")
+            step = cli.hint(branch(kind, **fields)) if kind not in cli.ELSEWHERE else ""
+            assert {*cli.OPTION.findall(cli.QUOTED.sub("", step))} <= running.options or kind in ALONE, kind
+    finally:
+        cli.RUNNING.reset(before)
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)

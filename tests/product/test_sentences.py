@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 
 import pytest
 
+from importer.cli import messages
+from importer.cli.arguments import parse, running
 from importer.cli.commands import COMMANDS
+from importer.errors import BRANCHES, UsageError
 from tests.product.test_docs import parsers
 from tests.product.test_structure import room
 from tests.syntax import MODULES, nodes, tree, written
@@ -141,3 +145,48 @@ def test_reading_is_seen(line: str) -> None:
 def test_telling_is_no_reading() -> None:
     code = "def f():\n    try:\n        pass\n    except HubError as error:\n        print(error.message)\n"
     assert not list(reading(ast.parse(code)))
+
+
+# A command in quotes; an option of another program, where a text names one.
+QUOTED = re.compile(r"(?<![\w'])'importer ([^']+)'")
+OF_OTHERS = {"--gpus", "--ulimit", "--cpus", "--cpuset-cpus", "--ipc", "--shm-size"}  # of a container's start
+
+
+def quoted() -> Iterator[tuple[str, str]]:
+    """Every command in quotes of a front end's text, "x" for its placeholders, and where the text stands."""
+    for module in (m for m in MODULES if room(m) in FRONT_ENDS):
+        joined = [n for n in nodes(MODULES[module]) if isinstance(n, ast.JoinedStr)]
+        parts = {id(part) for one in joined for part in one.values}
+        alone = (n for n in nodes(MODULES[module]) if isinstance(n, ast.Constant) and id(n) not in parts)
+        texts = [(one.lineno, str(one.value)) for one in alone]
+        for one in joined:
+            filled = [part.value if isinstance(part, ast.Constant) else "x" for part in one.values]
+            texts.append((one.lineno, "".join(map(str, filled))))
+        for line, text in texts:
+            for command in QUOTED.findall(text):
+                yield re.sub(r"\{\w+\}", "x", command), f"{module}:{line}"
+
+
+def test_every_command_in_a_text_is_one() -> None:
+    found = {*quoted()}
+    assert {"validate NAME --fetch", "api-keys create NAME", "engine install x"} <= {c for c, _ in found}
+    assert not [f"{place}: {command}: {wrong}" for command, place in found if (wrong := refusal(command))]
+
+
+def refusal(command: str) -> str | None:
+    """Why the command's own parser does not take these words; a text may leave out what is required."""
+    try:
+        parse([word for word in shlex.split(command) if word not in ("COMMAND", "--help", "--help-all")])
+    except UsageError as error:
+        return None if error.details["problem"] == "is required" else str(error)
+    return None
+
+
+def test_a_reasons_own_words_name_options_of_an_import() -> None:
+    """A reason is printed by many commands, so an option of another one stands behind that command."""
+    known = running(["import"]).options | OF_OTHERS
+    others = {"Setting", *(branch.__name__ for branch in BRANCHES)}
+    for key, text in messages.INSTEAD.items():
+        if isinstance(text, str) and key.partition(".")[0] not in others:
+            bare = messages.OPTION.findall(messages.QUOTED.sub("", text))
+            assert {*bare} <= known, key

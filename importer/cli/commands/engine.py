@@ -9,12 +9,15 @@ from importer.cli import options
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the three actions."""
+    from importer.engines import CHOSEN, ENGINES
+
+    names = ", ".join((*dict(ENGINES.every()), *CHOSEN))
     actions = parser.add_subparsers(dest="action", metavar="install|list|remove", required=True)
     for action, text in (
         ("install", "install an engine (pinned; does nothing when it is there)"),
         ("remove", "remove an engine's environment"),
     ):
-        actions.add_parser(action, help=text).add_argument("engine", metavar="ENGINE")
+        actions.add_parser(action, help=text).add_argument("engine", metavar="ENGINE", help=names)
     options.json(actions.add_parser("list", help="engines, versions, places"), "one line of JSON per engine")
 
 

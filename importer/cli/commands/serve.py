@@ -9,7 +9,7 @@ from importer.cli.service_options import add_settings, settings_to_run
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add an option for each setting."""
-    add_settings(parser)
+    add_settings(parser, "serve")
 
 
 def run(arguments: argparse.Namespace) -> None:
