@@ -32,6 +32,8 @@ from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
+from importer.signals.evidence import warning
+from importer.signals.reasons import StopReason
 from importer.version import __version__
 
 if TYPE_CHECKING:
@@ -43,6 +45,13 @@ class OfferReason(ReasonKind):
 
     CLIENTS_SEND = "clients-send", "{engine} cannot be started with it: clients have to send it"
     NO_STOP_WORDS = "no-stop-words", "{engine} heeds no stop words, neither at its start nor in requests"
+    STANDS_IN = (
+        "stands-in",
+        (
+            "{words:and} stands in for an end token that the files lack, and {limit}; add {words:and} to "
+            "eos_token_id in generation_config.json"
+        ),
+    )
 
 
 @frozen
@@ -206,6 +215,14 @@ def _with_limits(
     reasons = dict.fromkeys(sent, Reason(OfferReason.CLIENTS_SEND, engine=name))
     if "stop" not in offers:
         reasons["stopwords"] = Reason(OfferReason.NO_STOP_WORDS, engine=name)
+    added = decisions.get("stopwords")
+    if (
+        added is not None
+        and "stopwords" in reasons
+        and any(w.kind is StopReason.END_OF_TURN for w in added.why)
+    ):
+        fields = {"words": tuple(added.value), "limit": reasons["stopwords"]}
+        reasons["stopwords"] = warning(Reason(OfferReason.STANDS_IN, **fields))
     return {
         key: replace(d, why=(*d.why, reasons[key])) if key in reasons and d.value is not None else d
         for key, d in decisions.items()

@@ -594,8 +594,8 @@ def _ends(fields: Fields) -> str:
 
 def _end_of_turn(fields: Fields) -> str:
     how = "ends an answer with" if fields["ends"] else "goes straight on with"
-    listed = ", ".join(fields["listed"]) or "none is listed"
-    return f"the template {how} {' and '.join(fields['words'])}, which no list of end tokens has ({listed})"
+    words, listed = " and ".join(fields["words"]), ", ".join(fields["listed"]) or "none"
+    return f"the template {how} {words}, and no file lists it as an end token (listed: {listed})"
 
 
 class StopReason(ReasonKind):

@@ -159,3 +159,21 @@ def test_an_empty_template_beside_a_sound_one_is_told(desk: Desk) -> None:
     (found,) = (w for w in ran.line["warnings"] if "is empty" in w["message"])
     assert (found["kind"], found["key"]) == ("way-in", "backend")
     assert "chat_template.jinja is empty" in found["message"]
+
+
+@pytest.mark.parametrize(("backend", "warned"), [("mlx", True), ("vllm", False)])
+def test_a_stop_word_that_an_engine_cannot_take_names_the_end_token_that_lacks(
+    desk: Desk, backend: str, warned: bool
+) -> None:
+    """vLLM gets the token in a generation config of ours; mlx-lm heeds the files alone."""
+    tokens = {
+        str(i): {"content": text, "special": True} for i, text in enumerate(("<|endoftext|>", "<|im_end|>"))
+    }
+    tokenizer = {"eos_token": "<|endoftext|>", "added_tokens_decoder": tokens}
+    files = {**CHAT, "generation_config.json": {"eos_token_id": 0}, "tokenizer_config.json": tokenizer}
+    ran = desk(desk.directory("ends", files), "--name", "ends", "--backend", backend, "--dry-run")
+    lines = [line for line in ran.err.splitlines() if line.startswith("Needs attention: stopwords: ")]
+    assert len(lines) == warned, ran.err
+    named = "<|im_end|> stands in for an end token that the files lack"
+    assert not warned or named in lines[0]
+    assert not warned or "eos_token_id in generation_config.json" in lines[0]
