@@ -55,10 +55,11 @@ def collect(
     backend. ``template`` names the source of the analyzed template, if it is not the model's own.
     """
     silent = kind.kind in TASKS
+    unadvised = silent or kind.kind == "base"  # the advice of a family is for its chats
     named = family.evidence(snapshot, ignore_name)
     return [
         *kind.evidence,
-        *(e for e in named if not (silent and e.rule is Rule.SAMPLING_TABLE)),
+        *(e for e in named if not (unadvised and e.rule is Rule.SAMPLING_TABLE)),
         *([] if silent else sampling.evidence(snapshot)),
         *([] if ignore_name or silent else card.evidence(snapshot)),
         *([] if ignore_name else quantised_variants.evidence(snapshot)),

@@ -91,12 +91,14 @@ def test_one_score_of_a_decoder_is_doubted_unless_something_says_that_it_ranks()
     assert not doubted(TEMPLATE, sentence_transformers={"version": "5.0.0"})
 
 
-def test_a_pooling_model_has_no_sampling_of_its_family() -> None:
+@pytest.mark.parametrize("kind_of_use", [None, "base"])
+def test_a_model_without_chats_has_no_sampling_of_its_family(kind_of_use: str | None) -> None:
     named = replace(
         snapshot(classifier("LlamaForSequenceClassification", 1)), model_id="x/Llama-3-8B-Instruct"
     )
     kind = find_kind(named, able=ABLE)
-    facts = collect(named, kind, None, "linux", ignore_name=False)
+    other = replace(kind, kind=kind_of_use or kind.kind)
+    facts = collect(named, other, None, "linux", ignore_name=False)
     chats = collect(named, replace(kind, kind="chat"), None, "linux", ignore_name=False)
     assert not [e.key for e in facts if e.key.startswith("parameters.")]
     assert [e.key for e in chats if e.key.startswith("parameters.")]
