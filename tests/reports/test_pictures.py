@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.reports import html, pictures
 from importer.reports.pictures.figures import PastValidation
-from importer.reports.pictures.shapes import LABEL, SPAN, Picture
+from importer.reports.pictures.shapes import GAP, LIMIT, Picture, device_title
 from importer.reports.report_model import ProbeOutcome, Run
 from tests.reporting import looked_at, told
 
@@ -28,8 +27,8 @@ FIT: dict[str, Any] = {
         {"part": "kv cache", "low": 10 * GIB, "likely": 10 * GIB, "high": 10 * GIB, "why": "tokens"},
     ]},
     "plans": [
-        {"device": "h100-80g", "devices": 2, "tensor_parallel": 2, "tokens_per_second": 4000, "meets": True},
-        {"device": "h100-80g", "devices": 1, "tensor_parallel": 1, "tokens_per_second": 1000},
+        {"device": "2xh200", "devices": 2, "tensor_parallel": 2, "tokens_per_second": 4000, "meets": True},
+        {"device": "2xh200", "devices": 2, "tensor_parallel": 1, "tokens_per_second": 1000},
     ],
 }  # fmt: skip
 RUN = Run(
@@ -47,18 +46,46 @@ def named(found: tuple[Picture, ...], name: str) -> Picture:
 def test_parts_of_memory_are_stacked_to_scale_with_the_limit_of_the_device() -> None:
     model = told(fit=FIT, runs=(RUN,))
     one = named(pictures.of_memory(model), "memory")
-    likely = [s for s in one.shapes if s.shape == "rect" and s.kind in ("c1", "c2") and s.height == 16][2:4]
-    assert [(s.kind, s.x) for s in likely] == [("c1", LABEL), ("c2", LABEL + SPAN * 30 / 80)]
-    assert likely[0].width == pytest.approx(SPAN * 30 / 80 - 1)
-    (limit,) = (s for s in one.shapes if s.kind == "limit" and s.shape == "rect")
-    assert limit.x + 1 == LABEL + SPAN * 72 / 80
-    assert "40.0 GiB likely, 40.0 GiB to 42.0 GiB of 72.0 GiB" in one.label
+    assert [(bar.label, bar.text) for bar in one.bars] == [("low, likely", "40.0 GiB"), ("high", "42.0 GiB")]
+    ground, weights, cache, limit = one.bars[0].pieces
+    assert [(p.kind, p.x) for p in (weights, cache)] == [("c1", 0), ("c2", 37.5)]
+    assert weights.width == 37.5 - GAP
+    assert (limit.kind, limit.x + LIMIT) == ("limit", 90)
+    assert ground.width == 100
+    assert (
+        one.note
+        == one.label
+        == ("40.0 GiB likely, 40.0 GiB to 42.0 GiB of 72.0 GiB that an engine may fill on H100-80G")
+    )
+    assert [entry.name for entry in one.legend] == [
+        "weights 30.0 GiB", "kv cache 10.0 GiB", "limit: 72.0 GiB to fill",
+    ]  # fmt: skip
     assert one.rows[-1] == ("in all", "40.0 GiB", "40.0 GiB", "42.0 GiB", "")
     pair = named(pictures.of_memory(model), "measured")
     assert pair.rows == (("weights", "vllm 0.33.0", "20.0 GiB", "40.0 GiB", "-50%"),)
-    assert [s.width for s in pair.shapes if s.shape == "rect"] == [SPAN / 2 - 1, SPAN - 1]
-    plans = named(pictures.of_memory(model), "plans")
-    assert [row[0] for row in plans.rows] == ["2 × h100-80g, TP 2", "1 × h100-80g"]
+    assert [p.width for bar in pair.bars for p in bar.pieces] == [50 - GAP, 100 - GAP]
+
+
+def test_a_plan_is_named_for_people_and_its_rate_is_called_a_bound() -> None:
+    one = named(pictures.of_memory(told(fit=FIT, runs=())), "plans")
+    assert [(bar.label, bar.text) for bar in one.bars] == [
+        ("2 × H200 · TP 2 (chosen)", "≤ 4,000 tokens/s"),
+        ("2 × H200", "≤ 1,000 tokens/s"),
+    ]
+    assert "upper bound (calculated)" in one.note
+    assert one.legend[0].name == "chosen, without a goal: the widest tensor parallelism"
+    asked = named(pictures.of_memory(told(fit={**FIT, "aim": {"goal": "latency"}}, runs=())), "plans")
+    assert asked.legend[0].name == "chosen, for the goal latency"
+    assert [device_title(name) for name in ("8xh200", "rtx4090", "m3-max-64g")] == [
+        "8 × H200", "RTX4090", "M3-MAX-64G",
+    ]  # fmt: skip
+
+
+def test_one_value_is_no_picture() -> None:
+    alone = told(fit={"plans": FIT["plans"][:1]}, runs=(RUN,))
+    assert [one.name for one in pictures.of_memory(alone)] == ["measured"]
+    assert pictures.of_runs((RUN,)) == ()
+    assert pictures.history([PastValidation("vllm 1", "2026-01-01T00:00:00+00:00", {"pass": 3})]) == []
 
 
 def test_a_small_model_is_drawn_once_more_by_itself() -> None:
@@ -70,13 +97,14 @@ def test_a_small_model_is_drawn_once_more_by_itself() -> None:
 
 
 def test_runs_stand_side_by_side() -> None:
-    other = replace(RUN, engine="sglang", seconds={"start": 60.0, "probes": 20.0}, speed={})
+    speed = {"tokens_per_second": 82.0, "first_token_seconds": 0.6}
+    other = replace(RUN, engine="sglang", seconds={"start": 60.0, "probes": 20.0}, speed=speed)
     found = pictures.of_runs((RUN, other))
-    assert [one.name for one in found] == ["outcomes", "times", "speed"]
+    assert [one.name for one in found] == ["outcomes", "times", "rate", "first"]
     assert named(found, "outcomes").label.startswith("vllm 0.33.0 (failed): 1 of 2 passed; sglang")
-    widths = [s.width for s in named(found, "times").shapes if s.kind == "start"]
-    assert [one + 1 for one in widths] == [pytest.approx(SPAN * 30 / 80, abs=0.1), SPAN * 60 / 80]
-    assert named(found, "speed").rows[0][2:] == ("41.0", "0.30 s")
+    assert [bar.pieces[0].width for bar in named(found, "times").bars] == [37.5 - GAP, 75 - GAP]
+    assert [bar.text for bar in named(found, "rate").bars] == ["41.0 tokens/s", "82.0 tokens/s"]
+    assert [bar.text for bar in named(found, "first").bars] == ["0.30 s", "0.60 s"]
 
 
 def test_the_worst_probes_come_first_and_columns_are_even() -> None:
@@ -99,12 +127,16 @@ def test_history_has_a_column_for_each_validation() -> None:
         PastValidation("vllm 2", "2026-01-03T00:00:00+00:00", error="stopped"),
     ]
     (one,) = pictures.history(past)
-    heights = {
-        kind: [s.height for s in one.shapes if s.kind == kind and s.shape == "rect"]
-        for kind in ("pass", "rate")
-    }
-    assert heights == {"pass": [57.0, 76.0], "rate": [38.0, 76.0]}
-    assert [s.height for s in one.shapes if s.kind == "error"] == [76.0]
+    assert [(bar.label, bar.text) for bar in one.bars][:2] == [
+        ("probes", "up to 4"),
+        ("seconds", "up to 50.0 s"),
+    ]
+    pieces = [[piece for piece in bar.pieces if piece.kind != "ground"] for bar in one.bars]
+    passed = [(p.y, p.height) for p in pieces[0] if p.kind == "pass"]
+    assert passed == [(25, 75 - GAP), (0, 100 - GAP)]
+    assert [p.height for p in pieces[0] if p.kind == "error"] == [100 - GAP]
+    assert [p.height for p in pieces[2]] == [50 - GAP, 100 - GAP]
+    assert one.note == "2026-01-01 00:00 UTC to 2026-01-03 00:00 UTC"
     assert [row[:4] for row in one.rows][-1] == ("2026-01-01 00:00 UTC", "vllm 1", "3", "4")
     assert "ended by an error (stopped)" in one.label
     assert pictures.history([]) == []
@@ -122,16 +154,16 @@ def test_figures_of_any_kind_make_a_page_that_is_whole(fit: Any, speed: Any) -> 
     live = looked_at(html.write(model))
     assert live.open == []
     for one in (*pictures.of_memory(model), *pictures.of_runs(model.runs)):
-        for shape in one.shapes:
-            assert 0 <= shape.x <= one.width
-            assert 0 <= shape.x + shape.width <= one.width + 1
-            assert 0 <= shape.y + shape.height <= one.height
+        for piece in (piece for bar in one.bars for piece in bar.pieces):
+            assert 0 <= piece.x <= piece.x + piece.width <= 101
+            assert 0 <= piece.y <= piece.y + piece.height <= 101
 
 
 def test_a_report_has_the_pictures_and_their_tables() -> None:
-    page = html.write(told("<b>x</b>", fit=FIT, runs=(RUN,)))
+    page = html.write(told("<b>x</b>", fit=FIT, runs=(RUN, replace(RUN, engine="sglang"))))
     assert "<script" not in page
-    assert page.count('role="img"') == 6
+    assert page.count('role="img"') == 7
+    assert "viewBox" not in page.partition("Memory of one device")[2].partition("</section>")[0]
     for words in (
         "Memory of one device",
         "72.0 GiB to fill",

@@ -82,7 +82,7 @@ def test_a_page_holds_everything_and_says_it_in_order(desk: Desk) -> None:
     at = 0
     for words in (
         "validation ✗ failed", "What did not pass", "Set tool_parser:hermes in options: ", "Runs",
-        "start 2.00 s, probes 1.00 s", "Outcomes", "1 of 4 passed", "Probes", "Decisions", "Each probe",
+        "start 2.00 s, probes 1.00 s", "Probes", "Decisions", "Each probe",
         "lesson of tool-call", "3 of 3, 44–100 %", "ERROR x", "1 raw exchange",
         "POST /v1/chat/completions → 200", "The document", "Written by importer",
     ):  # fmt: skip

@@ -1,16 +1,27 @@
-"""Pictures of a report and of the page: rectangles and texts, computed here once for both.
+"""Pictures of a report and of the page: bars with their texts, computed here once for both.
 
-A front end draws the shapes as they are and shows the rows as the table behind them.
+A front end gives the bars its own width and shows the rows as the table behind them.
 """
 
 from __future__ import annotations
 
 from importer.reports.pictures.figures import history, measured, memory, plans
 from importer.reports.pictures.runs import MatrixRow, columns, outcomes, rows, speed, times
-from importer.reports.pictures.shapes import Legend, Picture, Shape
+from importer.reports.pictures.shapes import Bar, Legend, Picture, Piece
 from importer.reports.report_model import ReportModel, Run
 
-__all__ = ["Legend", "MatrixRow", "Picture", "Shape", "columns", "history", "of_memory", "of_runs", "rows"]
+__all__ = [
+    "Bar",
+    "Legend",
+    "MatrixRow",
+    "Picture",
+    "Piece",
+    "columns",
+    "history",
+    "of_memory",
+    "of_runs",
+    "rows",
+]
 
 
 def of_memory(model: ReportModel) -> tuple[Picture, ...]:

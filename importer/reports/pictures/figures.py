@@ -10,17 +10,20 @@ from dataclasses import field
 
 from importer.frozen import frozen
 from importer.memory.plan_settings import gib
-from importer.reports.pictures.runs import LEGEND
+from importer.reports.pictures.runs import LEGEND, SEVERAL
 from importer.reports.pictures.shapes import (
-    WIDTH,
+    WHOLE,
     Bar,
     Legend,
     Picture,
-    Shape,
-    drawn,
+    Piece,
+    bar,
+    device_title,
+    gapped,
     mapping,
     mappings,
     number,
+    scaled,
 )
 from importer.reports.report_model import OUTCOMES, Run, duration
 from importer.sentences import counted, moment
@@ -44,42 +47,21 @@ def memory(fit: Mapping[str, object]) -> list[Picture]:
         return []
     size, budget = number(device.get("memory")), number(fit.get("budget"))
     largest = max(size, budget, sums["high"])
-    name, share = str(device.get("name") or "the device"), budget or size
+    name, share = device_title(str(device.get("name") or "the device")), budget or size
     heads = ("part", *ENDS, "why")
     rows = [_row(str(t.get("part")), t, str(t.get("why") or "")) for t in terms] + [_row("in all", sums, "")]
-    label = f"{gib(sums['likely'])} likely, {gib(sums['low'])} to {gib(sums['high'])}"
+    between = f", {gib(sums['low'])} to {gib(sums['high'])}" if gib(sums["low"]) != gib(sums["high"]) else ""
+    label = f"{gib(sums['likely'])} likely{between}"
     against = f" of {gib(share)} that an engine may fill on {name}" if share else ""
-    limits = [(budget, largest, f"{gib(budget)} to fill")] if budget else []
-    legend = tuple(_legend(terms))
-    height, shapes = drawn(_stacks(terms, sums, largest, bool(size)), limits)
-    found = [
-        Picture(
-            "memory",
-            "Memory of one device",
-            f"{label}{against}",
-            WIDTH,
-            height,
-            shapes,
-            legend,
-            heads,
-            tuple(rows),
-        )
-    ]
+    legend = [_legend(term) for term in terms]
+    limit = [Legend("limit", f"limit: {gib(budget)} to fill")] if budget else []
+    stacks = _stacks(terms, sums, largest, budget, bool(size))
+    note = label + against
+    table = (heads, tuple(rows))
+    found = [Picture("memory", "Memory of one device", note, stacks, (*legend, *limit), *table, note)]
     if sums["high"] < SMALL * largest:
-        height, shapes = drawn(_stacks(terms, sums, sums["high"], False))
-        found.append(
-            Picture(
-                "memory-parts",
-                "The parts, enlarged",
-                label,
-                WIDTH,
-                height,
-                shapes,
-                legend,
-                heads,
-                tuple(rows),
-            )
-        )
+        parts = _stacks(terms, sums, sums["high"])
+        found.append(Picture("memory-parts", "The parts, enlarged", label, parts, tuple(legend), *table))
     return found
 
 
@@ -91,23 +73,37 @@ def _kind(term: Mapping[str, object]) -> str:
     return KINDS.get(str(term.get("part")), OTHER)
 
 
-def _legend(terms: Sequence[Mapping[str, object]]) -> list[Legend]:
-    return [Legend(_kind(term), str(term.get("part"))) for term in terms]
+def _legend(term: Mapping[str, object]) -> Legend:
+    return Legend(_kind(term), f"{term.get('part')} {gib(number(term.get('likely')))}")
 
 
 def _stacks(
-    terms: Sequence[Mapping[str, object]], sums: Mapping[str, float], largest: float, ground: bool
-) -> list[Bar]:
-    bars = []
+    terms: Sequence[Mapping[str, object]],
+    sums: Mapping[str, float],
+    largest: float,
+    limit: float = 0.0,
+    ground: bool = False,
+) -> tuple[Bar, ...]:
+    """Return a bar for each end of the estimate; ends with the same figure share one."""
+    ends: dict[str, list[str]] = {}
     for end in ENDS:
-        pieces = tuple((_kind(term), number(term.get(end))) for term in terms)
-        bars.append(Bar(end, pieces, gib(sums[end]), largest, ground))
-    return bars
+        ends.setdefault(gib(sums[end]), []).append(end)
+    return tuple(
+        bar(
+            ", ".join(names) if len(ends) > 1 else "in all",
+            [(_kind(term), number(term.get(names[-1]))) for term in terms],
+            text,
+            largest,
+            ground=ground,
+            limit=limit,
+        )
+        for text, names in ends.items()
+    )
 
 
 def measured(runs: Sequence[Run]) -> list[Picture]:
     """Return predicted beside measured for each figure of each run; each pair has its own scale."""
-    bars, rows = [], []
+    bars, rows = list[Bar](), []
     for run in runs:
         for figure, values in run.fit.items():
             both = mapping(values)
@@ -117,22 +113,16 @@ def measured(runs: Sequence[Run]) -> list[Picture]:
             texts = [_amount(figure, side) for side in sides]
             largest = max(sides)
             bars += [
-                Bar(f"{name}, {run.label}", (("predicted", sides[0]),), texts[0], largest),
-                Bar("", (("reported", sides[1]),), texts[1], largest),
+                bar(f"{name}, {run.label}, predicted", [("predicted", sides[0])], texts[0], largest),
+                bar("measured", [("reported", sides[1])], texts[1], largest),
             ]
             off = f"{(sides[0] / sides[1] - 1):+.0%}" if sides[1] else ""
             rows.append((name, run.label, *texts, off))
     if not bars:
         return []
-    height, shapes = drawn(bars)
     label = "; ".join(f"{name} on {engine}: {a} predicted, {b} measured" for name, engine, a, b, _ in rows)
-    legend = (Legend("predicted", "predicted"), Legend("reported", "measured"))
     heads = ("figure", "engine", "predicted", "measured", "difference")
-    return [
-        Picture(
-            "measured", "Predicted and measured", label, WIDTH, height, shapes, legend, heads, tuple(rows)
-        )
-    ]
+    return [Picture("measured", "Predicted and measured", label, tuple(bars), (), heads, tuple(rows))]
 
 
 def _amount(figure: str, size: float) -> str:
@@ -140,34 +130,45 @@ def _amount(figure: str, size: float) -> str:
 
 
 def plans(fit: Mapping[str, object]) -> list[Picture]:
-    """Return the estimated rate of the chosen plan and of the next-best ones."""
+    """Return the upper bound of the rate of the chosen plan and of the next-best ones; none of one plan."""
     found = mappings(fit.get("plans"))[:SHOWN]
-    if not found:
+    if len(found) < SEVERAL:
         return []
     largest = max(number(plan.get("tokens_per_second")) for plan in found)
-    bars, rows = [], []
+    bars, rows = list[Bar](), []
     for place, plan in enumerate(found):
         rate, name = number(plan.get("tokens_per_second")), _parallel(plan)
+        kind, chosen = ("plan", "") if place else ("chosen", "chosen")
         bars.append(
-            Bar(name, (("chosen" if place == 0 else "plan", rate),), f"{rate:,.0f} tokens/s", largest)
+            bar(f"{name} ({chosen})" if chosen else name, [(kind, rate)], f"≤ {rate:,.0f} tokens/s", largest)
         )
         rows.append((
-            name, "chosen" if place == 0 else "", _count(plan, "devices"), _count(plan, "replicas"),
+            name, chosen, _count(plan, "devices"), _count(plan, "replicas"),
             _count(plan, "max_model_len"), _count(plan, "sequences"), f"{rate:,.0f}",
             "yes" if plan.get("meets") is True else "no", "; ".join(map(str, _list(plan.get("why")))),
         ))  # fmt: skip
-    height, shapes = drawn(bars)
+    why = _chosen_by(found[0], mapping(fit.get("aim")).get("goal"))
     others = counted(len(rows) - 1, "other plan", "other plans")
-    label = f"Chosen: {rows[0][0]}, {bars[0].text} estimated; {others}"
-    heads = ("plan", "", "devices", "replicas", "context", "sequences", "tokens/s", "meets the aim", "why")
-    legend = (Legend("chosen", "chosen"), Legend("plan", "other plans"))
-    return [Picture("plans", "Plans", label, WIDTH, height, shapes, legend, heads, tuple(rows))]
+    label = f"Chosen: {rows[0][0]}, upper bound {rows[0][6]} tokens/s (calculated); {others}"
+    heads = ("plan", "", "devices", "replicas", "context", "sequences", "upper bound, tokens/s",
+             "meets the aim", "why")  # fmt: skip
+    legend = (Legend("chosen", f"chosen, {why}"), Legend("plan", "other plans"))
+    note = "Each rate is an upper bound (calculated), not a measurement."
+    return [Picture("plans", "Plans", label, tuple(bars), legend, heads, tuple(rows), note)]
+
+
+def _chosen_by(plan: Mapping[str, object], goal: object) -> str:
+    """Return what chose the plan: the goal, or the rule without one (docs/plan.md)."""
+    if goal:
+        return f"for the goal {goal}"
+    copied = number(plan.get("tensor_parallel")) <= 1 and number(plan.get("pipeline_parallel")) <= 1
+    return f"without a goal: {'a copy on each device' if copied else 'the widest tensor parallelism'}"
 
 
 def _parallel(plan: Mapping[str, object]) -> str:
     short = (("tensor_parallel", "TP"), ("pipeline_parallel", "PP"), ("data_parallel", "DP"))
     parts = [f"{word} {number(plan.get(key)):.0f}" for key, word in short if number(plan.get(key)) > 1]
-    return ", ".join([f"{_count(plan, 'devices')} × {plan.get('device') or 'device'}", *parts])
+    return " · ".join([device_title(str(plan.get("device") or "device")), *parts])
 
 
 def _count(plan: Mapping[str, object], key: str) -> str:
@@ -178,9 +179,7 @@ def _list(data: object) -> Sequence[object]:
     return data if isinstance(data, list | tuple) else ()
 
 
-HISTORY_WIDTH, LEFT, RIGHT = 660.0, 130.0, 10.0
-PANEL, SPACE = 76.0, 22.0
-WIDEST = 34.0  # of a column
+WIDEST = 8.0  # hundredths of a panel, of a column
 
 
 @frozen
@@ -202,56 +201,47 @@ class PastValidation:
 
 
 def history(past: Sequence[PastValidation]) -> list[Picture]:
-    """Return the validations as columns, with a panel for each figure that any of them has."""
-    if not past:
+    """Return the validations as columns, a panel for each known figure; none of one validation."""
+    if len(past) < SEVERAL:
         return []
-    shapes: list[Shape] = []
-    top = 4.0
     panels = (
         ("probes", lambda one: one.total, lambda value: f"{value:.0f}", _stacked),
         ("seconds", lambda one: one.seconds, duration, _plain("probes")),
         ("tokens/s", lambda one: one.rate, lambda value: f"{value:.1f}", _plain("rate")),
         ("first token", lambda one: one.first, duration, _plain("first")),
     )
+    bars = []
     for name, value, text, pieces in panels:
         largest = float(max(map(value, past)))
-        if largest <= 0:
-            continue
-        shapes += _panel(past, top, largest, pieces)
-        shapes.append(Shape("text", "label", 0, top + 12, text=name))
-        shapes.append(Shape("text", "soft", 0, top + 28, text=f"up to {text(largest)}"))
-        top += PANEL + SPACE
+        if largest > 0:
+            bars.append(Bar(name, f"up to {text(largest)}", _columns(past, largest, pieces), tall=True))
     failed = [one for one in past if one.error]
     label = f"{counted(len(past), 'validation', 'validations')}; {_last(past[-1])}"
-    shapes.append(Shape("text", "soft", LEFT, top - 4, text=moment(past[0].at)))
-    if len(past) > 4:
-        shapes.append(Shape("text", "end", HISTORY_WIDTH - RIGHT, top - 4, text=moment(past[-1].at)))
     legend = (*LEGEND, *((Legend("error", "ended by an error"),) if failed else ()))
     heads = ("when", "engine", "passed", "in all", "seconds", "tokens/s", "first token", "error")
-    rows = tuple(map(_history_row, reversed(past)))
-    return [
-        Picture(
-            "history", "Validations so far", label, HISTORY_WIDTH, top + 4, tuple(shapes), legend, heads, rows
-        )
-    ]
+    rows, note = tuple(map(_history_row, reversed(past))), f"{moment(past[0].at)} to {moment(past[-1].at)}"
+    return [Picture("history", "Validations so far", label, tuple(bars), legend, heads, rows, note)]
 
 
 Pieces = Callable[[PastValidation, float], list[tuple[str, float]]]
 
 
-def _panel(past: Sequence[PastValidation], top: float, largest: float, pieces: Pieces) -> list[Shape]:
-    step = (HISTORY_WIDTH - LEFT - RIGHT) / len(past)
-    wide = round(min(WIDEST, 0.8 * step), 1)
-    found = [Shape("rect", "ground", LEFT, top + PANEL, HISTORY_WIDTH - LEFT - RIGHT, 1)]
-    pitch = min(step, WIDEST + 8)
+def _columns(past: Sequence[PastValidation], largest: float, pieces: Pieces) -> tuple[Piece, ...]:
+    step = WHOLE / len(past)
+    wide, pitch = round(min(WIDEST, 0.8 * step), 2), min(step, 1.25 * WIDEST)
+    found = [Piece("ground", 0, WHOLE, WHOLE - 1, 1)]
     for place, one in enumerate(past):
-        x, y = round(LEFT + place * pitch, 1), top + PANEL
+        bottom = WHOLE
         for kind, value in pieces(one, largest):
-            high = PANEL * min(1.0, value / largest)
-            y -= high
+            high = min(scaled(value, largest), bottom)
             if high > 0:
-                found.append(Shape("rect", kind, x, round(y, 1), wide, round(max(high, 0.5), 1)))
-    return found
+                found.append(
+                    Piece(
+                        kind, round(place * pitch, 2), wide, round(bottom - high, 2), round(gapped(high), 2)
+                    )
+                )
+            bottom -= high
+    return tuple(found)
 
 
 def _stacked(one: PastValidation, largest: float) -> list[tuple[str, float]]:

@@ -5,26 +5,27 @@ The matrix of probes and runs: failures first, in columns that fit one screen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from importer.frozen import frozen
-from importer.reports.pictures.shapes import WIDTH, Bar, Legend, Picture, drawn, number
+from importer.reports.pictures.shapes import Legend, Picture, bar, number
 from importer.reports.report_model import OUTCOMES, ProbeOutcome, Run, duration
 from importer.sentences import moment
 
+SEVERAL = 2  # runs; one is in words already
 PARTS = ("start", "probes", "stop")
 NAMES = {"not-applicable": "not applicable"}
 LEGEND = tuple(Legend(name, NAMES.get(name, name)) for name in OUTCOMES)
 
 
 def outcomes(runs: Sequence[Run]) -> list[Picture]:
-    """Return the outcomes of each run as one bar, all of the length of the longest run."""
+    """Return the outcomes of each run as one bar, all of the length of the longest run; none of one run."""
     runs = [run for run in runs if run.outcomes]
-    if not runs:
+    if len(runs) < SEVERAL:
         return []
     largest = max(len(run.outcomes) for run in runs)
     bars = [
-        Bar(run.label, tuple((name, run.counts[name]) for name in OUTCOMES), _passed(run), largest)
+        bar(run.label, [(name, run.counts[name]) for name in OUTCOMES], _passed(run), largest)
         for run in runs
     ]  # fmt: skip
     rows = tuple(
@@ -32,9 +33,8 @@ def outcomes(runs: Sequence[Run]) -> list[Picture]:
         for run in runs
     )
     label = "; ".join(f"{run.label} ({run.state}): {_passed(run)}" for run in runs)
-    height, shapes = drawn(bars)
     heads = ("engine", "state", "when", *(NAMES.get(name, name) for name in OUTCOMES))
-    return [Picture("outcomes", "Outcomes", label, WIDTH, height, shapes, LEGEND, heads, rows)]
+    return [Picture("outcomes", "Outcomes", label, tuple(bars), LEGEND, heads, rows)]
 
 
 def _passed(run: Run) -> str:
@@ -42,22 +42,20 @@ def _passed(run: Run) -> str:
 
 
 def times(runs: Sequence[Run]) -> list[Picture]:
-    """Return the seconds of start, probes and stop of each run."""
+    """Return the seconds of start, probes and stop of each run; none of one run."""
     timed = [run for run in runs if sum(map(number, run.seconds.values())) > 0]
-    if not timed:
+    if len(timed) < SEVERAL:
         return []
     totals = {id(run): sum(map(number, run.seconds.values())) for run in timed}
     largest = max(totals.values())
-    bars = [Bar(run.label, _parts(run), duration(totals[id(run)]), largest) for run in timed]
+    bars = [bar(run.label, _parts(run), duration(totals[id(run)]), largest) for run in timed]
     rows = tuple(
         (run.label, *(duration(number(run.seconds.get(part))) for part in PARTS), duration(totals[id(run)]))
         for run in timed
     )
     label = "; ".join(f"{run.label}: {duration(totals[id(run)])}" for run in timed)
-    height, shapes = drawn(bars)
     legend = tuple(Legend(part, part) for part in PARTS)
-    heads = ("engine", *PARTS, "in all")
-    return [Picture("times", "Time", label, WIDTH, height, shapes, legend, heads, rows)]
+    return [Picture("times", "Time", label, tuple(bars), legend, ("engine", *PARTS, "in all"), rows)]
 
 
 def _parts(run: Run) -> tuple[tuple[str, float], ...]:
@@ -65,34 +63,24 @@ def _parts(run: Run) -> tuple[tuple[str, float], ...]:
 
 
 def speed(runs: Sequence[Run]) -> list[Picture]:
-    """Return tokens per second and the time to the first token of each run that has them."""
-    known = [run for run in runs if _rate(run) or _first(run)]
-    if not known:
-        return []
-    fastest, longest = max(map(_rate, known)), max(map(_first, known))
-    bars, rows = [], []
-    for run in known:
-        rate, first = f"{_rate(run):.1f} tokens/s", f"{_first(run):.2f} s to first"
-        bars += [
-            Bar(run.label, (("rate", _rate(run)),), rate, fastest),
-            Bar("", (("first", _first(run)),), first, longest),
-        ]
-        rows.append((run.label, moment(run.started), f"{_rate(run):.1f}", f"{_first(run):.2f} s"))
-    label = "; ".join(f"{name}: {rate} tokens/s, first token {first}" for name, _, rate, first in rows)
-    height, shapes = drawn(bars)
-    legend = (Legend("rate", "tokens per second"), Legend("first", "time to the first token"))
-    heads = ("engine", "when", "tokens/s", "first token")
+    """Return tokens per second, and the time to the first token, of the runs that have them; none of one."""
+    rate, first = "tokens_per_second", "first_token_seconds"
     return [
-        Picture("speed", "Speed of the answers", label, WIDTH, height, shapes, legend, heads, tuple(rows))
+        *_compared(runs, "rate", "Tokens per second", rate, lambda value: f"{value:.1f} tokens/s"),
+        *_compared(runs, "first", "Time to the first token", first, lambda value: f"{value:.2f} s"),
     ]
 
 
-def _rate(run: Run) -> float:
-    return number(run.speed.get("tokens_per_second"))
-
-
-def _first(run: Run) -> float:
-    return number(run.speed.get("first_token_seconds"))
+def _compared(
+    runs: Sequence[Run], name: str, title: str, figure: str, text: Callable[[float], str]
+) -> list[Picture]:
+    found = [(run.label, number(run.speed.get(figure))) for run in runs if number(run.speed.get(figure))]
+    if len(found) < SEVERAL:
+        return []
+    largest = max(value for _, value in found)
+    bars = tuple(bar(engine, [(name, value)], text(value), largest) for engine, value in found)
+    label = "; ".join(f"{engine}: {text(value)}" for engine, value in found)
+    return [Picture(name, title, label, bars, (), (), ())]
 
 
 ORDER = ("fail", "inconclusive", "not-shown", "pass", "not-applicable")

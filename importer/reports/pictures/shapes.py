@@ -1,33 +1,41 @@
-"""Shapes of pictures, and bars that are laid out from values. All lengths are units of the drawing."""
+"""Bars and columns of pictures, laid out from values, in hundredths of the room that a front end gives them.
+
+So a picture has the width of its page, and its texts keep their size.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Literal
+import re
+from collections.abc import Sequence
 
 from importer.frozen import frozen
 
-WIDTH = 660
-LABEL = 200  # where bars begin
-VALUE = 120  # room behind them
-SPAN = WIDTH - LABEL - VALUE
-ROW, THICK = 26, 16
-LONGEST = 26  # characters of a label in a drawing; the table has it whole
-GAP = 1.0  # between two pieces, where both are wider
+WHOLE = 100.0
+GAP = 0.25  # between two pieces, where both are wider
+THINNEST = 0.3
+LIMIT = 0.4  # the width of a limit's line
 
 
 @frozen
-class Shape:
-    """A rectangle, or a text that begins at ``x`` on the line ``y``; ``kind`` is its class."""
+class Piece:
+    """A rectangle in hundredths of the width and the height of its drawing; ``kind`` is its class."""
 
-    shape: Literal["rect", "text"]
     kind: str
     x: float
-    y: float
-    width: float = 0.0
-    height: float = 0.0
-    text: str = ""
+    width: float
+    y: float = 0.0
+    height: float = WHOLE
+
+
+@frozen
+class Bar:
+    """A drawing between its label and its text; a ``tall`` one has room for columns."""
+
+    label: str
+    text: str
+    pieces: tuple[Piece, ...]
+    tall: bool = False
 
 
 @frozen
@@ -40,28 +48,16 @@ class Legend:
 
 @frozen
 class Picture:
-    """A drawing with its text alternative ``label`` and the table behind it."""
+    """Bars with their text alternative ``label`` and the table behind them; ``note`` is shown above them."""
 
     name: str
     title: str
     label: str
-    width: float
-    height: float
-    shapes: tuple[Shape, ...]
+    bars: tuple[Bar, ...]
     legend: tuple[Legend, ...]
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-@frozen
-class Bar:
-    """A row: its label, pieces as class and value, its text, and the value of a whole ``largest``."""
-
-    label: str
-    pieces: tuple[tuple[str, float], ...]
-    text: str
-    largest: float
-    ground: bool = False
+    note: str = ""
 
 
 def number(data: object) -> float:
@@ -81,47 +77,38 @@ def mappings(data: object) -> list[dict[str, object]]:
     return [mapping(one) for one in data if isinstance(one, dict)] if isinstance(data, list | tuple) else []
 
 
-def short(text: str) -> str:
-    """Return a label that fits before the bars."""
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+def device_title(name: str) -> str:
+    """Return the name of a device as people write it, such as ``8 × H200`` for ``8xh200``."""
+    count, _, kind = name.rpartition("x") if re.match(r"\d+x", name) else ("", "", name)
+    return f"{count} × {kind.upper()}" if count else kind.upper()
 
 
-def drawn(
-    bars: Sequence[Bar], limits: Iterable[tuple[float, float, str]] = ()
-) -> tuple[float, tuple[Shape, ...]]:
-    """Return the height and the shapes of bars; a limit is a value, its whole and a name above it."""
-    lines = list(limits)
-    top = 18.0 if lines else 2.0
-    shapes: list[Shape] = []
-    for row, bar in enumerate(bars):
-        y = top + row * ROW
-        shapes.append(Shape("text", "label", 0, y + 12, text=short(bar.label)))
-        if bar.ground:
-            shapes.append(Shape("rect", "ground", LABEL, y, SPAN, THICK))
-        shapes += _pieces(bar, y)
-        shapes.append(Shape("text", "value", LABEL + SPAN + 8, y + 12, text=bar.text))
-    height = top + len(bars) * ROW
-    for value, whole, name in lines:
-        x = _scaled(value, whole) + LABEL
-        shapes.append(Shape("rect", "limit", round(x - 1, 1), top - 4, 2, height - top))
-        shapes.append(Shape("text", "limit", round(x, 1), 10, text=name))
-    return height, tuple(shapes)
-
-
-def _pieces(bar: Bar, y: float) -> list[Shape]:
-    found, at = [], 0.0
-    for kind, value in bar.pieces:
-        wide = min(_scaled(value, bar.largest), SPAN - at)
+def bar(
+    label: str,
+    parts: Sequence[tuple[str, float]],
+    text: str,
+    largest: float,
+    *,
+    ground: bool = False,
+    limit: float = 0.0,
+) -> Bar:
+    """Return a bar of parts, each a class and a value; the room is ``largest``, and 0 is no limit."""
+    pieces, at = [Piece("ground", 0, WHOLE)] if ground else [], 0.0
+    for kind, value in parts:
+        wide = min(scaled(value, largest), WHOLE - at)
         if wide > 0:
-            found.append(Shape("rect", kind, round(LABEL + at, 1), y, round(gapped(wide), 1), THICK))
+            pieces.append(Piece(kind, round(at, 2), round(gapped(wide), 2)))
         at += wide
-    return found
+    if limit:
+        pieces.append(Piece("limit", round(max(0.0, scaled(limit, largest) - LIMIT), 2), LIMIT))
+    return Bar(label, text, tuple(pieces))
 
 
 def gapped(wide: float) -> float:
-    """Return a piece's width with the gap behind it; a thin one stays visible."""
-    return wide - GAP if wide > 3 * GAP else max(wide, 0.5)
+    """Return a piece's width without the gap behind it; a thin one stays visible."""
+    return wide - GAP if wide > 3 * GAP else max(wide, THINNEST)
 
 
-def _scaled(value: float, largest: float) -> float:
-    return SPAN * min(1.0, value / largest) if largest > 0 else 0.0
+def scaled(value: float, largest: float) -> float:
+    """Return the value in hundredths of ``largest``."""
+    return WHOLE * min(1.0, value / largest) if largest > 0 else 0.0

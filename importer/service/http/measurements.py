@@ -65,16 +65,23 @@ class MemoryDevice(BaseModel):
     share: float = Field(description="the part that the engine may fill")
 
 
-class PictureShape(BaseModel):
-    """A rectangle, or a text that begins at ``x`` on the line ``y``, in units of the picture."""
+class PicturePiece(BaseModel):
+    """A rectangle in hundredths of the width and the height of its bar."""
 
-    shape: Literal["rect", "text"]
     kind: str = Field(description="what it shows: its colour or its place", examples=["c1"])
     x: float
-    y: float
     width: float
+    y: float
     height: float
-    text: str
+
+
+class PictureBar(BaseModel):
+    """A drawing between two texts."""
+
+    label: str
+    text: str = Field(description="the figure", examples=["72.4 GiB"])
+    pieces: list[PicturePiece]
+    tall: bool = Field(description="whether it has columns")
 
 
 class PictureLegend(BaseModel):
@@ -90,12 +97,11 @@ class PictureView(BaseModel):
     name: str = Field(examples=["memory"])
     title: str
     label: str = Field(description="the text alternative")
-    width: float
-    height: float
-    shapes: list[PictureShape]
+    bars: list[PictureBar]
     legend: list[PictureLegend]
     heads: list[str] = Field(description="of the table behind it")
     rows: list[list[str]]
+    note: str = Field(description="shown above it; empty without one")
 
 
 class MemoryView(BaseModel):

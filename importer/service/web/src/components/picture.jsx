@@ -1,30 +1,28 @@
-// A picture as the server laid it out, the same as in a report: a drawing, what its colours are, the table behind it.
+// A picture as the server laid it out, the same as in a report: bars, what their colours are, the table behind them.
 
 import { TEXTS } from "../text.js";
 import { Table } from "./table.jsx";
 
 const T = TEXTS.pictures;
+const HIGH = { true: 76, false: 16 }; // pixels of a tall bar and of another
 
 export function Picture({ one }) {
-  const { width, height } = one;
   return (
     <div class="picture">
       <h3>{one.title}</h3>
-      <div class="scroll" role="region" tabindex={0} aria-label={one.title}>
-        <svg class="chart" role="img" aria-label={one.label} viewBox={`0 0 ${width} ${height}`} width={width} height={height}>
-          {one.shapes.map((shape, at) => <Shape key={at} {...shape} />)}
-        </svg>
-      </div>
-      <ul class="legend small">{one.legend.map(({ kind, name }) => (
-        <li key={name}><svg class="chart" viewBox="0 0 10 10" width={10} height={10} aria-hidden="true"><rect class={kind} x={0} y={0} width={10} height={10} /></svg>{name}</li>
-      ))}</ul>
-      <details class="small"><summary class="soft">{T.figures(one.title)}</summary><Table label={T.figures(one.title)} heads={one.heads} rows={one.rows} kind="several" /></details>
+      {one.note ? <p class="small">{one.note}</p> : null}
+      <div class="plot" role="img" aria-label={one.label}>{one.bars.map((bar, at) => (
+        <div key={at}><span class="label">{bar.label}</span><span class="value">{bar.text}</span>
+          <svg class="chart" width="100%" height={HIGH[bar.tall]} aria-hidden="true">{bar.pieces.map((piece, n) => <Piece key={n} {...piece} />)}</svg></div>
+      ))}</div>
+      {one.legend.length ? <ul class="legend small">{one.legend.map(({ kind, name }) => (
+        <li key={name}><svg class="chart" width={10} height={10} aria-hidden="true"><rect class={kind} x={0} y={0} width={10} height={10} /></svg>{name}</li>
+      ))}</ul> : null}
+      {one.rows.length ? <details class="small"><summary class="soft">{T.figures(one.title)}</summary><Table label={T.figures(one.title)} heads={one.heads} rows={one.rows} kind="several" /></details> : null}
     </div>
   );
 }
 
-const Shape = ({ shape, kind, x, y, width, height, text }) => (
-  shape === "text" ? <text class={kind} x={x} y={y}>{text}</text> : <rect class={kind} x={x} y={y} width={width} height={height} />
-);
+const Piece = ({ kind, ...box }) => <rect class={kind} {...Object.fromEntries(Object.entries(box).map(([side, value]) => [side, `${value}%`]))} />;
 
 export const Pictures = ({ all }) => all.map((one) => <Picture key={one.name} one={one} />);
