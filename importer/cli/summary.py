@@ -9,7 +9,7 @@ from importer.app.import_ import Plan
 from importer.cli import messages, output
 from importer.config_file.attention import Attention
 from importer.config_file.build import source
-from importer.config_file.document_keys import REMARKS, SAMPLING, UNWRITTEN
+from importer.config_file.document_keys import IMPORTANT, REMARKS, UNWRITTEN
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.decisions.sampling import TEMPERATURE, SamplingReason
@@ -23,7 +23,7 @@ from importer.signals.reasons import DraftReason
 WIDTH, MIDDLE = 80, 20  # columns of a table where its cells fit, and of its values at least
 ROWS = 16  # of a table; with what stands around it an ordinary import has 25 lines
 HIDDEN = (*REMARKS, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_tokens")
-FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.{key}" for key in SAMPLING))
+FIRST = ("kind", "family", "backend", *IMPORTANT)
 
 
 def import_lines(planned: Plan) -> Iterator[str]:

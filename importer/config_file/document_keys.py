@@ -49,6 +49,9 @@ SAMPLING = (
     "max_tokens", "seed",
 )  # fmt: skip
 
+# What a person looks for first.
+IMPORTANT = (*OPTIONS, "max_model_len", *(f"parameters.{key}" for key in SAMPLING))
+
 # Everything LocalAI reads under ``parameters``, for --set.
 PARAMETERS = (
     *SAMPLING, "typical_p", "tfz", "n", "n_keep", "batch", "echo", "ignore_eos", "logit_bias",

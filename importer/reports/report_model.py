@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from importer.config_file.document_keys import OPTIONS
 from importer.config_file.records import DecisionRecord, Fact, OutcomeRecord, Report, ReviewRecord
 from importer.config_file.validation_status import validation
 from importer.frozen import frozen
@@ -162,6 +163,12 @@ class ReportModel:
     evidence: tuple[Fact, ...] = ()
     fit: Mapping[str, object] = field(default_factory=dict)
     importer: str | None = None
+    proof: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def parsers(self) -> dict[str, object]:
+        """Return the decided parsers by their keys."""
+        return {key: one.get("value") for key, one in self.decisions.items() if key in OPTIONS}
 
     @property
     def whole(self) -> tuple[Run, ...]:
@@ -268,6 +275,7 @@ def sheet(stored: StoredDocument, reports: Sequence[Report] | None = None) -> Re
         tuple(receipt.evidence),
         receipt.fit or {},
         receipt.importer,
+        receipt.proof or {},
     )
 
 
@@ -284,6 +292,7 @@ def of_receipt(receipt: Receipt) -> ReportModel:
         receipt.base,
         runs,
         decisions=receipt.decisions,
+        proof=receipt.proof or {},
     )
 
 

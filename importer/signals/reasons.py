@@ -817,8 +817,14 @@ class UnservedReason(ReasonKind):
     ADAPTS = "adapts", "it has {file} and no weights of a model"
 
 
+def _checked(fields: Fields) -> str:
+    if not fields["findings"]:
+        return f"{fields['checked']:,} marker words put into test chats all reached the prompt"
+    return f"{fields['checked']:,} marker words were put into test chats; findings: {fields['findings']}"
+
+
 class WayInReason(ReasonKind):
     """Reasons for the evidence on the way in."""
 
-    CHECKED = "checked", "{checked} nonces were looked for in rendered prompts, with {findings} findings"
+    CHECKED = "checked", _checked
     VARIABLES = "variables", "clients may set {names:and} in chat_template_kwargs"

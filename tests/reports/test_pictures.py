@@ -142,6 +142,41 @@ def test_history_has_a_column_for_each_validation() -> None:
     assert pictures.history([]) == []
 
 
+PROOF = {
+    "engine": "vllm", "version": "0.33.0",
+    "verdicts": {"tool_parser": [
+        {"parser": "hermes", "reads": True, "passed": ["one", "two"], "failed": {}},
+        {"parser": "json", "reads": True, "passed": ["one"], "failed": {"two": "read no call"}},
+        {"parser": "granite", "reads": True, "passed": ["one"], "failed": {"two": "raised"}},
+        {"parser": "xml", "passed": [], "failed": {"one": "read no call"}, "forbidden": "'<'"},
+    ]},
+}  # fmt: skip
+
+
+def test_the_map_of_a_proof_has_the_chosen_parser_first_and_like_ones_in_one_row() -> None:
+    (one,) = pictures.proof_maps(PROOF, {"tool_parser": "json"})
+    assert (one.of, one.parsers, one.cases) == ("vllm 0.33.0", 4, ("one", "two"))
+    assert [(row.parsers, row.cells) for row in one.rows] == [
+        (("json", "granite"), ("pass", "fail")),
+        (("hermes",), ("pass", "pass")),
+        (("xml",), ("fail", "not-applicable")),
+    ]
+    assert [row.lost for row in one.rows] == [
+        "two: read no call", "", "one: read no call; cannot be written: '<'",
+    ]  # fmt: skip
+    page = html.write(told(proof=PROOF, decisions={"tool_parser": {"value": "json", "why": []}}))
+    table = looked_at(page).text
+    assert "one: read no call; cannot be written: '<'" in table
+    assert table.index("json, granite") < table.index("hermes")
+    assert pictures.proof_maps(None, {}) == ()
+
+
+@given(ODD)
+def test_a_proof_of_any_kind_makes_a_page_that_is_whole(odd: Any) -> None:
+    proof = {"engine": odd, "verdicts": {"tool_parser": [odd, {"parser": odd, "passed": odd, "failed": odd}]}}
+    assert looked_at(html.write(told(proof=proof))).open == []
+
+
 @given(ODD, ODD)
 def test_figures_of_any_kind_make_a_page_that_is_whole(fit: Any, speed: Any) -> None:
     estimate = {"terms": [fit, {"part": fit, "low": speed, "likely": speed, "high": 3}], "total": fit}

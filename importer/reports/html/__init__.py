@@ -61,6 +61,7 @@ def environment() -> Environment:
         "matrix_rows": pictures.rows,
         "pictures_of_memory": pictures.of_memory,
         "pictures_of_runs": pictures.of_runs,
+        "proof_maps": pictures.proof_maps,
         "policy": POLICY,
         "style": Markup(CSS),  # noqa: S704 - a file of importer; escaped, its hash would differ
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import zip_longest
 from typing import Annotated, cast
 
@@ -11,6 +12,7 @@ from fastapi.responses import Response
 from importer.app.export import export_valid
 from importer.app.overview import overview
 from importer.config import now
+from importer.config_file import document_keys
 from importer.config_file.document_keys import differences
 from importer.config_file.effective import Editor, patched
 from importer.config_file.review import change_json, page, warnings
@@ -19,6 +21,7 @@ from importer.config_file.validation_status import carried
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device
+from importer.reports.pictures import proof_maps
 from importer.sentences import render
 from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.domain.gallery import DocumentVersion
@@ -177,10 +180,16 @@ def decisions(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
     receipt, shown = stored.need_receipt(), page(stored)
     return {
         "decisions": receipt.decisions, "evidence": receipt.evidence, "unknown": receipt.unknown,
-        "fit": receipt.fit, "proof": receipt.proof, "warnings": shown["warnings"],
+        "fit": receipt.fit, "proof": receipt.proof, "maps": _maps(stored), "warnings": shown["warnings"],
         "edited": shown["edited"], "differences": shown["differences"],
         "values": values_of(at.gallery, stored), "losses": losses_of(stored),
     }  # fmt: skip
+
+
+def _maps(stored: StoredDocument) -> list[dict[str, object]]:
+    """Return the maps of the proof, the parsers that the document names now first."""
+    chosen = {key: document_keys.parser(stored.data, key) for key in document_keys.OPTIONS}
+    return [asdict(one) for one in proof_maps(stored.need_receipt().proof, chosen)]
 
 
 @router.get(

@@ -244,6 +244,25 @@ class History(BaseModel):
     next: int | None = Field(description="the cursor of the next page")
 
 
+class ProofRow(BaseModel):
+    """Parsers with the same results."""
+
+    parsers: list[str]
+    reads: bool = Field(description="whether they read all that is needed")
+    cells: list[Literal["pass", "fail", "not-applicable"]] = Field(description="for each case of the map")
+    lost: str = Field(description="the first case that the first of them lost, and why; empty without one")
+
+
+class ProofMap(BaseModel):
+    """The parsers of one key by the cases of the proof, those of the document first."""
+
+    key: str = Field(examples=["tool_parser"])
+    of: str = Field(description="engine and version", examples=["vllm 0.33.0"])
+    parsers: int
+    cases: list[str]
+    rows: list[ProofRow]
+
+
 class Decisions(BaseModel):
     """What was decided and why, what fits, what the parsers showed."""
 
@@ -252,6 +271,7 @@ class Decisions(BaseModel):
     unknown: dict[str, str]
     fit: dict[str, object] | None
     proof: dict[str, object] | None
+    maps: list[ProofMap] = Field(description="parsers by cases of the proof")
     warnings: list[str]
     edited: list[dict[str, object]] | None
     differences: list[dict[str, object]] | None

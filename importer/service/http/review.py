@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from importer.app.states import State
 from importer.app.why import explanations
 from importer.config import now
-from importer.config_file.document_keys import differences, same
+from importer.config_file.document_keys import IMPORTANT, differences, same
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.review import change_json, record_review, warnings
 from importer.errors import ImporterError
@@ -251,7 +251,9 @@ class ReviewSheet(BaseModel):
     served: ServedRelease | None
     findings: list[FindingOf]
     warnings: list[WarningEntry]
-    settings: list[ReviewSetting] = Field(description="those with attention first, then edited, then new")
+    settings: list[ReviewSetting] = Field(
+        description="with attention first, then edited, new, parsers, context, sampling"
+    )
     losses: list[LossOf] | None = Field(description="what LocalAI would lack; null without an entry")
     listed: bool = Field(description="whether LocalAI can have an entry, so that an approval may publish")
     changes: ReviewChanges
@@ -332,7 +334,10 @@ def _settings(
             "why": explained.facts, "overruled": [one.to_json() for one in explained.candidates],
             "attention": kinds, "edited": value["status"] == "edited", "new": new,
         })  # fmt: skip
-    return sorted(shown, key=lambda one: (not one["attention"], not one["edited"], not one["new"]))
+    return sorted(shown, key=lambda one: (
+        not one["attention"], not one["edited"], not one["new"],
+        IMPORTANT.index(one["key"]) if one["key"] in IMPORTANT else len(IMPORTANT),
+    ))  # fmt: skip
 
 
 def _changes(version: DocumentVersion, served: Release | None) -> dict[str, object]:
