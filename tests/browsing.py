@@ -83,6 +83,11 @@ def state(page: Page, word: str) -> None:
     expect(page.locator(".title .mark")).to_contain_text(word)
 
 
+def unfold(page: Page) -> None:
+    """Open what the head of a document folds: its steps, its facts, the note of a review."""
+    page.locator("details.fold").evaluate("(one) => { one.open = true; }")
+
+
 def imported(service: Service, name: str = "demo") -> str:
     """A document of the demonstration model."""
     if service.client.get(f"/v1/configs/{name}").status_code == 404:

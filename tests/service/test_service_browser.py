@@ -7,6 +7,7 @@ docs.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.browsing import (
     seen,
     service,
     state,
+    unfold,
     write,
     written,
 )  # fmt: skip
@@ -72,7 +74,7 @@ def test_from_import_to_published_with_the_keyboard_alone(seen: Seen, folder: Pa
     expect(page.locator("button.main")).to_have_text("Approve")  # a review is what the steps name as next
     seen.press("Validate")
     expect(page.locator("#running .steps li.running")).to_contain_text("run", timeout=LATER)
-    expect(page.locator(".facts").get_by_text("passed")).to_be_visible(timeout=LATER)
+    expect(page.locator(".way .done")).to_have_count(2, timeout=LATER)  # the import and the validation
     seen.press("Probes")
     expect(page.locator("table.matrix").first).to_be_visible()
     assert seen.focused() == "Probes"
@@ -86,6 +88,7 @@ def test_from_import_to_published_with_the_keyboard_alone(seen: Seen, folder: Pa
     assert "get_weather" in page.locator("#probe-tool-call pre").first.text_content()  # type: ignore[operator]
     page.reload()
     seen.heading("demo")
+    seen.press(str(page.locator(".fold > summary").text_content()))
     seen.write("Note", "a day in staging")
     seen.press("Approve and release")
     state(page, "published")
@@ -106,20 +109,28 @@ def test_decisions_show_their_evidence(seen: Seen, folder: Path, service: Servic
     page = seen.go("documents/demo/decisions")
     row = page.get_by_role("row", name="tool_parser")
     expect(row.get_by_text("proved", exact=True)).to_be_visible()
-    row.get_by_text("what was rendered").click()
-    case = row.locator(".case").filter(has_text="one-call").first
-    expect(case.get_by_text("read back")).to_be_visible()
+    names = page.get_by_role("region", name="Decisions").locator("tbody th").all_text_contents()
+    assert names[:3] == ["tool_parser", "reasoning_parser", "max_model_len"]
+    proof = page.locator("table.proof").first
+    expect(proof.get_by_role("rowheader").first).to_have_text(re.compile("^json_tools.* in the document$"))
+    shown = page.locator(".case").first
+    seen.tab("one-call: read back right")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    expect(shown).to_contain_text("json_tools, one-call")
     assert '{"name": "get_weather", "arguments": {"city": "Paris"}}' in str(
-        case.locator("pre").text_content()
+        shown.locator("pre").text_content()
     )
-    case.scroll_into_view_if_needed()
-    page.evaluate("scrollBy({top: 260, behavior: 'instant'})")
+    refuted = proof.get_by_role("button", name="one-call: read wrong").first
+    refuted.click()
+    expect(shown).to_contain_text("read no call where one call stood")
+    proof.scroll_into_view_if_needed()
     picture(seen, folder, "decisions")
-    row.get_by_text("all 14 parsers").or_(row.get_by_text("parsers of mlx")).last.click()
-    expect(row.get_by_role("region", name="Parsers")).to_contain_text("read no call where one call stood")
     backend = page.get_by_role("row", name="backend").first
-    backend.get_by_text("evidence").click()
-    expect(backend.get_by_text("overruled")).to_be_visible()
+    expect(backend).to_contain_text("not vllm")
+    findings = page.get_by_role("region", name="Findings")
+    expect(findings).to_contain_text("all reached the prompt")
+    assert "{" not in findings.inner_text()
     seen.check()
 
 
@@ -147,10 +158,12 @@ def test_an_edit_is_kept_compared_and_rejected(seen: Seen, folder: Path, service
     assert "from=1&to=3" in page.url
     page.locator(".lines").scroll_into_view_if_needed()
     picture(seen, folder, "history")
+    unfold(page)
     page.get_by_label("Note").fill("too warm")
     page.get_by_role("button", name="Reject").click()
     state(page, "rejected")
     page.reload()
+    unfold(page)
     expect(page.get_by_text("Not published: rejected by local")).to_be_visible()
     expect(page.locator(".lines .added")).to_have_count(1)  # the address says all of it
     seen.check()
@@ -221,7 +234,7 @@ def test_progress_goes_on_over_a_server_that_was_killed_and_a_run_can_be_cancell
     service.kill()
     service.wait(lambda: not service.engines())
     service.start()
-    expect(page.locator(".facts").get_by_text("passed")).to_be_visible(timeout=LATER)
+    expect(page.locator(".way .done")).to_have_count(2, timeout=LATER)  # the import and the validation
     expect(page.locator("#running")).to_be_empty()
     page.get_by_role("button", name="Validate").click()
     service.wait(service.engines)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen, write, written
+from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen, unfold, write, written
 from tests.pages import PHONE, Seen, picture
 from tests.serving import Service, fresh, running, service
 
@@ -184,6 +184,7 @@ def test_what_is_written_during_a_save_is_the_next_text(seen: Seen, service: Ser
 def test_what_is_written_for_a_review_outlasts_a_look_at_another_part(seen: Seen, service: Service) -> None:
     name = fresh(service, "noted")
     page = seen.go(f"documents/{name}/review")
+    unfold(page)
     page.get_by_label("Note").fill("cooler")
     page.get_by_role("link", name="Probes").click()
     expect(page.get_by_text("It was never run.")).to_be_visible()

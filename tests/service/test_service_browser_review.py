@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,10 +11,10 @@ from playwright.sync_api import Page, expect
 
 from importer.config_file.receipt import ReviewEntry
 from importer.storage.audit import AuditContext
-from tests.browsing import HARM, HOSTILE, chrome, folder, seen, state
+from tests.browsing import HARM, HOSTILE, chrome, folder, seen, state, unfold
 from tests.commandline import BASE
 from tests.hubserver import Repo
-from tests.pages import PHONE, Seen, picture
+from tests.pages import PHONE, WIDE, Seen, picture
 from tests.publishing import gallery_of, published, validated
 from tests.rechecking import WARM
 from tests.serving import Service, fresh, service
@@ -34,6 +36,7 @@ def edit(service: Service, name: str, **values: object) -> None:
 
 def steps(page: Page) -> list[str]:
     """The states of the steps, the current one with a star."""
+    unfold(page)
     found = page.get_by_role("region", name="Steps to a release").get_by_role("listitem")
     found.first.wait_for()
     marked = (
@@ -44,15 +47,115 @@ def steps(page: Page) -> list[str]:
 
 
 def way(page: Page) -> str:
+    unfold(page)
     return page.get_by_role("region", name="Steps to a release").inner_text()
 
 
-def test_the_steps_say_where_a_document_stands_and_what_comes_next(seen: Seen, service: Service) -> None:
+def changed(service: Service, name: str) -> None:
+    """Released; then the model got a commit, and a recheck found it."""
+    repo = service.hub.repos["acme/changed"] = Repo(BASE)
+    assert service.imported("acme/changed", name=name)["state"] == "succeeded"
+    published(service, name)
+    repo.commit(WARM)
+    job = service.client.post("/v1/recheck", json={"names": [name]}).json()
+    assert service.ended(job["id"])["result"]["outcomes"] == {"found": 1}
+
+
+def rolled_back(service: Service, name: str) -> None:
+    """Released twice, and back to the first release."""
+    published(service, name)
+    edit(service, name, temperature=0.31)
+    published(service, name)
+    service.client.post(f"/v1/configs/{name}/releases/1/rollback", json={}).raise_for_status()
+
+
+def edited(service: Service, name: str) -> None:
+    published(service, name)
+    edit(service, name, temperature=0.2)
+
+
+REVIEW = "Next: review the values below, then approve or reject them."
+SERVED = "Published. The gallery serves this version."
+# A state and what leads to it; the main sentence, the main button, and a word that the page shows as well.
+STATES: dict[str, tuple[Callable[[Service, str], object], str, str | None, str]] = {
+    "fresh": (lambda service, name: None, REVIEW, "Approve", "draft"),
+    "attention": (
+        lambda service, name: service.imported(
+            "acme/base", name=name, set={"env.TORCHINDUCTOR_CPP_MARCH": "native -wrapper 'sh,-c,id'"}
+        ),
+        REVIEW,
+        "Approve",
+        "Needs attention",
+    ),
+    "failed": (
+        lambda service, name: validated(service, name, failed="the parser reads no call"),
+        "Validation failed at tool-call: the parser reads no call.",
+        None,  # no worker here can run it again
+        "Correct the document, then validate it again.",
+    ),
+    "validated": (validated, REVIEW, "Approve and release", "draft"),
+    "approved": (
+        lambda service, name: service.approve(name).raise_for_status(),
+        "Validation is blocked: No worker can run vllm with enough memory now",
+        None,
+        "approved",
+    ),
+    "ready": (
+        lambda service, name: (
+            service.approve(name, publish=False).raise_for_status(),
+            validated(service, name),
+        ),
+        "Next: release it.",
+        "Release",
+        "ready",
+    ),
+    "released": (published, SERVED, None, "published"),
+    "rolled-back": (
+        rolled_back,
+        "The gallery serves release 1 again. This text is release 2, rolled back.",
+        None,
+        "ready",
+    ),
+    "changed": (changed, SERVED, None, "1 open finding"),
+    "edited": (edited, REVIEW, "Approve", "stale"),
+}
+HEAD = """() => [".title", ".tabs"].map((one) => document.querySelector(one).getBoundingClientRect())
+    .flatMap(({top, bottom}) => [top, bottom])"""
+HIGHEST = 160  # pixels of the head of a document
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_each_state_has_its_sentence_and_its_button(seen: Seen, service: Service, state: str) -> None:
+    reach, sentence, main, word = STATES[state]
+    name = f"state-{state}" if state == "changed" else fresh(service, f"state-{state}")
+    reach(service, name)
+    for size in (PHONE, WIDE):
+        seen.page.set_viewport_size(size)  # type: ignore[arg-type]
+        page = seen.go(f"documents/{name}")
+        expect(page.locator(".onward .next")).to_contain_text(sentence)
+        assert page.locator(".onward button.main").all_text_contents() == ([] if main is None else [main])
+        expect(page.locator("main").get_by_text(word).first).to_be_visible()
+        title, _, tabs, below = page.evaluate(HEAD)
+        assert tabs - title <= HIGHEST
+        assert below < size["height"]
+    seen.check()
+
+
+def test_a_deleted_document_has_no_page(seen: Seen, service: Service) -> None:
+    name = fresh(service, "removed")
+    answer = service.client.delete(f"/v1/configs/{name}", headers={"If-Match": service.etag(name)})
+    assert answer.status_code < 300, answer.text
+    page = seen.go(f"documents/{name}")
+    expect(page.get_by_role("alert")).to_contain_text(f"There is no document '{name}'")
+    assert page.locator("button.main").count() == 0
+    seen.check("404")
+
+
+def test_the_steps_follow_a_document_to_its_release(seen: Seen, service: Service) -> None:
     name = fresh(service, "stepped")
     page = seen.go(f"documents/{name}")
     state(page, "draft")
     assert steps(page)[:2] == ["done", "now*"]
-    assert "Next: review the values below, then approve or reject them." in way(page)
     page.get_by_label("Note").fill("not yet")
     page.get_by_role("button", name="Reject").click()
     state(page, "rejected")
@@ -67,14 +170,9 @@ def test_the_steps_say_where_a_document_stands_and_what_comes_next(seen: Seen, s
     page.reload()
     state(page, "ready")
     assert steps(page) == ["done", "done", "done", "now*"]
-    assert "Next: release it." in way(page)
-    release = page.get_by_role("button", name="Release", exact=True)
-    expect(release).to_have_class("main")  # the one action that leads on
-    assert page.locator("button.main").count() == 1
-    release.click()
+    page.get_by_role("button", name="Release", exact=True).click()
     state(page, "published")
     assert steps(page) == ["done"] * 4
-    assert "Published. The gallery serves this version." in way(page)
     edit(service, name, temperature=0.2)
     page.reload()
     state(page, "stale")
@@ -85,14 +183,19 @@ def test_the_steps_say_where_a_document_stands_and_what_comes_next(seen: Seen, s
     seen.check()
 
 
-def test_a_failed_validation_comes_before_the_order_of_the_steps(seen: Seen, service: Service) -> None:
-    name = fresh(service, "broken")
-    validated(service, name, failed="the parser reads no call")
-    page = seen.go(f"documents/{name}/review")
-    assert "Validation failed at tool-call: the parser reads no call." in way(page)
-    approve = page.get_by_role("button", name="Approve", exact=True)
-    expect(approve).to_be_enabled()
-    expect(approve).not_to_have_class("main")
+def test_a_digest_is_short_and_copied_whole_and_a_moment_is_near(seen: Seen, service: Service) -> None:
+    name = fresh(service, "shortened")
+    seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = seen.go(f"documents/{name}")
+    unfold(page)
+    digest = service.client.get(f"/v1/configs/{name}").json()["digest"]
+    expect(page.locator(".facts").get_by_text(digest[7:14], exact=True)).to_be_visible()
+    page.get_by_role("button", name="Copy: digest").click()
+    expect(page.get_by_role("status")).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == digest
+    moment = page.locator(".facts time")
+    expect(moment).to_have_text(re.compile(r"^(just now|\d+ min ago)$"))
+    assert re.search(r"20\d\d.*[A-Z]{2,}", str(moment.get_attribute("title")))  # with its zone
     seen.check()
 
 
@@ -103,14 +206,14 @@ def test_an_approval_that_leads_to_no_release_is_not_the_first_action(seen: Seen
     approve = page.get_by_role("button", name="Approve")
     expect(approve).to_be_enabled()
     expect(approve).not_to_have_class("main")
+    unfold(page)
     expect(page.get_by_text("An approval leads to no release")).to_be_visible()
     approve.click()
     state(page, "approved")
     validated(service, name)
     page.reload()
     assert steps(page) == ["done", "done", "done", "blocked*"]
-    assert "Release is blocked:\n" in way(page)
-    assert "It pins no commit of the model." in way(page)
+    assert "Release is blocked: It pins no commit of the model." in way(page)
     seen.check()
 
 
@@ -172,6 +275,7 @@ def test_an_approval_counts_for_what_was_seen_alone(seen: Seen, service: Service
     assert service.client.get(f"/v1/configs/{name}").json()["state"] == "draft"
     page.get_by_role("button", name="Reject").click()
     expect(page.get_by_role("alert")).to_contain_text("says why")
+    expect(page.get_by_label("Note")).to_be_focused()  # unfolded for it
     page.reload()
     page.get_by_role("button", name="Approve").click()
     state(page, "approved")
@@ -245,7 +349,7 @@ def test_strangers_text_is_text_in_a_review(seen: Seen, service: Service) -> Non
         stored = one.checkout.load(name)
         one.checkout.amend(name, lambda receipt: receipt.with_review(word, stored.data))
         one.save(name)
-    for size in (PHONE, {"width": 1200, "height": 900}):
+    for size in (PHONE, WIDE):
         page = seen.go(f"documents/{name}")
         page.set_viewport_size(size)  # type: ignore[arg-type]
         expect(page.get_by_role("rowheader", name="description")).to_be_visible()
@@ -265,6 +369,7 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     validated(service, name)
     page = seen.go(f"documents/{name}/decisions")
     state(page, "stale")
+    unfold(page)
     expect(page.get_by_text("Release 1 is published; the working copy is not")).to_be_visible()
     row = page.get_by_role("row", name="parameters.temperature")
     expect(row.get_by_text("0.31", exact=True)).to_be_visible()
@@ -279,6 +384,7 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     service.approve(name, publish=False).raise_for_status()
     page.reload()
     state(page, "ready")
+    unfold(page)
     page.get_by_label("Note").fill("a day in staging")
     page.get_by_role("button", name="Release", exact=True).click()
     state(page, "published")

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
+from importer.config_file import document_keys
 from importer.errors import ServiceError
 from importer.reports import FORMATS
 from importer.service.http import pages
@@ -86,6 +87,33 @@ def test_every_value_of_a_facet_has_a_label() -> None:
         "console.log(JSON.stringify([attentions, sizes].map(Object.keys)));"
     )
     assert [{*found} for found in labels] == [{*get_args(AttentionKind)}, {*get_args(Size)} - {"none"}]
+
+
+def test_findings_are_the_decisions_that_only_a_receipt_records() -> None:
+    found = said_by(
+        'import { REMARKS } from "./src/views/document/remarks.js"; console.log(JSON.stringify(REMARKS));'
+    )
+    assert {*found} == {*document_keys.REMARKS, *document_keys.ELSEWHERE}
+
+
+WORDS = r"""
+import { device, shown } from "./src/format.js";
+import { TEXTS } from "./src/text.js";
+const { ago } = TEXTS.common;
+console.log(JSON.stringify([
+  [["image", "video"], { 0: null, 2: "<|im_end|>" }, { on: { top_p: 0.6, top_k: 20 } }, [], "a b"].map(shown),
+  ["8xh200", "rtx4090"].map(device),
+  [0.2, 5.9, 125, 3000, 50000, -90, NaN].map(ago),
+]));
+"""
+
+
+def test_values_devices_and_moments_are_words() -> None:
+    assert said_by(WORDS) == [
+        ["image, video", "0, 2: <|im_end|>", "on (top_p: 0.6, top_k: 20)", "none", '"a b"'],
+        ["8 × H200", "RTX4090"],
+        ["just now", "5 min ago", "2 h ago", "2 d ago", None, "in 1 h", None],
+    ]  # fmt: skip
 
 
 def test_what_may_stand_in_the_page_is_checked_in_one_place() -> None:

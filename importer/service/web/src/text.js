@@ -10,6 +10,14 @@ export const PRODUCT = "importer";
 
 const number = (n, one, many) => `${n} ${n === 1 ? one : many}`;
 
+// The distance of a moment in minutes, below zero for one ahead; null where a date says more.
+function ago(minutes) {
+  const far = Math.abs(minutes), [n, unit] = far < 60 ? [far, "min"] : far < 1440 ? [far / 60, "h"] : [far / 1440, "d"];
+  if (!(far < 43_200)) return null;
+  if (far < 1) return "just now";
+  return minutes > 0 ? `${Math.floor(n)} ${unit} ago` : `in ${Math.floor(n)} ${unit}`;
+}
+
 export const TEXTS = {
   overview: OVERVIEW, actions: ACTIONS, deleted: DELETED, restore: RESTORE, operations: OPERATIONS,
   shell: {
@@ -48,6 +56,7 @@ export const TEXTS = {
     noneInData: "none in the data",
     theFirst: "the first",
     review: (name) => `Review ${name}`,
+    ago,
   },
   document: {
     parts: "Parts of the document",
@@ -65,7 +74,6 @@ export const TEXTS = {
     },
     alone: " alone",
     ofCommit: " of commit ",
-    of: (moment) => ` of ${moment}`,
     validation: "Validation",
   },
   losses: {
@@ -87,17 +95,22 @@ export const TEXTS = {
     imported: "imported: ",
     served: "served: ",
     by: (person) => `by ${person}, `,
-    evidence: (n) => `evidence (${n})`,
+    evidence: (n) => `more evidence (${n})`,
     fields: { tool_parser: "tool calls", reasoning_parser: "thinking" },
-    unproved: (why) => `Not proved: ${why}.`,
-    rendered: (field, parser, n) => `${field}: what was rendered, and what ${parser} read (${number(n, "case", "cases")})`,
-    differs: "differs",
-    readBack: "read back",
-    parsers: (n, engine, version) => n === 1 ? `the parser of ${engine} ${version}` : `all ${n} parsers of ${engine} ${version}`,
-    parsersLabel: "Parsers",
-    parserHeads: ["parser", "reads it", "cases", "what else"],
-    yes: "yes",
-    no: "no",
+    unproved: (field, why) => `Parsers of ${field} are not proved: ${why}.`,
+    findings: "Findings",
+    not: "not ",
+    map: (field) => `Proof: parsers of ${field}`,
+    mapAbout: ({ parsers, of, cases }) => `${number(parsers, "parser", "parsers")} of ${of} on ${number(cases.length, "case", "cases")}. Parsers with the same results share a row. Arrow keys move between cells.`,
+    legend: "Signs",
+    results: { pass: "read back right", fail: "read wrong", "not-applicable": "not tried" },
+    parser: "parser",
+    inUse: " in the document",
+    others: (n) => ` and ${number(n, "other", "others")}`,
+    cell: (name, result) => `${name}: ${result}`,
+    caseOf: (parser, name) => `${parser}, ${name}`,
+    alike: (names) => `The same results: ${names.join(", ")}.`,
+    written: "Text that the chat template writes",
     inPieces: (why) => `in pieces: ${why}`,
     unwritable: (why) => `cannot be written: ${why}`,
     takes: "What takes it",
@@ -162,7 +175,7 @@ export const TEXTS = {
     heads: ["release", "by", "when", "changes", "Entry for LocalAI", ""],
     served: "served",
     withdrawn: "withdrawn",
-    withdrawnBy: (one, moment) => `Withdrawn by ${one.by}, ${moment}${one.why ? `: ${one.why}` : ""}`,
+    withdrawnBy: (by) => `Withdrawn by ${by}, `,
     rollback: "Roll back to it",
     withdraw: "Withdraw",
     act: (label, release) => `${label}: release ${release}`,

@@ -5,7 +5,7 @@ export { Bar } from "./bar.jsx";
 export { Boxes, Area, Choice, Field, Input } from "./field.jsx";
 export { Changes, Difference, Numbered } from "./lines.jsx";
 export { Code, Facts, Mark, Section, Soft, SoftWhen, Title, When } from "./text.jsx";
-export { CopyButton } from "./copy.jsx";
+export { CopyButton, Short } from "./copy.jsx";
 export { download } from "./download.jsx";
 export { Dialog } from "./dialog.jsx";
 export { Empty, Pager, Table } from "./table.jsx";

@@ -1,11 +1,26 @@
 // Small things: softer text, code, marks, facts, moments.
 
-import { moment } from "../format.js";
+import { useEffect, useState } from "preact/hooks";
+import { local } from "../format.js";
+import { TEXTS } from "../text.js";
 
 export const Soft = ({ class: more = "", ...rest }) => <span class={`soft ${more}`.trim()} {...rest} />;
 export const Code = ({ children }) => <code>{children}</code>;
-export const When = ({ at }) => <span class="nowrap">{moment(at)}</span>;
-export const SoftWhen = ({ at }) => <span class="nowrap soft">{moment(at)}</span>;
+
+const MINUTE = 60_000; // milliseconds
+
+// A moment by its distance from now, as in "5 min ago"; in the reader's zone it is the title, and one long past is the text.
+export function When({ at, class: more = "" }) {
+  const [now, set] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => set(Date.now()), MINUTE);
+    return () => clearInterval(timer);
+  }, []);
+  if (!at) return null;
+  return <time class={`nowrap ${more}`.trim()} datetime={at} title={local(at)}>{TEXTS.common.ago((now - Date.parse(at)) / MINUTE) ?? local(at)}</time>;
+}
+
+export const SoftWhen = ({ at }) => <When at={at} class="soft" />;
 
 const SIGNS = {
   pass: "✓", passed: "✓", published: "✓", succeeded: "✓", fail: "✗", failed: "✗", rejected: "✗",

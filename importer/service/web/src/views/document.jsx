@@ -2,8 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { get, whole } from "../api.js";
-import { Code, Facts, Follow, Link, Mark, Soft, Tabs } from "../components/index.js";
-import { moment } from "../format.js";
+import { Code, Facts, Follow, Link, Mark, Short, Soft, Tabs, When } from "../components/index.js";
+import { device } from "../format.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
 import { Actions } from "./document/actions.jsx";
@@ -50,16 +50,15 @@ export function View({ data: { found, sheet, running, variants, tab, part } }) {
   const [asked, setAsked] = useState(null); // a validation that was asked for here, and is not in the data yet
   useEffect(() => setAsked(null), [turn]);
   const { View: Part, lasting } = TABS[tab];
+  const told = [
+    found.reason ? <p class="soft break">{found.release === null ? T.unpublished : T.behind(found.release)}{found.reason}{T.end}</p> : null,
+    <Told found={found} variants={variants} />,
+  ];
   return [
     <div class="title"><h1 tabindex={-1}>{found.name}</h1><Mark word={found.state} /><Actions found={found} /></div>,
-    found.reason ? <p class="soft break">{found.release === null ? T.unpublished : T.behind(found.release)}{found.reason}{T.end}</p> : null,
-    sheet ? <Steps sheet={sheet} found={found} /> : null,
-    <div class="over">
-      <Told found={found} variants={variants} />
-      <Running job={asked ?? running} />
-      {sheet ? <Verdict found={found} sheet={sheet} key={found.name} asked={setAsked} /> : null}
-    </div>,
+    sheet ? <Verdict found={found} sheet={sheet} key={found.name} asked={setAsked}><Steps sheet={sheet} found={found} />{told}</Verdict> : told,
     <Tabs label={T.parts} tabs={T.tabs} current={tab} to={(one) => ["documents", found.name, one]} />,
+    <Running job={asked ?? running} />,
     <section aria-label={T.tabs[tab]} class="tab"><Part key={lasting ? `${found.name} ${tab}` : `${tab} ${turn}`} data={part} found={found} sheet={sheet} /></section>,
   ];
 }
@@ -67,14 +66,13 @@ export function View({ data: { found, sheet, running, variants, tab, part } }) {
 function Told({ found, variants }) {
   const F = T.facts;
   return <Facts told={{
-    [F.model]: found.model && <Code>{found.model}</Code>, [F.commit]: found.revision && <Code>{found.revision}</Code>,
+    [F.model]: found.model && <Code>{found.model}</Code>, [F.commit]: found.revision && <Short text={found.revision} what={F.commit} />,
     [F.backend]: found.backend, [F.family]: found.family,
-    [F.device]: found.device && [found.device, found.per_device ? <Soft>{T.alone}</Soft> : null],
+    [F.device]: found.device && [device(found.device), found.per_device ? <Soft>{T.alone}</Soft> : null],
     [F.variants]: variants.length ? variants.map((one, i) => [i ? ", " : null, <Link to={["documents", one.name]}>{one.name}</Link>]) : null,
-    [F.review]: <Mark word={found.review} />,
-    [F.validation]: [<Mark word={found.validation} />, found.carried ? <Soft>{T.ofCommit}<Code>{found.carried.revision}</Code></Soft> : null],
-    [F.version]: [String(found.version), <Soft>{T.of(moment(found.updated_at))}</Soft>],
-    [F.release]: found.release && String(found.release), [F.digest]: <Code>{found.digest}</Code>,
+    [F.validation]: found.carried ? [<Mark word={found.validation} />, <Soft>{T.ofCommit}<Short text={found.carried.revision} what={F.commit} /></Soft>] : null,
+    [F.version]: [String(found.version), ", ", <When at={found.updated_at} />],
+    [F.release]: found.release && String(found.release), [F.digest]: <Short text={found.digest} what={F.digest} />,
   }} />;
 }
 

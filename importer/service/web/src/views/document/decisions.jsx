@@ -1,11 +1,14 @@
-// What was decided and why: the value, how sure that is, the evidence, what was overruled, what parsers read.
+// What was decided and why: the value, how sure that is, the facts, the next candidate, and the map of the proof.
 
 import { get } from "../../api.js";
-import { Code, Mark, Section, Soft, Table } from "../../components/index.js";
-import { bytes, moment, shown } from "../../format.js";
+import { Code, Mark, Section, Soft, Table, When } from "../../components/index.js";
+import { bytes, shown } from "../../format.js";
 import { TEXTS } from "../../text.js";
+import { ProofMap } from "./proof.jsx";
+import { REMARKS } from "./remarks.js";
 
 const T = TEXTS.decisions;
+const FACTS = 3; // that are shown beside a value
 
 export async function load({ name, signal }) {
   try {
@@ -16,11 +19,13 @@ export async function load({ name, signal }) {
   }
 }
 
-export function View({ data: told }) {
+export function View({ data: told, sheet }) {
   if (!told) return <p>{T.noReceipt}</p>;
-  const { unknown } = told;
+  const { unknown } = told, now = Object.fromEntries(sheet.settings.map((one) => [one.key, one.value]));
   return [
-    <Decided told={told} />,
+    <Decided told={told} settings={sheet.settings} />,
+    told.maps.map((map) => <ProofMap key={map.key} map={map} proof={told.proof} chosen={now[map.key]} />),
+    Object.entries(told.proof?.unasked ?? {}).map(([key, why]) => <p class="soft small" key={key}>{T.unproved(T.fields[key], why)}</p>),
     told.fit ? <Section title={T.memory}><Fit told={told.fit} /></Section> : null,
     Object.keys(unknown).length ? <Section title={T.unknown}><ul>{Object.entries(unknown).map(([k, why]) => <li key={k}><Code>{k}</Code>{T.why(why)}</li>)}</ul></Section> : null,
   ];
@@ -31,62 +36,47 @@ export function Attention({ texts }) {
   return <div class="trouble inconclusive"><h2>{T.attention}</h2><ul>{texts.map((text, at) => <li class="break" key={at}>{text}</li>)}</ul></div>;
 }
 
-export function Decided({ told: { decisions, evidence, proof, values = [] } }) {
-  const now = Object.fromEntries(values.map((one) => [one.key, one]));
-  const others = values.filter((one) => !(one.key in decisions)).map((one) => [<span class="break">{one.key}</span>, <Effective one={one} />, <Mark word={one.status} />, one.source]);
-  return <Table label={T.title} heads={T.heads} kind="stack decisions" rows={[...others, ...Object.entries(decisions).map(([key, one]) => [
-    <span class="break">{key}</span>,
-    now[key] ? <Effective one={now[key]} /> : <Code>{shown(one.value)}</Code>,
-    <Mark word={now[key]?.status ?? one.status} />,
-    [<ul class="plain">{one.why.map((why, at) => <li key={at}>{why}</li>)}</ul>, <Behind name={key} one={one} evidence={evidence} />,
-      T.fields[key] && proof ? <Parsers name={key} one={one} proof={proof} /> : null],
-  ])]} />;
+// Each setting with the facts that decided; what only the receipt records follows in sentences. A preview has no
+// ``settings``, which are those of a review: there the decisions are all that is known.
+export function Decided({ told: { decisions, evidence }, settings }) {
+  const rows = settings ?? Object.entries(decisions).filter(([key]) => !REMARKS.includes(key)).map(([key, one]) => ({ key, ...one }));
+  const remarks = Object.entries(decisions).filter(([key, one]) => REMARKS.includes(key) && one.why.length);
+  return [
+    <Table label={T.title} heads={T.heads} kind="stack decisions" keys={rows.map(({ key }) => key)} rows={rows.map((one) => [
+      <span class="break">{one.key}</span>, <Effective one={one} />, <Mark word={one.status} />, <Why one={one} evidence={evidence} />,
+    ])} />,
+    remarks.length ? <Section title={T.findings}><ul>{remarks.flatMap(([key, one]) => one.why.map((why, at) => <li class="break" key={`${key} ${at}`}>{why}</li>))}</ul></Section> : null,
+  ];
 }
+
+// As ``importer why`` has it: the facts that decided and the next candidate; the rest is folded.
+export function Why({ one, evidence = [] }) {
+  const [next, ...others] = one.overruled, own = evidence.filter((e) => e.key === one.key && (e.quote || !one.why.includes(e.message)));
+  const facts = one.why.slice(FACTS), more = facts.length + others.length + own.length;
+  return [
+    <ul class="plain">{one.why.slice(0, FACTS).map((why, at) => <li class="break" key={at}>{why}</li>)}
+      {next ? <li class="break soft"><Lost one={next} /></li> : null}</ul>,
+    more ? <details class="small"><summary>{T.evidence(more)}</summary><ul>
+      {facts.map((why, at) => <li class="break" key={`f${at}`}>{why}</li>)}
+      {own.map((e, at) => <li class="break" key={at}>{e.rule === "proof" ? null : [<Code>{shown(e.value)}</Code>, " "]}<strong>{e.source}</strong>{T.why(e.message)}{e.quote ? <pre tabindex={0}>{e.quote}</pre> : null}</li>)}
+      {others.map((o, at) => <li class="break" key={`o${at}`}><Lost one={o} /></li>)}
+    </ul></details> : null,
+  ];
+}
+
+// A candidate that was not taken; its source stands before a reason that does not name it.
+const Lost = ({ one }) => [T.not, <Code>{shown(one.value)}</Code>, T.why(one.why)];
 
 // The value that is in the document now; below it the import's and the release's, where they are others.
 function Effective({ one }) {
   const side = (name) => (name in one ? shown(one[name]) : TEXTS.common.absent);
   return [
     <Code>{side("value")}</Code>,
-    one.by ? <p class="soft small">{T.by(one.by)}{moment(one.at)}</p> : null,
+    one.by ? <p class="soft small">{T.by(one.by)}<When at={one.at} /></p> : null,
     one.status === "edited" ? <p class="soft small break">{T.imported}<Code>{side("imported")}</Code></p> : null,
     "served" in one && side("served") !== side("value") ? <p class="soft small break">{T.served}<Code>{side("served")}</Code></p> : null,
   ];
 }
-
-function Behind({ name, one, evidence }) {
-  const own = evidence.filter((e) => e.key === name);
-  if (!own.length && !one.overruled.length) return null;
-  return (
-    <details class="small"><summary>{T.evidence(own.length + one.overruled.length)}</summary><ul>
-      {own.map((e, at) => <li key={at}>{e.rule === "proof" ? null : [<Code>{shown(e.value)}</Code>, " "]}<strong>{e.source}</strong>{T.why(e.message)}{e.quote ? <pre tabindex={0}>{e.quote}</pre> : null}</li>)}
-      {one.overruled.map((o, at) => <li key={`o${at}`}><Mark word="overruled" />{" "}<Code>{shown(o.value)}</Code>{" "}<strong>{o.source}</strong>{T.why(o.why)}</li>)}
-    </ul></details>
-  );
-}
-
-// What the template wrote in each case, and what the chosen parser and all others made of it.
-function Parsers({ name, one, proof }) {
-  const verdicts = proof.verdicts?.[name] ?? [];
-  if (!verdicts.length) return proof.unasked?.[name] ? <p class="soft small">{T.unproved(proof.unasked[name])}</p> : null;
-  const chosen = verdicts.find((v) => v.parser === one.value) ?? verdicts[0];
-  const cases = [...chosen.passed, ...Object.keys(chosen.failed)];
-  return [
-    <details class="small"><summary>{T.rendered(T.fields[name], chosen.parser, cases.length)}</summary>
-      {cases.map((each) => (
-        <div class="case" key={each}><p><strong>{each}</strong>{" "}
-          {each in chosen.failed ? [<Mark word="fail">{T.differs}</Mark>, " ", chosen.failed[each]] : <Mark word="pass">{T.readBack}</Mark>}</p>
-          <pre tabindex={0}>{proof.written?.[each] ?? ""}</pre></div>
-      ))}</details>,
-    <details class="small"><summary>{T.parsers(verdicts.length, proof.engine, proof.version)}</summary>
-      <Table label={T.parsersLabel} heads={T.parserHeads} rows={verdicts.map((v) => [v.parser, v.reads ? <Mark word="pass">{T.yes}</Mark> : <Mark word="fail">{T.no}</Mark>,
-        `${v.passed.length}`, beyond(v).map((line, at) => <div key={at}>{line}</div>)])} /></details>,
-  ];
-}
-
-const beyond = (v) => [
-  ...Object.entries(v.failed).map(([each, why]) => `${each}${T.why(why)}`), v.streaming && T.inPieces(v.streaming), v.forbidden && T.unwritable(v.forbidden),
-].filter(Boolean);
 
 function Fit({ told }) {
   const estimate = told.estimate;

@@ -1,7 +1,7 @@
 // Every version, by whom, when and why; what differs between any two; every word of reviews.
 
 import { get } from "../../api.js";
-import { Changes, Choice, Code, Difference, Mark, Section, Soft, Table, When } from "../../components/index.js";
+import { Changes, Choice, Difference, Mark, Section, Short, Soft, Table, When } from "../../components/index.js";
 import { moment } from "../../format.js";
 import { go, keepTab } from "../../router.js";
 import { TEXTS } from "../../text.js";
@@ -61,7 +61,7 @@ function Choose({ name, versions, from, to }) {
 // Every review, the newest first.
 const Words = ({ said }) => (
   <ul class="plain">{[...said].reverse().map((w, at) => (
-    <li class="break" key={at}><strong>{w.state}</strong>{R.by(w.by, moment(w.at))}{w.note ? R.said(w.note) : ""}
-      {w.digest ? <div class="soft small">{R.of}<Code>{w.digest}</Code></div> : null}</li>
+    <li class="break" key={at}><strong>{w.state}</strong>{R.by(w.by)}<When at={w.at} />{w.note ? R.said(w.note) : ""}
+      {w.digest ? <div class="soft small">{R.of}<Short text={w.digest} what={TEXTS.document.facts.digest} /></div> : null}</li>
   ))}</ul>
 );

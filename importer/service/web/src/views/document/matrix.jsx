@@ -1,7 +1,6 @@
 // All probes at one look: a column for each run, its number above; the worst first.
 
-import { Mark, Pictures } from "../../components/index.js";
-import { moment } from "../../format.js";
+import { Mark, Pictures, SoftWhen } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 
 const T = TEXTS.pictures;
@@ -12,7 +11,7 @@ export function Matrix({ found: { runs, matrix, columns }, go }) {
   const rows = Object.fromEntries(matrix.map((row) => [row.probe, row]));
   return [
     <ol class="runs small">{runs.map((one) => (
-      <li key={one.run}>{one.version ? `${one.engine} ${one.version}` : one.engine}{" "}<Mark word={one.state} />{" "}<span class="soft">{moment(one.at)}</span></li>
+      <li key={one.run}>{one.version ? `${one.engine} ${one.version}` : one.engine}{" "}<Mark word={one.state} />{" "}<SoftWhen at={one.at} /></li>
     ))}</ol>,
     <div class="matrices">{columns.map(({ probes }, at) => (
       <div class="scroll" role="region" tabindex={0} aria-label={T.part(at + 1)} key={at}>

@@ -1,8 +1,7 @@
 // What the probes found: the matrix of all runs, and each probe with the raw exchanges it is judged by.
 
 import { ask, get } from "../../api.js";
-import { Action, Failure, Mark, Pictures, Section, Soft, download, useAction } from "../../components/index.js";
-import { moment } from "../../format.js";
+import { Action, Failure, Mark, Pictures, Section, Soft, When, download, useAction } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 import { Matrix, Past } from "./matrix.jsx";
 
@@ -44,7 +43,7 @@ function Run({ one }) {
   const times = Object.entries(one.seconds).map(([part, s]) => `${part} ${s.toFixed(1)} s`).join(", ") + pace(one.speed ?? {});
   const odd = { stale: T.stale, partial: T.partial }[one.state];
   return (
-    <div class="run"><p><strong>{label(one)}</strong>{" "}<Mark word={one.state} />{" "}<Soft>{`${counts}; ${moment(one.started)}`}</Soft></p>
+    <div class="run"><p><strong>{label(one)}</strong>{" "}<Mark word={one.state} />{" "}<Soft>{`${counts}; `}<When at={one.started} /></Soft></p>
       {one.contract ? <p>{[T.verdict(one.contract, one.health), ...Object.entries(one.abilities).map(([name, [shown, of]]) => `${name} ${shown}/${of}`)].join(" · ")}</p> : null}
       {odd ? <p class="soft">{odd}</p> : null}<p class="soft small">{times}</p></div>
   );

@@ -2,8 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { get, may, post } from "../../api.js";
-import { Action, Changes, Code, Dialog, Failure, Mark, Section, Soft, Table, When, say, useAction } from "../../components/index.js";
-import { moment } from "../../format.js";
+import { Action, Changes, Dialog, Failure, Mark, Section, Short, Soft, Table, When, say, useAction } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
 import { Losses } from "./losses.jsx";
@@ -29,8 +28,8 @@ function row(one, actions) {
     one.by, <When at={one.at} />,
     [one.why ? <p class="break">{one.why}</p> : null,
       one.changes?.length ? <Changes found={one.changes} /> : <Soft>{one.changes ? TEXTS.common.noneInData : TEXTS.common.theFirst}</Soft>,
-      out ? <p class="break">{T.withdrawnBy(out, moment(out.at))}</p> : null,
-      <p class="soft small break"><Code>{one.digest}</Code></p>],
+      out ? <p class="break">{T.withdrawnBy(out.by)}<When at={out.at} />{out.why ? `: ${out.why}` : null}</p> : null,
+      <p class="soft small"><Short text={one.digest} what={TEXTS.document.facts.digest} /></p>],
     one.losses.length ? <Losses found={one.losses} /> : <Soft>{TEXTS.losses.none}</Soft>,
     out ? null : actions,
   ];

@@ -1,13 +1,14 @@
 // A review: findings first, what is new, every setting with the values of all sides, losses, and one case.
 
-import { Changes, Code, Link, Mark, Section, Soft, Table } from "../../components/index.js";
-import { moment, shown } from "../../format.js";
+import { Changes, Code, Link, Mark, Section, Soft, Table, When } from "../../components/index.js";
+import { shown } from "../../format.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
 import { Finding } from "../upkeep/card.jsx";
 import { Case } from "./case.jsx";
-import { Attention } from "./decisions.jsx";
+import { Attention, Why } from "./decisions.jsx";
 import { Losses } from "./losses.jsx";
+import { nextOf } from "./steps.jsx";
 
 const T = TEXTS.review;
 const LONG = 300; // characters of a value that is shown whole
@@ -16,6 +17,7 @@ export function View({ found, sheet }) {
   const { again } = useView();
   if (!sheet) return <p>{T.noReceipt}<Link to={["import"]}>{T.again}</Link></p>;
   return [
+    sheet.next.kind === "failed" ? <div class="trouble"><p class="break">{nextOf(sheet)}</p><p class="remedy break">{sheet.next.fields.remedy ?? T.correct}</p></div> : null,
     sheet.findings.length ? [<p><Mark word="stale">{T.findings(sheet.findings.length)}</Mark></p>, ...sheet.findings.map((one) => <Finding key={one.id} finding={one} done={again} />)] : null,
     <Attention texts={sheet.warnings.map(({ message }) => message)} />,
     <Section title={T.changes}><Since sheet={sheet} /></Section>,
@@ -67,11 +69,8 @@ const Marks = ({ one }) => (
 function Effective({ one }) {
   return [
     "value" in one ? <Long value={one.value} /> : <Soft>{TEXTS.common.absent}</Soft>, " ", one.edited ? null : <Mark word={one.status} />,
-    one.by ? <p class="soft small">{T.editor(one.by, moment(one.at))}</p> : null,
-    one.why.length || one.overruled.length ? <details class="small"><summary>{T.reasons(one.why.length + one.overruled.length)}</summary><ul>
-      {one.why.map((why, at) => <li class="break" key={at}>{why}</li>)}
-      {one.overruled.map((o, at) => <li class="break" key={`o${at}`}>{T.not}{" "}<Code>{shown(o.value)}</Code>{T.said(o.why)}</li>)}
-    </ul></details> : null,
+    one.by ? <p class="soft small">{T.editor(one.by)}<When at={one.at} /></p> : null,
+    one.why.length || one.overruled.length ? <details class="small"><summary>{T.reasons(one.why.length + one.overruled.length)}</summary><Why one={one} /></details> : null,
   ];
 }
 

@@ -3,19 +3,21 @@
 import { useRef, useState } from "preact/hooks";
 import { post } from "../../api.js";
 import { Action, Dialog, Failure, Field, say, useAction } from "../../components/index.js";
+import { device } from "../../format.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
 import { draftOf, store } from "./editor/drafts.js";
+import { nextOf } from "./steps.jsx";
 
 const T = TEXTS.review, W = TEXTS.workflow;
 const SHOWN = ["approve", "reject", "validate", "release"];
 const OF_SAVED = ["approve", "validate", "release"]; // these act on the saved text, and ask first where another is written
 const WAITS = "no-worker"; // a validation may be asked for before there is a worker
 
-// ``asked`` is called with the job of a validation.
-export function Verdict({ found, sheet, asked }) {
+// ``asked`` is called with the job of a validation; the children stand in the fold, with the note.
+export function Verdict({ found, sheet, asked, children }) {
   const { me, again } = useView(), { name } = found;
-  const note = useRef(null), act = useAction();
+  const note = useRef(null), fold = useRef(null), act = useAction();
   const [invalid, setInvalid] = useState(false), [asking, ask] = useState(null);
   const sent = (path) => {
     const text = note.current.value.trim();
@@ -30,6 +32,7 @@ export function Verdict({ found, sheet, asked }) {
   const word = (action) => async () => {
     if (action === "reject" && !note.current.value.trim()) {
       setInvalid(true);
+      fold.current.open = true;
       note.current.focus();
       throw new Error(T.needsNote);
     }
@@ -48,16 +51,22 @@ export function Verdict({ found, sheet, asked }) {
   const publishes = open && found.validation === "passed" && entry && me.scopes.some((one) => one === "publish" || one === "admin");
   const labels = { ...T, approve: publishes ? W.both : T.approve };
   return (
-    <section class="review" aria-label={T.label}>
-      <Field id="note" label={T.note}><textarea id="note" rows={2} maxlength={4000} ref={note} aria-invalid={invalid ? "true" : undefined} /></Field>
-      <p class="buttons">{possible.map((one) => (
-        <Action key={one.action} act={act} name={one.action} label={labels[one.action]} main={one.primary} disabled={apart(one, WAITS).length > 0} onAct={() => begun(one.action)()} />
-      ))}</p>
-      {open && !entry ? <p class="soft small">{W.endless}</p> : null}
-      {refused.length ? <ul class="plain soft small">{refused.flatMap((one) => one.blocked.map((why) => (
-        <li class="break" key={`${one.action} ${why.kind}`}>{W.needs(T[one.action], W.obstacle(why))}</li>
-      )))}</ul> : null}
+    <section class="way" aria-label={W.label}>
+      <div class="onward">
+        <p class={sheet.next.kind === "failed" ? "next failed break" : "next break"}>{nextOf(sheet)}</p>
+        <p class="buttons">{possible.map((one) => (
+          <Action key={one.action} act={act} name={one.action} label={labels[one.action]} main={one.primary} disabled={apart(one, WAITS).length > 0} onAct={() => begun(one.action)()} />
+        ))}</p>
+      </div>
       {asking ? <Unsaved found={found} label={T[asking]} onGo={acts[asking]} onClose={() => ask(null)} /> : <Failure of={act} />}
+      <details class="fold small" ref={fold}><summary>{W.details}<span class="soft">{[found.model, found.backend, found.device && device(found.device)].filter(Boolean).join(" · ")}</span></summary>
+        {children}
+        <Field id="note" label={T.note}><textarea id="note" rows={2} maxlength={4000} ref={note} aria-invalid={invalid ? "true" : undefined} /></Field>
+        {open && !entry ? <p class="soft">{W.endless}</p> : null}
+        {refused.length ? <ul class="plain soft">{refused.flatMap((one) => one.blocked.map((why) => (
+          <li class="break" key={`${one.action} ${why.kind}`}>{W.needs(T[one.action], W.obstacle(why))}</li>
+        )))}</ul> : null}
+      </details>
     </section>
   );
 }
