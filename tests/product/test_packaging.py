@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -18,7 +20,9 @@ import pytest
 import yaml
 
 from importer.cli.main import extra_of
+from importer.version import __version__
 from tests.syntax import ROOT, nodes
+from tools.system_packages import place
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK_NAMES = ("requirements.lock", "requirements-service.lock", "requirements-dev.lock")
@@ -205,11 +209,37 @@ def test_release_notes_are_the_section_of_the_version(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True)
-    return next(folder.glob("*.whl"))
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive of this checkout, and the wheel that it gives where neither Node nor npm's registry is."""
+    folder, bare = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("bin")
+    for name in ("python3", "sh"):
+        (bare / name).symlink_to(sys.executable if name == "python3" else "/bin/sh")
+    build = [sys.executable, "-m", "build", "--outdir", str(folder)]
+    subprocess.run([*build, "--sdist", str(ROOT)], check=True, capture_output=True)
+    archive = next(folder.glob("*.tar.gz"))
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", str(folder)]
+    environment = {**os.environ, "PATH": str(bare), "npm_config_registry": "http://127.0.0.1:9"}
+    subprocess.run([*pip, str(archive)], env=environment, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(release: Path) -> Path:
+    return next(release.glob("*.whl"))
+
+
+@pytest.mark.slow
+def test_a_release_is_what_pypi_takes(release: Path, wheel: Path) -> None:
+    """PyPI shows the readme apart from its repository, so its links are absolute."""
+    check = [sys.executable, "-m", "twine", "check", "--strict", *map(str, release.iterdir())]
+    subprocess.run(check, check=True, capture_output=True)
+    name = next(n for n in zipfile.ZipFile(wheel).namelist() if n.endswith(".dist-info/METADATA"))
+    readme = zipfile.ZipFile(wheel).read(name).decode()
+    links = re.findall(r"\]\((?!#)([^)]+)\)", readme)
+    assert len(links) > 20
+    assert {link for link in links if not link.startswith("https://")} == set()
+    source = re.findall("^Project-URL: Source, (.*)$", readme, re.MULTILINE)[0]
+    assert any(link == f"{source}/blob/v{__version__}/docs/start.md" for link in links)
 
 
 @pytest.mark.slow
@@ -225,19 +255,85 @@ def test_the_wheel_holds_the_package_and_the_tables_alone(wheel: Path) -> None:
     assert wheel.stat().st_size < 2_500_000
 
 
+# Debian's releases with a Python; an interpreter of this machine comes first.
+SUITES = {"3.13": "trixie", "3.14": "sid"}
+# What an install with these extras can do, and one with fewer cannot.
+PAGE_LIES = "import importer.service.web as w; open(w.__path__[0] + '/built/index.html')"
+SHOWN = {
+    "": "from importer.app import gallery",
+    "[clusters]": "import importer.launchers.kubernetes",
+    "[service]": f"import importer.service.app; {PAGE_LIES}",
+    "[service,otel]": "import importer.service.app, opentelemetry.sdk.trace",
+}
+
+
+class Machine:
+    """A folder with a Python: of this machine, or of another release of Debian below it."""
+
+    def __init__(self, root: Path, version: str) -> None:
+        self.root, self.inside, self.prefix = root, str(root), list[str]()
+        self.python = shutil.which(f"python{version}")
+        if self.python is not None:
+            return
+        if version not in SUITES or place("debootstrap") is None or os.geteuid() != 0:
+            pytest.skip(f"no Python {version} is to be had here")
+        words = ["--variant=minbase", "--include=ca-certificates,python3,python3-venv", SUITES[version]]
+        subprocess.run(["debootstrap", *words, str(root)], check=True, capture_output=True)
+        self.python, self.inside = f"/usr/bin/python{version}", ""
+        self.prefix = ["unshare", f"--mount-proc={root}/proc", "--pid", "--fork", "chroot", str(root)]
+        if not (root / self.python[1:]).is_file():
+            pytest.skip(f"{SUITES[version]} has no Python {version}")
+        certificates = Path("/etc/ssl/certs/ca-certificates.crt")
+        for file in (certificates, Path("/etc/resolv.conf"), Path("/etc/pip.conf")):
+            if file.is_file():
+                shutil.copy(file, root / str(file)[1:])
+
+    def run(self, *words: str, cut: bool = False) -> str:
+        """Run a command, with ``cut`` where there is no network; a word that begins with @ is a path."""
+        named = [f"{self.inside}/{word[1:]}" if word.startswith("@") else word for word in words]
+        offline = ["unshare", "--net"] if cut and os.geteuid() == 0 else []
+        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PIP_FIND_LINKS")}
+        done = subprocess.run(
+            [*offline, *self.prefix, *named], cwd=self.root, env={**environment, "HOME": self.inside or "/"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{named}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        return done.stdout
+
+
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_the_wheel_runs_in_an_environment_of_its_own(wheel: Path, tmp_path: Path) -> None:
-    """Matching a name needs the tables, and nothing of this checkout."""
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
-    python = str(tmp_path / "venv" / "bin" / "python")
-    pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, *LOCKED, "-r", str(ROOT / "requirements.lock")], check=True)
-    subprocess.run([*pip, str(wheel)], check=True)
-    command = [str(tmp_path / "venv" / "bin" / "importer"), "match", "Qwen/Qwen3-8B", "--json"]
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert '"hermes"' in done.stdout
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_a_release_installs_from_a_folder(wheel: Path, tmp_path: Path, version: str) -> None:
+    """Each extra into an environment of its own, without a network; then what it is for."""
+    try:
+        installs(wheel, Machine(tmp_path / "root", version))
+    finally:
+        shutil.rmtree(tmp_path / "root", ignore_errors=True)
+
+
+def installs(wheel: Path, machine: Machine) -> None:
+    (machine.root / "wheels").mkdir(parents=True)
+    shutil.copy(wheel, machine.root / "wheels")
+    assert machine.python is not None
+    machine.run(machine.python, "-m", "venv", "@get")
+    every = f"{machine.inside}/wheels/{wheel.name}[service,clusters,otel]"
+    machine.run("@get/bin/pip", "download", "-q", "-d", "@wheels", every)
+    for number, (extras, shown) in enumerate(SHOWN.items()):
+        machine.run(machine.python, "-m", "venv", f"@v{number}")
+        from_folder = ("--no-index", "--find-links", "@wheels", f"model-importer{extras}")
+        machine.run(f"@v{number}/bin/pip", "install", "-q", *from_folder, cut=True)
+        machine.run(f"@v{number}/bin/python", "-c", shown, cut=True)
+    for command in ("importer", "model-importer"):
+        assert machine.run(f"@v0/bin/{command}", "--version", cut=True) == f"importer {__version__}\n"
+    assert '"hermes"' in machine.run("@v0/bin/importer", "match", "Qwen/Qwen3-8B", "--json", cut=True)
+    model = machine.run("@v0/bin/python", "-c", "from importer.demo import MODEL; print(MODEL)").strip()
+    decided = machine.run("@v0/bin/importer", model, "--backend", "mlx", "--dry-run", "--json", cut=True)
+    assert json.loads(decided)["document"]["backend"] == "mlx"
+    if not machine.prefix:  # uv is one of this machine
+        uvx = (str(Path(sys.executable).parent / "uvx"), "--no-index", "--find-links", "@wheels")
+        asked = machine.run(*uvx, "--python", machine.python, "model-importer", model, "--dry-run", cut=True)
+        assert "parameters.temperature" in asked
 
 
 @pytest.mark.parametrize(
