@@ -15,17 +15,20 @@ __all__ = [
     "Imported",
     "Validated",
     "__version__",
+    "aio",
     "export",
     "fill",
     "import_model",
     "recheck",
     "recheck_engine",
     "validate",
+    "why",
 ]
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from importer.app import aio
     from importer.app.api import (
         Imported,
         ImportSession,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
         recheck,
         recheck_engine,
         validate,
+        why,
     )  # fmt: skip
 
 
@@ -43,6 +47,10 @@ def __getattr__(name: str) -> Any:
     """Return a name of the public API; it is imported when it is used, so that ``--help`` stays fast."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importer.app import api
+    from importlib import import_module
 
-    return getattr(api, name)
+    return (
+        import_module("importer.app.aio")
+        if name == "aio"
+        else getattr(import_module("importer.app.api"), name)
+    )

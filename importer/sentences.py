@@ -27,6 +27,13 @@ def sentence(kind: ReasonKind, fields: Fields, instead: Mapping[str, Text] | Non
     return worded((instead or {}).get(key_of(kind)) or kind.text, fields, instead)
 
 
+def value_text(data: object) -> str:
+    """Return a value for people; a map's entries one below the other."""
+    if isinstance(data, Mapping):
+        return "\n".join(f"{k}: {value_text(v).replace(chr(10), ', ')}" for k, v in data.items())
+    return "–" if data is None else str(data)
+
+
 def short(reason: Reason) -> str | None:
     """Return the short form of a reason; ``None`` for a kind that decides nothing."""
     return _filled(reason.kind.short, {name: _short(value) for name, value in reason.fields.items()}) or None

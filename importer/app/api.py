@@ -19,10 +19,11 @@ from importer.app.request import OPTIONS, ImportOptions
 from importer.app.session import ImportSession
 from importer.config import now
 from importer.config_file.attention import Attention
+from importer.config_file.build import to_text
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.records import OutcomeRecord, Report
-from importer.config_file.store import Store, named
+from importer.config_file.store import Store, StoredDocument, named
 from importer.frozen import frozen
 from importer.hub import digests
 from importer.hub.local import ANYWHERE
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
     from importer.app.fill import Filling
     from importer.app.recheck import RecheckFinding
     from importer.app.upgrade import Upgraded
+    from importer.app.why import Explanation
     from importer.exports.base import Device, Exported
 
 __all__ = [
     "ImportSession", "Imported", "Validated", "export", "fill", "import_model", "recheck",
-    "recheck_engine", "validate",
+    "recheck_engine", "validate", "why",
 ]  # fmt: skip
 
 FOLDER = "models"  # of the documents, as at the command line
@@ -46,11 +48,13 @@ FOLDER = "models"  # of the documents, as at the command line
 class Imported:
     """A document and its file; ``receipt`` is ``None`` where nothing was written.
 
+    ``plan`` has the data with a person's edits, ``planned`` those of the import alone.
     ``warnings``  what needs a person's attention, also another device than the document's last one.
     """
 
     path: Path
     plan: Plan
+    planned: Plan
     receipt: Receipt | None
     warnings: tuple[Attention, ...] = ()
 
@@ -63,6 +67,16 @@ class Imported:
     def document(self) -> Mapping[str, object]:
         """Return the document's data."""
         return self.plan.built.data
+
+    @property
+    def decisions(self) -> Mapping[str, Explanation]:
+        """Return each value by its key, with facts and candidates; ``explain()`` gives them as lines."""
+        from importer.app.why import explanations
+
+        receipt = self.receipt or self.planned.receipt(weights=False)
+        text, data = to_text(self.plan.built), self.plan.built.data
+        stored = StoredDocument(self.path, text, data, self.plan.digest, receipt)
+        return {one.key: one for one in explanations(stored)}
 
     def to_json(self) -> dict[str, object]:
         """Return what ``importer REFERENCE --json`` prints."""
@@ -117,11 +131,12 @@ def import_model(
     merged = merge_plan(planned, store, on_conflict)
     path = store.path(planned.name)
     if dry_run:
-        return Imported(path, merged.plan, None, merged.warnings)
+        return Imported(path, merged.plan, planned, None, merged.warnings)
     review = None if approved_by is None else ReviewEntry("approved", approved_by, now())
     digests.imported(planned.snapshot, progress)  # read before the lock, and kept for the receipt
     with store.locked():
-        return Imported(path, merged.plan, write(merged, store, review), merged.warnings)
+        progress("writing the document")  # the last step at which a caller can end the import
+        return Imported(path, merged.plan, planned, write(merged, store, review), merged.warnings)
 
 
 _LINES = [f"``{o.name}``  {inspect.formatannotation(o.type)}: {o.about}.\n    " for o in OPTIONS.values()]
@@ -213,8 +228,8 @@ def recheck(
 
 def recheck_engine(
     engine: str,
-    names: Iterable[str] = (),
     *,
+    names: Iterable[str] = (),
     folder: str | Path = FOLDER,
     session: ImportSession | None = None,
 ) -> Iterator[Upgraded]:
@@ -252,6 +267,17 @@ def export(
     _, stored = named(str(document), str(folder))
     approvals.need(stored)
     return made(stored, format_name, device=device, approved_only=approved_only)[0]
+
+
+def why(document: str | Path, key: str | None = None, *, folder: str | Path = FOLDER) -> list[Explanation]:
+    """Return the explanation of one value of a document, or of every value, as ``importer why`` prints it.
+
+    ``key``  such as ``tool_parser`` or ``temperature``. Raises DocumentError: "no-receipt", and "no-value"
+    for a key without a value.
+    """
+    from importer.app.why import explanations
+
+    return explanations(named(str(document), str(folder))[1], key)
 
 
 @contextmanager

@@ -85,8 +85,8 @@ class Plan(Decided):
             "warnings": [warning.to_json() for warning in self.warnings],
         }
 
-    def receipt(self) -> Receipt:
-        """Return a new receipt: review pending, never validated."""
+    def receipt(self, *, weights: bool = True) -> Receipt:
+        """Return a new receipt: review pending, never validated; with ``weights`` it has their digests."""
         from importer.config_file.receipt import Receipt, evidence_json
         from importer.hub import digests
         from importer.hub.content import content_digest, content_files
@@ -116,7 +116,7 @@ class Plan(Decided):
             request=request,
             fit=self.fit.to_json(),
             files=self.snapshot.settings,
-            weights=digests.imported(self.snapshot),
+            weights=digests.imported(self.snapshot) if weights else {},
             content=content_digest(self.snapshot),
             content_files=content_files(self.snapshot, self.target.backend),
             model=model_conflicts.to_json(model_conflicts.read(self.snapshot, self.target.able)),

@@ -15,7 +15,7 @@ from importer.config_file.store import StoredDocument
 from importer.engines.registries import sampling_defaults
 from importer.errors import DocumentError
 from importer.frozen import frozen
-from importer.sentences import render
+from importer.sentences import render, value_text
 
 
 @frozen
@@ -45,6 +45,16 @@ class Explanation:
     source: str
     facts: tuple[str, ...]
     candidates: tuple[Candidate, ...]
+
+    def explain(self, facts: int | None = None, candidates: int | None = None) -> tuple[str, ...]:
+        """Return the lines of ``importer why``: the value, its first facts, and values that were not taken.
+
+        ``None`` stands for all of them.
+        """
+        value = "none" if self.value is None else value_text(self.value).replace("\n", ", ")
+        lost = (f"  not {value_text(one.value)}  {one.why}" for one in self.candidates[:candidates])
+        because = (f"  because  {fact}" for fact in self.facts[:facts])
+        return (f"{self.key}: {value}, {self.status}", *because, *lost)
 
     def to_json(self) -> dict[str, object]:
         """Return the members as JSON."""

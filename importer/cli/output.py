@@ -87,6 +87,7 @@ def to_stderr(text: str) -> None:
         silence(sys.stderr)
 
 
+value = sentences.value_text
 EDITED = "edited"  # the status of a value that a person wrote over the import's
 PLAIN_WIDTH = 140  # columns where there is no terminal to ask
 WORDS = (
@@ -316,14 +317,6 @@ def ask(question: str) -> str | None:
     sys.stderr.write(question)
     sys.stderr.flush()
     return sys.stdin.readline() or None
-
-
-def value(data: Any) -> str:
-    """Return a value in a cell; a map's entries one below the other."""
-    if isinstance(data, Mapping):
-        inner = {k: str(value(v)).replace("\n", ", ") for k, v in data.items()}
-        return "\n".join(f"{k}: {v}" for k, v in inner.items())
-    return "–" if data is None else str(data)
 
 
 @contextmanager

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import re
 import shutil
+import threading
 from pathlib import Path
 from typing import get_type_hints
 
@@ -13,11 +15,12 @@ import pytest
 from mypy import api as mypy
 
 import importer
-from importer import import_model
+from importer import aio, import_model, why
 from importer.app.decide import ImportRequest
 from importer.app.request import OPTIONS
 from importer.config_file.store import Store
 from importer.errors import DocumentError, Setting, UsageError
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
@@ -58,6 +61,58 @@ def test_the_example_of_a_validation_runs(checkout: Path) -> None:
     receipt = Store(Path("models")).load("demo").need_receipt()
     assert receipt.validation is not None
     assert receipt.validation["passed"]
+
+
+@pytest.mark.usefixtures("without_engines")
+def test_a_cancelled_call_ends_at_its_next_step_and_writes_nothing(checkout: Path) -> None:
+    """The loop goes on while a call runs, and the caller gets control back when the thread has ended."""
+    began, ended = threading.Event(), threading.Event()
+
+    async def cancelled() -> None:
+        def progress(_step: str) -> None:
+            began.set()
+
+        async with asyncio.timeout(PATIENCE):
+            task = asyncio.create_task(aio.import_model("./importer/demo/model", progress=progress))
+            while not began.is_set():
+                await asyncio.sleep(0.001)
+            task.add_done_callback(lambda _: ended.set())
+            task.cancel()
+            await asyncio.sleep(0)
+            task.cancel()  # a second one does not leave the thread behind
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(cancelled())
+    assert ended.is_set()
+    assert not Path("models").exists()
+    with pytest.raises(UsageError):
+        asyncio.run(aio.import_model("./importer/demo/model", goal="speed"))  # type: ignore[arg-type]
+
+
+def test_words_of_a_command_alone_are_positional() -> None:
+    """Each function that is a coroutine in ``aio`` has the signature of its twin."""
+    positional = {
+        name: [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        for name in importer.__all__
+        if inspect.isfunction(thing := getattr(importer, name))
+        and (signature := inspect.signature(thing)) == inspect.signature(getattr(aio, name))
+    }
+    assert positional == {
+        "export": ["document", "format_name"], "fill": ["file"], "import_model": ["reference"],
+        "recheck": ["names"], "recheck_engine": ["engine"], "validate": ["document"],
+        "why": ["document", "key"],
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("without_engines")
+def test_an_edit_is_explained_as_one_before_anything_is_written(checkout: Path) -> None:
+    first = import_model("./importer/demo/model", folder="models")
+    text = first.path.read_text(encoding="utf-8")
+    first.path.write_text(text.replace("temperature: 0.1", "temperature: 0.5"), encoding="utf-8")
+    planned = import_model("./importer/demo/model", folder="models", dry_run=True)
+    assert planned.decisions["parameters.temperature"].explain()[0] == "parameters.temperature: 0.5, edited"
+    assert planned.decisions.keys() == {one.key for one in why("model", folder="models")}
 
 
 def test_every_name_is_documented_and_stands_on_the_page() -> None:

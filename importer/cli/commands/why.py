@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from importer.cli import options
-
-if TYPE_CHECKING:
-    from importer.app.why import Explanation
 
 FACTS, CANDIDATES = 3, 1  # of a value; --all prints every one
 
@@ -35,19 +30,9 @@ def run(arguments: argparse.Namespace) -> None:
         output.json_lines(one.to_json() for one in found)
         return
     for one in found:
-        for text in _lines(one, whole=arguments.all):
+        lines = one.explain() if arguments.all else one.explain(FACTS, CANDIDATES)
+        for text in lines:
             output.line(output.plain(text))
-
-
-def _lines(one: Explanation, *, whole: bool) -> Iterator[str]:
-    """Yield the value, its facts, and the values that were not taken."""
-    from importer.cli import output
-
-    value = "none" if one.value is None else output.value(one.value).replace("\n", ", ")
-    yield f"{one.key}: {value}, {one.status}"
-    yield from (f"  because  {fact}" for fact in one.facts[: None if whole else FACTS])
-    for other in one.candidates[: None if whole else CANDIDATES]:
-        yield f"  not {output.value(other.value)}  {other.why}"
-    hidden = len(one.candidates) - CANDIDATES
-    if hidden > 0 and not whole:
-        yield f"  and {hidden} more: --all prints them"
+        hidden = 0 if arguments.all else len(one.candidates) - CANDIDATES
+        if hidden > 0:
+            output.line(f"  and {hidden} more: --all prints them")
