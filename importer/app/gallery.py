@@ -38,7 +38,7 @@ from importer.yaml_reader import YamlError
 INDEX = "index.yaml"
 LONGEST = 8_000_000  # characters of an index; LocalAI's has a million
 MOST_VALUES = 1_000_000
-NAME = re.compile(r"[^/\\@:*?\"<>|\x00-\x1f]{1,200}")
+NAME = re.compile(r"(?!\.\.?$)[^/\\@\x00-\x1f]{1,200}")  # GALLERY@NAME installs one
 SHA256 = re.compile(r"[0-9a-f]{64}")
 KEYS = frozenset({
     "name", "url", "urls", "description", "license", "icon", "tags", "size", "last_checked", "files",
@@ -49,7 +49,7 @@ STALE_DAYS = 180
 UNKNOWN = (SchemaReason.UNKNOWN_KEY, SchemaReason.UNKNOWN_KEY_NEAR)
 UNPROVED = (Unavailable.NOT_INSTALLED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_KNOWN)
 CHECKED = ("vllm", "mlx", "mlx-vlm")  # backends whose configurations have a schema here
-LOCALAI_PARSERS = "vllm"  # LocalAI's other backends read no parser of an entry
+LOCALAI_PARSERS = ("vllm", "sglang")  # LocalAI's other backends read no parser of the options
 ERROR, WARNING, NOTE = "error", "warning", "note"
 
 
@@ -59,12 +59,13 @@ class GalleryReason(ReasonKind):
     UNREADABLE = "unreadable", "it cannot be read: {problem}"
     NO_LIST = "no-list", "an index is a list of entries, and this is none"
     NO_NAME = "no-name", "it has no name"
-    NAME = "name", "the name {name!r} is no file name on every system"
+    NAME = "name", "the name {name!r} is no file name"
     DUPLICATE = "duplicate", "the name {name!r} belongs to the entry in {file}, line {line}, as well"
     UNKNOWN_KEY = "unknown-key", "LocalAI reads no key {key!r} of an entry"
     SCHEMA = "schema", "the configuration is not valid: {problem}"
     BASE = "base", "its configuration is in {url}, so it was not checked"
-    NO_CONFIG = "no-config", "it has neither a configuration nor the url of one"
+    BAD_BASE = "bad-base", "its configuration in {url} cannot be read: {problem}"
+    NO_CONFIG = "no-config", "it installs nothing: it has no url, no configuration, no overrides and no files"
     VARIANT = "variant", "its variant {name!r} is no entry of this gallery"
     UNKNOWN_PARSER = "unknown-parser", "{engine} has no {key} named {name!r}"
     UNPINNED = "unpinned", "{model} has no commit, so the next upload changes what runs"
@@ -84,8 +85,8 @@ LEVELS: Mapping[GalleryReason, str] = {
     **dict.fromkeys(
         (
             GalleryReason.UNREADABLE, GalleryReason.NO_LIST, GalleryReason.NO_NAME, GalleryReason.NAME,
-            GalleryReason.DUPLICATE, GalleryReason.SCHEMA, GalleryReason.NO_CONFIG, GalleryReason.VARIANT,
-            GalleryReason.UNKNOWN_PARSER, GalleryReason.OTHER_PARSER,
+            GalleryReason.DUPLICATE, GalleryReason.SCHEMA, GalleryReason.NO_CONFIG, GalleryReason.BAD_BASE,
+            GalleryReason.VARIANT, GalleryReason.UNKNOWN_PARSER, GalleryReason.OTHER_PARSER,
         ),
         ERROR,
     ),
@@ -132,8 +133,11 @@ class GalleryItem:
 
     @property
     def repo(self) -> str | None:
-        """Return the Hub's id of the model; ``None`` for another model, and for a single file."""
+        """Return the Hub's id of the model; ``None`` for another one, and for one among the entry's files."""
         name = self.model
+        files = [str(mapping(one).get("filename")) for one in listed(self.about.get("files"))]
+        if files and not any(file.startswith("models--") for file in files):  # the Hub's cache, as exported
+            return None
         if not is_id(name) and not name.startswith(HUB):
             return None
         try:
@@ -271,9 +275,12 @@ def _config(about: Mapping[str, Any], folder: Path) -> tuple[Mapping[str, Any] |
             held = mapping(yaml_reader.read(_text(path)))
             inner = held.get("config_file")
             base = mapping(yaml_reader.read(inner) if isinstance(inner, str) else inner)
-        except (OSError, ValueError):
+        except OSError:
             return None, Reason(GalleryReason.BASE, url=url)
-    elif not own:
+        except (YamlError, UnicodeDecodeError) as error:
+            problem = error.reason  # both name it
+            return None, Reason(GalleryReason.BAD_BASE, url=url, problem=problem)
+    elif not any(about.get(key) for key in ("config_file", "overrides", "files")):
         return None, Reason(GalleryReason.NO_CONFIG) if about.get("name") else None
     return _merged(_merged(base, mapping(own)), mapping(about.get("overrides"))), None
 
@@ -342,7 +349,7 @@ def _of_template(
     """Yield where an entry's parsers are not those that an import proves on the model's own template."""
     if item.repo is None or not registries.versions(item.backend):
         return
-    if item.stored is None and item.backend != LOCALAI_PARSERS:
+    if item.stored is None and item.backend not in LOCALAI_PARSERS:
         return
     if item.stored is not None and item.stored.chat_template() is not None:
         return

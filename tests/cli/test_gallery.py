@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,8 @@ from tests.hubserver import Repo
 
 __all__ = ["desk"]
 
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "gallery-in-git.md").read_text(encoding="utf-8")
 TODAY = datetime.now(UTC).date().isoformat()
 SOURCE = {"type": "huggingface", "repo": "acme/chat", "revision": "0" * 40}
 ENTRY: dict[str, Any] = {
@@ -61,6 +66,7 @@ WRONG: list[tuple[str, str, list[object]]] = [
     ("no-name", "error", ["nonsense"]),
     ("name", "error", [entry(name="a/b")]),
     ("duplicate", "error", [entry(), entry(name="TOY")]),
+    ("name", "error", [entry(name="a@b")]),
     ("no-config", "error", [{**ENTRY, "config_file": None}]),
     ("schema", "error", [configured(known_usecases="chat")]),
     ("variant", "error", [entry(variants=[{"model": "toy"}])]),
@@ -95,6 +101,20 @@ def test_a_configuration_beside_the_index_is_merged_as_localai_does(desk: Desk) 
     assert found(desk, place, "--files-only") == {"unknown-parser": "error"}
     written(place, {**named, "overrides": {"options": ["tool_parser:hermes"]}})
     assert found(desk, place, "--files-only") == {}
+    (place / "base.yaml").write_text(
+        yaml.safe_dump({"config_file": 'key: "\\\'"'})
+    )  # command-r.yaml of LocalAI
+    assert found(desk, place, "--files-only") == {"bad-base": "error"}
+    alone = entry(name="chat:q4", config_file=None, overrides=ENTRY["config_file"])
+    assert found(desk, written(desk.folder / "alone", alone), "--files-only") == {}, "LocalAI needs no more"
+
+
+def test_a_file_of_the_entry_is_no_repository(desk: Desk) -> None:
+    """LocalAI fetches the files of an entry, so ``folder/file`` in its model names nothing on the Hub."""
+    files = [{"filename": "acme.tar.bz2", "sha256": "0" * 64, "uri": "https://x.test/w"}]
+    place = written(desk.folder / "gallery", {**configured(artifacts=None), "files": files})
+    assert found(desk, place) == {}
+    assert found(desk, written(place, configured(artifacts=None)), "--files-only") == {"unpinned": "warning"}
 
 
 def test_formats_bear_hostile_names(desk: Desk) -> None:
@@ -152,11 +172,10 @@ def test_the_commands_of_the_page_run(desk: Desk) -> None:
     assert desk("./toy", "--dir", "models", "--yes", "--no-validate").code == 0
     for folder in ("gallery", "main", "pull-request"):
         written(desk.folder / folder, ENTRY)
-    page = Path(__file__).parents[2].joinpath("docs/gallery-in-git.md").read_text("utf-8")
-    commands = re.findall(r"^    importer (.+)$", page, re.MULTILINE)
+    commands = re.findall(r"^    importer (.+)$", PAGE, re.MULTILINE)
     assert [desk(*shlex.split(line)).code for line in commands] == [0] * len(commands)
     assert len(commands) >= 3
-    rows = re.findall(r"^\| (`.+?) \| (?:error|warning|note) ", page, re.MULTILINE)
+    rows = re.findall(r"^\| (`.+?) \| (?:error|warning|note) ", PAGE, re.MULTILINE)
     assert {*re.findall(r"`([a-z-]+)`", "".join(rows))} == {kind.value for kind in GalleryReason}
 
 
@@ -211,3 +230,81 @@ def test_parsers_that_the_models_own_template_contradicts_are_found(
     assert desk("acme/demo", "--backend", "vllm", "--yes", "--no-validate").code == 0
     document = yaml.safe_load((desk.folder / "models" / "demo.yaml").read_text())
     assert of(*document["options"]) == {}
+
+
+def stepped(steps: list[dict[str, Any]], place: Path, context: dict[str, str]) -> Iterator[tuple[int, str]]:
+    """Execute steps as they are written, to the first failure; yield exit code and output of each."""
+    for step in steps:
+        if "if" in step and not context[step["if"].removesuffix(" != ''")]:
+            continue
+        given = {name: expanded(str(value), context) for name, value in step.get("with", {}).items()}
+        if "run" in step:
+            assert step["shell"] == "bash"
+            env = os.environ | {name: expanded(value, context) for name, value in step["env"].items()}
+            shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+            done = subprocess.run(shell, cwd=place, env=env, stdout=subprocess.PIPE, text=True, check=False)
+            yield done.returncode, done.stdout
+            if done.returncode:
+                return
+        elif step["uses"].startswith("actions/checkout"):
+            target = place / given.get("path", ".")
+            git(
+                place,
+                "--work-tree",
+                str(target),
+                "checkout",
+                "-q",
+                given.get("ref", "pull"),
+                "--",
+                ".",
+                folder=target,
+            )
+        else:
+            action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+            known = {f"inputs.{name}": one.get("default", "") for name, one in action["inputs"].items()}
+            inputs = {f"inputs.{name}": value for name, value in given.items()}
+            assert inputs.keys() <= known.keys()
+            inner = {**known, **inputs, "github.action_path": str(ROOT)}
+            yield from stepped(action["runs"]["steps"], place, inner)
+
+
+def expanded(text: str, context: dict[str, str]) -> str:
+    """Return a text with the values of its expressions."""
+    return re.sub(r"\$\{\{ ([\w.]+) \}\}", lambda m: context[m[1]], text)
+
+
+def git(place: Path, *words: str, folder: Path | None = None) -> None:
+    (folder or place).mkdir(exist_ok=True)
+    name = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *name, f"--git-dir={place}.git", *words], cwd=folder or place, check=True)
+
+
+@pytest.mark.slow
+def test_the_workflow_of_the_page_runs_step_by_step(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pull request adds an entry without a license and with an unknown parser."""
+    place, tree = desk.folder / "runner", desk.folder / "tree"
+    git(place, "init", "-q", "--bare", folder=tree)
+    bad = configured(options=["tool_parser:hermez"])
+    for branch, entries in (("main", [ENTRY]), ("pull", [ENTRY, {**bad, "name": "odd", "license": ""}])):
+        written(tree / "gallery", *entries)
+        git(place, "--work-tree", str(tree), "add", "-A", folder=tree)
+        git(place, "--work-tree", str(tree), "commit", "-qm", branch, folder=tree)
+        git(place, "branch", "-f", branch, folder=tree)
+    for variable in ("RUNNER_TEMP", "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"):
+        monkeypatch.setenv(variable, str(desk.folder / variable.lower()))
+    (desk.folder / "runner_temp").mkdir()
+    workflow = PAGE.partition("```yaml\n")[2].partition("```")[0]
+    steps = yaml.safe_load(workflow)["jobs"]["gallery"]["steps"]
+    steps[-1]["with"]["sarif"] = "found.sarif"
+    place.mkdir()
+    codes, outputs = zip(*stepped(steps, place, {"github.base_ref": "main"}), strict=True)
+    assert codes == (0, 0, 1)
+    lines = outputs[-1].splitlines()
+    line = (place / "gallery" / "index.yaml").read_text().splitlines().index("- name: odd") + 1
+    assert any(
+        one.startswith(f"::error file=gallery/index.yaml,line={line},title=unknown-parser") for one in lines
+    )
+    assert "### Added: `odd`" in (desk.folder / "github_step_summary").read_text()
+    assert "changes=" in (desk.folder / "github_output").read_text()
+    rules = {one["ruleId"] for one in json.loads((place / "found.sarif").read_text())["runs"][0]["results"]}
+    assert rules == {"unknown-parser", "no-license"}
