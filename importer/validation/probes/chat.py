@@ -755,11 +755,11 @@ def token_limit(ctx: Context) -> Outcome:
 
 
 def _default_max_tokens(ctx: Context) -> Outcome:
-    """Judge an answer without ``max_tokens``; one that is cut is compared with one that is not, both cold."""
+    """Repeat without ``max_tokens`` an answer that ends with it; without chance, or it might never end."""
     full, own = ctx.first(COUNT), ctx.promise.sampling.get("max_tokens")
-    reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None)
-    if reply is not full and reply.finish_reason == "length":
-        full, reply = ctx.ask(COUNT, **STEADY), ctx.ask(COUNT, max_tokens=None, **STEADY)
+    if full.finish_reason != "length" and not ctx.promise.greedy:
+        full = ctx.ask(COUNT, **STEADY)
+    reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None, **STEADY)
     return judge_default_max_tokens(reply, full, ctx.promise.limit(COUNT.tokens), own)
 
 
