@@ -221,7 +221,7 @@ def _with_limits(
         and "stopwords" in reasons
         and any(w.kind is StopReason.END_OF_TURN for w in added.why)
     ):
-        fields = {"words": tuple(added.value), "limit": reasons["stopwords"]}
+        fields = {"words": tuple(added.value or ()), "limit": reasons["stopwords"]}
         reasons["stopwords"] = warning(Reason(OfferReason.STANDS_IN, **fields))
     return {
         key: replace(d, why=(*d.why, reasons[key])) if key in reasons and d.value is not None else d
