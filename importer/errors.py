@@ -176,9 +176,9 @@ class UsageError(ImporterError):
         "bad-value": Kind("Invalid value for {setting}: {problem}.", data=("value",)),
         "unknown-setting": Kind(
             "Unknown setting {name!r} in {setting}.",
-            "{near} docs/document.md lists all.",
+            "{near}",
         ),
-        "unknown-parser": Kind("{engine} {version} has no {field} named {name!r}.", "Near names: {near}."),
+        "unknown-parser": Kind("{engine} {version} has no {field} named {name!r}.", "Did you mean {near}?"),
         "editor": Kind("The editor {editor!r} failed: {problem}. Nothing was changed."),
         "unknown-format": Kind("There is no export format {name!r}.", more=("near",)),
         "unknown-probe": Kind("There is no probe {name!r}.", more=("near",)),
@@ -193,15 +193,14 @@ class UsageError(ImporterError):
             "The package {package} is not installed; it belongs to the extra '{extra}'.",
             "Install it: pip install 'model-importer[{extra}]'.",
         ),
-        "unknown-device": Kind("There is no device {name!r}; near names: {near}."),
+        "unknown-device": Kind("Unknown device {name!r}. {near}"),
         "bad-target": Kind(
             "{target!r} names no place to run: {problem}.",
-            "Forms: ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, ssh:HOST, slurm:PARTITION; docs/clusters.md has "
-            "the options.",
+            "Forms: ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, ssh:HOST, slurm:PARTITION.",
         ),
         "broken-part": Kind(
             "{name!r} of the package {package} cannot be used in importer.{group}: {problem}.",
-            "Update the package, or remove it; docs/adding.md describes such packages.",
+            "Update the package, or remove it.",
         ),
     }
 
@@ -331,7 +330,7 @@ class DocumentError(ImporterError):
         "no-such-document": Kind("There is no document {name!r} in {folder}."),
         "invalid": Kind(
             "{path} is not a valid document: {problem}.",
-            "Fix the named key; docs/document.md lists them all.",
+            "Fix the named key.",
             data=("errors",),
         ),
         "changed": Kind(
@@ -352,10 +351,10 @@ class DocumentError(ImporterError):
         ),
         "chat-template": Kind("{path} names a chat template that cannot be used: {problem}."),
         "never-validated": Kind("{name} as it is now was never run, so there is nothing to report."),
-        "no-receipt": Kind("{path} has no readable receipt beside it: {problem}.", "Import the model again."),
+        "no-receipt": Kind("{path} has no readable receipt: {problem}.", "Import the model again."),
         "other-backend": Kind("{name} is the document for {has}, and this import is for {backend}."),
         "other-device": Kind("{name} is the document for {has}, and this import is for {device}."),
-        "no-value": Kind("{name} has no value for {key!r}.", "Near keys: {near}."),
+        "no-value": Kind("{name} has no value for {key!r}.", "Did you mean {near}?"),
         "no-documents": Kind("There are no documents in {folder}."),
         "needs-approval": Kind("{name} is not approved here, and it sets {what}."),
         "newer-receipt": Kind(
@@ -426,6 +425,7 @@ class AbilityError(ImporterError):
         "less-able": Kind(
             "{name} is validated, and its model shows {ability} {shown} of {asked:time|times}; "
             "{required:.0%} are required.",
+            "Use another model, or require less.",
         ),
     }
 
@@ -440,8 +440,8 @@ class ServiceError(ImporterError):
     kinds: ClassVar = {
         "bad-request": Kind("The request is not valid: {problem}.", data=("errors",)),
         "bad-json": Kind("The body is not valid JSON: {problem}."),
-        "no-key": Kind("This address needs an API key."),
-        "wrong-scope": Kind("The key {name!r} may not {scope}.", more=("has",)),
+        "no-key": Kind("This address needs an API key.", more=("sent",)),
+        "wrong-scope": Kind("The key {name!r} lacks the scope {scope}.", more=("has",)),
         "needs-approver": Kind("{what} needs the scope approve, and the key {name!r} has {has}."),
         "code-not-approved": Kind(
             "{name} is not approved as it is now, so it is not run. {what} needs that.",
@@ -453,7 +453,7 @@ class ServiceError(ImporterError):
         "wrong-method": Kind("{path} does not take {method}."),
         "no-such-job": Kind("There is no job {job!r}."),
         "no-such-version": Kind("{name} has no version {number}."),
-        "no-such-key": Kind("There is no key {key!r} that counts."),
+        "no-such-key": Kind("There is no active key {key!r}."),
         "no-such-finding": Kind("There is no finding {finding!r}."),
         "finding-settled": Kind("The finding {finding} is {state} already."),
         "finding-outdated": Kind(
@@ -471,7 +471,7 @@ class ServiceError(ImporterError):
         "key-reused": Kind("The idempotency key {key!r} was used for another request."),
         "not-ended": Kind("The job {job} is {state}, so it cannot be tried again."),
         "has-ended": Kind("The job {job} has ended already: it is {state}."),
-        "ambiguous": Kind("Several backends could take {reference}: {names}.", data=("candidates",)),
+        "ambiguous": Kind("{reference} runs on several backends: {names}.", data=("candidates",)),
         "no-directories": Kind("{reference!r} is a directory, and this server reads none from there."),
         "body-too-large": Kind("The request's body is larger than {limit} bytes."),
         "wrong-type": Kind("The body is {type!r}.", more=("wanted",)),
@@ -623,8 +623,8 @@ class Interrupted(ImporterError):
 
 
 BRANCHES: tuple[type[ImporterError], ...] = (
-    UsageError, HubError, RepositoryError, DocumentError, EngineError, ValidationError, ServiceError,
-    LauncherError, SandboxError, InternalError, Interrupted,
+    UsageError, HubError, RepositoryError, DocumentError, EngineError, ValidationError, AbilityError,
+    ServiceError, LauncherError, SandboxError, InternalError, Interrupted,
 )  # fmt: skip
 KINDS: Mapping[str, type[ImporterError]] = {kind: branch for branch in BRANCHES for kind in branch.kinds}
 STEPS: dict[str, Text] = {

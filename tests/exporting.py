@@ -217,7 +217,7 @@ def text(name: str, document: dict[str, Any], **more: Any) -> str:
 
 def commands(script: str) -> list[list[str]]:
     """The commands of a script as a shell splits them; a folder that one makes is none of them."""
-    lines = [shlex.split(line, comments=True) for line in script.split("\n")]
+    lines = [shlex.split(line, comments=True) for line in script.replace("\\\n", "").split("\n")]
     return [line for line in lines if line and line != ["set", "-e"] and line[0] != "mkdir"]
 
 

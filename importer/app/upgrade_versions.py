@@ -39,10 +39,7 @@ class UpgradeFault(ReasonKind):
     NO_ENGINE = "no-engine", "there is no engine {engine}; there are {known}"
     NO_VERSION = (
         "no-version",
-        (
-            "no tables of {engine} {version} are known, only of {known}; docs/adding.md shows how a version "
-            "is added"
-        ),
+        ("importer has no tables of {engine} {version}, only of {known}"),
     )
 
 
@@ -216,7 +213,7 @@ class UpgradeNote(ReasonKind):
 
     ENGINE_DECIDES = (
         "engine-decides",
-        "no value is fixed any more: the engine decides at its start, perhaps as before",
+        "the new version has no fixed default: the engine decides at its start",
     )
 
 

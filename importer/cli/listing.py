@@ -39,7 +39,7 @@ def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "context", _number(facts.get("context"))
     yield "weights", _size(facts.get("weights"))
     yield "licence", facts.get("license")
-    yield "memory", None if memory is None else _size(memory["bytes"])
+    yield "memory", None if memory is None else _each(memory)
     yield "variants", ", ".join(row["variants"]) or None
     yield "validated", row["validation"] if validated is None else _run(validated)
     yield "needs attention", _first([one["message"] for one in row["needs_attention"]])
@@ -53,9 +53,17 @@ def _first(messages: Sequence[str]) -> str:
 
 
 def _run(validated: Mapping[str, Any]) -> str:
-    """Return ``passed, mlx-lm 0.32.2: 45 of 67``."""
-    counted = f": {validated['outcomes']['pass']} of {validated['probes']}" if validated["probes"] else ""
+    """Return ``passed, mlx-lm 0.32.2: 45 of 45``: of the probes that apply."""
+    outcomes = validated["outcomes"]
+    applicable = validated["probes"] - outcomes.get("not-applicable", 0)
+    counted = f": {outcomes['pass']} of {applicable}" if validated["probes"] else ""
     return f"{validated['state']}, {validated['label']}{counted}"
+
+
+def _each(memory: Mapping[str, Any]) -> str:
+    """Return the memory of a card, behind the number of cards where there are several."""
+    cards = f"{memory['cards']} × " if memory["cards"] > 1 else ""
+    return f"{cards}{gib(memory['bytes'])}"
 
 
 def _number(count: int | None) -> str | None:

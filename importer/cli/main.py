@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from importer.cli import arguments as typed
 from importer.cli import messages, output
 from importer.cli.commands import module
-from importer.errors import ImporterError, InternalError, Interrupted, UsageError, ValidationError, described
+from importer.errors import (
+    AbilityError,
+    ImporterError,
+    InternalError,
+    Interrupted,
+    UsageError,
+    ValidationError,
+    described,
+)
 
 if TYPE_CHECKING:
     from importer.sandbox import Sandbox
@@ -87,7 +95,7 @@ def _internal(argv: list[str], error: Exception) -> int:
 
 def _print_error(argv: list[str], error: ImporterError) -> int:
     # After a validation the line has been printed already: the report itself.
-    if "--json" in argv and not isinstance(error, ValidationError):
+    if "--json" in argv and not isinstance(error, (ValidationError, AbilityError)):
         from importer.cli.importing import error_line
         from importer.cli.output import json_line
 

@@ -97,7 +97,7 @@ def _fetch(fields: Mapping[str, Any]) -> str:
 def _offer(fields: Mapping[str, Any]) -> str:
     """Return the flag for each of {templates}."""
     names = " or ".join(f"--template {name}" for name in fields["templates"])
-    return f"{names} would offer it tools in words of ours"
+    return f"{names} offers it tools, with a chat template of importer's own"
 
 
 def _shown(fields: Mapping[str, Any]) -> str:
@@ -160,8 +160,8 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "bad-value": _takes,
     "editor": "Set VISUAL or EDITOR to an editor that waits until you are done.",
     "unknown-setting": "{near} 'importer keys' lists all.",
-    "unknown-format": "Near names: {near}; 'importer export --list' shows all.",
-    "unknown-probe": "Near names: {near}; 'importer validate --list-probes' shows all.",
+    "unknown-format": "Did you mean {near}? 'importer export --list' shows all.",
+    "unknown-probe": "Did you mean {near}? 'importer validate --list-probes' shows all.",
     "unknown-model": "Name one with --model; it serves: {known}.",
     "bad-header": "Write --header 'Name: value', or --header-env Name=VARIABLE for a value of your environment.",
     "unknown-report": ("Known: {known}.", "Or name one with --format."),
@@ -180,6 +180,7 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "cannot-write": ("Free space, or set IMPORTER_HOME to another place; nothing was left behind.", "--dir names another folder.", "--output names another file."),
     "no-such-document": "See 'importer list'.",
     "no-documents": ("Import a model first.", "Or name a folder with --dir."),
+    "invalid": "Fix the named key; 'importer keys' lists all settings.",
     "changed": "Look at it again with 'importer review {name}'.",
     "edited": "Your text is kept in {copy}.",
     "not-approved": "Run 'importer approve {name}' once you have read it, or leave --approved-only out.",
@@ -222,7 +223,7 @@ ELSEWHERE = frozenset({
 })  # fmt: skip
 
 
-SPECULATION = "speculation: off; --set {key}={method} drafts, without min_p, logit_bias"
+SPECULATION = "speculation: off; --set {key}={method} enables it (no min_p, logit_bias)"
 
 
 def variant(first: str, has: tuple[str, str | None], name: str, own: tuple[str, str | None]) -> str:

@@ -20,10 +20,10 @@ HELP = {
     "unset": "forget an earlier --set, --backend or --device; repeatable",
     "device": "fit the settings to this device, 8xNAME for eight; 'importer devices' lists all "
     "(default: IMPORTER_DEVICE, else no limits of any device)",
-    "memory": "with so much memory, such as 48GiB (of each card)",
-    "goal": "lay the model out for fast answers, for many, or for long ones",
-    "concurrency": "hold N sequences at the same time",
-    "context": "of N tokens each, prompt and answer",
+    "memory": "memory limit of each card, such as 48GiB",
+    "goal": "optimise for fast answers, many answers, or long contexts",
+    "concurrency": "concurrent requests that must fit in memory",
+    "context": "tokens of each request, prompt and answer",
     "template": "a chat template with tools for a model without: pythonic, json, own-calls, repository:NAME, "
     "or a file; as-written, as a validation saw the model write its calls",
 }

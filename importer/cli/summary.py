@@ -41,7 +41,7 @@ def import_lines(planned: Plan) -> Iterator[str]:
         yield f"… and {len(rows) - ROWS} more: --explain prints all"
     yield output.plain(f"fit: {_fit(planned.fit)}")
     for word, plan in zip(("plan", *["next"] * len(planned.fit.plans)), _compared(planned.fit), strict=False):
-        yield output.plain(f"{word}: {_plan(plan)}")
+        yield from map(output.plain, _plan(word, plan))
     temperature = planned.decisions.get(TEMPERATURE)
     drawn = (
         []
@@ -96,10 +96,11 @@ def _compared(choice: Choice) -> tuple[Deployment, ...]:
     return choice.plans if len(choice.plans) > 1 else ()
 
 
-def _plan(plan: Deployment) -> str:
-    """Return the layout of a plan, the sequences that it holds, and the bounds of its times."""
-    bound = "" if plan.step is None else f"; ≥ {plan.step:.1f} ms a token, ≤ {plan.rate or 0:,.0f}/s"
-    return f"{output.layout(plan.to_json())}; {plan.sequences:,} sequences{bound}"
+def _plan(word: str, plan: Deployment) -> Iterator[str]:
+    """Yield the layout of a plan with the sequences that it holds, then the bounds of its times."""
+    yield f"{word}: {output.layout(plan.to_json())}; {plan.sequences:,} sequences"
+    if plan.step is not None:
+        yield f"      at best {plan.step:.1f} ms/token, {plan.rate or 0:,.0f} tokens/s (calculated)"
 
 
 def _fit(choice: Choice) -> str:

@@ -18,6 +18,7 @@ from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, ImporterError, described
 from importer.hub.local import ANYWHERE
 from importer.progress import Progress, Step
+from importer.sentences import counted
 
 
 def recheck(arguments: argparse.Namespace) -> int:
@@ -128,7 +129,8 @@ class _Run:
         report, after = self.report, self._upgrade.after
         versions = ", ".join(sorted(self._versions)) or "–"
         yield f"{after.engine} {versions} → {after.version}: {report.documents:,} documents"
-        yield f"  {report.changed:,} change, {report.version_only:,} change in their version alone"
+        changes = counted(report.changed, "document changes", "documents change")
+        yield f"  {changes}, {report.version_only:,} in the version's number alone"
         yield from (f"  {count:,} {text}" for text, count in self._others() if count)
         yield from self._new(after)
         for group in report.groups():
@@ -140,8 +142,8 @@ class _Run:
         report, after = self.report, self._upgrade.after
         judged = report.judged
         yield "judged by a proof on the new version", judged["proved"]
-        unproved = f"judged by the registry alone, for {after.engine} {after.version} is not installed"
-        yield f"{unproved}: what their parsers read is not proved", judged["registry"]
+        unproved = f"{after.engine} {after.version} is not installed"
+        yield f"compared by the parsers' names alone: {unproved}", judged["registry"]
         yield "judged by names, values and defaults: nothing else moved for them", judged["tables"]
         yield "evaluations stand for all of these: equal documents share one", self._upgrade.evaluated
         yield f"name {after.engine} {after.version} already", judged["same-version"]

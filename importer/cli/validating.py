@@ -278,4 +278,4 @@ def _result(report: Report) -> str:
         return f"{'' if report['passed'] else 'not '}validated on"
     number = len(part["probes"])
     counted = f"{number} probe{'s' * (number != 1)} {'passed' if report['passed'] else 'did not all pass'}"
-    return f"{counted}, which does not count as its validation,{' against' if part['against'] else ' on'}"
+    return f"{counted} (partial run, not recorded as validation){' against' if part['against'] else ' on'}"

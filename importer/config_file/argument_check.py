@@ -205,7 +205,7 @@ class ArgumentReason(ReasonKind):
     """What is wrong with an argument of an engine."""
 
     UNKNOWN = "unknown", "{of} has no argument of this name"
-    UNKNOWN_NEAR = "unknown-near", "{of} has no argument of this name; near names: {near}"
+    UNKNOWN_NEAR = "unknown-near", "{of} has no argument of this name (did you mean {near}?)"
     RENAMED = "renamed", "{of} has no argument of this name; it is {name} now"
     REMOVED = "removed", "{of} has no argument of this name any more; leave it out"
     WRONG_TYPE = "wrong-type", "{value!r} is not {kind}"
@@ -493,7 +493,7 @@ class VariableReason(ReasonKind):
     NO_NAME = "no-name", "it is not the name of an environment variable"
     NO_VALUE = "no-value", "its value is not a short text, a number, true or false"
     NOT_A_FAMILY = "not-a-family", "it is no variable of an engine or of a library that engines compute with"
-    NEAR = "near", "the engine reads no variable of this name; near names: {near}"
+    NEAR = "near", "the engine reads no variable of this name (did you mean {near}?)"
     SECRET = "secret", "it is a secret, so no document sets it"
     LAUNCHER = "launcher", "importer sets it by itself"
     TOO_MANY = "too-many", "there are more than {most} variables"

@@ -21,7 +21,7 @@ from importer.memory.measured import CACHES
 from importer.memory.parallelism import SHORTEST
 from importer.memory.plan_settings import gib
 from importer.reasons import Fields, Reason, ReasonKind
-from importer.sentences import counted, render
+from importer.sentences import render
 from importer.signals.evidence import TASKS
 
 LONGEST = 1000  # characters of a description
@@ -96,18 +96,22 @@ def _validated_text(fields: Fields) -> str:
     word = "validated on" if fields["state"] == "passed" else "validation failed on"
     if not fields["probes"]:
         return f"{word} {engine}"
+    apart = fields["not_applicable"]
+    asked = fields["probes"] - apart
+    share = f"all {asked}" if fields["pass"] == asked > 1 else f"{fields['pass']} of {asked}"
     others = [
         f"{fields[key]} {text}"
         for key, text in (
             ("fail", "failed"),
             ("inconclusive", "without a verdict"),
             ("not_shown", "not shown by the model"),
-            ("not_applicable", "not applicable"),
+            ("not_applicable", "does not apply" if apart == 1 else "do not apply"),
         )
         if fields[key]
     ]
     more = f" ({', '.join(others)})" if others else ""
-    return f"{word} {engine}: {fields['pass']} of {counted(fields['probes'], 'probe', 'probes')} passed{more}"
+    probes = f"{'applicable ' if apart else ''}{'probe' if asked == 1 else 'probes'}"
+    return f"{word} {engine}: {share} {probes} passed{more}"
 
 
 class EntryReason(ReasonKind):
@@ -156,7 +160,7 @@ class ValidationRecord:
 
     @property
     def message(self) -> str:
-        """Return ``validated on mlx-lm 0.32.2: 40 of 54 probes pass, 14 do not apply``."""
+        """Return ``validated on mlx-lm 0.32.2: all 40 applicable probes passed (14 do not apply)``."""
         counts = {name.replace("-", "_"): count for name, count in self.outcomes.items()}
         fields = {"state": self.state, "engine": self.label, "probes": self.probes}
         return render(Reason(EntryReason.VALIDATED, **fields, **counts))

@@ -41,7 +41,7 @@ class SchemaReason(ReasonKind):
     AT_TOP = "at-top", "at the top level: {problem}"
     UNDER_PARAMETERS = "under-parameters", "it belongs under parameters"
     UNKNOWN_KEY = "unknown-key", "unknown key"
-    UNKNOWN_KEY_NEAR = "unknown-key-near", "unknown key; near names: {near}"
+    UNKNOWN_KEY_NEAR = "unknown-key-near", "unknown key (did you mean {near}?)"
     TOO_WIDE = "too-wide", "it does not fit in 64 bits"
 
 

@@ -86,7 +86,8 @@ LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
 class StoreReason(ReasonKind):
     """Why a document's files cannot be used."""
 
-    NO_RECEIPT = "no-receipt", "it is missing or damaged"
+    MISSING = "missing", "it is missing"
+    DAMAGED = "damaged", "it is damaged"
 
 
 @frozen
@@ -165,7 +166,9 @@ class StoredDocument:
     def need_receipt(self) -> Receipt:
         """Return the receipt; raises DocumentError("no-receipt")."""
         if self.receipt is None:
-            raise DocumentError("no-receipt", path=self.path, problem=Reason(StoreReason.NO_RECEIPT))
+            there = receipt_path(self.path).exists()
+            problem = Reason(StoreReason.DAMAGED if there else StoreReason.MISSING)
+            raise DocumentError("no-receipt", path=self.path, problem=problem)
         return self.receipt
 
 
@@ -248,7 +251,7 @@ class Store:
 
 
 def load(path: Path) -> StoredDocument:
-    """Read the document at ``path``; raises DocumentError("no-such-document") and ("invalid")."""
+    """Read the document at ``path``; raises DocumentError("no-such-document") and ("no-receipt")."""
     from importer.config_file.yaml_edit.source_map import TextReason, read
 
     try:
@@ -287,10 +290,15 @@ def receipt_path(path: Path) -> Path:
 
 
 def receipt_at(path: Path) -> Receipt:
-    """Return the receipt in a file, with or without its document; raises DocumentError("no-receipt")."""
+    """Return the receipt in a file, with or without its document.
+
+    Raises DocumentError("no-such-document") and ("no-receipt").
+    """
     receipt = _receipt(path)
     if receipt is None:
-        raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.NO_RECEIPT))
+        if not path.exists():
+            raise DocumentError("no-such-document", name=path.name, folder=path.parent)
+        raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.DAMAGED))
     return receipt
 
 

@@ -172,7 +172,7 @@ NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
 
 def _templates(fields: Fields) -> str:
     names = " or ".join(fields["templates"])
-    return f"a chat template of ours ({names}) would offer it tools in words of ours"
+    return f"a chat template of importer's own ({names}) would offer it tools"
 
 
 class ForeignReason(ReasonKind):
@@ -239,9 +239,10 @@ def with_offer(decision: Decision, target: Target) -> Decision:
 
 
 def _forbidden(fields: Fields) -> str:
-    says = f"{fields['engine']} forces another format on calls with this parser: it forbids {fields['words']}"
+    grammar = f"the grammar of {fields['engine']} for this parser rejects the template's calls"
+    says = f"{grammar}: it forbids {fields['words']}"
     free = ", ".join(fields["free"])
-    return f"{says}; free of that, and reading the template too: {free}" if free else says
+    return f"{says}; without that limit, and reading the template too: {free}" if free else says
 
 
 def _takes_another(fields: Fields) -> str:
@@ -267,7 +268,7 @@ class ParserReason(ReasonKind):
     TRANSLATION_MODEL = "translation-model", "a translation model answers with text", "translation model"
     NO_TEXT = "no-text", "it returns numbers, no text", "no text"
     TRANSCRIPT = "transcript", "it returns the text of a recording", "transcript"
-    LOWER_PRECEDENCE = "heard-later", "heard later"
+    LOWER_PRECEDENCE = "heard-later", "a rule of lower precedence"
     USER_REFUTED = "user-refuted", "the proof refutes it: {problem}"
     PROOF_AGREES = "proof-agrees", "the proof agrees"
     NOT_REGISTERED = (
@@ -285,11 +286,11 @@ class ParserReason(ReasonKind):
         "against the tables",
     )
     REFUTED = "refuted", "refuted: {problem}"
-    NONE_READS = "none-reads", "none of {engine}'s parsers reads what the template writes"
+    NONE_READS = "none-reads", "no parser of {engine} reads what the template writes"
     BEATEN = "beaten", "{problem}"
     SAME_EFFECT = (
         "same-effect",
-        "{parsers:and} cannot be told apart from it: whole, streamed and in the grammar they read the same",
+        "whole, streamed and in the grammar, the results of {parsers:and} are the same",
     )
     TOOLS_UNSEEN = "tools-unseen", "the template never shows the tools, and no other evidence names a parser"
     UNSETTLED = (

@@ -189,7 +189,7 @@ class ExportComment(ReasonKind):
     )
     RESOURCES = (
         "resources",
-        "Look at the resources: {processors} processors are a guess, {memory}Gi is {why}.",
+        "Check the resources: {processors} processors are a guess, {memory}Gi is {why}.",
     )
     SOURCE = "source", _source
     UNAPPROVED = "unapproved", "WARNING: nobody has approved this document as it is now."
@@ -205,7 +205,7 @@ class ExportComment(ReasonKind):
     UNRUN_JOB = (
         "unrun-job",
         (
-            "Checked against the schemas of Kubernetes, not run. Make the image {image} of vLLM's with the "
+            "Checked against the schemas of Kubernetes, not run. Build the image {image} first: vLLM's, with "
             "importer in it. A queue of Kueue is the label {label}; a gated model needs a secret {secret} "
             "with {key}."
         ),
@@ -488,14 +488,25 @@ def with_variables(variables: Mapping[str, str], words: Sequence[str]) -> list[s
     return [*([] if plain else ["env"]), *chosen, *words]
 
 
+LINE = 100  # characters of a command that stays on one line
+
+
 def script(comments: Iterable[Reason], commands: Sequence[Sequence[str]], first: Sequence[str] = ()) -> str:
-    """Return a shell script; each command on one line, every word quoted where needed.
+    """Return a shell script, every word quoted where needed; a long command has a line for each option.
 
     ``first``  lines before them, as they stand.
     """
-    lines = [*first, *(shlex.join(words) for words in commands)]
+    lines = [*first, *map(_command, commands)]
     stop = ["set -e"] if len(lines) > 1 else []  # each command needs the one before
     return "#!/bin/sh\n" + commented(comments) + "\n".join([*stop, *lines]) + "\n"
+
+
+def _command(words: Sequence[str]) -> str:
+    line = shlex.join(words)
+    if len(line) <= LINE:
+        return line
+    options = (f"\\\n  {shlex.quote(word)}" if word.startswith("--") else shlex.quote(word) for word in words)
+    return " ".join(options)
 
 
 def commented(comments: Iterable[Reason]) -> str:

@@ -30,7 +30,7 @@ class PlaceReason(ReasonKind):
     NO_SCHEME = "no-scheme", "it has no scheme; schemes are {schemes}"
     UNKNOWN_SCHEME = "unknown-scheme", "{scheme!r} is no scheme; schemes are {schemes}"
     BAD_ADDRESS = "bad-address", "its address is not one of {scheme}, such as {example}"
-    UNKNOWN_OPTION = "unknown-option", "{scheme} has no option {name!r}; near names: {near}"
+    UNKNOWN_OPTION = "unknown-option", "{scheme} has no option {name!r} (did you mean {near}?)"
     BAD_OPTION = "bad-option", "{value!r} is no value of the option {name}"
     TWICE = "twice", "the option {name} stands twice"
     UNPRINTABLE = "unprintable", "it is too long, or has characters that cannot be printed"

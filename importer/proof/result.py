@@ -47,9 +47,12 @@ FIELD_TEXTS = {"tool_parser": "tool parsers", "reasoning_parser": "reasoning par
 
 
 def _read_text(fields: Fields) -> str:
-    who = ", ".join(fields["parsers"]) or "none"
+    who = ", ".join(fields["parsers"])
     more, vocabulary = " …" if fields["more"] else "", ", vocabulary assumed" if fields["assumed"] else ""
     engine, noun = f"{fields['engine']} {fields['version']}", FIELD_TEXTS[fields["field"]]
+    if not fields["count"]:
+        none = f"no {noun.removesuffix('s')} of {engine} ({fields['of']} tried)"
+        return f"{none} reads what the template writes{vocabulary}"
     read = f"{fields['count']} of {fields['of']} {noun} of {engine} read what the template writes"
     return f"{read}: {who}{more}{vocabulary}"
 

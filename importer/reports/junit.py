@@ -81,7 +81,7 @@ def _case(place: str, outcome: ProbeOutcome) -> ElementTree.Element:
         ElementTree.SubElement(case, "skipped", message=_fit(outcome.reason))
     elif not outcome.passed:
         kind = "failure" if outcome.outcome == "fail" else "error"
-        part = outcome.attribution or "nobody"
+        part = outcome.attribution or "no part"
         message = f"{outcome.reason} [{part}]" + (f" Remedy: {outcome.told}" if outcome.told else "")
         element = ElementTree.SubElement(case, kind, message=_fit(message), type=_fit(part))
         element.text = _fit("\n".join(_lines(outcome, part)))

@@ -71,7 +71,7 @@ def outcomes(probe_outcomes: Sequence[ProbeOutcome], width: int) -> RenderableTy
         (f.probe, f.outcome, f.attribution or "", trials(f.agreed, f.trials, f.interval), _reason(f))
         for f in probe_outcomes
     ]
-    return table(("probe", "outcome", "blame", "trials", "reason"), rows, painted=True)
+    return table(("probe", "outcome", "attribution", "trials", "reason"), rows, painted=True)
 
 
 def causes(run: Run) -> RenderableType:
@@ -96,7 +96,7 @@ def matrix(sheet: ReportModel, width: int) -> Table:
     """Return a row for each probe, a column for each run; signs alone where words do not fit."""
     longest = max(len(probe) for probe in sheet.validating)
     short = longest + 2 + len(sheet.whole) * (CELL + 3) > width
-    heads = [f"{run.label}{' (stale)' if run.state == 'stale' else ''}" for run in sheet.whole]
+    heads = [f"{run.label}{' (outdated)' if run.state == 'stale' else ''}" for run in sheet.whole]
     rows = []
     for probe in sheet.validating:
         cells = [run.by_probe.get(probe) for run in sheet.whole]

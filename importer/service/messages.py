@@ -6,12 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importer.errors import STEPS, ImporterError, Setting, one_line, sentence_row
-from importer.reasons import Text
+from importer.reasons import Fields, Text
 from importer.sentences import row, worded, worded_field
+
+
+def _no_key(fields: Fields) -> str:
+    """{sent} or not: This API key is unknown or revoked, or this address needs one."""
+    return "This API key is unknown or revoked." if fields["sent"] else "This address needs an API key."
+
 
 # Texts in place of those of the kinds, by key.
 INSTEAD: Mapping[str, Text] = {
     "UsageError.revision-conflict": "The reference names revision {inline!r} and 'revision' names {option!r}.",
+    "ServiceError.no-key": _no_key,
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and approved_only asks for that.",
     "Setting.database": "the server's database",
     "Setting.endpoint": "the server's HF_ENDPOINT",
@@ -23,8 +30,8 @@ INSTEAD: Mapping[str, Text] = {
 # The next step by kind.
 HINTS: Mapping[str, Text] = STEPS | {
     "bad-value": "See /openapi.json on the server for what {setting} takes.",
-    "unknown-format": "Near names: {near}; /openapi.json has all.",
-    "unknown-probe": "Near names: {near}.",
+    "unknown-format": "Did you mean {near}? /openapi.json has all.",
+    "unknown-probe": "Did you mean {near}?",
     "unknown-model": "It serves: {known}.",
     "bad-header": "A header has a name of letters and digits, and a value of one line.",
     "unknown-report": "Known: {known}.",
@@ -88,7 +95,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-directories": "Import from the Hub, or have the server's operator allow that folder.",
     "body-too-large": "Send less at once.",
     "wrong-type": "Send {wanted}.",
-    "unknown-parameter": "Near names: {near}; /openapi.json has all.",
+    "unknown-parameter": "Did you mean {near}? /openapi.json has all.",
     "too-many-connections": "Try again in {seconds} s.",
     "too-many": "Wait {seconds} s and try again.",
     "too-slow": "Send it at once; the server's operator can allow a large one more time.",
@@ -123,7 +130,7 @@ FIELDS: Mapping[Setting, str] = {
 MISTAKES: Mapping[str, str] = {
     "missing": "is required",
     "extra_forbidden": "unknown field",
-    "extra_forbidden_near": "unknown field; near names: {near}",
+    "extra_forbidden_near": "unknown field (did you mean {near}?)",
     "string_type": "must be a string",
     "int_type": "must be an integer",
     "int_parsing": "must be an integer",

@@ -66,13 +66,13 @@ class FactReason(ReasonKind):
         "no parser that reads the template's form reads what the model writes: {text}",
     )
     NOT_PROVED = "not-proved", "the form of the template is not proved"
-    READ_RIGHT = "read-right", "asked without the server, the parsers in use read it right"
+    READ_RIGHT = "read-right", "the configured parsers read this text right (tested without the server)"
     READ_RIGHT_BY = (
         "read-right-by",
-        "asked without the server, {parser} reads it right and the parser in use does not",
+        "{parser} reads this text right, and the configured parser does not (tested without the server)",
     )
-    READ_WRONG = "read-wrong", "asked without the server, the parsers in use do not read it right"
-    NOT_READ = "not-read", "the parsers could not be asked without the server"
+    READ_WRONG = "read-wrong", "the configured parsers misread this text (tested without the server)"
+    NOT_READ = "not-read", "the parsers could not be tested without the server"
     SERVED_AS_READ = "served-as-read", "the answer is what the parsers read of its tokens"
     SERVED_OTHERWISE = "served-otherwise", _served_otherwise
     OTHER_DRAW = "other-draw", "the tokens of this answer are not shown"

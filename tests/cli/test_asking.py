@@ -83,7 +83,7 @@ def test_the_list_of_probes_needs_no_document(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--probe", "tool-cal"], "There is no probe 'tool-cal'.\nNear names: tool-call"),
+        (["--probe", "tool-cal"], "There is no probe 'tool-cal'.\nDid you mean tool-call"),
         (["--tool", "tool.json"], "is valid with --prompt only"),
         (["--prompt", ""], "is empty or not text"),
         (["--prompt", "question.txt"], "file not found: question.txt"),

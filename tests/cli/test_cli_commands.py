@@ -85,7 +85,7 @@ def test_why_names_the_facts_and_what_lost(desk: Desk) -> None:
     assert told["backend"]["candidates"][: len(lost)] == lost
     assert len(desk("why", "base").out.splitlines()) <= 60
     ran = desk("why", "base", "temprature")
-    assert (ran.code, "Near keys: parameters.temperature" in ran.err) == (5, True)
+    assert (ran.code, "Did you mean parameters.temperature" in ran.err) == (5, True)
 
 
 @pytest.mark.parametrize("name", ["nobody", "../models/base", "/etc/passwd", "x" * 5000, "..", "."])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from importer.config_file import schema
 from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.validation.probes import PROBES
+from tests.tiers import one_of_each
 from tests.validation.test_validation_engine import APART
 
 pytestmark = pytest.mark.engine
@@ -75,8 +77,9 @@ def test_from_a_directory_to_a_document_that_was_run(
     assert (report["passed"], failed(report)) == (True, [])
     assert receipt(folder)["validation"] == {"digest": first["digest"], **report}
 
-    assert run(["validate", "models/demo.yaml"]) == 0
-    shown = capsys.readouterr().out
+    assert run(["validate", "models/demo.yaml", "--require", "structured=0.5"]) == 9  # mlx-lm offers none
+    shown, err = capsys.readouterr()
+    assert "its model shows structured 0 of 0 times; 50% are required." in err
     assert re.fullmatch(r"probes: \d+ pass, \d+ not-applicable\n", shown), (
         "of what passed one line is printed"
     )
@@ -85,3 +88,54 @@ def test_from_a_directory_to_a_document_that_was_run(
     assert run(["list", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert (row["review"], row["validation"]) == ("approved", "passed")
+
+
+SWITCHED = 'chat_template_kwargs={"enable_thinking":false}'
+# A setting that fails, the kind of its remedy, and the options of an import that follow the remedy.
+FOLLOWED = (
+    ('stopwords=["Hello"]', "take-out-stopword", ("--unset", "stopwords")),
+    ("repeat_penalty=3", "take-out-repeat-penalty", ("--unset", "repeat_penalty")),
+    ("max_tokens=12", "raise-max-tokens", ("--set", "max_tokens=400")),
+    ("tool_parser=qwen3_coder", "set-parser", ("--set", "tool_parser=json_tools")),
+    (SWITCHED.replace("thinking", "thinkin"), "rename-variable", ("--set", SWITCHED)),
+    (SWITCHED.replace("false", '"false"'), "without-quotes", ("--set", SWITCHED)),
+)
+
+
+@pytest.mark.parametrize(("setting", "remedy", "words"), one_of_each(FOLLOWED))
+def test_the_remedy_of_a_setting_removes_the_failure(
+    folder: Path, capsys: pytest.CaptureFixture[str], setting: str, remedy: str, words: tuple[str, ...]
+) -> None:
+    words_of_import = (str(MODEL), "--name", "demo", "--backend", "mlx", "--yes", "--no-validate")
+    assert run([*words_of_import, "--set", setting]) == 0
+    capsys.readouterr()
+    assert run(["validate", "demo", "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert {o["remedy"]["kind"] for o in failed(report)} == {f"Remedy.{remedy}"}
+    assert run([*words_of_import, *words]) == 0
+    capsys.readouterr()
+    assert run(["validate", "demo", "--json"]) == 0, failed(json.loads(capsys.readouterr().out))
+
+
+@pytest.mark.nightly
+def test_the_end_token_that_an_import_names_is_the_remedy(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """importer adds a stop word for the missing end token; the token in the file makes both go away."""
+    model = folder / "model"
+    shutil.copytree(MODEL, model)
+    files = {"config": "eos_token_id", "generation_config": "eos_token_id", "tokenizer_config": "eos_token"}
+    for name, key in files.items():
+        path = model / f"{name}.json"
+        path.write_text(
+            json.dumps({**json.loads(path.read_text()), key: 0 if "id" in key else "<|endoftext|>"})
+        )
+    imported = (str(model), "--name", "demo", "--backend", "mlx", "--yes", "--validate", "--json")
+    assert run(imported) == 1
+    err = capsys.readouterr().err
+    assert "eos_token_id in generation_config.json" in err
+    assert {o["remedy"]["kind"] for o in failed(receipt(folder)["validation"])} == {"Remedy.end-at"}
+    generation = model / "generation_config.json"
+    generation.write_text(json.dumps({**json.loads(generation.read_text()), "eos_token_id": [0, 2]}))
+    assert run(imported) == 0, failed(receipt(folder)["validation"])
+    assert "Needs attention: stopwords" not in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,11 +91,16 @@ def test_yes_approves_nothing_that_does_not_start(desk: Desk) -> None:
 
 
 def test_the_next_best_plans_are_printed(desk: Desk) -> None:
-    """Beside the document's own, each in one line of 80 columns; one card has nothing to compare."""
+    """Beside the document's own, each in two lines of 80 columns; one card has nothing to compare."""
     lines = desk("acme/long", "--device", "8xh200", "--goal", "throughput", "--dry-run").out.splitlines()
     printed = [line for line in lines if line.startswith(("plan: ", "next: "))]
     assert [line[:6] for line in printed] == ["plan: ", "next: ", "next: "]
-    assert all(" sequences; ≥ " in line and len(line) <= 80 and "…" not in line for line in printed)
+    bounds = [
+        line for line in lines if re.fullmatch(r" {6}at best [\d.]+ ms/token, [\d,]+ tokens/s \(.*\)", line)
+    ]
+    assert len(bounds) == len(printed)
+    assert all(line.endswith(" sequences") for line in printed)
+    assert all(len(line) <= 80 and "…" not in line for line in (*printed, *bounds))
     assert "next: " not in desk("acme/long", "--device", "h200", "--dry-run").out
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.commandline import BASE, Desk, desk
+from tests.commandline import BASE, Desk, desk, receipt
 from tests.terminal import take_terminal
 from tests.waiting import PATIENCE, FreeTime
 
@@ -180,3 +180,26 @@ def test_a_list_has_a_bar_at_the_terminal_alone(desk: Desk) -> None:
     assert re.search(r"import: \d+ of 24 .*\d+ %", shown), shown[-3000:]
     quiet = desk.alone("--from", "list", "--dry-run")
     assert (len(quiet.out.splitlines()), "%" in quiet.err, "\x1b" in quiet.err) == (24, False, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [None, "80", "120"], ids=["pipe", "80", "120"])
+def test_nothing_is_cut_off(desk: Desk, columns: str | None) -> None:
+    """In a pipe and at each width every figure is there, whole; a line that is left out is counted."""
+    words = ("acme/base", "--device", "8xh100", "--goal", "throughput", "--backend", "vllm", "--yes")
+
+    def shown(*words: str) -> str:
+        if columns is None:
+            return desk.alone(*words).out
+        return at_terminal(desk, *words, answer="", NO_COLOR="1", COLUMNS=columns)[1]
+
+    text = shown(*words, "--no-validate")
+    for key, decision in receipt(desk)["decisions"].items():
+        if key.startswith("parameters.") and decision["value"] is not None:
+            assert re.search(
+                rf"^{re.escape(key)} +{re.escape(str(decision['value']))} ", text, re.MULTILINE
+            ), key
+    assert "at best " in text
+    for more in (("list",), ("show", "base"), ("why", "base", "--all"), ("fit", "base")):
+        text += shown(*more)
+    assert "…" not in re.sub(r"… and \d+ more", "", text)

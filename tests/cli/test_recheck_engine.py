@@ -69,7 +69,9 @@ def test_equal_documents_are_decided_once_and_no_request_is_made(desk: Desk) -> 
     assert (group["documents"], group["examples"]) == (3, [f"gemma-4-{n}b-it" for n in range(3)])
     assert (summary["evaluations"], summary["changed"], summary["documents"]) == (1, 3, 4)
     text = desk("recheck", "--engine", "vllm@0.32.0", "--all").out
-    assert "vllm 0.14.1 → 0.32.0: 4 documents\n  3 change, 0 change in their version alone\n" in text
+    assert (
+        "vllm 0.14.1 → 0.32.0: 4 documents\n  3 documents change, 0 in the version's number alone\n" in text
+    )
     assert "     3  parser-better: tool_parser: none → gemma4\n" in text
     assert "1 evaluations stand for all of these" in text
 

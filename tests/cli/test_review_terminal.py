@@ -89,7 +89,7 @@ def test_edit_until_right_then_accept(desk: Desk) -> None:
         odd = line_of(before, "description") + 3
         too_hot = f"line {hot}: parameters.temperature: 7 is greater than the maximum of 5"
         assert f"  {too_hot}\n      temperature: 7" in told
-        assert f"  line {odd}: descripton: unknown key; near names: description\n" in told
+        assert f"  line {odd}: descripton: unknown key (did you mean description?)\n" in told
         at.type("\n")
         assert "parameters.temperature: 0.6 → 0.5" in at.expect("review: stale")
         at.expect(ASKED)

@@ -27,7 +27,7 @@ def parser(ran: Ran) -> Any:
 
 def test_it_is_offered_and_not_applied_unasked(desk: Desk) -> None:
     ran = imported(desk, "--json")
-    offer = "a chat template of ours (pythonic or json) would offer it tools in words of ours"
+    offer = "a chat template of importer's own (pythonic or json) would offer it tools"
     assert parser(ran)["why"][-1] == offer
     assert "chat_template" not in ran.line["document"]["importer"]
     assert not beside(desk).exists()

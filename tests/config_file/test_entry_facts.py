@@ -59,7 +59,7 @@ def test_sizes_abilities_and_the_validation_are_facts() -> None:
     )  # fmt: skip
     assert facts.validated is not None
     assert facts.validated.message == (
-        "validated on mlx-lm 0.32.2: 40 of 54 probes passed (14 not applicable)"
+        "validated on mlx-lm 0.32.2: all 40 applicable probes passed (14 do not apply)"
     )
     assert facts.last_checked == "2026-11-23"
     assert facts.memory is not None
@@ -71,7 +71,7 @@ def test_sizes_abilities_and_the_validation_are_facts() -> None:
         "A chat model of the family tiny with 8.19 billion parameters, 3 billion of them active:"
         " context 32,768 tokens; inputs text, image; quantisation w4a16; weights 16.0 GiB;"
         " licence apache-2.0.\n\nIt needs 18.0 GiB of each of 2 h100-80g for 32,768 tokens."
-        " Validated on mlx-lm 0.32.2: 40 of 54 probes passed (14 not applicable)."
+        " Validated on mlx-lm 0.32.2: all 40 applicable probes passed (14 do not apply)."
     )
 
 

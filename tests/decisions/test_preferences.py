@@ -133,4 +133,4 @@ def test_a_parser_must_be_the_engines() -> None:
     check_parsers(Preferences({"tool_parser": None}), target)
     with pytest.raises(UsageError) as caught:
         check_parsers(Preferences({"tool_parser": "hermez"}), target)
-    assert (caught.value.kind, hint(caught.value)) == ("unknown-parser", "Near names: hermes.")
+    assert (caught.value.kind, hint(caught.value)) == ("unknown-parser", "Did you mean hermes?")

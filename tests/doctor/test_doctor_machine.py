@@ -88,7 +88,7 @@ def test_a_port_that_is_bound() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         number = other.getsockname()[1]
-        stopped(host.port(DoctorCase(port=number)), f"port {number} is taken", "--port")
+        stopped(host.port(DoctorCase(port=number)), f"port {number} is taken", "another port")
     fine(host.port(DoctorCase(port=number)))
     fine(host.port(DoctorCase()))
 

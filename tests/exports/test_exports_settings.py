@@ -93,10 +93,10 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
-        ("engine_args.max_num_sqs", 1, "near names: max_num_seqs"),
+        ("engine_args.max_num_sqs", 1, "did you mean max_num_seqs"),
         ("engine_args.max_num_seqs", 0, "0 is not >= 1"),
         ("engine_args.kv_cache_dtype", "fp9", "is none of its"),
-        ("engine_args.compilation_config.cudagraf_mode", "NONE", "near names: cudagraph_mode"),
+        ("engine_args.compilation_config.cudagraf_mode", "NONE", "did you mean cudagraph_mode"),
         ("engine_args.max_model_len", 9, "use max_model_len at the top level"),
         ("engine_args.api_key", ["x"], "secret"),
         ("engine_args.speculative_config", EAGLE, "needs a second repository"),
@@ -128,13 +128,13 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.swap_space", 4, "has no argument of this name any more; leave it out"),
         ("engine_args.speculative_model", "a/b", "it is engine_args.speculative_config.model now"),
         ("engine_args.rope-scaling", {}, "it is engine_args.hf_overrides.rope_parameters now"),
-        ("env.VLLM_USE_V2_MODEL_RUNNERS", 1, "near names: VLLM_USE_V2_MODEL_RUNNER"),
+        ("env.VLLM_USE_V2_MODEL_RUNNERS", 1, "did you mean VLLM_USE_V2_MODEL_RUNNER"),
         ("env.LD_PRELOAD", "a", "no variable of an engine"),
         ("env.VLLM_API_KEY", "x", "secret"),
         ("env.NCCL_DEBUG", "/etc/x", "is not one of VERSION"),
         ("env.VLLM_USE_DEEP_GEMM", "\u0661", "is not a whole number"),
         ("dtype", "a b", "'a b' is not a name"),
-        ("parameters.temprature", 1, "near names: temperature"),
+        ("parameters.temprature", 1, "did you mean temperature"),
     ],
 )
 def test_what_the_engine_refuses_is_refused_with_its_place(path: str, value: Any, problem: str) -> None:
@@ -189,8 +189,8 @@ def test_a_flag_and_values_together_are_checked() -> None:
 @pytest.mark.parametrize(
     ("document", "entry", "problem"),
     [
-        (VLLM, "tool_parsr:hermes", "near names: tool_parser"),
-        (DOCUMENTS["mlx"], "tool_parsr:hermes", "near names: tool_parser"),
+        (VLLM, "tool_parsr:hermes", "did you mean tool_parser"),
+        (DOCUMENTS["mlx"], "tool_parsr:hermes", "did you mean tool_parser"),
         (DOCUMENTS["mlx"], "--host:0.0.0.0", "flag of vLLM's"),
         (VLLM, "tool_parser:hermes", None),
         (VLLM, "colour:red", None),
@@ -243,7 +243,7 @@ def test_vllm_chooses_the_longest_context_by_itself() -> None:
 def test_a_kind_of_input_has_near_names_and_on_vllm_sizes() -> None:
     sizes = {"image": {"count": 4, "width": 512, "height": 512}, "video": 0}
     assert (
-        "near names: image"
+        "did you mean image"
         in faults(VLLM | {"limit_mm_per_prompt": {"immage": 4}})["limit_mm_per_prompt.immage"]
     )
     assert faults(VLLM | {"limit_mm_per_prompt": sizes}) == {}

@@ -77,6 +77,10 @@ def test_each_is_raised_with_the_fields_of_its_kind() -> None:
     assert len(raised()) > 150
 
 
+def test_every_class_of_failures_is_a_branch() -> None:
+    assert {*errors.ImporterError.__subclasses__()} == {*BRANCHES}
+
+
 def test_mypy_knows_the_kinds_that_are_declared() -> None:
     known = {*KINDS}
     for name in ("Usage", "Hub", "Repository", "Document", "Engine", "Service", "Launcher"):
@@ -84,7 +88,8 @@ def test_mypy_knows_the_kinds_that_are_declared() -> None:
         assert {*branch.kinds} == {*get_args(getattr(errors, f"{name}Kind"))}
         known -= {*branch.kinds}
     assert known == {
-        "probes-failed", "starved", "lost", "closed", "internal", "output-closed", "interrupted", "detached",
+        "probes-failed", "less-able", "starved", "lost", "closed", "internal", "output-closed",
+        "interrupted", "detached",
     }  # fmt: skip
 
 
@@ -158,6 +163,8 @@ def test_what_is_met_elsewhere_is_raised_there() -> None:
 def test_each_is_one_printable_line_whatever_its_fields_are() -> None:
     for kind, branch in KINDS.items():
         fields: dict[str, object] = {name: f"\x1b[31m{name}\nnext" for name in branch.kinds[kind].fields}
+        if kind == "less-able":
+            fields |= {"required": 0.9}
         if kind == "would-not-run":
             fields |= {"troubles": (), "problem": (fields["problem"],)}
         error = branch(kind, **fields)

@@ -145,7 +145,7 @@ def test_one_of_a_kind_has_no_plural() -> None:
         "not_applicable": 0,
     }
     texts = [render(Reason(EntryReason.VALIDATED, **run, **{"pass": 1}, probes=number)) for number in (1, 2)]
-    assert texts == [f"validated on mlx-lm 1: 1 of {of} passed" for of in ("1 probe", "2 probes")]
+    assert texts == [f"validated on mlx-lm 1: {share} passed" for share in ("1 of 1 probe", "1 of 2 probes")]
     fields = {"count": 1, "tokens": 4096}
     assert sentence(PlanReason.SEQUENCES, fields) == "it holds 1 sequence of 4,096 tokens at the same time"
     assert counted(1204, "probe", "probes") == "1,204 probes"

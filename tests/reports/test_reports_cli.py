@@ -227,3 +227,7 @@ def test_two_receipts_are_compared_and_the_exit_code_says_worse(desk: Desk) -> N
     schema.check("comparison", json.loads(worse.out), "stdout")
     assert desk("report", "--compare", kept, "chat", "--output", "c.json").code == 0
     assert json.loads((desk.folder / "c.json").read_text())["worse"] == 0
+    gone = desk("report", "--compare", "gone.receipt.json", "chat")
+    assert (gone.code, "There is no document 'gone.receipt.json'" in gone.err) == (5, True)
+    kept.write_text("{")
+    assert "has no readable receipt: it is damaged." in desk("report", "--compare", kept, "chat").err

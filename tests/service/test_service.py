@@ -276,7 +276,8 @@ def test_keys_have_scopes_and_are_shown_once(service: Service) -> None:
     assert service.client.get("/v1/configs", headers=key).status_code == 200
     refused = service.client.post("/v1/imports", json={"reference": "acme/base"}, headers=key)
     assert "import" in problem(refused, 403, "wrong-scope")["detail"]
-    problem(service.client.get("/v1/configs", headers={"x-api-key": "imp_0_0"}), 401, "no-key")
+    unknown = problem(service.client.get("/v1/configs", headers={"x-api-key": "imp_0_0"}), 401, "no-key")
+    assert unknown["detail"] == "This API key is unknown or revoked."
     listed = service.client.get("/v1/keys").json()["items"]
     assert made.json()["key"].split("_", 2)[2] not in json.dumps(listed)
     ident = next(k["id"] for k in listed if k["name"] == "reader")

@@ -37,7 +37,7 @@ def operations(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, 
 def test_an_unknown_parameter_is_refused_with_a_near_name(service: Service) -> None:
     refused = problem(service.client.get("/v1/configs?limt=3&stat=draft"), 400, "unknown-parameter")
     assert [one["pointer"] for one in refused["errors"]] == ["/query/limt", "/query/stat"]
-    assert refused["hint"].startswith("Near names: limit")
+    assert refused["hint"].startswith("Did you mean limit")
     for path in ("/v1/jobs?page=2", "/v1/configs/none?x=1", "/v1/audit?before=3", "/gallery/index.yaml?x"):
         problem(service.client.get(path), 400, "unknown-parameter")
     problem(

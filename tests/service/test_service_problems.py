@@ -79,7 +79,7 @@ def test_an_unknown_field_of_a_body_is_told_with_near_names() -> None:
     assert near("body", "colour") == []
     assert near("query", "refrence") == near("body", "refrence", kind="missing") == []
     told = messages.mistake({"type": "extra_forbidden"}, ["reference", "references"])
-    assert told == "unknown field; near names: reference, references"
+    assert told == "unknown field (did you mean reference, references?)"
 
 
 def test_settings_come_from_flags_then_variables_then_a_file(tmp_path: Path) -> None:

@@ -49,13 +49,13 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "untyped": ("a parameter without a type", AGENTS),
     "item-enum": ("the permitted values of a list's items", AGENTS),
     "call": ("an earlier call", "the model cannot match the results"),
-    "argument-name": ("the name of an argument in an earlier call", "the model repeats the fault"),
-    "argument": ("an argument of an earlier call", "the model repeats the fault"),
-    "nested-argument": ("an object in an earlier call", "the model repeats the fault"),
-    "number": ("a number in an earlier call", "the model repeats the fault"),
-    "boolean": ("a boolean in an earlier call", "the model repeats the fault"),
-    "null": ("a null in an earlier call", "the model repeats the fault"),
-    "empty": ("an empty value in an earlier call", "the model repeats the fault"),
+    "argument-name": ("the name of an argument in an earlier call", "the model may copy the fault"),
+    "argument": ("an argument of an earlier call", "the model may copy the fault"),
+    "nested-argument": ("an object in an earlier call", "the model may copy the fault"),
+    "number": ("a number in an earlier call", "the model may copy the fault"),
+    "boolean": ("a boolean in an earlier call", "the model may copy the fault"),
+    "null": ("a null in an earlier call", "the model may copy the fault"),
+    "empty": ("an empty value in an earlier call", "the model may copy the fault"),
     "result": ("the result of a tool", "the model answers without it"),
     "result-part": ("a second text of one result", "the model answers without it"),
 }
@@ -161,8 +161,8 @@ class WayInKind(ReasonKind):
     ESCAPED = "html-escaped", _field("is escaped as HTML")
     UNESCAPED = "unescaped", _field("stands in quotes without escapes")
     ASCII = "ascii-escaped", _field("has escapes in place of letters that ASCII lacks")
-    REPR = "python-repr", _field("is written as Python prints it")
-    CASED = "case-changed", _field("is in other letters, small or capital")
+    REPR = "python-repr", _field("is written in Python's form, such as True for true")
+    CASED = "case-changed", _field("has its upper and lower case changed")
     ALTERED = "altered", _field("is altered")
     DOUBLED = "doubled", _field("stands there twice")
     OUT_OF_ORDER = "out-of-order", _field("stands out of order")

@@ -11,8 +11,8 @@ from importer.cli.service_options import settings_of
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the three actions."""
     actions = parser.add_subparsers(dest="action", metavar="create|list|revoke", required=True)
-    create = actions.add_parser("create", help="make a key; it is shown this once")
-    create.add_argument("name", metavar="NAME", help="whose it is")
+    create = actions.add_parser("create", help="make a key; it is shown once")
+    create.add_argument("name", metavar="NAME", help="the owner")
     create.add_argument(
         "--scope",
         action="append",
@@ -32,16 +32,20 @@ def run(arguments: argparse.Namespace) -> None:
     """Make, list or revoke keys; raises ServiceError."""
     from importer.cli import output
     from importer.cli.importing import user
+    from importer.service.settings import without_password
     from importer.storage import keys
     from importer.storage.audit import AuditContext
     from importer.storage.migrations import open_database
 
-    database = open_database(settings_of(arguments).settings.url)
-    who = user()
+    url = settings_of(arguments).settings.url
+    database, who = open_database(url), user()
     with database.writing() as connection:
         if arguments.action == "create":
             scopes = arguments.scope or ["read"]
             output.line(keys.create(connection, arguments.name, scopes, AuditContext(who, "create key")))
+            output.note(
+                f"The key is for servers with the database {without_password(url)}; it is shown once."
+            )
         elif arguments.action == "revoke":
             keys.revoke(connection, arguments.key, AuditContext(who, "revoke key"))
             output.note(f"Revoked {arguments.key}.")

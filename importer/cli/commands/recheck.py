@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on-conflict",
         choices=("mine", "theirs"),
-        help="with --apply: whose value stays where an edit and the version differ (default: left)",
+        help="with --apply: on a conflict keep mine or theirs (default: report only)",
     )
     options.folder(parser)
     options.of_import(parser, "offline")

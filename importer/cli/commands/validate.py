@@ -46,9 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="the share of answers that must show an ability of the model, such as tools=0.9; repeatable",
     )
-    _elsewhere(
-        parser.add_argument_group("on a cluster or another machine", "docs/clusters.md has the targets.")
-    )
+    _elsewhere(parser.add_argument_group("on a cluster or another machine"))
     _part(parser.add_argument_group("a part of it", "Kept apart: it is not the document's validation."))
 
 
@@ -65,7 +63,7 @@ def _elsewhere(group: argparse._ArgumentGroup) -> None:
         help="how long it may wait there for its start (default: 3600)",
     )
     group.add_argument(
-        "--on-cancel", action="store_true", help="end the run that the same command would follow"
+        "--on-cancel", action="store_true", help="cancel the run that this command would follow"
     )
 
 

@@ -292,7 +292,7 @@ class DoctorRemedy(ReasonKind):
     """The change that removes a trouble."""
 
     ARM_PYTHON = "arm-python", "Use a Python for arm64, or a Mac with Apple silicon."
-    CHANGE_PARSER = "change-parser", "Change {key} in the document's options. Near names: {near}."
+    CHANGE_PARSER = "change-parser", "Change {key} in the document's options. Did you mean {near}?"
     CHECK_FIREWALL = "check-firewall", "Check the firewall or the sandbox this runs in."
     CHECK_HUB = (
         "check-hub",

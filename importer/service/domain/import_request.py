@@ -79,7 +79,7 @@ def _conflicting(key: str) -> str:
     if head.startswith('"') or head in known:
         return key
     near = ", ".join(get_close_matches(head, known, 3))
-    raise ValueError(f"unknown key; near names: {near}" if near else "unknown key")
+    raise ValueError(f"unknown key (did you mean {near}?)" if near else "unknown key")
 
 
 Choices = dict[Annotated[Text, AfterValidator(_conflicting)], Literal["mine", "theirs"]]

@@ -147,7 +147,9 @@ class ValidationFacts(BaseModel):
     outcomes: dict[str, int] = Field(description="how many probes had each outcome")
     probes: int
     at: str | None = Field(description="when it began")
-    message: str = Field(examples=["validated on mlx-lm 0.32.2: 45 of 67 probes passed (22 not applicable)"])
+    message: str = Field(
+        examples=["validated on mlx-lm 0.32.2: all 45 applicable probes passed (22 do not apply)"]
+    )
 
 
 class Facts(BaseModel):

@@ -72,7 +72,7 @@ def identify(request: Request, at: Desk, sent: str | None) -> Caller:
             key = keys.find(connection, sent or "")
         if key is None:
             _count(request, limited.refused, address(request))
-            raise ServiceError("no-key")
+            raise ServiceError("no-key", sent=sent is not None)
         client, ident = Caller(key.name, key.scopes), key.id
     _count(request, limited.reads if request.method in SAFE else limited.changes, ident)
     request.state.caller = client.name

@@ -448,7 +448,7 @@ class FilesReason(ReasonKind):
     NOT_KNOWN = "not-known", "nobody wrote down what the files were"
     OF_A_SERVER = "of-a-server", "the files of a running server are unknown"
     SAME = "same", "{count} files are as they were"
-    CHANGED = "changed", "of {files:and} the document was made with another version"
+    CHANGED = "changed", "changed since the import: {files:and}"
     BROKEN = "broken", "{files:and} is not JSON; the engine may go on without it"
 
 
