@@ -1,11 +1,12 @@
 """Write the generated parts of the docs: ``python tools/docs.py`` (``--check`` to compare only).
 
-``python tools/docs.py session`` runs the commands of the sessions in SESSIONS and pastes their output.
+``python tools/docs.py session`` runs the commands of all sessions and pastes their output.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,8 @@ from importer.service import problems
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 # Pages with a session between markers.
-SESSIONS = (ROOT / "README.md", DOCS / "start.md")
+SESSIONS = (ROOT / "README.md", DOCS / "start.md", DOCS / "guide-import.md", DOCS / "guide-failure.md")
+FROM_THE_HUB = DOCS / "guide-card.md"  # its session reads the configuration of a model of the Hub
 
 ERRORS = """\
 # Errors and exit codes
@@ -154,11 +156,18 @@ def commands(session: str) -> list[str]:
 
 
 def output(command: str) -> str:
-    """Run a command line of importer; return what it prints, without this checkout's own place."""
+    """Run a command line; return what it prints, without this checkout's own place. A probe may fail."""
+    line = re.sub(r"^importer\b", f"{shlex.quote(sys.executable)} -m importer", command)
     done = subprocess.run(
-        [sys.executable, "-m", *command.split()], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, check=True,
-    )  # fmt: skip
+        ["bash", "-c", line],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{command}: {done.stdout}")
     lines = [line.rstrip().replace(f"{ROOT}/", "") for line in done.stdout.splitlines()]
     return "".join(f"{line}\n" for line in lines if line)
 
@@ -172,7 +181,7 @@ def session(page: Path) -> str:
 def main() -> int:
     """Write or compare the pages; return 0 where they are up to date."""
     if "session" in sys.argv:
-        for page in SESSIONS:
+        for page in (*SESSIONS, FROM_THE_HUB):
             text = session(page)
             page.write_text(SESSION.sub(lambda _, new=text: new, page.read_text("utf-8")), encoding="utf-8")
         return 0

@@ -47,7 +47,8 @@ def disallowed() -> list[str]:
     return [word.strip() for cell in cells for word in cell.split(",") if word.strip()]
 
 
-DISALLOWED = re.compile(rf"\b(?:{'|'.join(map(re.escape, disallowed()))})\b", re.IGNORECASE)
+# "Which" begins a question, and no clause.
+DISALLOWED = re.compile(rf"\b(?!(?-i:Which))(?:{'|'.join(map(re.escape, disallowed()))})\b", re.IGNORECASE)
 
 
 def without_code(text: str) -> str:
@@ -74,7 +75,7 @@ def helps() -> Iterator[tuple[str, str]]:
 
 
 def test_the_glossary_is_a_glossary() -> None:
-    assert 30 <= len(WORDS) <= 45
+    assert 30 <= len(WORDS) <= 50
     assert len(set(WORDS)) == len(WORDS)
     assert all(row[1] for row in GLOSSARY)
     assert len(disallowed()) > 15
