@@ -112,7 +112,7 @@ def test_decisions_show_their_evidence(seen: Seen, folder: Path, service: Servic
     names = page.get_by_role("region", name="Decisions").locator("tbody th").all_text_contents()
     assert names[:3] == ["tool_parser", "reasoning_parser", "max_model_len"]
     proof = page.locator("table.proof").first
-    expect(proof.get_by_role("rowheader").first).to_have_text(re.compile("^json_tools.* in the document$"))
+    expect(proof.get_by_role("rowheader").first).to_have_text(re.compile(r"^json_tools \(in the document\)"))
     shown = page.locator(".case").first
     seen.tab("one-call: read back right")
     page.keyboard.press("ArrowRight")

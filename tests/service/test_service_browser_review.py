@@ -249,6 +249,26 @@ def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
     seen.check()
 
 
+def test_each_export_is_shown_in_colours_and_is_copied(seen: Seen, service: Service) -> None:
+    name = fresh(service, "exported")
+    seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = seen.go(f"documents/{name}/exports")
+    expect(page.get_by_role("heading", name="What users of LocalAI get")).to_be_visible()
+    expect(page.locator(".lines .key").first).to_be_visible()
+    page.get_by_role("link", name="ray-serve").click()
+    made = service.client.get(f"/v1/configs/{name}/export/ray-serve").json()
+    ((file, text),) = made["files"].items()
+    expect(page.get_by_role("region", name=file)).to_contain_text("applications")
+    page.get_by_role("button", name=f"Copy: {file}").click()
+    expect(page.get_by_role("status")).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == text
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download").click()
+    assert saved.value.suggested_filename == file
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
+    seen.check()
+
+
 def test_findings_come_first_and_are_settled_there(seen: Seen, service: Service) -> None:
     repo = service.hub.repos["acme/found"] = Repo(BASE)
     assert service.imported("acme/found", name="found")["state"] == "succeeded"

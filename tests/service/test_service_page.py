@@ -11,8 +11,10 @@ from typing import Any, get_args
 
 import pytest
 
+from importer import config
 from importer.config_file import document_keys
 from importer.errors import ServiceError
+from importer.exports import FORMATS as EXPORTS
 from importer.reports import FORMATS
 from importer.service.http import pages
 from importer.service.http.query import AttentionKind, Size
@@ -94,6 +96,16 @@ def test_findings_are_the_decisions_that_only_a_receipt_records() -> None:
         'import { REMARKS } from "./src/views/document/remarks.js"; console.log(JSON.stringify(REMARKS));'
     )
     assert {*found} == {*document_keys.REMARKS, *document_keys.ELSEWHERE}
+
+
+def test_each_format_of_an_export_is_on_the_page_of_a_document_that_may_have_it() -> None:
+    localai, engines, clusters = said_by(
+        'import { CLUSTERS, ENGINES, LOCALAI } from "./src/views/document/formats.js";'
+        "console.log(JSON.stringify([LOCALAI, ENGINES, CLUSTERS]));"
+    )
+    found = [*localai, *clusters, *(kind for kinds in engines.values() for kind in kinds)]
+    assert sorted(found) == sorted(EXPORTS)
+    assert set(engines) == set(config.NAMES)
 
 
 WORDS = r"""

@@ -62,7 +62,7 @@ export const TEXTS = {
     parts: "Parts of the document",
     tabs: {
       review: "Review", decisions: "Decisions", text: "Document", probes: "Probes", memory: "Memory", history: "History",
-      releases: "Releases",
+      releases: "Releases", exports: "Exports",
     },
     unpublished: "Not published: ",
     behind: (release) => `Release ${release} is published; the working copy is not: `,
@@ -75,6 +75,13 @@ export const TEXTS = {
     alone: " alone",
     ofCommit: " of commit ",
     validation: "Validation",
+  },
+  exports: {
+    label: "Formats",
+    groups: { localai: "LocalAI", engine: "Engine", clusters: "Containers and clusters" },
+    title: (kind) => (kind === "localai-gallery" ? "What users of LocalAI get" : kind),
+    save: "Download",
+    lost: "These files leave out:",
   },
   losses: {
     none: "nothing differs",
@@ -105,7 +112,7 @@ export const TEXTS = {
     legend: "Signs",
     results: { pass: "read back right", fail: "read wrong", "not-applicable": "not tried" },
     parser: "parser",
-    inUse: " in the document",
+    inUse: " (in the document)",
     others: (n) => ` and ${number(n, "other", "others")}`,
     cell: (name, result) => `${name}: ${result}`,
     caseOf: (parser, name) => `${parser}, ${name}`,

@@ -3,7 +3,7 @@
 export { Action, Failure, useAction } from "./action.jsx";
 export { Bar } from "./bar.jsx";
 export { Boxes, Area, Choice, Field, Input } from "./field.jsx";
-export { Changes, Difference, Numbered } from "./lines.jsx";
+export { Block, Changes, Difference, Source } from "./lines.jsx";
 export { Code, Facts, Mark, Section, Soft, SoftWhen, Title, When } from "./text.jsx";
 export { CopyButton, Short } from "./copy.jsx";
 export { download } from "./download.jsx";

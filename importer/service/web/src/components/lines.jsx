@@ -1,20 +1,35 @@
 // Texts with numbers beside their lines, what differs between two of them, and changes of data.
 
+import { useEffect, useState } from "preact/hooks";
 import { compared } from "../differences.js";
 import { shown } from "../format.js";
 import { TEXTS } from "../text.js";
+import { CopyButton } from "./copy.jsx";
 import { Code, Soft } from "./text.jsx";
 
 const T = TEXTS.common;
 
-export function Numbered({ text, label }) {
-  const lines = text.replace(/\n$/, "").split("\n");
+const COLOURED = /\.(ya?ml|json)$/;
+
+// A text that is kept in a file: its lines, in colours once these are there, and a button that copies it.
+export function Source({ text, label, file = "" }) {
+  const whole = text.replace(/\n$/, ""), [lines, set] = useState(null);
+  useEffect(() => {
+    set(null);
+    if (COLOURED.test(file)) import("../editor/highlight.js").then(({ coloured }) => set(coloured(whole)), () => {});
+  }, [whole, file]);
+  const shown = lines ?? whole.split("\n").map((line) => [[line, ""]]);
   return (
-    <div class="lines" role="region" tabindex={0} aria-label={label}>
-      {lines.map((line, at) => <Row key={at} number={at + 1} line={line} />)}
+    <div class="code"><CopyButton text={text} what={label} />
+      <div class="lines" role="region" tabindex={0} aria-label={label}>{shown.map((parts, at) => (
+        <Row key={at} number={at + 1} line={parts.length ? parts.map(([part, kind], n) => (kind ? <span key={n} class={kind}>{part}</span> : part)) : null} />
+      ))}</div>
     </div>
   );
 }
+
+// A text as it came or is sent, and a button that copies it.
+export const Block = ({ text, label }) => <div class="code"><CopyButton text={text} what={label} /><pre tabindex={0} aria-label={label}>{text}</pre></div>;
 
 const Row = ({ number, sign, line, kind = "" }) => (
   <div class={`line ${kind}`}>

@@ -2,17 +2,11 @@
 
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { EditorView } from "@codemirror/view";
-import { tags } from "@lezer/highlight";
+import { KINDS } from "./highlight.js";
 
 const MONO = "ui-monospace, 'Cascadia Mono', Menlo, Consolas, monospace";
 
-const colours = HighlightStyle.define([
-  { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "var(--link)" },
-  { tag: [tags.string, tags.special(tags.string)], color: "var(--pass)" },
-  { tag: [tags.number, tags.bool, tags.null, tags.keyword], color: "var(--unclear)" },
-  { tag: [tags.comment, tags.lineComment, tags.meta], color: "var(--soft)" },
-  { tag: tags.invalid, color: "var(--fail)" },
-]);
+const colours = HighlightStyle.define(KINDS.map(({ tag, colour }) => ({ tag, color: `var(--${colour})` })));
 
 const looks = EditorView.theme({
   "&": { color: "var(--ink)", backgroundColor: "var(--ground)", fontSize: ".84rem", maxHeight: "40rem" },

@@ -115,7 +115,6 @@ export const ACTIONS = {
   files: "Download",
   yaml: "YAML",
   receipt: "Receipt",
-  formats: { localai: "LocalAI", vllm: "vLLM", compose: "Compose", kubernetes: "Kubernetes" },
   hub: "At the Hub",
   hubCommit: "this commit",
   hubModel: "the model",
@@ -125,7 +124,6 @@ export const ACTIONS = {
   deletes: "Its versions stay: it can be undeleted.",
   yesOne: "Delete it",
   deletedOne: (name) => `${name} is deleted.`,
-  lost: (name, n) => `${name} leaves out ${n} of the document's settings; the export names them.`,
 };
 
 export const DELETED = {

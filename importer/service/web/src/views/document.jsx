@@ -8,6 +8,7 @@ import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
 import { Actions } from "./document/actions.jsx";
 import * as decisions from "./document/decisions.jsx";
+import * as exports from "./document/exports.jsx";
 import * as editor from "./document/editor.jsx";
 import * as history from "./document/history.jsx";
 import * as memory from "./document/memory.jsx";
@@ -21,7 +22,7 @@ import { Verdict } from "./document/verdict.jsx";
 const T = TEXTS.document;
 // A tab is one module, as a view is: ``load({name, route, found, signal})``, ``View({data, found, sheet})``, and ``lasting``
 // where it goes on with data that are loaded anew.
-const TABS = { review, decisions, text: editor, probes, memory, history, releases };
+const TABS = { review, decisions, text: editor, probes, memory, history, releases, exports };
 
 const chosen = ({ params: { tab } }) => (Object.hasOwn(TABS, tab ?? "") ? tab : "review");
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { post } from "../api.js";
-import { Action, Area, Changes, Choice, Conflicts, Failure, Input, Link, Numbered, Problem, Section, Title, useAction } from "../components/index.js";
+import { Action, Area, Changes, Choice, Conflicts, Failure, Input, Link, Problem, Section, Source, Title, useAction } from "../components/index.js";
 import { go } from "../router.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
@@ -121,7 +121,7 @@ function Found({ found }) {
     found.conflicts.length ? [<h3>{T.conflicts}</h3>, <Conflicts found={found.conflicts} />] : null,
     found.edits.length ? [<h3>{T.edits}</h3>, <Changes found={found.edits} />] : null,
     !found.new && found.changes.length ? [<h3>{T.changes}</h3>, <Changes found={found.changes} />] : null,
-    <Numbered text={found.text} label={T.document} />,
+    <Source text={found.text} label={T.document} file={`${found.name}.yaml`} />,
     <Section title={T.decisions}><Decided told={found} /></Section>,
   ];
 }

@@ -1,19 +1,13 @@
 // What may be done with a document beside its review: copied, saved, looked up at the Hub, imported again, deleted.
 
 import { useState } from "preact/hooks";
-import { ask, get, may, post } from "../../api.js";
+import { ask, may, post } from "../../api.js";
 import { Action, CopyButton, Dialog, Failure, HubLink, download, say, useAction } from "../../components/index.js";
 import { go } from "../../router.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
 
 const T = TEXTS.actions;
-const FORMATS = {
-  vllm: ["vllm-config", "vllm-command", "vllm-recipe"], sglang: ["sglang-config", "sglang-command"], mlx: ["mlx-command"],
-  "mlx-vlm": ["mlx-vlm-command"], "vllm-mlx": ["vllm-mlx-command"],
-};
-const ALL = ["localai", "localai-gallery", "compose", "kserve"];
-
 export function Actions({ found }) {
   return (
     <details class="menu"><summary>{T.one}</summary><div>
@@ -41,19 +35,13 @@ function command({ model, revision, backend, name }) {
   return ["importer", model, ...(revision ? ["--revision", revision] : []), "--name", name, ...(backend ? ["--backend", backend] : [])].join(" ");
 }
 
-function Files({ found: { name, text, backend } }) {
+function Files({ found: { name, text } }) {
   const act = useAction();
-  const save = (kind) => async () => {
-    const made = await get(["configs", name, "export", kind]);
-    for (const [file, content] of Object.entries(made.files)) download(content, file);
-    if (made.lost.length) say(T.lost(kind, made.lost.length));
-  };
   const receipt = async () => download(await (await ask("GET", ["configs", name, "receipt"])).blob(), `${name}.receipt.json`);
   return [
     <p class="buttons"><span class="soft">{T.files}</span>
       <Action act={act} name="yaml" label={T.yaml} onAct={() => download(text, `${name}.yaml`)} />
       <Action act={act} name="receipt" label={T.receipt} onAct={receipt} />
-      {[...(FORMATS[backend] ?? []), ...ALL].map((kind) => <Action key={kind} act={act} name={kind} label={kind} onAct={save(kind)} />)}
     </p>,
     <Failure of={act} />,
   ];

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../../api.js";
-import { Choice, Code, Failure, Mark, Section, Soft, useAction } from "../../components/index.js";
+import { Block, Choice, Code, Failure, Mark, Section, Soft, useAction } from "../../components/index.js";
 import { here, place } from "../../router.js";
 import { TEXTS } from "../../text.js";
 
@@ -31,7 +31,7 @@ export function Case({ name, sheet }) {
         onChange={(event) => act.run("case", choose(event.currentTarget.value))} />
       <Failure of={act} />
       <div class="sides" aria-live="polite" aria-busy={act.busy ? "true" : "false"}><Prompt one={shown} /><Calls one={shown} /></div>
-      <details class="small"><summary>{T.conversation}</summary><pre tabindex={0} aria-label={T.conversation}>{JSON.stringify({ messages: shown.messages, ...(shown.tools ? { tools: shown.tools } : {}) }, null, 1)}</pre></details>
+      <details class="small"><summary>{T.conversation}</summary><Block label={T.conversation} text={JSON.stringify({ messages: shown.messages, ...(shown.tools ? { tools: shown.tools } : {}) }, null, 1)} /></details>
     </Section>
   );
 }
@@ -39,7 +39,7 @@ export function Case({ name, sheet }) {
 const Prompt = ({ one }) => (
   <div><h3>{T.prompt}</h3>
     {one.prompt === null ? <p class="remedy break">{T.because(T.refused[one.refused?.kind] ?? T.refused.failed, one.refused?.message)}</p>
-      : <pre tabindex={0} aria-label={T.prompt}>{one.prompt}</pre>}
+      : <Block label={T.prompt} text={one.prompt} />}
   </div>
 );
 
@@ -47,8 +47,8 @@ function Calls({ one }) {
   if (!one.calls.length) return <div><h3>{T.calls}</h3><p class="soft">{T.none}</p></div>;
   return (
     <div><h3>{T.calls}</h3>
-      <pre tabindex={0} aria-label={T.calls}>{one.calls.map((call) => `${call.name} ${JSON.stringify(call.arguments)}`).join("\n")}</pre>
-      {one.written ? [<h3>{T.written}</h3>, <pre tabindex={0} aria-label={T.written}>{one.written}</pre>] : null}
+      <Block label={T.calls} text={one.calls.map((call) => `${call.name} ${JSON.stringify(call.arguments)}`).join("\n")} />
+      {one.written ? [<h3>{T.written}</h3>, <Block label={T.written} text={one.written} />] : null}
       <p class="break"><Mark word={MARKS[one.read]}>{T.read[one.read]}</Mark>{" "}<Soft>{one.parser ? T.reader(one.parser) : T.noParser}</Soft>
         {one.why ? [T.why(""), <Code>{one.why}</Code>] : null}</p>
       {one.read === "unknown" ? <p class="soft small">{T.unproved}</p> : null}

@@ -1,7 +1,7 @@
 // What was decided and why: the value, how sure that is, the facts, the next candidate, and the map of the proof.
 
 import { get } from "../../api.js";
-import { Code, Mark, Section, Soft, Table, When } from "../../components/index.js";
+import { Block, Code, Mark, Section, Soft, Table, When } from "../../components/index.js";
 import { bytes, shown } from "../../format.js";
 import { TEXTS } from "../../text.js";
 import { ProofMap } from "./proof.jsx";
@@ -58,7 +58,7 @@ export function Why({ one, evidence = [] }) {
       {next ? <li class="break soft"><Lost one={next} /></li> : null}</ul>,
     more ? <details class="small"><summary>{T.evidence(more)}</summary><ul>
       {facts.map((why, at) => <li class="break" key={`f${at}`}>{why}</li>)}
-      {own.map((e, at) => <li class="break" key={at}>{e.rule === "proof" ? null : [<Code>{shown(e.value)}</Code>, " "]}<strong>{e.source}</strong>{T.why(e.message)}{e.quote ? <pre tabindex={0}>{e.quote}</pre> : null}</li>)}
+      {own.map((e, at) => <li class="break" key={at}>{e.rule === "proof" ? null : [<Code>{shown(e.value)}</Code>, " "]}<strong>{e.source}</strong>{T.why(e.message)}{e.quote ? <Block label={e.source} text={e.quote} /> : null}</li>)}
       {others.map((o, at) => <li class="break" key={`o${at}`}><Lost one={o} /></li>)}
     </ul></details> : null,
   ];

@@ -1,7 +1,7 @@
 // What the probes found: the matrix of all runs, and each probe with the raw exchanges it is judged by.
 
 import { ask, get } from "../../api.js";
-import { Action, Failure, Mark, Pictures, Section, Soft, When, download, useAction } from "../../components/index.js";
+import { Action, Block, Failure, Mark, Pictures, Section, Soft, When, download, useAction } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 import { Matrix, Past } from "./matrix.jsx";
 
@@ -101,15 +101,15 @@ function Ran({ run, o }) {
   return [
     <p><strong>{label(run)}</strong>{" "}<Outcome of={o} />{" "}<Soft>{T.took(o.seconds.toFixed(2))}{o.interval ? `, ${trials(o)}` : ""}</Soft></p>,
     <p class="break">{o.reason}</p>, <Remedy of={o} />,
-    o.log ? <details><summary>{T.log}</summary><pre tabindex={0}>{o.log}</pre></details> : null,
+    o.log ? <details><summary>{T.log}</summary><Block label={T.log} text={o.log} /></details> : null,
     o.exchanges.length ? <details><summary>{T.exchanges(o.exchanges.length)}</summary>{o.exchanges.map((e, at) => <Exchange key={at} e={e} />)}</details> : null,
   ];
 }
 
 const Exchange = ({ e }) => (
   <div><p class="mono">{T.exchange(e)}</p>
-    {e.request ? <pre tabindex={0} aria-label={T.sent}>{JSON.stringify(e.request, null, 1)}</pre> : null}
-    <pre tabindex={0} aria-label={T.received}>{e.body ?? ""}</pre>{e.error ? <p class="break">{e.error}</p> : null}</div>
+    {e.request ? <Block label={T.sent} text={JSON.stringify(e.request, null, 1)} /> : null}
+    <Block label={T.received} text={e.body ?? ""} />{e.error ? <p class="break">{e.error}</p> : null}</div>
 );
 
 function Saved({ name }) {

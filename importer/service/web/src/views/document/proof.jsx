@@ -1,7 +1,7 @@
 // The proof as a map: each parser by each case, the document's first; a cell shows its case below.
 
 import { useRef, useState } from "preact/hooks";
-import { Mark, Section, Soft } from "../../components/index.js";
+import { Block, Mark, Section, Soft } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 
 const T = TEXTS.decisions;
@@ -28,7 +28,7 @@ export function ProofMap({ map, proof, chosen }) {
           <thead><tr><th scope="col">{T.parser}</th>{map.cases.map((one) => <th scope="col" key={one}><span>{one}</span></th>)}</tr></thead>
           <tbody>{map.rows.map((one, r) => (
             <tr key={one.parsers[0]}>
-              <th scope="row">{names(one)}{one.parsers[0] === chosen ? <Soft>{T.inUse}</Soft> : null}</th>
+              <th scope="row"><Names of={one.parsers} chosen={chosen} /></th>
               {one.cells.map((cell, c) => (
                 <td key={c}><button type="button" class={`mark ${cell}`} data-at={`${r} ${c}`} tabindex={r === row && c === column ? 0 : -1} aria-pressed={r === row && c === column ? "true" : "false"}
                   aria-label={T.cell(map.cases[c], T.results[cell])} onClick={() => go([r, c])}>{SIGNS[cell]}</button></td>
@@ -42,7 +42,10 @@ export function ProofMap({ map, proof, chosen }) {
   );
 }
 
-const names = ({ parsers }) => parsers.slice(0, SHOWN).join(", ") + (parsers.length > SHOWN ? T.others(parsers.length - SHOWN) : "");
+const Names = ({ of: [first, ...others], chosen }) => [
+  first, first === chosen ? <Soft>{T.inUse}</Soft> : null, others.slice(0, SHOWN - 1).map((one) => `, ${one}`).join(""),
+  others.length < SHOWN ? null : T.others(others.length - SHOWN + 1),
+];
 
 // The case of a cell: what the template wrote, and what the first parser of the row made of it.
 function Shown({ map, proof, row, column }) {
@@ -53,7 +56,7 @@ function Shown({ map, proof, row, column }) {
       <p class="break"><strong>{T.caseOf(parser, ident)}</strong>{" "}<Mark word={cell}>{T.results[cell]}</Mark>{verdict.failed?.[ident] ? `: ${verdict.failed[ident]}` : null}</p>
       {row.parsers.length > 1 ? <p class="soft small break">{T.alike(row.parsers.slice(1))}</p> : null}
       {[verdict.streaming && T.inPieces(verdict.streaming), verdict.forbidden && T.unwritable(verdict.forbidden)].filter(Boolean).map((text) => <p class="small break" key={text}>{text}</p>)}
-      {proof?.written?.[ident] ? <pre tabindex={0} aria-label={T.written}>{proof.written[ident]}</pre> : null}
+      {proof?.written?.[ident] ? <Block label={T.written} text={proof.written[ident]} /> : null}
     </div>
   );
 }
