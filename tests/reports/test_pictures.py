@@ -98,10 +98,18 @@ def test_a_small_model_is_drawn_once_more_by_itself() -> None:
 
 def test_runs_stand_side_by_side() -> None:
     speed = {"tokens_per_second": 82.0, "first_token_seconds": 0.6}
-    other = replace(RUN, engine="sglang", seconds={"start": 60.0, "probes": 20.0}, speed=speed)
+    off = ProbeOutcome("c", "not-applicable", "the engine does not offer it")  # no share of it is lost
+    other = replace(
+        RUN,
+        engine="sglang",
+        outcomes=(*RUN.outcomes, off),
+        seconds={"start": 60.0, "probes": 20.0},
+        speed=speed,
+    )
     found = pictures.of_runs((RUN, other))
     assert [one.name for one in found] == ["outcomes", "times", "rate", "first"]
     assert named(found, "outcomes").label.startswith("vllm 0.33.0 (failed): 1 of 2 passed; sglang")
+    assert [bar.text for bar in named(found, "outcomes").bars] == ["1 of 2 passed"] * 2
     assert [bar.pieces[0].width for bar in named(found, "times").bars] == [37.5 - GAP, 75 - GAP]
     assert [bar.text for bar in named(found, "rate").bars] == ["41.0 tokens/s", "82.0 tokens/s"]
     assert [bar.text for bar in named(found, "first").bars] == ["0.30 s", "0.60 s"]

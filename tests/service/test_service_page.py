@@ -15,6 +15,7 @@ from importer import config
 from importer.config_file import document_keys
 from importer.errors import ServiceError
 from importer.exports import FORMATS as EXPORTS
+from importer.memory.choose import Verdict
 from importer.reports import FORMATS
 from importer.service.http import pages
 from importer.service.http.query import AttentionKind, Size
@@ -106,6 +107,13 @@ def test_each_format_of_an_export_is_on_the_page_of_a_document_that_may_have_it(
     found = [*localai, *clusters, *(kind for kinds in engines.values() for kind in kinds)]
     assert sorted(found) == sorted(EXPORTS)
     assert set(engines) == set(config.NAMES)
+
+
+def test_every_verdict_on_the_memory_has_words() -> None:
+    found = said_by(
+        'import { TEXTS } from "./src/text.js"; console.log(JSON.stringify(TEXTS.pictures.verdicts));'
+    )
+    assert set(found) == set(get_args(Verdict))
 
 
 WORDS = r"""

@@ -258,7 +258,8 @@ def _plain(kind: str) -> Pieces:
 def _last(one: PastValidation) -> str:
     if one.error:
         return f"the last one ended by an error ({one.error})"
-    return f"the last one on {one.engine}: {one.counts.get('pass', 0)} of {one.total} passed"
+    applicable = one.total - int(number(one.counts.get("not-applicable")))
+    return f"the last one on {one.engine}: {one.counts.get('pass', 0)} of {applicable} passed"
 
 
 def _history_row(one: PastValidation) -> tuple[str, ...]:

@@ -38,7 +38,8 @@ def outcomes(runs: Sequence[Run]) -> list[Picture]:
 
 
 def _passed(run: Run) -> str:
-    return f"{run.counts['pass']} of {len(run.outcomes)} passed"
+    applicable = len(run.outcomes) - run.counts["not-applicable"]
+    return f"{run.counts['pass']} of {applicable} passed"
 
 
 def times(runs: Sequence[Run]) -> list[Picture]:

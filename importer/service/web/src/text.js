@@ -157,6 +157,10 @@ export const TEXTS = {
     noMemory: "There is no estimate of its memory. Import it again with a device.",
     measure: "Measure with random weights", onDevices: "What each device holds",
     measures: "A measurement starts the engine on a worker, fetches nothing of the weights, and chooses context and layout by the memory that the engine reports.",
+    verdicts: {
+      fits: "fits", shortened: "fits with a shorter context", "may-not-start": "may not start", "too-large": "too large", unknown: "unknown",
+      neutral: "no device chosen",
+    },
     deviceHeads: ["device", "memory", "one holds", "all of it on"],
     partly: (tokens, fp8) => `${tokens.toLocaleString("en")} tokens${fp8 ? ", fp8 cache" : ""}`,
     answers: { whole: "all", "may-not-start": "may not start", no: "too little", unknown: "unknown", "not-applicable": "not applicable" },

@@ -4,6 +4,7 @@ import { get } from "../../api.js";
 import { Block, Code, Mark, Section, Soft, Table, When } from "../../components/index.js";
 import { bytes, shown } from "../../format.js";
 import { TEXTS } from "../../text.js";
+import { Fits } from "./memory.jsx";
 import { ProofMap } from "./proof.jsx";
 import { REMARKS } from "./remarks.js";
 
@@ -81,7 +82,7 @@ function Effective({ one }) {
 function Fit({ told }) {
   const estimate = told.estimate;
   return [
-    <p><Mark word={told.verdict === "fits" ? "pass" : "inconclusive"}>{told.verdict}</Mark>{" "}{told.message}</p>,
+    <Fits verdict={told.verdict} message={told.message} />,
     estimate ? <details class="small"><summary>{T.takes}</summary><Table label={T.memory} heads={T.takesHeads}
       rows={[...estimate.terms, { part: T.inAll, ...estimate.total }].map((t) => [t.part, bytes(t.likely), <Soft>{T.between(bytes(t.low), bytes(t.high))}</Soft>, t.why ?? ""])} /></details> : null,
   ];

@@ -9,6 +9,7 @@ import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
 
 const T = TEXTS.pictures;
+const SIGNS = { fits: "pass", neutral: "not-applicable" };
 
 export async function load({ name, signal }) {
   try {
@@ -21,11 +22,14 @@ export async function load({ name, signal }) {
 
 export function View({ data: { name, verdict, message, pictures } }) {
   return [
-    verdict ? <p class="break"><Mark word={verdict === "fits" ? "pass" : "inconclusive"}>{verdict}</Mark>{" "}{message}</p> : null,
+    verdict ? <Fits verdict={verdict} message={message} /> : null,
     pictures.length ? <Pictures all={pictures} /> : <p>{T.noMemory}</p>,
     name ? <Further key={name} name={name} /> : null,
   ];
 }
+
+// The answer in words, then its figures.
+export const Fits = ({ verdict, message }) => <p class="break"><Mark word={SIGNS[verdict] ?? "inconclusive"}>{T.verdicts[verdict]}</Mark>{" "}{message}</p>;
 
 // A start with random weights, and what each device holds: both are asked for, since both take a while.
 function Further({ name }) {
