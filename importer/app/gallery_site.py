@@ -15,6 +15,7 @@ from importer.reports.html.gallery import GalleryRow, page
 from importer.reports.report_model import sheet
 
 ENTRIES = "entries"
+PROVED = "proved"  # a decision's status
 
 
 def build(gallery: Gallery, site: Path) -> list[Path]:
@@ -24,9 +25,7 @@ def build(gallery: Gallery, site: Path) -> list[Path]:
     Raises DocumentError("cannot-write").
     """
     documents = [(item, item.stored) for item in gallery.items if item.stored is not None]
-    contents = {
-        site / "index.yaml": "".join(item.made.item for item, _ in documents if item.made is not None)
-    }
+    contents = {site / "index.yaml": "".join(item.made.item for item, _ in documents if item.made) or "[]\n"}
     for item, stored in documents:
         contents[site / f"{item.name}.html"] = write(sheet(stored))
         contents[site / ENTRIES / f"{item.name}.yaml"] = stored.text if item.made is None else item.made.file
@@ -41,10 +40,12 @@ def _row(item: GalleryItem, stored: StoredDocument, made: GalleryEntry | None) -
     about = {} if made is None else made.about
     decisions = {} if stored.receipt is None else stored.receipt.decisions
     named = {key: item.parser(key) for key in OPTIONS}
+    decided = [key for key, name in named.items() if name and key in decisions]
+    statuses = {key: str(decisions[key]["status"]) for key in decided}
     parsers = ", ".join(
-        f"{name} ({decisions[key]['status']})" if key in decisions else name
-        for key, name in named.items() if name
-    )  # fmt: skip
+        f"{name} ({statuses[key]})" if key in statuses else name for key, name in named.items() if name
+    )
+    proof = next((one for one in statuses.values() if one != PROVED), PROVED) if statuses else ""
     state = (
         "never" if stored.receipt is None else validation(stored.receipt, stored.data, stored.digest).state
     )
@@ -54,6 +55,6 @@ def _row(item: GalleryItem, stored: StoredDocument, made: GalleryEntry | None) -
     words += [str(tag) for tag in tags] if isinstance(tags, list) else []
     link = f"{HUB}/{item.repo}" if item.repo else f"{name}.html"
     return GalleryRow(
-        item.name, item.model, link, item.backend, parsers, license_, str(about.get("size") or ""), state,
-        f"{name}.html", f"{ENTRIES}/{name}.yaml", " ".join(words),
+        item.name, item.model, link, item.backend, parsers, proof, license_, str(about.get("size") or ""),
+        state, f"{name}.html", f"{ENTRIES}/{name}.yaml", " ".join(words),
     )  # fmt: skip

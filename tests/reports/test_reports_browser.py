@@ -14,16 +14,22 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from importer.demo import MODEL
 from importer.reports import html
 from tests.browser import browse, picture
+from tests.commandline import BASE, Desk, desk
+from tests.pages import browser
 from tests.reporting import told
+
+__all__ = ["desk"]
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,6 +131,49 @@ def test_a_page_is_drawn_light_and_dark_wide_and_narrow_and_on_paper(tmp_path: P
             assert len(png) > 15_000  # an empty page has 3,000
     browse(page, f"--print-to-pdf={tmp_path / 'page.pdf'}", "--no-pdf-header-footer")
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_a_gallery_is_searched_from_the_disk_and_below_a_path(desk: Desk) -> None:
+    """At the width of a desk and of a phone; a name leads to the report with the validation."""
+    desk.directory("toy", BASE)
+    for name in ("acme/base", "acme/chat", "./toy"):
+        assert desk(name, "--backend", "vllm", "--yes", "--no-validate", "--dir", "models").code == 0
+    assert desk("gallery", "build", "models", "-o", "served/pages/gallery").code == 0
+    handler = partial(SimpleHTTPRequestHandler, directory=str(desk.folder / "served"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, browser() as chrome:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        below = f"http://127.0.0.1:{server.server_port}/pages/gallery/"
+        for start in ((desk.folder / "served/pages/gallery/index.html").as_uri(), below):
+            for width in (1280, 390):
+                searched(chrome, start, width)
+        server.shutdown()
+
+
+def searched(chrome: Browser, start: str, width: int) -> None:
+    page = chrome.new_page(viewport={"width": width, "height": 844})
+    asked, complaints = list[str](), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda said: complaints.append(said.text))
+    page.goto(start)
+    shown = page.locator("tbody tr:visible th")
+    assert shown.all_inner_texts() == ["base", "chat", "toy"]
+    page.get_by_label("Search").fill("CHAT acme")
+    assert shown.all_inner_texts() == ["chat"]
+    assert page.locator("#count").inner_text() == "1 of 3"
+    page.get_by_label("Search").fill("")
+    page.get_by_label("validation").select_option("never")
+    assert shown.count() == 3
+    for cell in page.locator("tbody tr:first-child > *:visible").all():
+        box = cell.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+    page.get_by_role("link", name="toy", exact=True).click()
+    page.get_by_role("heading", level=1).wait_for()
+    assert page.url.endswith("/toy.html")
+    assert "validation\nnever" in page.inner_text("body")
+    assert {url.rpartition("/")[0] for url in asked} == {start.rpartition("/")[0]}
+    assert complaints == []
+    page.close()
 
 
 def test_the_docs_have_a_picture_that_is_small_enough() -> None:

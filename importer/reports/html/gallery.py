@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importer.frozen import frozen
 from importer.reports.html import POLICY, environment
 
-FACETS = ("backend", "license", "validation")
+FACETS = ("backend", "license", "proof", "validation")
 SCRIPT = """
 const search = document.getElementById("search"), rows = [...document.querySelectorAll("tbody tr")];
 const facets = [...document.querySelectorAll("select")];
@@ -32,13 +32,17 @@ DIGEST = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
 
 @frozen
 class GalleryRow:
-    """A row of the page; the search looks in ``text``; ``page`` and ``entry`` are relative URLs."""
+    """A row of the page; the search looks in ``text``; ``page`` and ``entry`` are relative URLs.
+
+    ``proof``  the weakest status of the parsers; empty without a parser.
+    """
 
     name: str
     model: str
     link: str
     backend: str
     parsers: str
+    proof: str
     license: str
     size: str
     validation: str
