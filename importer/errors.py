@@ -471,7 +471,7 @@ class ServiceError(ImporterError):
         "key-reused": Kind("The idempotency key {key!r} was used for another request."),
         "not-ended": Kind("The job {job} is {state}, so it cannot be tried again."),
         "has-ended": Kind("The job {job} has ended already: it is {state}."),
-        "ambiguous": Kind("{reference} runs on several backends: {names}.", data=("candidates",)),
+        "ambiguous": Kind("{reference} runs on {names}. Choose one.", data=("candidates",)),
         "no-directories": Kind("{reference!r} is a directory, and this server reads none from there."),
         "body-too-large": Kind("The request's body is larger than {limit} bytes."),
         "wrong-type": Kind("The body is {type!r}.", more=("wanted",)),

@@ -138,7 +138,7 @@ class Service:
 
         def over() -> dict[str, Any] | None:
             found: dict[str, Any] = self.client.get(f"/v1/jobs/{job}").json()
-            return found if found["state"] in ("succeeded", "failed", "cancelled") else None
+            return found if found["state"] in ("waiting", "succeeded", "failed", "cancelled") else None
 
         found: dict[str, Any] = self.wait(over)
         return found

@@ -83,9 +83,11 @@ def _read(job: str, name: str, data: dict[str, object]) -> Remains:
 
 
 Kind = Literal["import", "imports", "validation", "recheck", "listing", "listed"]
-State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+State = Literal["queued", "running", "waiting", "succeeded", "failed", "cancelled"]
 OPEN = ("queued", "running")
-ENDED = ("succeeded", "failed", "cancelled")
+WAITING: State = "waiting"  # the attempt has ended with a question, and a retry answers it
+ENDED = (WAITING, "succeeded", "failed", "cancelled")
+CANCELLABLE = (*OPEN, WAITING)
 PORTION = 500  # rows of a long answer that are read at once
 WAKING = ("queued", *ENDED)  # events after which a process may have a job to claim
 
@@ -99,6 +101,11 @@ class Failure(TypedDict):
     errors: NotRequired[list[dict[str, object]]]
     conflicts: NotRequired[list[dict[str, object]]]
     candidates: NotRequired[list[dict[str, object]]]
+
+
+def unanswered(error: Failure) -> bool:
+    """Return whether a failure asks for a choice: of a backend, or of a side of each conflict."""
+    return "candidates" in error or "conflicts" in error
 
 
 class Event(TypedDict):
@@ -315,6 +322,11 @@ def report(connection: Connection, job: Job, text: str, figures: Mapping[str, ob
         note(connection, job, "progress", {"says": text, **figures})
 
 
+def fail(connection: Connection, job: Job, error: Failure) -> bool:
+    """End a job with its failure, or let it wait for an answer; false as ``end`` is."""
+    return end(connection, job, WAITING if unanswered(error) else "failed", error=error)
+
+
 def end(
     connection: Connection,
     job: Job,
@@ -356,21 +368,24 @@ def _end(
 
 
 def cancel(connection: Connection, job: Job) -> list[Job]:
-    """Cancel a job, or all open ones of a list, on any process; return those that were ended.
+    """Cancel a job, or all of a list that are open or wait for an answer, on any process; return those that
+    were ended.
 
     A list that was cancelled is ``cancelled``, also where some of its jobs had failed before.
     """
     if job.kind != "imports":
         return [job] if _cancel(connection, job) else []
     ended: list[Job] = []
-    while members := [one for one in inside(connection, job, OPEN) if _cancel(connection, one, whole=True)]:
+    while members := [
+        one for one in inside(connection, job, CANCELLABLE) if _cancel(connection, one, whole=True)
+    ]:
         ended += members  # a listing may have added more, before its own end was seen
     return ended
 
 
 def _cancel(connection: Connection, job: Job, *, whole: bool = False) -> bool:
     """End this attempt, also while a process claims it; ``whole`` where the list is cancelled with it."""
-    attempt = [J.id == job.id, J.attempt == job.attempt, J.state.in_(OPEN)]
+    attempt = [J.id == job.id, J.attempt == job.attempt, J.state.in_(CANCELLABLE)]
     return _end(connection, job, attempt, "cancelled", {"result": None, "error": None}, {}, whole=whole)
 
 
@@ -462,11 +477,12 @@ def _root_ends(connection: Connection, job: Job, binds: str | None, *, cancelled
     note(connection, root, "progress", _list_progress(states) | paced)
     if lists in OPEN or any(states.get(state) for state in OPEN):
         return
-    worst: State = next((s for s in ("failed", "cancelled") if states.get(s) or s == lists), "succeeded")
+    grave: Sequence[State] = ("failed", WAITING, "cancelled")
+    worst: State = next((s for s in grave if states.get(s) or s == lists), "succeeded")
     state: State = "cancelled" if cancelled else worst
-    mine = update(tables.jobs).where(J.id == root.id, J.state.in_(OPEN))
-    connection.execute(mine.values(state=state, ended_at=now(), result=json.dumps(states)))
-    note(connection, root, state, {"result": states})
+    mine = update(tables.jobs).where(J.id == root.id, J.state.in_(CANCELLABLE))
+    if connection.execute(mine.values(state=state, ended_at=now(), result=json.dumps(states))).rowcount:
+        note(connection, root, state, {"result": states})
 
 
 def _list_pace(root: Job, states: Mapping[str, int], binds: str | None) -> dict[str, object]:
@@ -483,7 +499,7 @@ def _list_progress(states: Mapping[str, int]) -> dict[str, object]:
     passed = states.get("succeeded", 0)
     return {
         "says": f"{done} of {total}", "done": done, "total": total, "unit": "items",
-        "passed": passed, "failed": done - passed,
+        "passed": passed, "failed": done - passed - states.get(WAITING, 0),
     }  # fmt: skip
 
 
@@ -545,9 +561,9 @@ def former(connection: Connection, job: Job) -> dict[str, FormerSeconds]:
 
 
 def summary(connection: Connection) -> dict[str, object]:
-    """Return how many jobs wait, run, and failed of late, and those that run."""
-    open_jobs = select(J.state, func.count()).where(J.state.in_(OPEN), J.kind != "imports").group_by(J.state)
-    counts = {row[0]: row[1] for row in connection.execute(open_jobs)}
+    """Return how many jobs queue, run, wait for an answer, and failed of late, and those that run."""
+    unsettled = select(J.state, func.count()).where(J.state.in_(CANCELLABLE), J.kind != "imports")
+    counts = {row[0]: row[1] for row in connection.execute(unsettled.group_by(J.state))}
     since = (datetime.now(UTC) - RECENTLY).isoformat(timespec="seconds")
     failed = select(func.count()).where(J.state == "failed", J.kind != "imports", J.ended_at >= since)
     members = (
@@ -561,6 +577,7 @@ def summary(connection: Connection) -> dict[str, object]:
     running = select(*members).where(J.state == "running", J.kind != "imports").order_by(J.id).limit(SHOWN)
     return {
         "queued": counts.get("queued", 0), "running": counts.get("running", 0),
+        "waiting": counts.get(WAITING, 0),
         "failed": connection.execute(failed).scalar_one(),
         "jobs": [
             {("message" if key == "says" else key): value for key, value in row.items()}

@@ -21,7 +21,7 @@ from importer.storage.database import fresh
 
 DISABLED, PING = "webhook.disabled", "webhook.ping"
 TYPES = (
-    "job.succeeded", "job.failed", "job.cancelled", "release.promoted", "release.rolled-back",
+    "job.succeeded", "job.failed", "job.cancelled", "job.waiting", "release.promoted", "release.rolled-back",
     "release.withdrawn", "finding.opened", DISABLED,
 )  # fmt: skip
 WebhookState = Literal["enabled", "disabled"]

@@ -304,6 +304,31 @@ def test_a_list_with_a_failed_job_ends_as_what_ended_it(database: Database) -> N
             assert jobs.counts(connection, root.id) == {"failed": 1, "cancelled": 1}
 
 
+def test_a_question_waits_until_it_is_answered_or_cancelled(database: Database) -> None:
+    """The state of such a job, of its list, and the counts of all jobs."""
+    root = asked(database, "imports")
+    asks, other = (asked(database, "import", root=root, place=n) for n in range(2))
+    one = worker(database, "a")
+    held = {job.id: job for _ in range(2) if (job := claim(database, one, "import")) is not None}
+    question: jobs.Failure = {"kind": "ambiguous", "detail": "?", "hint": "!", "candidates": [{}]}
+    with database.writing() as connection:
+        assert jobs.fail(connection, held[asks.id], question)
+        assert jobs.get(connection, root.id).state == "queued"
+        assert jobs.end(connection, held[other.id], "succeeded")
+        assert jobs.get(connection, root.id).state == "waiting"
+        assert jobs.summary(connection)["waiting"] == 1
+        answered = jobs.again(connection, jobs.get(connection, asks.id), {"backend": "mlx"})
+        assert (answered.state, answered.attempt, answered.error) == ("queued", 2, None)
+    again = claim(database, one, "import")
+    assert again is not None
+    with database.writing() as connection:
+        assert jobs.fail(connection, again, {**question, "candidates": []})
+        assert [job.id for job in jobs.cancel(connection, jobs.get(connection, asks.id))] == [asks.id]
+        assert jobs.get(connection, root.id).state == "cancelled"
+        summary = jobs.summary(connection)
+        assert (summary["waiting"], summary["failed"]) == (0, 0)
+
+
 def test_another_attempt_is_begun_once(database: Database) -> None:
     job = asked(database, "import")
 

@@ -69,11 +69,11 @@ def test_the_document_is_the_one_that_the_command_line_writes(service: Service) 
 def test_an_import_that_several_backends_could_take_asks(service: Service) -> None:
     answer = service.client.post("/v1/imports", json={"reference": "other/base", "name": "asked"})
     job = service.ended(answer.json()["id"])
-    assert (job["state"], job["error"]["kind"]) == ("failed", "ambiguous")
+    assert (job["state"], job["error"]["kind"]) == ("waiting", "ambiguous")
     assert [c["backend"] for c in job["error"]["candidates"]] == ["vllm", "mlx"]
     assert all(c["message"] and c["engine"] for c in job["error"]["candidates"])
     assert "retry" in job["error"]["hint"]
-    listed = service.client.get("/v1/jobs", params={"state": "failed"}).json()["items"]
+    listed = service.client.get("/v1/jobs", params={"state": "waiting"}).json()["items"]
     found = next(j for j in listed if j["id"] == job["id"])
     assert found == {key: value for key, value in job.items() if key != "progress"}
     shown = service.client.post("/v1/imports/preview", json={"reference": "other/base", "name": "asked"})
@@ -90,7 +90,7 @@ def test_an_import_that_several_backends_could_take_asks(service: Service) -> No
     assert {attempt for _, attempt in seen} == {2}
     with service.client.stream("GET", stream, headers={"Last-Event-ID": "0"}) as whole:
         everything = [(e["event"], e["data"]["attempt"]) for e in events(whole)]
-    assert everything.index(("failed", 1)) < everything.index(("queued", 2))
+    assert everything.index(("waiting", 1)) < everything.index(("queued", 2))
     assert everything[-len(seen) :] == seen
 
 

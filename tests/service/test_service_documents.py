@@ -102,7 +102,7 @@ def test_a_reimport_merges_and_shows_conflicts(service: Service) -> None:
     assert (kept["state"], kept["result"]["written"]) == ("succeeded", False)
     assert service.client.get(path).json()["data"]["parameters"]["temperature"] == 0.5
     clash = service.imported("acme/base", name=name, set={"temperature": 0.7})
-    assert (clash["state"], clash["error"]["kind"]) == ("failed", "conflict")
+    assert (clash["state"], clash["error"]["kind"]) == ("waiting", "conflict")
     assert clash["error"]["conflicts"] == [
         {"path": "parameters.temperature", "base": 0.6, "mine": 0.5, "theirs": 0.7}
     ]

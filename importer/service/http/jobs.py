@@ -127,7 +127,7 @@ class ProgressEvent(JobEvent):
 
 
 class EndEvent(JobEvent):
-    """A job has ended: its result, or its problem."""
+    """A job has ended, or waits for an answer: its result, or its problem."""
 
     result: dict[str, object] | None = None
     error: Problem | None = None
@@ -135,7 +135,7 @@ class EndEvent(JobEvent):
 
 TYPES: Mapping[str, type[JobEvent]] = {
     "queued": QueuedEvent, "step": StepEvent, "progress": ProgressEvent,
-    "succeeded": EndEvent, "failed": EndEvent, "cancelled": EndEvent,
+    "waiting": EndEvent, "succeeded": EndEvent, "failed": EndEvent, "cancelled": EndEvent,
 }  # fmt: skip
 PLACE = "#/components/schemas/"
 # For the media type of the stream: the schema of ``data`` by the type of the event.
@@ -150,7 +150,7 @@ def schemas() -> dict[str, object]:
 
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
-AGAIN = ("failed", "cancelled")  # what may be tried again
+AGAIN = ("failed", "cancelled")  # what may be tried again; what waits needs an answer, too
 AT_ONCE = 500  # events in one look
 NEVER = 10**9  # no event has a higher number
 BREATH = 15.0  # seconds between two signs that a silent stream is alive
@@ -201,7 +201,9 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
 
 @router.get("/summary", response_model=JobSummary, responses=problems(), summary="All jobs in figures")
 def summary(at: AtDesk, _who: Reader) -> dict[str, object]:
-    """Return how many jobs wait and run, how many failed within 24 hours, and the first that run."""
+    """Return how many jobs queue, run and wait for an answer, how many failed within 24 hours, and the first
+    that run.
+    """
     return _summary(at)
 
 
@@ -353,7 +355,7 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
     """Cancel a job. Its engine is stopped with all its processes; of a list all jobs are cancelled."""
     with at.database.writing() as connection:
         row = jobs.get(connection, job)
-        if row.state in jobs.ENDED:
+        if row.state not in jobs.CANCELLABLE:
             raise ServiceError("has-ended", job=job, state=row.state)
         ended = jobs.cancel(connection, row)
         audit.record(connection, act(request, who, "cancel"), f"job {job}", {"jobs": len(ended)})
@@ -374,17 +376,19 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
 def retry(
     job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce, body: Retry | None = None
 ) -> Response:
-    """Begin another attempt of a job that failed or was cancelled, with the same id; `backend` settles a
-    choice.
+    """Begin another attempt of a job that failed, was cancelled or waits, with the same id. `backend`, `take`
+    and `on_conflict` answer the question of one that waits.
 
-    Of a list, all jobs that failed or were cancelled are retried.
+    Of a list, all jobs that failed or were cancelled are retried; with an answer, those that wait as well.
     """
     with at.database.writing() as connection:
         row = jobs.get(connection, job)
-        if row.state not in AGAIN:
+        answered_too = (*AGAIN, jobs.WAITING)
+        if row.state not in answered_too:
             raise ServiceError("not-ended", job=job, state=row.state)
         changes = body.model_dump(exclude_none=True) if body else {}
-        selected = jobs.inside(connection, row, AGAIN) if row.kind == "imports" else [row]
+        chosen = answered_too if changes else AGAIN
+        selected = jobs.inside(connection, row, chosen) if row.kind == "imports" else [row]
         for one in selected:
             jobs.again(connection, one, _next_request(one, changes, at, who))
         now = jobs.get(connection, job)

@@ -9,10 +9,10 @@ from pydantic import BaseModel, Field
 
 from importer.service.http.summary_models import Described, DocumentRow, Link, WarningEntry
 from importer.service.problems import problem_of
-from importer.storage.jobs import OPEN, Failure
+from importer.storage.jobs import CANCELLABLE, OPEN, Failure
 from importer.storage.jobs import Job as JobRow
 
-JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+JobState = Literal["queued", "running", "waiting", "succeeded", "failed", "cancelled"]
 
 
 class FieldError(BaseModel):
@@ -122,6 +122,7 @@ class JobSummary(BaseModel):
 
     queued: int
     running: int
+    waiting: int = Field(description="for a person's answer")
     failed: int = Field(description="within 24 hours")
     jobs: list[RunningJob] = Field(description="the first five that run")
 
@@ -131,13 +132,15 @@ class Job(BaseModel):
 
     id: str
     kind: Literal["import", "imports", "validation", "recheck", "listing", "listed"]
-    state: JobState
+    state: JobState = Field(description="`waiting`: a retry answers the question in `error`")
     step: str | None = Field(description="the step it is at")
     message: str | None = Field(description="how far that step is")
     config: str | None = Field(description="the document's name, once there is one")
     request: dict[str, object]
     result: dict[str, object] | None
-    error: Problem | None = Field(description="why it failed; `candidates` where the request must name one")
+    error: Problem | None = Field(
+        description="why it failed, or what it waits for: one of `candidates`, sides of `conflicts`"
+    )
     attempt: int
     merged: bool | None = Field(
         default=None, description="whether an equal request had queued it before; absent for a new job"
@@ -323,9 +326,9 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, obj
             links["summary"] = f"/v1/imports/{job.id}/summary"
     if job.kind == "recheck":
         links["documents"] = f"/v1/recheck/{job.id}"
-    if job.state in OPEN:
+    if job.state in CANCELLABLE:
         links["cancel"] = f"{base}/cancel"
-    elif job.state != "succeeded":
+    if job.state not in (*OPEN, "succeeded"):
         links["retry"] = f"{base}/retry"
     if job.config is not None:
         links["config"] = f"/v1/configs/{job.config}"

@@ -28,8 +28,8 @@ Ident = Annotated[str, Path(max_length=64)]
 Cursor = Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 EventType = Literal[
-    "job.succeeded", "job.failed", "job.cancelled", "release.promoted", "release.rolled-back",
-    "release.withdrawn", "finding.opened", "webhook.disabled",
+    "job.succeeded", "job.failed", "job.cancelled", "job.waiting", "release.promoted",
+    "release.rolled-back", "release.withdrawn", "finding.opened", "webhook.disabled",
 ]  # fmt: skip
 
 

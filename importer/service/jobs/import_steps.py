@@ -150,7 +150,10 @@ def need_choice(studied: Studied, settings: Settings) -> None:
         for n in names
     ]
     raise ServiceError(
-        "ambiguous", reference=studied.snapshot.label, names=", ".join(names), candidates=candidates
+        "ambiguous",
+        reference=studied.snapshot.label,
+        candidates=candidates,
+        names=f"{', '.join(names[:-1])} and {names[-1]}",
     )
 
 

@@ -143,6 +143,6 @@ class JobRun:
 
 
 def fail(database: Database, job: jobs.Job, details: jobs.Failure) -> None:
-    """End a job with its failure."""
+    """End a job with its failure, or let it wait for an answer."""
     with database.writing() as connection:
-        jobs.end(connection, job, "failed", error=details)
+        jobs.fail(connection, job, details)

@@ -97,7 +97,7 @@ def _state(job: Job, name: str) -> dict[str, object]:
         return {"processed": True, "progress": 100.0, "message": "completed"}
     if job.state == "cancelled":
         return {"processed": True, "cancelled": True, "message": "cancelled"}
-    if job.state == "failed":
+    if job.state in ("failed", "waiting"):
         error = "it failed" if job.error is None else job.error["detail"]
         failure = {"error": error, "message": f"error: {error}", "gallery_element_name": ""}
         return {"processed": True, **failure}
