@@ -301,6 +301,8 @@ class _Handler(BaseHTTPRequestHandler):
             i for i in names if wanted <= {*seen[i].info.get("tags", ()), seen[i].info.get("library_name")}
         ]
         names = [i for i in names if not tasks or seen[i].info.get("pipeline_tag") in tasks]
+        for text in query.get("search", ()):
+            names = [i for i in names if text.lower() in i.lower()]
         for gated in query.get("gated", ()):
             names = [i for i in names if bool(seen[i].gated) is (gated == "true")]
         for key in query.get("sort", ()):

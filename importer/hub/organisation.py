@@ -1,4 +1,4 @@
-"""The Hub's list of an organisation's models: pages, their bound, and filters of the entries."""
+"""The Hub's list of an organisation's models: pages, their bound, filters of the entries; and its search."""
 
 from __future__ import annotations
 
@@ -261,6 +261,7 @@ FIELDS = (
 )  # fmt: skip
 PAGE = 200  # entries of a page; their configs hold chat templates
 LONGEST = 32 * 1024 * 1024  # bytes of a page
+LONGEST_SEARCH = 1024 * 1024  # bytes of a search's answer
 MOST_VALUES = 4_000_000  # of the JSON, counted before the parse
 MOST_NAMES = 2000  # files of one entry that are looked at
 WEIGHTS = frozenset({"safetensors", "bin", "pt", "pth", "npz"})
@@ -269,7 +270,7 @@ WEIGHTS = frozenset({"safetensors", "bin", "pt", "pth", "npz"})
 class ListReason(ReasonKind):
     """Reasons why a page of the list cannot be used."""
 
-    LONG = "long", "one entry is longer than {limit:,} bytes"
+    LONG = "long", "it is longer than {limit:,} bytes"
     VALUES = "values", "it holds more than {limit:,} values"
     NO_LIST = "no-list", "it is no JSON list"
     NO_NAME = "no-name", "{name!r} is not the name of an organisation or a user on the Hub"
@@ -348,6 +349,15 @@ def _page(url: str, filters: Filters, paging: Paging) -> Page:
         if smaller is None:
             raise client.unusable(url, Reason(ListReason.LONG, limit=LONGEST)) from None
         return _page(smaller, filters, paging)
+    named = _rows(url, answer)
+    target = following(url, answer.headers)
+    new = paging.came(len(answer.body), named)
+    kept = (_entry(row) for name, row in named.items() if name in new and filters.admit(row))
+    return Page(tuple(one for one in kept if one is not None), target)
+
+
+def _rows(url: str, answer: client.HubResponse) -> dict[str, Mapping[str, object]]:
+    """Return the rows of a list by their ids; raises HubError for an answer that is no list."""
     if answer.status == 401:
         raise HubError("bad-token", said=answer.said)
     if answer.status != 200:
@@ -360,11 +370,44 @@ def _page(url: str, filters: Filters, paging: Paging) -> Page:
         rows = None
     if not isinstance(rows, list):
         raise client.unusable(url, Reason(ListReason.NO_LIST))
-    named = {name: row for row in rows if isinstance(row, Mapping) and is_id(name := str(row.get("id")))}
-    target = following(url, answer.headers)
-    new = paging.came(len(answer.body), named)
-    kept = (_entry(row) for name, row in named.items() if name in new and filters.admit(row))
-    return Page(tuple(one for one in kept if one is not None), target)
+    return {name: row for row in rows if isinstance(row, Mapping) and is_id(name := str(row.get("id")))}
+
+
+@frozen
+class Hit:
+    """A public repository that a search found."""
+
+    repo: str
+    downloads: int | None
+    likes: int | None
+    gated: bool
+    task: str | None
+
+
+def search(text: str, limit: int) -> list[Hit]:
+    """Return the public models that the Hub finds for a text, the most downloaded first; one request.
+
+    A private repository is left out: the token is the server's, and the text another person's.
+    Raises HubError.
+    """
+    query = [("search", text), ("sort", SORTS["downloads"]), ("direction", -1), ("limit", limit)]
+    query += [("expand[]", one) for one in ("downloads", "gated", "likes", "pipeline_tag", "private")]
+    url = f"{client.check_endpoint()}/api/models?{urlencode(query)}"
+    try:
+        answer = client.get(url, limit=LONGEST_SEARCH)
+    except client.TooLarge:
+        raise client.unusable(url, Reason(ListReason.LONG, limit=LONGEST_SEARCH)) from None
+    return [
+        Hit(
+            name,
+            snapshot.whole(row.get("downloads")),
+            snapshot.whole(row.get("likes")),
+            bool(row.get("gated")),
+            snapshot.text(row.get("pipeline_tag")),
+        )
+        for name, row in [*_rows(url, answer).items()][:limit]
+        if row.get("private") is not True
+    ]
 
 
 def _entry(row: Mapping[str, object]) -> Entry | None:

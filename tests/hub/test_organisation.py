@@ -41,6 +41,23 @@ def listed(*texts: str) -> list[Entry]:
     ]
 
 
+def test_a_search_is_one_request_and_names_no_private_repository(hub: HubServer) -> None:
+    hub.repos["org/m-secret"] = Repo(FILES, private=True)
+    found = organisation.search("org/m", 3)
+    assert [hit.repo for hit in found] == ["org/m5", "org/m4", "org/m3"]  # the most downloaded first
+    assert (found[0].downloads, found[0].gated) == (5, False)
+    assert [hit.repo for hit in organisation.search("lock", 3) if hit.gated] == ["org/locked"]
+    assert len(hub.log) == 2
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[" * 100_000, b"not JSON", b"[" + b"1," * 2_000_000 + b"1]"])
+def test_an_answer_to_a_search_that_is_no_list_is_one_sentence(hub: HubServer, body: bytes) -> None:
+    hub.faults.append(Fault("search=", 200, body=body))
+    with pytest.raises(HubError) as raised:
+        organisation.search("m", 3)
+    assert raised.value.kind == "bad-answer"
+
+
 def test_all_pages_of_one_owner(hub: HubServer) -> None:
     found = {entry.repo: entry for entry in listed()}
     assert set(found) == {i for i in hub.repos if i.startswith("org/")}

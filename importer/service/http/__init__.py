@@ -8,6 +8,7 @@ from fastapi import APIRouter
 
 ALL = (
     "imports.router",
+    "hub.router",
     "jobs.router",
     "configs.router",
     "overview.router",
