@@ -70,7 +70,7 @@ def test_a_name_that_is_taken_leads_to_the_form_with_another_one(seen: Seen, ser
     asks = service.client.post("/v1/imports", json={"reference": "acme/other"}).json()["id"]
     service.ended(asks)
     page = seen.go(f"jobs/{asks}")
-    question = page.get_by_role("alert").filter(has_text="acme/other runs on several backends")
+    question = page.get_by_role("alert").filter(has_text="acme/other runs on")
     assert question.evaluate("(e) => getComputedStyle(e).borderLeftColor") == "rgb(10, 88, 176)"  # no failure
     page = seen.go(f"documents/{name}")
     expect(page.get_by_role("row", name="backend")).to_contain_text("for this machine")
