@@ -46,6 +46,10 @@ AXE = Path(str(files("importer.service"))) / "web" / "node_modules" / "axe-core"
 GRAVE = ("serious", "critical")
 JUDGED = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations.map(
     (v) => [v.impact, v.id, v.nodes.map((n) => n.target.join(" ") + ": " + n.failureSummary).slice(0, 5)])"""
+LOST_FIGURES = """() => [...document.querySelectorAll('.plot .value')].filter((e) => {
+    const {left, right, height} = e.getBoundingClientRect();
+    return !e.textContent || left < 0 || right > innerWidth || height < 10 || height > 30;
+}).map((e) => e.textContent)"""  # a figure beside its bar that is not seen whole, or too small
 FOCUSED = """(() => {
     let e = document.activeElement;
     while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;

@@ -14,6 +14,7 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,14 +27,19 @@ from importer.demo import MODEL
 from importer.reports import html
 from tests.browser import browse, picture
 from tests.commandline import BASE, Desk, desk
-from tests.pages import browser
+from tests.pages import LOST_FIGURES, PHONE, browser
 from tests.reporting import told
+from tests.reports.test_pictures import FIT, PROOF, RUN
 
 __all__ = ["desk"]
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "report.png"
+CASES = [f"case-{number}" for number in range(20)]
+WIDE_PROOF = {
+    **PROOF, "verdicts": {"tool_parser": [{"parser": "hermes", "passed": CASES, "failed": {}}]},
+}  # fmt: skip
 LARGEST = 150_000  # bytes of the picture in the docs
 
 
@@ -119,6 +125,19 @@ def corner(png: bytes) -> tuple[int, ...]:
         data += png[at + 8 : at + 8 + length] if png[at + 4 : at + 8] == b"IDAT" else b""
         at += length + 12
     return tuple(zlib.decompress(data)[1:4])
+
+
+def test_a_phone_shows_every_figure_of_a_report_and_scrolls_down_alone(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(
+        html.write(told("wide", fit=FIT, proof=WIDE_PROOF, runs=(RUN, replace(RUN, engine="sglang"))))
+    )
+    with browser() as one:
+        shown = one.new_page(viewport=PHONE)  # type: ignore[arg-type]
+        shown.goto(page.as_uri())
+        assert shown.locator(".plot .value").count() > 8
+        assert shown.evaluate(LOST_FIGURES) == []
+        assert shown.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 def test_a_page_is_drawn_light_and_dark_wide_and_narrow_and_on_paper(tmp_path: Path) -> None:

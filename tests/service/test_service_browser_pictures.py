@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from importer.storage.audit import AuditContext
 from tests.browsing import HARM, chrome, folder, seen
 from tests.hubserver import Fault
-from tests.pages import PHONE, WIDE, Seen, picture
+from tests.pages import LOST_FIGURES, PHONE, WIDE, Seen, picture
 from tests.publishing import gallery_of
 from tests.reporting import EXCHANGE
 from tests.serving import Service, fresh, service
@@ -39,10 +39,6 @@ CONTRAST = """() => [...document.querySelectorAll('.chart rect')].filter((e) => 
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     return !e.classList.contains('ground') && ratio < 3;
 }).map((e) => e.getAttribute('class'))"""
-LOST_FIGURES = """() => [...document.querySelectorAll('.plot .value')].filter((e) => {
-    const {left, right, height} = e.getBoundingClientRect();
-    return !e.textContent || left < 0 || right > innerWidth || height < 10 || height > 30;
-}).map((e) => e.textContent)"""  # a figure beside its bar that is not seen whole, or too small
 MANY = """(n) => { const rows = document.querySelectorAll('table.matrix tbody tr');
     const boxes = [...document.querySelectorAll('table.matrix')].map((e) => e.getBoundingClientRect());
     const [top, bottom] = [Math.min(...boxes.map((b) => b.top)), Math.max(...boxes.map((b) => b.bottom))];
