@@ -138,6 +138,9 @@ def test_a_phone_shows_every_figure_of_a_report_and_scrolls_down_alone(tmp_path:
         assert shown.locator(".plot .value").count() > 8
         assert shown.evaluate(LOST_FIGURES) == []
         assert shown.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert (
+            shown.locator(".scroll:has(.proof)").evaluate("(one) => one.scrollWidth - one.clientWidth") == 0
+        )
 
 
 def test_a_page_is_drawn_light_and_dark_wide_and_narrow_and_on_paper(tmp_path: Path) -> None:
