@@ -124,7 +124,7 @@ def settings(values: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any
 
 def read_script(text: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the flags and the variables of an exported script, whose last line is the command."""
-    words = shlex.split(text.splitlines()[-1])
+    words = shlex.split(text.replace("\\\n", "").splitlines()[-1])
     start = next(at for at, word in enumerate(words) if word in ("vllm", "-m"))
     variables = dict(word.split("=", 1) for word in words[:start] if "=" in word)
     return values_of(flagged(words[start + 3 :])), variables

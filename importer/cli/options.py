@@ -13,13 +13,13 @@ FOLDER = "models"  # the documents' folder where none is named
 MOST_ANSWERS = 20  # to each question of a score
 # The command line's own words for options of an import.
 HELP = {
-    "backend": "the engine to write for (default: as at the last import, else auto)",
-    "frontend": "the server of vLLM 0.33 and later to write for (default: as at the last import, "
+    "backend": "the engine to write for (default: as in the last import, else auto)",
+    "frontend": "the server of vLLM 0.33 and later to write for (default: as in the last import, "
     "else python)",
     "settings": "your own value, now and at later imports; repeatable; 'importer keys' lists the keys",
     "unset": "forget an earlier --set, --backend or --device; repeatable",
     "device": "fit the settings to this device, 8xNAME for eight; 'importer devices' lists all "
-    "(default: IMPORTER_DEVICE, else no limits of any device)",
+    "(default: IMPORTER_DEVICE, else no device limits)",
     "memory": "memory limit of each card, such as 48GiB",
     "goal": "optimise for fast answers, many answers, or long contexts",
     "concurrency": "concurrent requests that must fit in memory",

@@ -111,11 +111,11 @@ class Settings:
     )
     open_gallery: bool = _set(False, "publish entries to readers without a key", flags=SERVER)
     backend: list[str] = _set(
-        [], "a backend that imports are for (default: all); one alone needs no question", check=_backends
+        [], "a backend that imports may use (default: all); with one, no question is asked", check=_backends
     )
     directory: list[str] = _set([], "a folder whose models may be imported; repeatable")
     imports: int = _set(4, "imports at a time in this process; 0 leaves them to workers", least=0, most=64)
-    validate: bool = _set(True, "validate on this machine, too")
+    validate: bool = _set(True, "also validate on this machine")
     device: str = _set("", "the name of the device for validations, one at a time (default: its kind)")
     memory: str = _set(
         "", "the memory that validations may take, such as 48GiB (default: the machine's)", check=_size
@@ -134,10 +134,8 @@ class Settings:
         2_000_000, "bytes of a request's body", least=1000, most=1_000_000_000, flags=SERVER
     )
     references: int = _set(1000, "references in one list", least=1, most=100_000, flags=SERVER)
-    rate: int = _set(
-        600, "changes a minute that one caller may ask for; 0 sets no limit", least=0, flags=SERVER
-    )
-    reads: int = _set(30_000, "other requests a minute of one caller; 0 sets no limit", least=0, flags=SERVER)
+    rate: int = _set(600, "changes per minute and caller; 0 sets no limit", least=0, flags=SERVER)
+    reads: int = _set(30_000, "reads per minute and caller; 0 sets no limit", least=0, flags=SERVER)
     body_seconds: int = _set(
         30,
         "seconds that a request's head, and then its body, may take to arrive",
@@ -175,7 +173,7 @@ class Settings:
         most=36_500,
         flags=FILE,
     )
-    webhook_private: bool = _set(False, "send webhooks to private addresses, and over http, too")
+    webhook_private: bool = _set(False, "also send webhooks to private addresses, and over http")
     previews: int = _set(4, "previews at a time", least=1, most=64)
     keep_jobs_days: int = _set(
         90, "days that ended jobs are kept; 0 sets no limit", least=0, most=36_500, flags=FILE

@@ -86,7 +86,7 @@ def test_on_processors_vllm_is_started_by_its_module_with_a_cache_that_leaves_me
     receipt = replace(RECEIPT, fit={"device": None, "estimate": {"terms": terms}})
     for name in ("vllm-command", "vllm-config"):
         script = text(name, document, receipt=receipt, device="cpu")
-        start = f"VLLM_CPU_KVCACHE_SPACE={gib} python -m vllm.entrypoints.openai.api_server --"
+        start = f"VLLM_CPU_KVCACHE_SPACE={gib} python -m vllm.entrypoints.openai.api_server"
         assert start in script
         assert "VLLM_CPU_KVCACHE_SPACE is a guess" in script
     told = text("vllm-command", {**document, "engine_args": {"kv_cache_memory_bytes": 1}}, device="cpu")

@@ -11,7 +11,7 @@ from importer.cli.service_options import settings_of
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the three actions."""
     actions = parser.add_subparsers(dest="action", metavar="create|list|revoke", required=True)
-    create = actions.add_parser("create", help="make a key; it is shown once")
+    create = actions.add_parser("create", help="create a key; it is shown once")
     create.add_argument("name", metavar="NAME", help="the owner")
     create.add_argument(
         "--scope",

@@ -10,7 +10,7 @@ LAST = 10**18  # no entry has a higher id
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the first entry, and where the database is."""
     parser.add_argument(
-        "--after", metavar="ID", default="0", help="the entries behind this one (default: all)"
+        "--after", metavar="ID", default="0", help="the entries after this one (default: all)"
     )
     parser.add_argument("--database", help="sqlite:///FILE or postgresql://…")
     parser.add_argument("--config", metavar="FILE", help="settings as TOML")

@@ -7,7 +7,7 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the file, and where the database is."""
-    parser.add_argument("file", metavar="FILE", help="the new file; one that exists is left alone")
+    parser.add_argument("file", metavar="FILE", help="the new file; an existing one is not overwritten")
     parser.add_argument("--database", help="sqlite:///FILE")
     parser.add_argument("--config", metavar="FILE", help="settings as TOML")
 

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name", metavar="NAME|FILE", nargs="?", help="a document (default: this machine, all engines)"
     )
     options.folder(parser)
-    parser.add_argument("--engine", choices=config.NAMES, help="another engine than the document names")
+    parser.add_argument("--engine", choices=config.NAMES, help="an engine other than the document's")
     parser.add_argument("--check-token", action="store_true", help="ask the Hub whether the token is valid")
     options.json(parser, "one line of JSON per check")
 

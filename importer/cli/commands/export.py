@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.folder(parser)
     parser.add_argument(
-        "--device", choices=("gpu", "cpu"), help="what vLLM is to run on (default: what was fitted to)"
+        "--device", choices=("gpu", "cpu"), help="hardware for vLLM (default: the document's device)"
     )
     parser.add_argument("--approved-only", action="store_true", help="refuse a document without approval")
     options.json(parser, "files and what they lack as one line of JSON")

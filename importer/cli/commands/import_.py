@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from-org",
         metavar="NAME",
         dest="organisation",
-        help="all models of an organisation or a user; prints a summary, with --json a line for each, too",
+        help="all models of an organisation or a user; prints a summary, with --json also a line for each",
     )
     parser.add_argument(
         "--filter",
@@ -41,9 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         dest="filters",
-        help="of --from-org: library, task, name, family, downloads, likes, updated, gated, sort; repeatable",
+        help="for --from-org: library, task, name, family, downloads, likes, updated, gated, "
+        "sort; repeatable",
     )
-    parser.add_argument("--limit", metavar="N", type=int, help="of --from-org: at most so many repositories")
+    parser.add_argument("--limit", metavar="N", type=int, help="with --from-org: at most N repositories")
     options.folder(parser)
     options.of_import(parser, *FIRST)
     parser.add_argument(

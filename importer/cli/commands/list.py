@@ -13,13 +13,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the folder, the states and the order."""
     options.folder(parser)
     parser.add_argument(
-        "--state", metavar="STATE", choices=STATES, action="append", help=f"only these: {', '.join(STATES)}"
+        "--state",
+        metavar="STATE",
+        choices=STATES,
+        action="append",
+        help=f"in these states: {', '.join(STATES)}",
     )
     parser.add_argument(
         "--sort",
         metavar="KEY",
         choices=(*SORTS, *(f"-{key}" for key in SORTS)),
-        help=f"by {', '.join(SORTS)}; --sort=-KEY: the last first (default: those of a model together)",
+        help=f"by {', '.join(SORTS)}; --sort=-KEY reverses (default: grouped by model)",
     )
     options.json(parser, "one line of JSON per document")
 

@@ -10,8 +10,8 @@ from importer.cli import options
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the document, and the review to record without questions."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--approve", action="store_true", help="approve what it holds now")
-    group.add_argument("--reject", metavar="NOTE", help="reject it, and why")
+    group.add_argument("--approve", action="store_true", help="approve the present content")
+    group.add_argument("--reject", metavar="NOTE", help="reject the document, with this note")
     options.explain(parser)
     add_document(parser)
 
@@ -21,7 +21,7 @@ def add_document(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
     options.folder(parser)
     parser.add_argument("--note", help="a note on the approval")
-    parser.add_argument("--digest", help="refuse where the document no longer has this digest")
+    parser.add_argument("--digest", help="refuse if the document's digest has changed")
     options.json(parser, "what a reviewer is shown as one line of JSON")
 
 

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine",
         choices=options.Names("engines", config.NAMES),
-        help="another engine than the document names",
+        help="an engine other than the document's",
     )
     parser.add_argument("--port", type=options.port, help="the engine's port (default: a free one)")
     parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="write a report, too: .html, .xml (JUnit), .json or .txt; repeatable",
+        help="also write a report: .html, .xml (JUnit), .json or .txt; repeatable",
     )
     parser.add_argument(
         "--score",
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=1,
         default=0,
         type=options.answers,
-        help="measure, too, how well it calls tools: N answers to each of 40 questions (default 1)",
+        help="also measure how well the model calls tools: N answers to each of 40 questions (default 1)",
     )
     parser.add_argument(
         "--require",
@@ -47,7 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the share of answers that must show an ability of the model, such as tools=0.9; repeatable",
     )
     _elsewhere(parser.add_argument_group("on a cluster or another machine"))
-    _part(parser.add_argument_group("a part of it", "Kept apart: it is not the document's validation."))
+    _part(
+        parser.add_argument_group(
+            "partial runs", "A partial run is not recorded as the document's validation."
+        )
+    )
 
 
 def _elsewhere(group: argparse._ArgumentGroup) -> None:
@@ -60,7 +64,7 @@ def _elsewhere(group: argparse._ArgumentGroup) -> None:
         "--on-timeout",
         type=options.count,
         metavar="SECONDS",
-        help="how long it may wait there for its start (default: 3600)",
+        help="how long the run may wait there to start (default: 3600)",
     )
     group.add_argument(
         "--on-cancel", action="store_true", help="cancel the run that this command would follow"
@@ -88,13 +92,15 @@ def _part(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--against", metavar="URL", help="a server that runs already, such as http://host:8000"
     )
-    group.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable with its key")
+    group.add_argument(
+        "--api-key-env", metavar="VARIABLE", help="the environment variable with the server's API key"
+    )
     group.add_argument(
         "--header",
         metavar="'NAME: VALUE'",
         action="append",
         default=[],
-        help="a header of each request to it; shown and kept nowhere; repeatable",
+        help="a header of each request to the server; never printed or stored; repeatable",
     )
     group.add_argument(
         "--header-env",
@@ -103,7 +109,9 @@ def _part(group: argparse._ArgumentGroup) -> None:
         default=[],
         help="the same, its value from an environment variable; repeatable",
     )
-    group.add_argument("--model", metavar="ID", help="its name for the model (default: found in its list)")
+    group.add_argument(
+        "--model", metavar="ID", help="the model's name on that server (default: found in its list)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:

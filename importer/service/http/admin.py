@@ -41,7 +41,7 @@ class Worker(BaseModel):
     seen_at: str
     alive: bool = Field(description="whether its lease has not expired")
     device: str | None = Field(description="where it validates; null if it does not")
-    engines: list[str] = Field(description="that it can validate on")
+    engines: list[str] = Field(description="the engines that this process can validate on")
     memory: int | None = Field(description="bytes")
     version: str | None = Field(description="of its steps")
     jobs: list[WorkerJob]
@@ -95,7 +95,7 @@ class HubState(BaseModel):
     """The Hub that imports read."""
 
     endpoint: str
-    budget: int | None = Field(description="requests that are left; null where the Hub did not say")
+    budget: int | None = Field(description="requests left; null if the Hub sent no limit")
 
 
 class Operations(BaseModel):

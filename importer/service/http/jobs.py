@@ -103,7 +103,7 @@ class JobEvent(BaseModel):
 class QueuedEvent(JobEvent):
     """A job waits: it is new, was tried again, or begins anew."""
 
-    message: str | None = Field(default=None, description="what it waits for, or why it begins anew")
+    message: str | None = Field(default=None, description="what the job waits for, or why it starts again")
 
 
 class StepEvent(JobEvent):

@@ -135,7 +135,7 @@ def list_audit(
     _who: Admin,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     cursor: Annotated[int | None, Query(ge=1, le=2**62)] = None,
-    by: Annotated[Text | None, Query(description="only what this caller did")] = None,
+    by: Annotated[Text | None, Query(description="actions of this caller only")] = None,
     action: Annotated[Text | None, Query(description="only this action, such as approve")] = None,
     subject: Annotated[Text | None, Query(description="only of this document, or of `job ID`")] = None,
     updated_since: Since = None,

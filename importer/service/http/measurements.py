@@ -68,7 +68,7 @@ class MemoryDevice(BaseModel):
 class PicturePiece(BaseModel):
     """A rectangle in hundredths of the width and the height of its bar."""
 
-    kind: str = Field(description="what it shows: its colour or its place", examples=["c1"])
+    kind: str = Field(description="what the piece shows: colour or position", examples=["c1"])
     x: float
     width: float
     y: float
@@ -132,7 +132,7 @@ class DeviceHolds(BaseModel):
         description="whole, part (fewer tokens, or keys and values in 8 bits), may-not-start, no, unknown, "
         "or not-applicable: the document's engine does not run there"
     )
-    tokens: int | None = Field(description="of the longest sequence")
+    tokens: int | None = Field(description="tokens of the longest sequence")
     kv_cache_dtype: str
     whole_on: str | None = Field(description="the fewest of this device that hold all of the context")
     reason: str
@@ -141,7 +141,7 @@ class DeviceHolds(BaseModel):
 class RunRow(BaseModel):
     """A validation that the receipt has whole, or a part of one."""
 
-    run: int = Field(description="its place, from 1; the newest first")
+    run: int = Field(description="position, from 1; the newest first")
     engine: str
     version: str | None
     state: Literal["passed", "failed", "stale", "partial"]
@@ -159,7 +159,7 @@ class MatrixCell(BaseModel):
     run: int
     outcome: str = Field(description="pass, fail, inconclusive, not-shown or not-applicable")
     attribution: str | None
-    cause: str | None = Field(description="its typed kind")
+    cause: str | None = Field(description="the kind of the failure")
     reason: str
     rung: str | None = Field(description="the first broken rung of its exchange")
     trials: int
@@ -289,7 +289,7 @@ def validations(
 )  # fmt: skip
 def outcome(
     name: str,
-    run: Annotated[int, Path(ge=1, le=1000, description="its place among the runs, from 1")],
+    run: Annotated[int, Path(ge=1, le=1000, description="position among the runs, from 1")],
     probe: Annotated[str, Path(max_length=200, description="the name of the probe")],
     at: AtDesk,
     _who: Reader,

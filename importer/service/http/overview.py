@@ -44,7 +44,7 @@ class FitCounts(BaseModel):
 
     device: str
     budget: int
-    backends: list[str] = Field(description="that run there")
+    backends: list[str] = Field(description="ids of the jobs that run in this process")
     yes: int = Field(description="whole")
     part: int = Field(description="with a shorter context, or keys and values in 8 bits")
     no: int

@@ -43,10 +43,10 @@ class ReleaseSummary(BaseModel):
     """A release: what was released by whom, and whether the gallery serves it."""
 
     name: str
-    release: int = Field(description="its number")
+    release: int = Field(description="the number")
     version: int = Field(description="the version of the document that was released")
     digest: str
-    served: bool = Field(description="whether it is in the gallery's index")
+    served: bool = Field(description="whether the entry is in the gallery's index")
     model: str | None
     revision: str | None
     backend: str | None

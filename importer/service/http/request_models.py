@@ -103,11 +103,11 @@ class ValidationRequest(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"engine": "mlx"}]})
 
-    engine: Text | None = Field(default=None, description="another engine than the document names")
+    engine: Text | None = Field(default=None, description="an engine other than the document's")
     on: Text | None = Field(default=None, description="the pool to run on, by its name in the settings")
     fetch: bool = Field(default=True, description="fetch the weights if they are not on the worker's disk")
     score: bool = Field(
-        default=False, description="measure, too, how well the model calls tools; stands in the receipt"
+        default=False, description="also measure how well the model calls tools; kept in the receipt"
     )
     measure: bool = Field(
         default=False,

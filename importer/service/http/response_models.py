@@ -24,13 +24,15 @@ class FieldError(BaseModel):
     column: int | None = None
     length: int | None = Field(default=None, description="characters of the word at that place")
     kind: str | None = Field(default=None, description="of a mistake in a document: its typed kind")
-    fields: dict[str, object] | None = Field(default=None, description="of the kind, such as near names")
+    fields: dict[str, object] | None = Field(
+        default=None, description="fields of the kind, such as suggestions"
+    )
 
 
 class Candidate(BaseModel):
     """A backend that could serve a model."""
 
-    backend: str = Field(description="what to ask again with")
+    backend: str = Field(description="the request to send again")
     engine: str = Field(description="the engine and the version that it would be written for")
     message: str = Field(description="why it is a candidate")
 
@@ -57,7 +59,7 @@ class Problem(BaseModel):
     request_id: str | None = None
     errors: list[FieldError] | None = None
     candidates: list[Candidate] | None = Field(
-        default=None, description="of an ambiguous import: the backends that could take it"
+        default=None, description="backends that an ambiguous import could use"
     )
     conflicts: list[Conflict] | None = None
 
@@ -77,7 +79,7 @@ class LineResult(BaseModel):
     reference: str
     status: int = Field(description="the status that the line alone would have had")
     job: str | None
-    href: str | None = Field(description="where its job is")
+    href: str | None = Field(description="address of the job")
     error: Problem | None
 
 
@@ -96,7 +98,7 @@ class JobProgress(BaseModel):
 
     number: int | None = Field(description="of the present step, from 1")
     of: int
-    seconds: float | None = Field(description="since it began")
+    seconds: float | None = Field(description="seconds since the start")
     remaining: float | None = Field(description="seconds by the medians; null where one is unknown")
     steps: list[JobStep]
     done: float | None
@@ -133,7 +135,7 @@ class Job(BaseModel):
     id: str
     kind: Literal["import", "imports", "validation", "recheck", "listing", "listed"]
     state: JobState = Field(description="`waiting`: a retry answers the question in `error`")
-    step: str | None = Field(description="the step it is at")
+    step: str | None = Field(description="the present step")
     message: str | None = Field(description="how far that step is")
     config: str | None = Field(description="the document's name, once there is one")
     request: dict[str, object]
@@ -222,7 +224,7 @@ class Document(DocumentRow, Described):
     )
     warnings: list[WarningEntry] = Field(default=[], description="what needs attention, the gravest first")
     device: str | None = Field(default=None, description="the device that its last import named")
-    per_device: bool = Field(default=False, description="whether it is for this device alone")
+    per_device: bool = Field(default=False, description="whether the document is for this device alone")
 
 
 class VersionSummary(BaseModel):

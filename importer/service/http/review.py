@@ -161,7 +161,7 @@ class WorkflowStep(BaseModel):
 
     step: Step
     state: StepState = Field(description="`now` is the next one; `blocked` the next one with obstacles")
-    action: Action | None = Field(description="that does it; null where an edit does")
+    action: Action | None = Field(description="the job that makes the change; null for an edit")
     scope: str
     blocked: list[Blocked]
 

@@ -30,7 +30,7 @@ class ValidationRun(BaseModel):
     version: str | None
     at: str | None
     passed: int
-    failed: int = Field(description="or inconclusive; the others do not apply")
+    failed: int = Field(description="failed or inconclusive; the other probes do not apply")
     total: int
     seconds: float | None
 
@@ -122,7 +122,7 @@ class WarningEntry(BaseModel):
 
     kind: str = Field(examples=["does-not-fit"])
     key: str = Field(description="the decision that it is about, a path, or `state`")
-    reason: dict[str, object] = Field(description="its kind with its fields")
+    reason: dict[str, object] = Field(description="the kind of the reason, with its fields")
     message: str
 
 
@@ -146,7 +146,7 @@ class ValidationFacts(BaseModel):
     state: Literal["passed", "failed"]
     outcomes: dict[str, int] = Field(description="how many probes had each outcome")
     probes: int
-    at: str | None = Field(description="when it began")
+    at: str | None = Field(description="start time")
     message: str = Field(
         examples=["validated on mlx-lm 0.32.2: all 45 applicable probes passed (22 do not apply)"]
     )

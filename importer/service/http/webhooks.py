@@ -97,9 +97,9 @@ class DeliveryOf(BaseModel):
     type: str
     state: Literal["waiting", "delivered", "failed"]
     tries: int
-    status: int | None = Field(default=None, description="of the last answer")
+    status: int | None = Field(default=None, description="status of the last answer")
     problem: str | None = Field(default=None, description="why there was no answer")
-    next_at: str | None = Field(default=None, description="when it is sent next")
+    next_at: str | None = Field(default=None, description="time of the next attempt")
     at: str
     ended_at: str | None = None
     body: dict[str, object]

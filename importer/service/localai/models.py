@@ -45,7 +45,7 @@ class Begun(BaseModel):
     """An operation that has begun."""
 
     uuid: str
-    status: str = Field(description="where its state is")
+    status: str = Field(description="address of the state")
     estimated_vram_bytes: int | None = Field(default=None, ge=0)
     estimated_vram_display: str | None = None
     estimated_size_bytes: int | None = Field(default=None, ge=0)
