@@ -36,7 +36,7 @@ def test_the_frontend_is_kept_until_another_one_is_named(desk: Desk) -> None:
 
 def test_exports_carry_the_variable(desk: Desk) -> None:
     imported(desk, "--frontend", "rust")
-    command = desk("export", "tiny", "vllm-command").out.splitlines()[-1]
+    command = desk("export", "tiny", "vllm-command").out.replace("\\\n", "").splitlines()[-1]
     assert command.startswith(f"{VARIABLE}=1 vllm serve acme/chat")
     assert "--reasoning-parser=" in command
     compose = yaml.safe_load(desk("export", "tiny", "compose").out)["services"]["vllm"]
