@@ -60,11 +60,11 @@ class PlanReason(ReasonKind):
     TENSOR = (
         "tensor",
         "{cards} x {device} share each layer; {heads} heads divide by it",
-        "{heads} attention heads",
+        "splits {heads} heads",
     )
     STAGES = "stages", _stages, "layers in stages"
     COPIES = "copies", _copies, "{copies} copies"
-    EXPERTS = "experts", _experts, "experts dealt out"
+    EXPERTS = "experts", _experts, "experts over cards"
     EXPERTS_WHOLE = (
         "experts-whole",
         (
@@ -80,7 +80,7 @@ class PlanReason(ReasonKind):
             "balancer before them"
         ),
     )
-    SHARE = "share", "{budget} of the {memory} of {device}", "usual share"
+    SHARE = "share", "{budget} of the {memory} of {device}", "default share"
     LARGER_SHARE = (
         "larger-share",
         "{budget} of the {memory} of {device}; with the usual {usual} the context would be shorter",
