@@ -28,7 +28,7 @@ def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, serv
     page.get_by_label("Models").fill("acme/second\nacme/nowhere\nno owner\n")
     page.get_by_label("Backend").select_option("vllm")
     page.get_by_role("button", name="Import", exact=True).click()
-    seen.heading("Import of several models")
+    seen.heading("Import of 3 models")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_be_visible()
     expect(page.locator(".job")).to_contain_text("1 failed")
     expect(page.get_by_role("row", name="no owner")).to_contain_text("3")
@@ -70,12 +70,12 @@ def test_a_name_that_is_taken_leads_to_the_form_with_another_one(seen: Seen, ser
     asks = service.client.post("/v1/imports", json={"reference": "acme/other"}).json()["id"]
     service.ended(asks)
     page = seen.go(f"jobs/{asks}")
-    question = page.get_by_role("alert").filter(has_text="acme/other runs on")
+    question = page.get_by_role("alert").filter(has_text="acme/other runs on vllm and mlx")
     assert question.evaluate("(e) => getComputedStyle(e).borderLeftColor") == "rgb(10, 88, 176)"  # no failure
     page = seen.go(f"documents/{name}")
     expect(page.get_by_role("row", name="backend")).to_contain_text("for this machine")
     page = seen.go("documents?q=taken-2")
-    expect(page.locator(".figures")).to_contain_text("read at the Hub")  # no run has checked it
+    expect(page.locator(".figures")).to_contain_text("read from the Hub")  # no run has checked it
     page = seen.go("jobs")
     middles = [
         box["y"] + box["height"] / 2
@@ -115,21 +115,21 @@ def test_findings_are_looked_at_accepted_and_rejected(seen: Seen, service: Servi
     job = service.client.post("/v1/recheck", json={"names": names}).json()
     assert service.ended(job["id"])["result"]["outcomes"] == {"found": 2}
     page = seen.go("upkeep")
-    expect(page.get_by_role("heading", name="kept-up: commit")).to_be_visible()
+    expect(page.get_by_role("heading", name="kept-up: new commit")).to_be_visible()
     expect(page.get_by_text("generation_config.json").first).to_be_visible()
     page.get_by_role("link", name="Before and after: kept-up").click()
     expect(page.get_by_role("heading", name="Finding: kept-up")).to_be_visible()
     expect(page.get_by_text("temperature: 0.7").first).to_be_visible()
     page.get_by_role("button", name="Accept: kept-up").click()
-    expect(page.get_by_role("heading", name="left-alone: commit")).to_be_visible()
-    expect(page.get_by_role("heading", name="kept-up: commit")).to_have_count(0)
+    expect(page.get_by_role("heading", name="left-alone: new commit")).to_be_visible()
+    expect(page.get_by_role("heading", name="kept-up: new commit")).to_have_count(0)
     page.get_by_role("button", name="Reject: left-alone").click()
     expect(page.get_by_text("0 findings")).to_be_visible()
     found = [service.client.get(f"/v1/configs/{name}").json()["data"] for name in names]
     assert [data["parameters"]["temperature"] for data in found] == [0.7, 0.6]
     page.get_by_role("button", name="Recheck all documents").click()
     expect(page.get_by_role("heading", name="Recheck of")).to_be_visible()
-    page.get_by_role("link", name="See what was found").click()
+    page.get_by_role("link", name="See the findings").click()
     expect(page.get_by_text("0 findings")).to_be_visible()
     seen.check()
 
@@ -157,7 +157,7 @@ def test_a_server_that_needs_a_key_asks_for_it(chrome: Browser, tmp_path: Path) 
         page = seen.go("import")
         page.get_by_label("API key").fill("wrong")
         page.keyboard.press("Enter")
-        seen.heading("This key is not accepted")
+        seen.heading("This key is unknown or revoked")
         page.get_by_label("API key").fill(made["admin"])
         page.keyboard.press("Enter")
         seen.heading("Import")
@@ -167,7 +167,7 @@ def test_a_server_that_needs_a_key_asks_for_it(chrome: Browser, tmp_path: Path) 
         page.get_by_role("link", name="Review base").click()  # its events came with the key, too
         expect(page.get_by_role("button", name="Approve")).to_be_enabled()
         page.get_by_role("link", name="Key").click()
-        page.get_by_role("button", name="Forget it").click()
+        page.get_by_role("button", name="Forget this key").click()
         page.get_by_label("API key").fill(made["read"])
         page.keyboard.press("Enter")
         seen.go("documents/base/text")

@@ -1,16 +1,21 @@
-"""What the page stands on, in Debian's chromium: its places and the focus."""
+"""What the page stands on, in Debian's chromium: its places, its keys, its forms and the focus."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
-from tests.browsing import chrome, seen
-from tests.pages import Seen
-from tests.serving import Service, fresh, service
+from tests.browsing import chrome, folder, seen
+from tests.commandline import BASE
+from tests.hubserver import Fault, Repo
+from tests.pages import PHONE, Seen, picture
+from tests.serving import Service, fresh, running, service
 
-__all__ = ["chrome", "seen", "service"]
+__all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = pytest.mark.slow
+TYPING = 250  # milliseconds without a key before a search begins
 
 
 def test_each_view_is_shown_by_its_place(seen: Seen, service: Service) -> None:
@@ -18,16 +23,48 @@ def test_each_view_is_shown_by_its_place(seen: Seen, service: Service) -> None:
     job = service.client.get("/v1/jobs").json()["items"][0]["id"]
     places = {
         "": "Documents", "documents": "Documents", "import": "Import", "jobs": "Jobs", "upkeep": "Upkeep",
-        "gallery": "Gallery", "operations": "Operations",
+        "gallery": "Gallery", "operations": "Operations", "access": "API keys and webhooks",
         "deleted": "Deleted documents", "key": "API key", f"jobs/{job}": "Import of",
         **{f"documents/{name}{tab}": name for tab in ("", "/decisions", "/text", "/probes", "/releases")},
-        "nowhere": "That did not work", "gallery/odd": "That did not work",
+        "nowhere": "Something went wrong", "gallery/odd": "Something went wrong",
     }  # fmt: skip
     for place, title in places.items():
         page = seen.go(place)
         expect(page.get_by_role("heading", level=1)).to_contain_text(title)
         assert page.title().startswith(title)
     seen.check()
+
+
+# A field of each view that may have text in it when one leaves.
+WRITTEN = {
+    "documents": "Search", "import": "Models, one on each line", "operations": "Action",
+}  # fmt: skip
+# In one turn of the page, for a search waits: what is written, then where one goes.
+WRITE = """(field) => {
+    field.focus();
+    field.value = "rea";
+    field.dispatchEvent(new Event("input", {bubbles: true}));
+    %s
+}"""
+LEAVING = {
+    "link": "document.querySelector(`header a[href='#/gallery']`).focus(); document.activeElement.click();",
+    "address": "location.hash = '#/gallery';",
+    "back": "history.back();",
+}
+
+
+@pytest.mark.parametrize("way", LEAVING)
+def test_a_view_that_is_left_with_a_search_pending_stays_left(seen: Seen, service: Service, way: str) -> None:
+    fresh(service, f"left-{way}")
+    for place, name in WRITTEN.items():
+        page = seen.go("gallery")
+        page.get_by_role("navigation").get_by_role("link", name=place.title(), exact=True).click()
+        seen.heading(place.title())
+        page.get_by_label(name, exact=True).evaluate(WRITE % LEAVING[way])
+        page.wait_for_timeout(2 * TYPING)
+        assert page.url.endswith("#/gallery"), (place, page.url)
+        seen.heading("Gallery")
+        seen.check()
 
 
 def test_what_is_written_outlasts_a_filter_and_the_focus_stays(seen: Seen, service: Service) -> None:
@@ -40,3 +77,185 @@ def test_what_is_written_outlasts_a_filter_and_the_focus_stays(seen: Seen, servi
     assert page.evaluate("document.activeElement.value") == "draft"
     expect(draft).to_be_checked()
     seen.check()
+
+
+def test_the_hub_is_searched_in_the_field_of_the_models(seen: Seen, service: Service) -> None:
+    service.hub.repos["acme/searched-8b"] = Repo(BASE, info={"downloads": 12345})
+    service.hub.repos["acme/searched-secret"] = Repo(BASE, private=True)
+    page = seen.go("import")
+    field = page.get_by_label("Models, one on each line")
+    field.fill("acme/base\n")
+    field.press_sequentially("searched")
+    hit = page.get_by_role("list", name="Models on the Hub").get_by_role("button")
+    expect(hit).to_have_text(["acme/searched-8b"])
+    expect(page.get_by_text("12,345 downloads")).to_be_visible()
+    assert seen.grave() == []
+    seen.press("acme/searched-8b")
+    expect(field).to_have_value("acme/base\nacme/searched-8b")
+    expect(field).to_be_focused()
+    expect(hit).to_have_count(0)
+    field.press_sequentially("x")
+    expect(page.get_by_text("The Hub has no model for this line.")).to_be_visible()
+    service.hub.faults.append(Fault("search=", 400))
+    field.press_sequentially("y")
+    expect(page.get_by_role("status").filter(has_text="400")).to_be_visible()
+    seen.check("502")
+
+
+def test_a_model_is_imported_with_a_plan_for_a_device(seen: Seen, service: Service) -> None:
+    page = seen.go("import?device=8xh100")
+    expect(page.get_by_label("Device", exact=True)).to_have_value("h100")  # another name of h100-80g
+    expect(page.get_by_label("Number of devices")).to_have_value("8")
+    page = seen.go("import?references=acme/base&backend=vllm&name=planned")
+    page.get_by_text("Device and plan").click()
+    groups = page.locator("#device optgroup")
+    assert groups.evaluate_all("all => all.map((one) => one.label)")[:3] == ["Processors", "NVIDIA", "AMD"]
+    page.get_by_label("Device", exact=True).select_option(label="H200 (140 GiB)")
+    page.get_by_label("Number of devices").fill("2")
+    page.get_by_label("Optimise for").select_option(label="many answers at a time")
+    page.get_by_label("Concurrent requests").fill("64")
+    page.get_by_label("Tokens per request").fill("256")
+    assert seen.grave() == []
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_role("link", name="Review planned")).to_be_visible()
+    asked = service.client.get("/v1/configs/planned/receipt").json()["request"]
+    assert [asked[key] for key in ("device", "goal", "concurrency", "context")] == [
+        "2xh200", "throughput", 64, 256,
+    ]  # fmt: skip
+    found = service.client.get("/v1/configs/planned").json()["data"]
+    assert (found["max_model_len"], found["engine_args"]["data_parallel_size"]) == (256, 2)
+    seen.check()
+
+
+def test_a_preview_can_be_cancelled(seen: Seen, service: Service) -> None:
+    page = seen.go("import?references=acme/base&backend=vllm")
+    service.hub.latency = 3.0
+    try:
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_text("s so far")).to_be_visible()
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.locator("#result")).to_have_text("")
+    finally:
+        service.hub.latency = 0.0
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("heading", name="Preview")).to_be_focused()
+    seen.check()
+
+
+def test_a_question_is_not_a_failure(seen: Seen, service: Service) -> None:
+    """One import and a list that wait for the choice of a backend: everywhere the same words."""
+    body = {"references": ["acme/base", "other/base"]}
+    asks, many = (
+        service.client.post("/v1/imports", json=one).json()["id"]
+        for one in ({"reference": "acme/chat"}, body)
+    )
+    assert [service.ended(one)["state"] for one in (asks, many)] == ["waiting", "waiting"]
+    page = seen.go("jobs?state=waiting")
+    expect(
+        page.get_by_role("region", name="Jobs").get_by_role("row").filter(has_text="waiting for you")
+    ).to_have_count(2)
+    expect(page.locator(".working")).to_have_text("? 3 waiting for you")
+    page = seen.go(f"jobs/{many}")
+    seen.heading("Import of 2 models")
+    expect(page.get_by_role("button", name="Retry failed")).to_have_count(0)
+    page.get_by_role("group", name="Choose the backend for the 2 imports").get_by_role(
+        "button", name="vllm"
+    ).click()
+    expect(page.locator(".job")).to_contain_text("2 succeeded")
+    page = seen.go(f"jobs/{asks}")
+    expect(page.locator(".job")).to_contain_text("acme/chat runs on vllm and mlx. Choose one.")
+    expect(page.locator(".steps .waiting")).to_contain_text("decide")
+    expect(page.locator(".trouble:not(.asks), .failed")).to_have_count(0)
+    assert seen.grave() == []
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".job")).to_contain_text("cancelled")
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("group", name="Choose the backend").get_by_role("button", name="vllm").press("Enter")
+    expect(page.get_by_role("link", name="Review chat")).to_be_visible()
+    expect(page.locator(".working")).to_have_count(0)
+    seen.check()
+
+
+def test_keys_and_webhooks_are_managed_on_the_page(seen: Seen, service: Service, folder: Path) -> None:
+    page = seen.go("access")
+    page.get_by_label("Name").fill("ci")
+    page.get_by_role("button", name="Create key").click()
+    shown = page.get_by_role("group", name="API key of ci.")
+    secret = str(shown.locator("code").text_content())
+    assert seen.focused().startswith("API key of ci. Copy it now")
+    with_key = {"Authorization": f"Bearer {secret}"}
+    me = service.client.get("/v1/me", headers=with_key).json()
+    assert (me["name"], sorted(me["scopes"])) == ("ci", ["import", "read"])
+    page.get_by_label("Name").fill("ci")
+    page.get_by_role("button", name="Create key").click()
+    expect(page.get_by_role("alert")).to_contain_text("has or had this name")
+    page.get_by_label("Address").fill("https://10.0.0.1/hook")
+    page.get_by_role("button", name="Add webhook").click()
+    expect(page.get_by_role("alert").last).to_contain_text("10.0.0.1")
+    page.get_by_label("Address").fill("https://hook.invalid/importer")
+    page.get_by_role("checkbox", name="job succeeded").uncheck()
+    page.get_by_role("button", name="Add webhook").click()
+    expect(page.get_by_role("group", name="Signing secret")).to_contain_text("whsec_")
+    hook = page.get_by_role("article", name="https://hook.invalid/importer")
+    expect(hook).not_to_contain_text("job succeeded")
+    hook.get_by_role("button", name="Send a test event").click()
+    expect(hook.get_by_role("row", name="test event")).to_contain_text("has no address")  # of its own accord
+    picture(seen, folder, "access")
+    hook.get_by_role("button", name="Disable").click()
+    expect(hook).to_contain_text("disabled")
+    hook.get_by_role("button", name="Enable").click()
+    expect(hook.get_by_role("button", name="Disable")).to_be_visible()
+    hook.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("There are no webhooks.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("button", name="Revoke: ci")).to_be_visible()
+    assert secret not in page.content()
+    page.get_by_role("button", name="Revoke: ci").click()
+    page.get_by_role("dialog", name="Revoke the key of ci?").get_by_role("button", name="Revoke").click()
+    expect(page.get_by_text("There are no API keys.")).to_be_visible()
+    assert service.client.get("/v1/me", headers=with_key).status_code == 401
+    done = [one["action"] for one in service.client.get("/v1/audit", params={"limit": 9}).json()["items"]]
+    assert done[:2] + done[-2:] == ["revoke key", "delete webhook", "create webhook", "create key"]
+    assert seen.grave() == []
+    seen.check("400", "422")
+
+
+def test_views_documents_and_lists_are_reached_by_name(chrome: Browser, service: Service) -> None:
+    fresh(service, "by-name")
+    for size in ({"width": 1280, "height": 900}, PHONE):
+        seen = Seen(chrome, service.url, viewport=size)
+        page = seen.go("gallery")
+        page.keyboard.press("Control+k")
+        field = page.get_by_role("combobox", name="Go to")
+        expect(field).to_be_focused()
+        expect(page.get_by_role("option").first).to_have_text("Documentsview")
+        page.keyboard.type("by-n")
+        expect(page.get_by_role("option", selected=True)).to_have_text("by-namedocument")
+        assert seen.grave() == []
+        page.keyboard.press("Enter")
+        seen.heading("by-name")
+        page.get_by_role("button", name="Go to").click()
+        page.keyboard.type("waiting")
+        page.get_by_role("option", name="Jobs waiting for you").click()
+        seen.heading("Jobs")
+        assert page.url.endswith("#/jobs?state=waiting")
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Ctrl K")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        seen.check()
+        seen.close()
+
+
+def test_a_gallery_without_documents_leads_to_an_import(chrome: Browser, tmp_path: Path) -> None:
+    with running(tmp_path) as empty:
+        seen = Seen(chrome, empty.url)
+        page = seen.go("gallery")
+        expect(page.get_by_role("region", name="Published")).to_contain_text(
+            "No releases yet. Import a model."
+        )
+        expect(page.locator("main")).not_to_contain_text("Not published")
+        seen.check()
+        seen.close()

@@ -12,15 +12,19 @@ from typing import Any, get_args
 import pytest
 
 from importer import config
+from importer.app.recheck import CauseKind
+from importer.app.request import OPTIONS
 from importer.config_file import document_keys
 from importer.errors import ServiceError
 from importer.exports import FORMATS as EXPORTS
 from importer.memory.choose import Verdict
+from importer.memory.devices import Kind
 from importer.reports import FORMATS
 from importer.service.http import pages
 from importer.service.http.query import AttentionKind, Size
 from importer.service.messages import hint
 from importer.service.problems import status_of
+from importer.storage import jobs, webhooks
 from tests.serving import Service, fresh, problem, service
 from tools.build_page import package_node, system_node
 
@@ -133,6 +137,22 @@ def test_values_devices_and_moments_are_words() -> None:
         ["image, video", "0, 2: <|im_end|>", "on (top_p: 0.6, top_k: 20)", "none", '"a b"'],
         ["8 × H200", "RTX4090"],
         ["just now", "5 min ago", "2 h ago", "2 d ago", None, "in 1 h", None],
+    ]  # fmt: skip
+
+
+def test_every_kind_of_the_service_has_words_on_the_page() -> None:
+    """Kinds of jobs, events, causes and devices, and the goals of a plan."""
+    words = said_by(
+        'import { TEXTS } from "./src/text.js";'
+        "const { access, common, imports, jobs, upkeep } = TEXTS;"
+        "const all = [jobs.kinds, jobs.titles, access.types, upkeep.causes, common.makers, imports.goals];"
+        "console.log(JSON.stringify(all.map(Object.keys)));"
+    )
+    goals = {*OPTIONS["goal"].words, ""}
+    events = {*webhooks.TYPES}
+    kinds = {*get_args(jobs.Kind)}
+    assert [{*found} for found in words] == [
+        kinds, kinds, events, {str(kind) for kind in CauseKind}, {*get_args(Kind)}, goals,
     ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Problem as Failed, get, key } from "./api.js";
-import { Link, Problem, Title, Toast, Working } from "./components/index.js";
+import { Link, Palette, Problem, Title, Toast, Working } from "./components/index.js";
 import { here, tookTab } from "./router.js";
 import { PAGES, matched } from "./routes.js";
 import { allowHub, plain } from "./safe.js";
@@ -65,7 +65,7 @@ export function App() {
     <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current.focus(); }}>{T.skip}</a>,
     <header class="top">
       <Pages current={shown.route.parts[0]} keyed={key.get() !== null} me={shown.me} />
-      <div class="strip">{shown.me?.name ? <Working key={shown.me.name} /> : null}</div>
+      <div class="strip">{shown.me?.name ? [<Palette key="go" pages={named(shown.me, key.get() !== null)} />, <Working key={shown.me.name} />] : null}</div>
     </header>,
     <main id="main" tabindex={-1} ref={main}>{shown.turn ? <Shown key={shown.found?.ident ?? shown.turn} shown={shown} again={show} /> : null}</main>,
     <Toast />,
@@ -96,10 +96,14 @@ function arrived(main, again, elsewhere, moved) {
   if (!tab || document.activeElement === head) scrollTo(0, 0);
 }
 
-// The view of the key is named only where there is one; that of operations for keys that may ask for it.
+// The view of the key is named only where there is one; those of operators for keys that may ask for them.
+function named(me, keyed) {
+  const admin = me?.scopes.includes("admin"), shown = { key: keyed, operations: admin, access: admin };
+  return PAGES.filter((name) => shown[name] ?? true);
+}
+
 function Pages({ current, keyed, me }) {
-  const shown = { key: keyed, operations: me?.scopes.includes("admin") };
-  const names = PAGES.filter((name) => (shown[name] ?? true) || current === name);
+  const mine = named(me, keyed), names = PAGES.filter((name) => mine.includes(name) || current === name);
   return (
     <nav aria-label={T.pages}>
       <strong class="brand">{PRODUCT}</strong>
@@ -113,5 +117,5 @@ function Pages({ current, keyed, me }) {
 function Foot({ me }) {
   if (!me) return <footer />;
   const scopes = me.scopes.join(", ");
-  return <footer>{T.you(me.version)}<strong>{me.name}</strong>{scopes ? T.scopes(scopes) : null}</footer>;
+  return <footer>{T.you(me.version)}<strong>{me.name}</strong>{scopes ? T.scopes(scopes, me.scopes.includes("admin")) : null}</footer>;
 }

@@ -1,4 +1,4 @@
-// Choices of appearance that outlast the tab: cards or rows, and the device. Nothing else is kept, and no key.
+// A choice of appearance that outlasts the tab: the device. Nothing else is kept, and no key.
 
 const PREFIX = "importer-";
 

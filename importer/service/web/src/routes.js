@@ -1,6 +1,7 @@
 // The table of places. A view is one module: ``load({route, me, signal})`` asks for its data, ``View({data})`` shows it.
 // A part with ? may be absent, and does not make another view of it.
 
+import * as access from "./views/access.jsx";
 import * as deleted from "./views/deleted.jsx";
 import * as document from "./views/document.jsx";
 import * as finding from "./views/finding.jsx";
@@ -24,11 +25,12 @@ export const ROUTES = [
   ["upkeep/:id", finding],
   ["gallery", gallery],
   ["operations", operations],
+  ["access", access],
   ["key", keys],
 ];
 
 // The order of the navigation; labels are TEXTS.shell.nav.
-export const PAGES = ["documents", "import", "jobs", "upkeep", "gallery", "operations", "key"];
+export const PAGES = ["documents", "import", "jobs", "upkeep", "gallery", "operations", "access", "key"];
 
 // {view, pattern, params, ident} for the parts of an address, or null.
 export function matched(parts) {

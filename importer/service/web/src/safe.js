@@ -8,10 +8,10 @@ const ELEMENTS = new Set(`a article aside button caption code datalist dd detail
   select span strong summary table tbody td textarea tfoot th thead time tr ul
   svg circle g line path rect text title`.split(/\s+/));
 const ATTRIBUTES = new Set(`autocapitalize autocomplete autocorrect autofocus checked class colspan d datetime disabled
-  download fill for height hidden href id indeterminate list max maxlength min multiple name open placeholder pattern r
+  download fill for height hidden href id indeterminate label list max maxlength min multiple name open placeholder pattern r
   rel required role rows rowspan scope selected spellcheck tabindex target text-anchor title transform type value viewBox
   width wrap x x1 x2 y y1 y2 cx cy rx ry step`.split(/\s+/));
-const TOLD = new Set(["title", "placeholder", "aria-label", "aria-valuetext", "aria-roledescription"]);
+const TOLD = new Set(["title", "label", "placeholder", "aria-label", "aria-valuetext", "aria-roledescription"]);
 
 // Controls, and marks that reorder or hide what stands beside them, are spelled out; lines and tabs stay.
 const ODD = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;

@@ -7,16 +7,18 @@ const PLAINLY = { autocapitalize: "off", autocorrect: "off", spellcheck: "false"
 export const Input = ({ id, label, ...rest }) => <Field id={id} label={label}><input id={id} name={id} {...PLAINLY} {...rest} /></Field>;
 export const Area = ({ id, label, ...rest }) => <Field id={id} label={label}><textarea id={id} name={id} {...PLAINLY} {...rest} /></Field>;
 
-// ``options`` are pairs of a value and its text.
+// ``options`` are pairs of a value and its text, or groups of them: {label, options}.
 export function Choice({ id, label, options, value, ...rest }) {
   return (
     <Field id={id} label={label}>
       <select id={id} name={id} value={value} {...rest}>
-        {options.map(([one, text]) => <option key={one} value={one} selected={value === undefined ? undefined : one === value}>{text}</option>)}
+        {options.map((one) => (one.options ? <optgroup key={one.label} label={one.label}>{one.options.map(option(value))}</optgroup> : option(value)(one)))}
       </select>
     </Field>
   );
 }
+
+const option = (chosen) => ([one, text]) => <option key={one} value={one} selected={chosen === undefined ? undefined : one === chosen}>{text}</option>;
 
 // Boxes of one name; those in ``chosen`` are checked.
 export function Boxes({ name, legend, options, chosen, draw }) {

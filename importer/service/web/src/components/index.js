@@ -10,6 +10,7 @@ export { download } from "./download.jsx";
 export { Dialog } from "./dialog.jsx";
 export { Empty, Pager, Table } from "./table.jsx";
 export { HubLink, Link } from "./link.jsx";
+export { Palette } from "./palette.jsx";
 export { Picture, Pictures } from "./picture.jsx";
 export { Problem } from "./problem.jsx";
 export { ChooseSides, Conflicts } from "./conflicts.jsx";

@@ -9,7 +9,6 @@ import { ChooseSides } from "./conflicts.jsx";
 import { Ahead, Figures, Steps } from "./steps.jsx";
 import { Bar } from "./bar.jsx";
 import { Problem } from "./problem.jsx";
-import { Table } from "./table.jsx";
 import { Mark, Soft } from "./text.jsx";
 
 const T = TEXTS.progress;
@@ -48,7 +47,7 @@ export function Follow({ job: first, ended = () => {}, renew }) {
       </div>
       <div>
         {job.links.retry ? <Retry key={`retry ${round}`} job={job} again={again} /> : null}
-        {open(job) ? <Cancel key={`cancel ${round}`} job={job} /> : null}
+        {job.links.cancel ? <Cancel key={`cancel ${round}`} job={job} again={again} /> : null}
         {error ? <Problem error={error} /> : null}
       </div>
     </div>
@@ -97,10 +96,18 @@ function Counts({ counts }) {
 
 const States = ({ counts }) => <p>{Object.entries(counts).filter(([, n]) => n).map(([name, n]) => [<Mark key={name} word={name}>{T.counted(n, name)}</Mark>, " "])}</p>;
 
-function Cancel({ job }) {
+// The events of an open job show its end; a job that waits for an answer has none.
+function Cancel({ job, again }) {
   const act = useAction();
-  return [<Action act={act} name="cancel" label={T.cancel} onAct={() => post(["jobs", job.id, "cancel"])} />, <Failure of={act} />];
+  const cancel = async () => {
+    const ended = await post(["jobs", job.id, "cancel"]);
+    if (!open(job)) again(ended);
+  };
+  return [<Action act={act} name="cancel" label={T.cancel} onAct={cancel} />, <Failure of={act} />];
 }
+
+// A list of jobs that all succeeded or wait for an answer has nothing to retry.
+const lacking = ({ counts }) => counts && !counts.failed && !counts.cancelled;
 
 function Retry({ job, again }) {
   const act = useAction();
@@ -109,10 +116,11 @@ function Retry({ job, again }) {
   return (
     <div>
       {job.error ? <Problem error={{ said: job.error }} next={!asks} asks={asks} /> : null}
-      {candidates ? [<p>{T.which}</p>, <Table label={T.candidates} heads={T.candidateHeads} kind="several" rows={candidates.map((c) => [
-        retry(c.backend, { backend: c.backend }), [c.engine, c.message ? <Soft>{T.message(c.message)}</Soft> : null]])} />] : null}
+      {candidates ? <div role="group" aria-label={T.which}>{candidates.map((c) => (
+        <p key={c.backend} class="buttons">{retry(c.backend, { backend: c.backend })}<span>{c.engine}{c.message ? <Soft>{T.message(c.message)}</Soft> : null}</span></p>
+      ))}</div> : null}
       {conflicts ? <ChooseSides found={conflicts} act={act} settle={async (sides) => again(await post(["jobs", job.id, "retry"], { body: { on_conflict: sides } }))} /> : null}
-      {asks ? null : <p class="buttons">{retry(job.kind === "imports" ? T.retryList : T.retry, {})}</p>}
+      {asks || lacking(job) ? null : <p class="buttons">{retry(job.kind === "imports" ? T.retryList : T.retry, {})}</p>}
       <Failure of={act} />
     </div>
   );

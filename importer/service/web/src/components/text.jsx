@@ -24,11 +24,11 @@ export const SoftWhen = ({ at }) => <When at={at} class="soft" />;
 
 const SIGNS = {
   pass: "✓", passed: "✓", published: "✓", succeeded: "✓", fail: "✗", failed: "✗", rejected: "✗",
-  inconclusive: "?", "not-shown": "○", stale: "!", cancelled: "–", "not-applicable": "–",
+  inconclusive: "?", waiting: "?", "not-shown": "○", stale: "!", cancelled: "–", "not-applicable": "–",
 };
 
 // A word on its colour; the sign says the same to those who see no colour.
-export function Mark({ word, children = word }) {
+export function Mark({ word, children = TEXTS.common.states[word] ?? word }) {
   const kind = /^[a-z-]+$/.test(word) ? word : "";
   return <span class={`mark ${kind}`}>{SIGNS[word] ? <span aria-hidden="true">{`${SIGNS[word]} `}</span> : null}{children}</span>;
 }

@@ -1,4 +1,4 @@
-// All jobs in figures, on every page: what runs, what waits, what failed within a day.
+// All jobs in figures, on every page: what waits for an answer, runs, is queued, or failed within a day.
 
 import { useEffect, useState } from "preact/hooks";
 import { streamed } from "../stream.js";
@@ -7,7 +7,7 @@ import { Link } from "./link.jsx";
 import { Mark } from "./text.jsx";
 
 const T = TEXTS.shell;
-const STATES = ["running", "queued", "failed"];
+const STATES = ["waiting", "running", "queued", "failed"];
 
 // A page that nobody sees holds no connection: a browser has six to a server.
 export function Working() {

@@ -31,14 +31,13 @@ export function View({ data: { published, hidden } }) {
     <p><CopyButton text={line} what={TEXTS.actions.galleries} /></p>,
     <Section title={T.published}>
       {published.items.length ? <ul class="plain items rows" aria-label={T.published}>{published.items.map((one) => <Entry key={one.name} one={one} />)}</ul>
-        : <Empty text={T.nothing}><Link to={["documents"]} query={{ state: "ready" }}>{T.ready}</Link></Empty>}
+        : <Empty text={T.nothing}>{hidden.total ? <Link to={["documents"]} query={{ state: "ready" }}>{T.ready}</Link> : <Link to={["import"]}>{TEXTS.overview.start}</Link>}</Empty>}
       <More found={published} query={{ behind, after: published.next }} />
     </Section>,
-    <Section title={T.hidden}>
-      {hidden.items.length ? <Table label={T.hidden} heads={T.hiddenHeads} kind="stack named" rows={hidden.items.map(unreleased)} />
-        : <p class="soft">{T.everything}</p>}
+    hidden.total ? <Section title={T.hidden}>
+      <Table label={T.hidden} heads={T.hiddenHeads} kind="stack named" rows={hidden.items.map(unreleased)} />
       <More found={hidden} query={{ after, behind: hidden.next }} />
-    </Section>,
+    </Section> : published.total ? <p class="soft">{T.everything}</p> : null,
   ];
 }
 

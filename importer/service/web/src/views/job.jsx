@@ -1,8 +1,8 @@
 // One job as it goes, and what came of it.
 
 import { useState } from "preact/hooks";
-import { get } from "../api.js";
-import { Facts, Follow, Link, Section, Table, Title, open } from "../components/index.js";
+import { get, post } from "../api.js";
+import { Action, Facts, Failure, Follow, Link, Section, Table, Title, open, useAction } from "../components/index.js";
 import { moment } from "../format.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
@@ -60,6 +60,22 @@ function Outcome({ job }) {
 
 const Next = ({ to, children: text }) => <p class="buttons"><Link to={to} class="button main">{text}</Link></p>;
 
+// One answer for all jobs of a list that ask for a backend.
+function Asked({ job, items }) {
+  const { again } = useView(), act = useAction();
+  const asking = items.filter((one) => one.state === "waiting" && one.error?.candidates);
+  if (asking.length < 2) return null;
+  const backends = [...new Set(asking.flatMap((one) => one.error.candidates.map((c) => c.backend)))];
+  const answer = (backend) => async () => {
+    await post(["jobs", job.id, "retry"], { body: { backend } });
+    await again();
+  };
+  return (
+    <div role="group" aria-label={T.forAll(asking.length)}><p class="buttons">{T.forAll(asking.length)}{backends.map((backend) => (
+      <Action key={backend} act={act} name={backend} label={backend} onAct={answer(backend)} />))}</p><Failure of={act} /></div>
+  );
+}
+
 function Children({ job, first }) {
   const [{ items, next }, set] = useState(first);
   const more = async () => {
@@ -71,6 +87,6 @@ function Children({ job, first }) {
     set({ items: [...found.items, ...items.slice(found.items.length)], next });
   });
   return (
-    <Section title={T.children}><div><Rows items={items} />{next ? <button type="button" onClick={more}>{T.more}</button> : null}</div></Section>
+    <Section title={T.children}><Asked job={job} items={items} /><div><Rows items={items} />{next ? <button type="button" onClick={more}>{T.more}</button> : null}</div></Section>
   );
 }

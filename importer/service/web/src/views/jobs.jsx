@@ -9,8 +9,8 @@ import { useView } from "../view.js";
 import { Rows, useLooking } from "./jobs/rows.jsx";
 
 const T = TEXTS.jobs;
-const STATES = ["queued", "running", "succeeded", "failed", "cancelled"];
-const KINDS = ["import", "imports", "validation", "recheck", "listing", "listed"];
+const STATES = ["waiting", "queued", "running", "succeeded", "failed", "cancelled"];
+const KINDS = ["import", "imports", "validation", "recheck"]; // the others are parts of a list
 
 const asked = ({ query }) => ({ state: query.getAll("state"), kind: query.get("kind") ?? "", cursor: query.get("cursor") ?? "" });
 const found = (query, signal) => get(["jobs"], { query: { ...query, limit: 50 }, signal });
@@ -42,7 +42,7 @@ function Filters({ state, kind }) {
   };
   return (
     <form class="filters" role="search" aria-label={T.title} onSubmit={filter} onChange={filter}>
-      <Choice id="kind" label={T.kind} value={kind} options={["", ...KINDS].map((k) => [k, k || TEXTS.common.any])} />
+      <Choice id="kind" label={T.kind} value={kind} options={[["", TEXTS.common.any], ...KINDS.map((k) => [k, T.kinds[k]])]} />
       <Boxes name="state" legend={TEXTS.common.state} options={STATES} chosen={state} draw={(name) => <Mark word={name} />} />
       <button class="quiet">{TEXTS.common.filter}</button>
     </form>

@@ -1,4 +1,4 @@
-// What an operator asks: who runs jobs, what waits, which engines and keys there are, what is kept, who did what.
+// What an operator asks: who runs jobs, what waits, which engines there are, what is kept, who did what.
 
 import { get, may } from "../api.js";
 import { Action, Code, Empty, Facts, Failure, Link, Mark, Section, Soft, SoftWhen, Table, Title, useAction } from "../components/index.js";
@@ -31,14 +31,11 @@ export function View({ data }) {
     }} />,
     <Section title={T.workers}>{now.workers.length ? <Table label={T.workers} heads={T.workerHeads} kind="stack named" rows={now.workers.map(worker)} /> : <Empty text={T.noWorkers} />}</Section>,
     <Section title={T.queue}>{now.queue.length ? <Table label={T.queue} heads={T.queueHeads} rows={now.queue.map((one) => [
-      one.kind, one.by, String(one.queued), String(one.running), <SoftWhen at={one.oldest_at} />])} /> : <Empty text={T.noQueue} />}</Section>,
+      TEXTS.jobs.kinds[one.kind] ?? one.kind, one.by, String(one.queued), String(one.running), <SoftWhen at={one.oldest_at} />])} /> : <Empty text={T.noQueue} />}</Section>,
     <Section title={T.engines}><Table label={T.engines} heads={T.engineHeads} kind="several" rows={now.engines.map((one) => [
       one.engine, one.version ?? <Soft>{T.notInstalled}</Soft>, one.origin ?? ""])} /></Section>,
-    <Section title={T.keys}>{now.keys.length ? <Table label={T.keys} heads={T.keyHeads} kind="stack named" rows={now.keys.map((one) => [
-      one.name, Array.isArray(one.scopes) ? one.scopes.join(", ") : one.scopes, <SoftWhen at={one.created_at} />, one.created_by,
-      one.revoked_at ? <SoftWhen at={one.revoked_at} /> : ""])} /> : <Empty text={T.noKeys} />}</Section>,
     <Section title={T.retention}>
-      <p class="soft">{T.ran(now.retention.last_at ? moment(now.retention.last_at) : T.never, now.retention.next_at ? moment(now.retention.next_at) : T.never)}</p>
+      <p class="soft">{now.retention.last_at ? T.ran(moment(now.retention.last_at), moment(now.retention.next_at)) : T.never}</p>
       <Table label={T.retention} heads={T.retentionHeads} rows={now.retention.policy.map((one) => [
         one.kind, one.days === null ? T.unlimited : T.days(one.days), one.number === null ? T.unlimited : count(one.number),
         one.due === null ? TEXTS.common.none : count(one.due), count(one.removed)])} />
@@ -53,6 +50,6 @@ const worker = (one) => [
   one.id, <Mark word={one.alive ? "running" : "cancelled"}>{T.alive[one.alive]}</Mark>, one.device ?? <Soft>{T.noValidation}</Soft>,
   one.engines.join(", "), one.memory === null ? "" : bytes(one.memory),
   one.jobs.length ? <ul class="plain">{one.jobs.map((job) => (
-    <li key={job.id}><Link to={["jobs", job.id]}>{job.config ?? job.kind}</Link>{" "}<Soft>{job.step ?? ""}</Soft></li>))}</ul> : <Soft>{T.idle}</Soft>,
+    <li key={job.id}><Link to={["jobs", job.id]}>{job.config ?? TEXTS.jobs.kinds[job.kind]}</Link>{" "}<Soft>{job.step ?? ""}</Soft></li>))}</ul> : <Soft>{T.idle}</Soft>,
   <SoftWhen at={one.seen_at} />,
 ];

@@ -1,10 +1,9 @@
-// The overview: every document as a card or a row, with search, facets, sorting and actions; all of it in the address.
+// The overview: every document as a row, with search, facets, sorting and actions; all of it in the address.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../api.js";
 import { Choice, Empty, Link, Pager, Title } from "../components/index.js";
-import { go, replace } from "../router.js";
-import { remember, remembered } from "../remembered.js";
+import { go, here, replace } from "../router.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
 import { Bulk, useChosen } from "./overview/bulk.jsx";
@@ -14,7 +13,6 @@ import { PER_PAGE, addressed, asked, filtered, filters } from "./overview/query.
 
 const T = TEXTS.overview;
 const PAUSE = 250; // milliseconds without a key before a search begins
-const SHOWS = ["cards", "rows"];
 
 export function load({ route, signal }) {
   const query = asked(route);
@@ -26,20 +24,18 @@ export function View({ data }) {
   const { route, turn } = useView();
   const query = asked(route);
   const counts = useCounts(query, turn);
-  const [show, setShow] = useState(SHOWS.includes(remembered("show")) ? remembered("show") : "rows");
   const chosen = useChosen(JSON.stringify(filters(query)));
-  const shows = (name) => { remember("show", name); setShow(name); };
   const anew = data.total === 0 && !filtered(query);
   return (
     <div class="overview">
       <div class="title"><Title>{T.title}</Title><Count data={data} query={query} counts={counts} /></div>
       {anew ? <Empty text={T.empty}><Link to={["import"]}>{T.start}</Link></Empty> : [
-        <Bar query={query} show={show} shows={shows} />,
+        <Bar query={query} />,
         <Facets query={query} counts={counts} />,
         <div class="found">
           <Chips query={query} />
           <Bulk query={query} chosen={chosen} total={data.total} items={data.items} />
-          {data.items.length ? <Items items={data.items} show={show} chosen={chosen} fits={counts?.fits} /> : <Nothing query={query} />}
+          {data.items.length ? <Items items={data.items} chosen={chosen} fits={counts?.fits} /> : <Nothing query={query} />}
           <Pager label={T.pages} to={["documents"]} query={addressed(query)} cursor={query.cursor} next={data.next} />
         </div>,
       ]}
@@ -72,15 +68,12 @@ function Count({ data, query, counts }) {
   );
 }
 
-function Bar({ query, show, shows }) {
+function Bar({ query }) {
   return (
     <form class="bar" role="search" aria-label={T.title} onSubmit={(event) => event.preventDefault()}>
       <Search query={query} />
       <Choice id="sort" label={T.sort} value={query.sort} options={Object.entries(T.sorts)}
         onChange={(event) => go(["documents"], addressed(query, { sort: event.currentTarget.value === "-attention" ? "" : event.currentTarget.value }))} />
-      <div class="shows" role="group" aria-label={T.shows}>{SHOWS.map((name) => (
-        <button type="button" key={name} aria-pressed={String(show === name)} onClick={() => shows(name)}>{T.show[name]}</button>
-      ))}</div>
     </form>
   );
 }
@@ -104,6 +97,8 @@ function Search({ query }) {
   }, []);
   const search = () => {
     clearTimeout(timer.current);
+    // A browser reports the change of a field that leaves the page, too: a search never leads back to this view.
+    if (!field.current || here().parts.join("/") !== "documents") return;
     const q = field.current.value.trim();
     if (q === sent.current) return;
     sent.current = q;

@@ -9,7 +9,6 @@ import { useView } from "../view.js";
 import { Finding } from "./upkeep/card.jsx";
 
 const T = TEXTS.upkeep;
-const CAUSES = ["commit", "weights", "engine", "parsers", "tables", "backend", "device", "model", "importer", "refused", "rules"];
 const STATES = ["accepted", "rejected", "superseded", "resolved"];
 const PER_PAGE = 20;
 
@@ -42,8 +41,8 @@ function Filters({ query }) {
   const change = (event) => go(["upkeep"], Object.fromEntries(new FormData(event.currentTarget)));
   return (
     <form class="filters" role="search" aria-label={T.filters} onChange={change}>
-      <Choice id="cause" label={T.cause} value={query.cause} options={[["", TEXTS.common.any], ...CAUSES.map((c) => [c, c])]} />
-      <Choice id="state" label={TEXTS.common.state} value={query.state} options={[["", T.states[""]], ...STATES.map((s) => [s, s])]} />
+      <Choice id="cause" label={T.cause} value={query.cause} options={[["", TEXTS.common.any], ...Object.entries(T.causes)]} />
+      <Choice id="state" label={TEXTS.common.state} value={query.state} options={[["", T.states[""]], ...STATES.map((s) => [s, T.states[s]])]} />
     </form>
   );
 }

@@ -2,11 +2,14 @@
 
 import { Facts, HubLink, Link } from "../../components/index.js";
 import { shown } from "../../format.js";
+import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
 
 const MODEL = /^([\w.-]+\/[\w.-]+)(?:@([\w.\/-]+))?$/; // owner/name, and a revision
 
-export const asked = (request) => Object.fromEntries(Object.entries(request).map(([name, value]) => [name, <Value name={name} value={value} />]));
+export const asked = (request) => Object.fromEntries(Object.entries(request).map(([name, value]) => [
+  TEXTS.jobs.asked[name] ?? name.replaceAll("_", " "), <Value name={name} value={value} />,
+]));
 
 function Value({ name, value }) {
   if (Array.isArray(value)) return <ul class="plain">{value.map((one, at) => <li key={at}><Value name={name} value={one} /></li>)}</ul>;

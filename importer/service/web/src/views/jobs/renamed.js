@@ -1,6 +1,6 @@
 // The form of an import whose name is taken by another model: the same request, under another name.
 
-const FIELDS = ["reference", "backend", "revision", "device", "per_device", "memory", "engine_version", "template", "set", "note", "name"];
+const FIELDS = ["reference", "backend", "revision", "device", "per_device", "memory", "goal", "concurrency", "context", "engine_version", "template", "set", "note", "name"];
 
 // Values for the address of the form, or null: where the name is not at fault, or the form has no field for a part.
 export function renamed({ kind, state, error, request }) {

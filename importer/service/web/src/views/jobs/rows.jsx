@@ -9,7 +9,7 @@ const PAUSE = 2000; // milliseconds between two looks at a list of which some st
 
 export function Rows({ items }) {
   return <Table label={T.title} heads={T.heads} kind="stack jobs" keys={items.map((job) => job.id)} rows={items.map((job) => [
-    <Link to={["jobs", job.id]}>{job.kind}</Link>,
+    <Link to={["jobs", job.id]}>{T.kinds[job.kind]}</Link>,
     <Mark word={job.state} />,
     <span class="break">{job.config ? <Link to={["documents", job.config]}>{job.config}</Link> : job.request.reference ?? (job.counts ? total(job) : "")}</span>,
     <Soft>{job.error?.detail ?? (open(job) ? job.message ?? job.step : "") ?? ""}</Soft>,

@@ -9,9 +9,10 @@ import { Confirm } from "./confirm.jsx";
 import { selection } from "./query.js";
 
 const T = TEXTS.actions;
-const SCOPES = { validate: "import", recheck: "import", reimport: "import", release: "publish", withdraw: "publish", delete: "approve" };
-const DESTROY = ["withdraw", "delete"];
-const LISTED = ["release", ...DESTROY]; // over a filter, what would be done is shown before
+const SCOPES = {
+  approve: "approve", validate: "import", recheck: "import", reimport: "import", release: "publish", withdraw: "publish", delete: "approve",
+};
+const ASKED = ["approve", "release", "withdraw", "delete"]; // what would be done is shown before
 
 // Names with the digests that were seen. Other filters begin with none.
 export function useChosen(key) {
@@ -51,14 +52,14 @@ export function Bulk({ query, chosen, total, items }) {
     await again();
   };
   const start = (action) => async () => {
-    if (!chosen.all && !DESTROY.includes(action)) return done(action, await sent(action, { items: seen() }));
-    if (chosen.all && !LISTED.includes(action)) return done(action, await sent(action, { filter: selection(query) }));
-    const would = await sent(action, { ...(chosen.all ? { filter: selection(query) } : { items: seen() }), dry_run: true });
-    return ask({ action, would });
+    const which = chosen.all ? { filter: selection(query) } : { items: seen() };
+    if (!ASKED.includes(action)) return done(action, await sent(action, which));
+    const publish = action === "approve" && may(me, "publish");
+    return ask({ action, would: await sent(action, { ...which, publish, dry_run: true }) });
   };
-  const confirmed = async (rows) => {
+  const confirmed = async (rows, publish) => {
     const { action } = asking;
-    const found = await sent(action, { items: rows.map(({ name, digest }) => ({ name, digest })) });
+    const found = await sent(action, { items: rows.map(({ name, digest }) => ({ name, digest })), publish });
     ask(null);
     await done(action, found);
   };

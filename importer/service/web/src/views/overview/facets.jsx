@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../../api.js";
 import { Choice, Link, Mark, Problem } from "../../components/index.js";
+import { grouped } from "../../devices.js";
 import { go } from "../../router.js";
 import { remember } from "../../remembered.js";
 import { TEXTS } from "../../text.js";
@@ -57,8 +58,7 @@ function Facet({ name, query, values, open }) {
 function Device({ query, fits }) {
   const [devices, set] = useState([]);
   useEffect(() => { get(["devices"]).then(set, () => {}); }, []);
-  const names = devices.filter((one) => one.memory).map((one) => one.name);
-  const options = [["", T.anyDevice], ...[...new Set([...names, query.fits].filter(Boolean))].map((name) => [name, name])];
+  const options = [["", T.anyDevice], ...grouped(devices.filter((one) => one.memory), [query.fits])];
   const change = (event) => {
     const { value } = event.currentTarget;
     remember("device", value);

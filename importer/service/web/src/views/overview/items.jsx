@@ -1,4 +1,4 @@
-// Documents as cards or as dense rows: what each is, its state, its figures, and a box to choose it.
+// Documents as dense rows: what each is, its state, its figures, and a box to choose it.
 
 import { Link, Mark, Soft } from "../../components/index.js";
 import { bytes, moment } from "../../format.js";
@@ -7,14 +7,14 @@ import { Figures, Initials } from "./facts.jsx";
 
 const T = TEXTS.overview;
 
-export function Items({ items, show, chosen, fits }) {
+export function Items({ items, chosen, fits }) {
   const names = items.map((one) => one.name);
   const choose = (name) => ({
     type: "checkbox", "data-name": name, checked: chosen.has(name), "aria-label": T.choose(name),
     onClick: (event) => chosen.toggle(items, name, event.currentTarget.checked, event.shiftKey),
   });
   return (
-    <ul class={`plain items ${show}`} aria-label={T.list} onKeyDown={(event) => moved(event, names)}>
+    <ul class="plain items rows" aria-label={T.list} onKeyDown={(event) => moved(event, names)}>
       {items.map((one) => <Item key={one.name} one={one} box={choose(one.name)} fits={fits} />)}
     </ul>
   );

@@ -12,7 +12,7 @@ const text = (value) => (typeof value === "string" ? value : JSON.stringify(valu
 // ``done`` is called after it was accepted or rejected.
 export function Finding({ finding, done }) {
   return (
-    <Section title={T.card(finding.name, finding.kinds)}>
+    <Section title={T.card(finding.name, finding.kinds.map((kind) => T.causes[kind] ?? kind))}>
       <p><Mark word={finding.state} />{" "}<Link to={["documents", finding.name]}>{finding.name}</Link>{" "}<Soft>{moment(finding.seen_at)}</Soft>{" "}
         <Link to={["upkeep", finding.id]} aria-label={T.sidesOf(finding.name)}>{T.sides}</Link></p>
       {finding.outdated && finding.state === "open" ? <p class="remedy">{T.outdated}</p> : null}
