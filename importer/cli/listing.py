@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from importer.app.overview import Overview
-from importer.cli import output
+from importer.cli import messages, output
 from importer.memory.plan_settings import gib
 from importer.sentences import render
 
@@ -82,4 +82,4 @@ def lines(shown: Overview) -> Iterator[str]:
     yield from (line for line in facts.lines if line != facts.description)
     yield f"tags: {', '.join(facts.tags)}"
     for one in shown.needs_attention:
-        yield f"needs attention: {one['key']}: {one['message']}"
+        yield f"needs attention: {messages.ABOUT.get(str(one['key']), one['key'])}: {one['message']}"

@@ -223,6 +223,8 @@ ELSEWHERE = frozenset({
 })  # fmt: skip
 
 
+# What a warning is about, where its key is no setting.
+ABOUT = {"way_in": "chat template", "code": "code of the repository", "sisters": "quantised versions"}
 SPECULATION = "speculation: off; --set {key}={method} enables it (no min_p, logit_bias)"
 
 

@@ -61,7 +61,8 @@ def _offers(decisions: Mapping[str, Decision]) -> Iterator[str]:
 
 def attention(warning: Attention) -> str:
     """Return a warning in one line, with the flags that help."""
-    return f"Needs attention: {warning.key}: {messages.text(warning.reason)}"
+    about = messages.ABOUT.get(warning.key, warning.key)
+    return f"Needs attention: {about}: {messages.text(warning.reason)}"
 
 
 def _rows(decisions: Mapping[str, Decision]) -> Iterator[tuple[str, str, str]]:

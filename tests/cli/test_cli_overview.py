@@ -15,9 +15,14 @@ from rich.console import Console
 from importer.app.overview import overview
 from importer.app.overview import rows as rows_of
 from importer.app.states import SORTS, STATES
+from importer.cli import messages, summary
 from importer.cli.listing import table
+from importer.config_file.attention import Attention, AttentionReason
+from importer.config_file.document_keys import REMARKS
 from importer.config_file.review import together
 from importer.config_file.store import Store
+from importer.decisions.request_coverage import WayInEffect
+from importer.reasons import Reason
 from tests.commandline import CHAT, Desk, desk
 from tests.hubserver import Repo
 from tests.waiting import wait_until
@@ -125,3 +130,12 @@ def test_without_a_browser_one_line_names_the_file(three: Desk, tmp_path: Path) 
     (page,) = (home / "reports").iterdir()
     assert (ran.code, ran.err) == (0, f"No browser was found here. The report is {page}.\n")
     assert json.loads(ran.out)["name"] == "tiny"
+
+
+def test_a_warning_names_what_it_is_about() -> None:
+    """Keys that are no settings have a name of their own in a line for a person."""
+    assert {*messages.ABOUT} <= {*REMARKS}
+    warned = Attention(
+        AttentionReason.WAY_IN, "way_in", Reason(WayInEffect.HIDDEN, tools="lost", parser="hermes")
+    )
+    assert summary.attention(warned).startswith("Needs attention: chat template: ")
