@@ -374,7 +374,9 @@ class EngineError(ImporterError):
     kinds: ClassVar = {
         "unknown-engine": Kind("The importer runs no engine {name!r}.", "Engines: {known}."),
         "engine-missing": Kind("The engine {name} is not installed."),
-        "engine-python": Kind("{variable} names {path}, which is no Python with {packages}.", more=("name",)),
+        "engine-python": Kind(
+            "{variable} names {path}, and that is no Python with {packages}.", more=("name",)
+        ),
         "install-failed": Kind("Installing {name} failed: {problem}.", "The full log is {log}."),
         "engine-died": Kind(
             "{name} ended before it was ready (exit {code}): {problem}.",

@@ -27,7 +27,7 @@ class PublicationReason(ReasonKind):
 
     NO_RECEIPT = "no-receipt", "it has no receipt"
     REJECTED = "rejected", "rejected by {by}, {at:moment}: {note}"
-    NOT_APPROVED = "not-approved", "nobody has approved it as it is now"
+    NOT_APPROVED = "not-approved", "not approved yet"
     EDITED = "edited", "it was edited since it was approved by {by}, {at:moment}"
     OUTDATED = "outdated", "its validation does not hold: {why}"
     NEVER_VALIDATED = "never-validated", "it was never validated"

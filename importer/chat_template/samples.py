@@ -17,7 +17,7 @@ class TemplateProblem(ReasonKind):
     ARGUMENTS_ABSENT = "arguments-absent", "arguments are not in what the template writes"
     ARGUMENTS_GARBLED = (
         "arguments-garbled",
-        "the template writes the argument so that nobody could read it back",
+        "the template writes the argument in a form that cannot be read back",
     )
     BLOCK_CLOSED = "block-closed", "the prompt closes the block before anything is written"
     CALL_ABSENT = "call-absent", "the call is not in what the template writes"

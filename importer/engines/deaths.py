@@ -58,7 +58,7 @@ class Died(ReasonKind):
     CARD_IN_USE = "card-in-use", "{words}"
     CODE_NOT_TRUSTED = (
         "code-not-trusted",
-        "the repository brings code, which runs only with trust_remote_code: true",
+        "the repository brings code that runs only with trust_remote_code: true",
     )
     CONFIG_BROKEN = "config-broken", "config.json is missing or broken"
     CONFIG_LACKS = "config-lacks", "config.json lacks {keys}"
@@ -81,7 +81,7 @@ class Died(ReasonKind):
         "model-type-unsupported",
         "{words} is not supported by this version of the engine",
     )
-    NO_AVX2 = "no-avx2", "this processor lacks AVX2, which the build needs"
+    NO_AVX2 = "no-avx2", "the build needs AVX2, and this processor lacks it"
     NO_DEVICE = "no-device", "it finds no device that it is built for: its driver, or its build, is another's"
     NO_DTYPE = "no-dtype", "config.json's dtype {dtype} is none"
     NO_LIBRARY = "no-library", "the system lacks {library}; install libnuma1 and libgomp1"

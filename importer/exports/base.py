@@ -41,7 +41,7 @@ class Unexportable(ReasonKind):
         "its parser is a response template, which this consumer reads from the model's {file} alone",
     )
     TEMPLATE_IN_FOLDER = "template-in-folder", "its server takes a chat template from the model's folder only"
-    TEMPLATE_IS_FILE = "template-is-file", "its chat template is a file, which this consumer cannot be given"
+    TEMPLATE_IS_FILE = "template-is-file", "its chat template is a file, and this consumer takes none"
     VLLM_LACKS = "vllm-lacks", "it is written for {backend}, whose parsers and settings vLLM does not have"
 
 
@@ -192,7 +192,7 @@ class ExportComment(ReasonKind):
         "Check the resources: {processors} processors are a guess, {memory}Gi is {why}.",
     )
     SOURCE = "source", _source
-    UNAPPROVED = "unapproved", "WARNING: nobody has approved this document as it is now."
+    UNAPPROVED = "unapproved", "WARNING: this document is not approved in its present form."
     UNPINNED = "unpinned", "WARNING: the document names no commit, so whatever is newest will be served."
     UNRUN_COMPOSE = (
         "unrun-compose",

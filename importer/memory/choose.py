@@ -73,7 +73,7 @@ class FitReason(ReasonKind):
     )
     HALVED = (
         "halved",
-        "the weights are in {stored}; vLLM takes {usual}, which takes half the memory",
+        "the weights are in {stored}; vLLM takes {usual}, half the memory",
         "half of {stored}",
     )
     OVERFLOWS = (

@@ -35,12 +35,12 @@ class CacheReason(ReasonKind):
 
     SCALES_TO_SET = (
         "scales-to-set",
-        "the checkpoint has scales for a KV cache in {cache}, which {engine} must be told",
+        "the checkpoint has scales for a KV cache in {cache}, and {engine} must be told so",
         "checkpoint's scales",
     )
     SCALES_TAKEN = (
         "scales-taken",
-        "the checkpoint has scales for a KV cache in {cache}, which {engine} takes by itself",
+        "the checkpoint has scales for a KV cache in {cache}, and {engine} takes them by itself",
         "checkpoint's scales",
     )
     PREFIX_CACHING = "prefix-caching", _by_itself("prefix caching"), "{engine}"
@@ -318,7 +318,7 @@ class KindRemedy(ReasonKind):
     )
     MADE_FROM = (
         "made-from",
-        "Serve the GGUF files with llama.cpp, or import {repo}, which they were made from.",
+        "Serve the GGUF files with llama.cpp, or import {repo}, their origin.",
     )
     ADAPTED = (
         "adapted",
@@ -432,7 +432,7 @@ class LoadReason(ReasonKind):
     )
     DETECTED = "detected", "{engine} detects it by itself; {needs}", "{engine}"
     NEEDS_CARD = "needs-card", _card
-    MLX_READS = "mlx-reads", "weights in MLX's own quantisation, which {engine} reads", "{engine}"
+    MLX_READS = "mlx-reads", "weights in MLX's own quantisation, and {engine} reads it", "{engine}"
     DOES_NOT_READ = "does-not-read", "{engine} does not read {quantisation}"
     NOT_THE_FORMAT = "not-the-format", "{engine} does not read compressed-tensors in the format {format}"
     NVFP4_ONLY = "nvfp4-only", "{engine} reads ModelOpt's NVFP4 alone, not {scheme}"
@@ -541,7 +541,7 @@ class GenerationReason(ReasonKind):
             "transformers' own generate()"
         ),
     )
-    NOT_DONE = "not-done", "the vendor's {file} says {quote}, which no engine here does"
+    NOT_DONE = "not-done", "the vendor's {file} says {quote}, and no engine here does that"
     PASSED_OVER = (
         "passed-over",
         "{file} is not valid JSON: engines start without its sampling values and end tokens",

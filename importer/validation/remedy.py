@@ -44,7 +44,7 @@ def _other_version_reads(fields: Fields) -> str:
 
 
 def _whole_answers(fields: Fields) -> str:
-    mended = "Use whole answers until the engine, or what stands before it, is mended"
+    mended = "Use whole answers until the engine, or what stands before it, is fixed"
     return f"{mended}: {fields['change']}." if fields.get("change") else f"{mended}."
 
 
@@ -102,7 +102,7 @@ class Remedy(ReasonKind):
     SET_PARSER = "set-parser", _set_parser
     SET_PARSER_IN_PIECES = (
         "set-parser-in-pieces",
-        "Set {key}:{parser} in options: it reads calls in pieces, too, which {named} does not.",
+        "Set {key}:{parser} in options: it also reads calls in pieces, and {named} does not.",
     )
     CHOOSE_TOOL_PARSER = "choose-tool-parser", "Choose the tool parser that reads what the model writes."
     CHOOSE_REASONING_PARSER = (
@@ -150,7 +150,7 @@ class Remedy(ReasonKind):
     RENDER_IMAGES = "render-images", "Use a chat template that renders images."
     FETCH_TOKENIZER_JSON = (
         "fetch-tokenizer-json",
-        "Fetch tokenizer.json anew: its decoder, which makes text of pieces, is missing or another's.",
+        "Fetch tokenizer.json again: its decoder is missing, or belongs to another tokenizer.",
     )
     WITHOUT_QUOTES = "without-quotes", "Write {variable} in chat_template_kwargs without quotes."
     TAKE_OUT_BEGINNING = "take-out-beginning", "Take one {bos} out of the chat template."
@@ -242,7 +242,7 @@ class Remedy(ReasonKind):
         "set-longest",
         "Set max_model_len to the model's own longest context, or use an engine that takes a shorter one.",
     )
-    START_ANEW = "start-anew", "Start it anew from time to time."
+    START_ANEW = "start-anew", "Restart it from time to time."
     RAISE_MAX_TOKENS = "raise-max-tokens", "Raise max_tokens in parameters."
     RAISE_LIMITS = (
         "raise-limits",
@@ -306,7 +306,7 @@ class Remedy(ReasonKind):
         "Declare {token} as a special token, and as an end-of-sequence token if it ends the turn.",
     )
     # Engines, clients and machines.
-    CHAT_INSTEAD = "chat-instead", "Use /v1/chat/completions until the engine is mended."
+    CHAT_INSTEAD = "chat-instead", "Use /v1/chat/completions until the engine is fixed."
     REQUIRE_CALLS = (
         "require-calls",
         "Let clients send tool_choice: required where they want a call; by itself none of its calls is read.",
@@ -339,10 +339,10 @@ class Remedy(ReasonKind):
     )
     SEND_SAMPLING = (
         "send-sampling",
-        "Let the client send the sampling values, or see with which the engine was started.",
+        "Let the client send the sampling values, or check the values that the engine was started with.",
     )
     REMOVE_SHARED = "remove-shared", "Remove what it left in /dev/shm."
-    SEE_PORT = "see-port", "See which process listens there."
+    SEE_PORT = "see-port", "Find the process that listens there."
     OTHER_VERSION_ORDER = (
         "other-version-order",
         "Use another version of the engine: it gives the template results in another order.",

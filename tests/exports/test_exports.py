@@ -281,7 +281,7 @@ def test_where_it_comes_from_and_who_approved_it(name: str) -> None:
     )
     document = DOCUMENTS[backend]
     draft = text(name, document)
-    for said in ("acme/Tiny-8B", COMMIT, digest(document), backend, "WARNING: nobody has approved"):
+    for said in ("acme/Tiny-8B", COMMIT, digest(document), backend, "WARNING: this document is not approved"):
         assert said in draft
     receipt = replace(RECEIPT, digest=digest(document))
     approved = receipt.with_review(ReviewEntry("approved", "me", "now"), document)

@@ -26,7 +26,7 @@ class TextReason(ReasonKind):
     KEY_NO_TEXT = "key-no-text", "the key {key} is not text; quote it"
     NO_NUMBER = "no-number", "{value} is not a number that JSON has"
     NO_TEXT = "no-text", "{value!r} is not text"
-    NO_JSON = "no-json", "{value} is a {type}, which JSON does not have; quote it"
+    NO_JSON = "no-json", "{value} is a {type}, and JSON has none; quote it"
     NOT_UTF8 = "not-utf8", "it is not UTF-8 text"
 
 

@@ -60,7 +60,7 @@ class DoctorReason(ReasonKind):
     DRIVER_MISSING = "driver-missing", "no NVIDIA driver is loaded"
     DRIVER_NONE = "driver-none", "no NVIDIA driver: engines run on the processor"
     DRIVER_OLD = "driver-old", "driver {driver}, CUDA {cuda}: this CUDA needs driver {wanted}"
-    DRIVER_UNKNOWN = "driver-unknown", "which driver CUDA {cuda} needs is not known"
+    DRIVER_UNKNOWN = "driver-unknown", "the driver that CUDA {cuda} needs is not known"
     DRIVER_WITHOUT_CARD = (
         "driver-without-card",
         "the NVIDIA driver is loaded, and no card is to be seen in /dev",
@@ -70,7 +70,7 @@ class DoctorReason(ReasonKind):
     ENGINE_INSTALLED = "engine-installed", "{version} in {place}"
     ENGINE_MISSING = "engine-missing", "not installed"
     ENGINE_NOT_INSTALLED = "engine-not-installed", "it is not installed"
-    ENGINE_PYTHON = "engine-python", "{variable} names {path}, which is no Python with {packages}"
+    ENGINE_PYTHON = "engine-python", "{variable} names {path}, and that is no Python with {packages}"
     ENGINE_UNFINISHED = "engine-unfinished", "its environment is unfinished or of another version"
     ENGINE_UNNAMED = "engine-unnamed", "no engine was named"
     EXTENSION_ELSEWHERE = (
@@ -133,7 +133,7 @@ class DoctorReason(ReasonKind):
     LIBRARIES = "libraries", "its Python finds {names:and}"
     LIBRARIES_LACKING = (
         "libraries-lacking",
-        "its extension needs {missing}, which cannot be loaded: the engine would start and die later",
+        "its extension needs {missing}, and that cannot be loaded: the engine would start and die later",
     )
     LOGIN = "login", "a Hub token is set"
     LOGIN_BROKEN = "login-broken", "the saved Hub login cannot be used"
