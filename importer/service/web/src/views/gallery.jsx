@@ -2,6 +2,7 @@
 
 import { get } from "../api.js";
 import { CopyButton, Empty, Link, Mark, Section, Soft, SoftWhen, Table, Title } from "../components/index.js";
+import { device } from "../devices.js";
 import { bytes } from "../format.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
@@ -64,7 +65,7 @@ function told(facts) {
   return [
     [F.license, facts.license], [F.parameters, facts.parameters && TEXTS.overview.parameters(facts.parameters)],
     [F.context, facts.context && TEXTS.overview.tokens(facts.context)], [F.weights, facts.weights && bytes(facts.weights)],
-    [F.memory, facts.memory && TEXTS.overview.memory(bytes(facts.memory.bytes), facts.memory.device)],
+    [F.memory, facts.memory && TEXTS.overview.memory(bytes(facts.memory.bytes), facts.memory.device && device(facts.memory.device))],
     [F.modalities, facts.modalities.join(", ")], [F.quantization, facts.quantization],
     [F.validation, facts.validated?.message], [F.checked, facts.last_checked],
   ];

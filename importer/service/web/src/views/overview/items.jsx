@@ -1,6 +1,7 @@
 // Documents as dense rows: what each is, its state, its figures, and a box to choose it.
 
 import { Link, Mark, Soft } from "../../components/index.js";
+import { device } from "../../devices.js";
 import { bytes, moment } from "../../format.js";
 import { TEXTS } from "../../text.js";
 import { Figures, Initials } from "./facts.jsx";
@@ -68,10 +69,10 @@ function told(one, fits) {
 }
 
 function memory({ facts, backend }, fits) {
-  const size = T.memory(bytes(facts.memory), facts.device);
+  const size = T.memory(bytes(facts.memory), facts.device && device(facts.device));
   if (!fits) return size;
   const [style, mark, told] = T.holds[held(facts, backend, fits)];
-  return [size, " ", <span class={style} title={`${fits.device} ${told}`}>{mark}</span>];
+  return [size, " ", <span class={style} title={`${device(fits.device)}: ${told}`}>{mark}</span>];
 }
 
 function held({ whole_bytes: whole, part_bytes: part }, backend, { budget, backends }) {
