@@ -15,6 +15,7 @@ from typing import get_args
 
 import pytest
 from jsonschema import Draft202012Validator
+from playwright.sync_api import expect
 
 from importer.cli import arguments
 from importer.cli.commands import COMMANDS, completion
@@ -29,6 +30,7 @@ from importer.errors import BRANCHES
 from importer.signals.evidence import Rule, Status
 from importer.validation.registry import listed
 from tests.hubserver import HubServer, Repo, isolate
+from tests.pages import browser
 from tools import docs, site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -176,7 +178,7 @@ def test_every_page_is_reached_from_the_readme() -> None:
 
 
 @pytest.mark.slow
-def test_the_site_builds(tmp_path: Path) -> None:
+def test_the_site_builds_and_is_whole_on_a_disk(tmp_path: Path) -> None:
     """The strict mode fails on a page without a place in the nav, a dead link and a dead anchor."""
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)],
@@ -185,7 +187,18 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for page in PAGES:
         name = site.PAGES.get(page.name, page.name) if page in TOP else page.name
-        assert (tmp_path / name.replace("index.md", "").replace(".md", "") / "index.html").is_file()
+        assert (tmp_path / name).with_suffix(".html").is_file()
+    with browser() as chrome:
+        seen, asked, complaints = chrome.new_page(), list[str](), list[str]()
+        seen.on("request", lambda request: asked.append(request.url))
+        seen.on("console", lambda said: complaints.append(said.text))
+        seen.goto((tmp_path / "index.html").as_uri())
+        seen.get_by_placeholder("Search").fill("speculative")
+        seen.locator(".md-search-result__link").first.click()
+        expect(seen.locator("article")).to_contain_text("speculative", ignore_case=True)
+        assert not seen.url.endswith("index.html")
+    assert {url.partition(":")[0] for url in asked} == {"file"}
+    assert complaints == []
 
 
 def test_paths_named_in_the_docs_are_there() -> None:
