@@ -267,12 +267,21 @@ SHOWN = {
 }
 
 
+def interpreter(version: str) -> str | None:
+    """Return a Python of this machine that runs; a shim of pyenv alone does not."""
+    named = map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"))
+    for found in filter(None, [shutil.which(f"python{version}"), *named]):
+        if subprocess.run([found, "-V"], capture_output=True, check=False).returncode == 0:
+            return found
+    return None
+
+
 class Machine:
     """A folder with a Python: of this machine, or of another release of Debian below it."""
 
     def __init__(self, root: Path, version: str) -> None:
         self.root, self.inside, self.prefix = root, str(root), list[str]()
-        self.python = shutil.which(f"python{version}")
+        self.python = interpreter(version)
         if self.python is not None:
             return
         if version not in SUITES or place("debootstrap") is None or os.geteuid() != 0:
