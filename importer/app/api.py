@@ -20,6 +20,7 @@ from importer.app.session import ImportSession
 from importer.config import now
 from importer.config_file.attention import Attention
 from importer.config_file.build import to_text
+from importer.config_file.document import Document
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.records import OutcomeRecord, Report
@@ -64,7 +65,7 @@ class Imported:
         return self.plan.name
 
     @property
-    def document(self) -> Mapping[str, object]:
+    def document(self) -> Document:
         """Return the document's data."""
         return self.plan.built.data
 
