@@ -29,6 +29,7 @@ COMPOSE = ROOT / "deploy" / "compose.yaml"
 PULLED = os.environ.get("IMPORTER_TEST_PULL") == "1"
 PROGRAMS = ("podman", "podman-compose", "runc", "catatonit", "iptables", "netavark", "aardvark-dns")
 PYTHON, POSTGRES = "docker.io/library/python:3.11-slim", "docker.io/library/postgres:17"
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 CONFIGURATION = """[containers]
 default_ulimits = ["nofile=1024:4096", "nproc=1024:4096"]
 [engine]
@@ -127,11 +128,11 @@ def pip_files(folder: Path) -> Iterator[str]:
             "[global]\n" + "".join(f"{k[7:]} = {v.strip(chr(39))}\n" for k, v in lines.items())
         )
         yield f"{folder}/pip.conf:/etc/pip.conf"
-        yield "/etc/ssl/certs/ca-certificates.crt:/etc/ssl/certs/ca-certificates.crt"
+        yield f"{CERTIFICATES}:{CERTIFICATES}"
     for word in lines.values():
         for part in word.strip("'").split():
             path = part.removeprefix("file://").removesuffix("/simple")
-            if path.startswith("/") and Path(path).is_dir():
+            if path.startswith("/") and path != CERTIFICATES and Path(path).exists():
                 yield f"{path}:{path}"
 
 
