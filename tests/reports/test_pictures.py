@@ -86,6 +86,8 @@ def test_one_value_is_no_picture() -> None:
     assert [one.name for one in pictures.of_memory(alone)] == ["measured"]
     assert pictures.of_runs((RUN,)) == ()
     assert pictures.history([PastValidation("vllm 1", "2026-01-01T00:00:00+00:00", {"pass": 3})]) == []
+    (failed,) = pictures.history([PastValidation("vllm 1", "2026-01-01T00:00:00+00:00", error="stopped")])
+    assert failed.label == "1 validation; the last one ended by an error (stopped)"
 
 
 def test_a_small_model_is_drawn_once_more_by_itself() -> None:

@@ -202,7 +202,7 @@ class PastValidation:
 
 def history(past: Sequence[PastValidation]) -> list[Picture]:
     """Return the validations as columns, a panel for each known figure; none of one validation."""
-    if len(past) < SEVERAL:
+    if len(past) < SEVERAL and not any(one.error for one in past):  # an error has no run that has it in words
         return []
     panels = (
         ("probes", lambda one: one.total, lambda value: f"{value:.0f}", _stacked),
