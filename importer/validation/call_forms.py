@@ -58,12 +58,15 @@ def observed(ctx: Context, rows: Sequence[ProbeRow], progress: Progress) -> tupl
     return tuple(forms)
 
 
-def with_remedy(rows: Sequence[ProbeRow], forms: Sequence[CallForm]) -> list[ProbeRow]:
-    """Return the rows; those of calls that the model does not make with the form in which it makes them."""
+def with_remedy(rows: Sequence[ProbeRow], forms: Sequence[CallForm], named: str | None) -> list[ProbeRow]:
+    """Return the rows; those of calls that the model does not make with the form in which it makes them.
+
+    ``named``  the tool parser of the document.
+    """
     if not forms:
         return list(rows)
     best = proposed(forms)
-    remedy, tried = _remedy(best), Tried(best.right, best.asked) if best.asked else None
+    remedy, tried = _remedy(best, named), Tried(best.right, best.asked) if best.asked else None
     once = {tool_call.name: tried}  # a report adds trials up
     return [
         replace(row, outcome=replace(row.outcome, remedy=remedy, tried=once.get(row.probe)))
@@ -73,14 +76,18 @@ def with_remedy(rows: Sequence[ProbeRow], forms: Sequence[CallForm]) -> list[Pro
     ]
 
 
-def _remedy(form: CallForm) -> Reason:
-    """Return the change to a document, or to requests, by which the calls arrive in a form."""
+def _remedy(form: CallForm, named: str | None) -> Reason | None:
+    """Return the change to a document, or to requests, by which the calls arrive in a form; ``None`` where it
+    is served so.
+    """
     if not form.right:
         return Reason(Remedy.OFFER_NO_TOOLS)
     if form.choice == "required":
         return Reason(Remedy.REQUIRE_CALLS)
     if form.template:
         return Reason(Remedy.SERVE_TEMPLATE, template=form.template)
+    if form.parser == named:
+        return None
     return Reason(Remedy.SET_PARSER, key="tool_parser", parser=form.parser, named=None)
 
 

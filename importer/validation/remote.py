@@ -87,7 +87,7 @@ def against(
     engine = {"name": client.base_url, "version": shown}
     engine |= {} if made is None else {"make": made.engine}
     seconds, began = {"probes": probed}, started.isoformat(timespec="seconds")
-    rows = call_forms.with_remedy(rows, forms)
+    rows = call_forms.with_remedy(rows, forms, promise.tool_parser)
     return Report(engine, began, seconds, tuple(rows), partial, scored, speed(rows), forms)
 
 

@@ -163,7 +163,7 @@ def validate(
     names = [one.name for one in chosen]
     partial_of = None if BY_NAME.keys() <= {*names} else {"probes": names, "against": None}
     began = started.isoformat(timespec="seconds")
-    rows = call_forms.with_remedy(rows, forms)
+    rows = call_forms.with_remedy(rows, forms, promise.tool_parser)
     return Report(_engine(document), began, seconds, tuple(rows), partial_of, scored, speed(rows), forms)
 
 

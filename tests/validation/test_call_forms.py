@@ -18,7 +18,7 @@ from importer.signals import observed
 from importer.signals.evidence import Evidence, is_warning
 from importer.signals.observed import CallForm
 from importer.validation import call_forms
-from importer.validation.outcome import NotShown, Pass, ProbeRow, Report
+from importer.validation.outcome import NotShown, Pass, ProbeRow, Report, Tried
 from importer.validation.prompts import WEATHER
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
@@ -69,14 +69,20 @@ def test_most_answers_decide_on_the_marks() -> None:
 def test_the_form_that_is_proposed(forms: tuple[CallForm, ...], kind: Remedy) -> None:
     missing = ProbeRow("tool-call", "", NotShown(as_reason("no call")), ability="tools")
     other = ProbeRow("history", "", NotShown(as_reason("forgot")), ability="recall")
-    first, second = call_forms.with_remedy([missing, other], forms)
+    first, second = call_forms.with_remedy([missing, other], forms, "hermes")
     best = max(forms, key=lambda form: form.right)
     assert first.outcome.remedy is not None
     assert first.outcome.remedy.kind is kind
     assert second == other
     if best.right:
         assert first.outcome.tried is not None
-    assert call_forms.with_remedy([missing, other], ()) == [missing, other]
+    assert call_forms.with_remedy([missing, other], (), "hermes") == [missing, other]
+
+
+def test_the_parser_that_is_served_is_no_change() -> None:
+    missing = ProbeRow("tool-call", "", NotShown(as_reason("no call")), ability="tools")
+    (told,) = call_forms.with_remedy([missing], [replace(SERVED, parser="hermes", right=2)], "hermes")
+    assert (told.outcome.remedy, told.outcome.tried) == (None, Tried(2, SERVED.asked))
 
 
 def test_nothing_is_tried_on_a_model_that_calls(monkeypatch: pytest.MonkeyPatch) -> None:
