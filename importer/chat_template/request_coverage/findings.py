@@ -15,7 +15,7 @@ VARIABLES = "template_variables"  # the same, of the variables that a client may
 ToolsShown = Literal["shown", "sometimes", "lost", "refused", "broken", "none"]
 
 
-AGENTS = "agents and MCP servers send these, and the model guesses the values"
+AGENTS = "agents send these, and the model guesses values"
 # A field of a request, and what its loss does.
 FIELDS: Mapping[str, tuple[str, str]] = {
     "system": ("the system turn", "instructions of the operator have no effect"),
@@ -161,7 +161,7 @@ class WayInKind(ReasonKind):
     ESCAPED = "html-escaped", _field("is escaped as HTML")
     UNESCAPED = "unescaped", _field("stands in quotes without escapes")
     ASCII = "ascii-escaped", _field("has escapes in place of letters that ASCII lacks")
-    REPR = "python-repr", _field("is written in Python's form, such as True for true")
+    REPR = "python-repr", _field("is written as Python does, such as True for true")
     CASED = "case-changed", _field("has its upper and lower case changed")
     ALTERED = "altered", _field("is altered")
     DOUBLED = "doubled", _field("stands there twice")
