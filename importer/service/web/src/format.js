@@ -9,11 +9,6 @@ export function shown(value) {
   return typeof value === "string" && /^[\w./@:<>|+-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-export function moment(text) {
-  const found = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)/.exec(text ?? "");
-  return found ? `${found[1]} ${found[2]} UTC` : text ?? "";
-}
-
 const members = (value) => (Array.isArray(value) ? value.map(shown) : Object.entries(value).map(([name, inner]) => (
   inner === null ? name : typeof inner === "object" && !Array.isArray(inner) ? `${name} (${members(inner)})` : `${name}: ${shown(inner)}`
 ))).join(", ");

@@ -2,8 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { get, post } from "../api.js";
-import { Action, Facts, Failure, Follow, Link, Section, Table, Title, open, useAction } from "../components/index.js";
-import { moment } from "../format.js";
+import { Action, Facts, Failure, Follow, Link, Section, Table, Title, When, open, useAction } from "../components/index.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
 import { asked } from "./jobs/asked.jsx";
@@ -30,7 +29,7 @@ export function View({ data: { job, parts } }) {
     parts ? <Children key={turn} job={job} first={parts} /> : null,
     <Section title={T.request}><Facts told={{
       ...asked(job.request),
-      [T.facts.by]: job.by, [T.facts.at]: moment(job.created_at), [T.facts.device]: job.device,
+      [T.facts.by]: job.by, [T.facts.at]: <When at={job.created_at} />, [T.facts.device]: job.device,
       [T.facts.list]: job.parent && <Link to={["jobs", job.parent]}>{job.parent}</Link>,
     }} /></Section>,
   ];

@@ -2,7 +2,7 @@
 
 import { get, may } from "../api.js";
 import { Action, Code, Empty, Facts, Failure, Link, Mark, Section, Soft, SoftWhen, Table, Title, useAction } from "../components/index.js";
-import { bytes, moment } from "../format.js";
+import { bytes, local } from "../format.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
 import { Audit, asked } from "./operations/audit.jsx";
@@ -35,7 +35,7 @@ export function View({ data }) {
     <Section title={T.engines}><Table label={T.engines} heads={T.engineHeads} kind="several" rows={now.engines.map((one) => [
       one.engine, one.version ?? <Soft>{T.notInstalled}</Soft>, one.origin ?? ""])} /></Section>,
     <Section title={T.retention}>
-      <p class="soft">{now.retention.last_at ? T.ran(moment(now.retention.last_at), moment(now.retention.next_at)) : T.never}</p>
+      <p class="soft">{now.retention.last_at ? T.ran(local(now.retention.last_at), local(now.retention.next_at)) : T.never}</p>
       <Table label={T.retention} heads={T.retentionHeads} rows={now.retention.policy.map((one) => [
         one.kind, one.days === null ? T.unlimited : T.days(one.days), one.number === null ? T.unlimited : count(one.number),
         one.due === null ? TEXTS.common.none : count(one.due), count(one.removed)])} />

@@ -2,7 +2,7 @@
 
 import { get, may, post } from "../api.js";
 import { Action, Choice, Failure, Link, Title, say, useAction } from "../components/index.js";
-import { moment } from "../format.js";
+import { local } from "../format.js";
 import { go } from "../router.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
@@ -34,7 +34,7 @@ export function View({ data }) {
 
 function scheduled(schedule) {
   if (!schedule) return T.unscheduled;
-  return `${schedule.began_at ? T.began(moment(schedule.began_at)) : ""}${T.next(moment(schedule.next_at))}`;
+  return `${schedule.began_at ? T.began(local(schedule.began_at)) : ""}${T.next(local(schedule.next_at))}`;
 }
 
 function Filters({ query }) {

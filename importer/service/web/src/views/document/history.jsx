@@ -2,7 +2,7 @@
 
 import { get } from "../../api.js";
 import { Changes, Choice, Difference, Mark, Section, Short, Soft, Table, When } from "../../components/index.js";
-import { moment } from "../../format.js";
+import { local } from "../../format.js";
 import { go, keepTab } from "../../router.js";
 import { TEXTS } from "../../text.js";
 import { Restore } from "./restore.jsx";
@@ -43,7 +43,7 @@ export function View({ data: { versions, reviews, from, to, sides }, found }) {
 }
 
 function Choose({ name, versions, from, to }) {
-  const options = versions.map((v) => [v.version, T.version(v.version, v.action, moment(v.at))]);
+  const options = versions.map((v) => [v.version, T.version(v.version, v.action, local(v.at))]);
   const submit = (event) => {
     event.preventDefault();
     const said = new FormData(event.currentTarget);

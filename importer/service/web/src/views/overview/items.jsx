@@ -1,8 +1,8 @@
 // Documents as dense rows: what each is, its state, its figures, and a box to choose it.
 
-import { Link, Mark, Soft } from "../../components/index.js";
+import { Link, Mark, Soft, When } from "../../components/index.js";
 import { device } from "../../devices.js";
-import { bytes, moment } from "../../format.js";
+import { bytes } from "../../format.js";
 import { TEXTS } from "../../text.js";
 import { Figures, Initials } from "./facts.jsx";
 
@@ -63,7 +63,7 @@ function told(one, fits) {
     [F.reasoning_parser, facts.reasoning_parser],
     [F.license, facts.license],
     [F.validation, one.validation === "never" ? null : [<Mark word={one.validation} />, " ", run ? T.validated(run) : ""]],
-    [one.validation === "never" ? F.read : F.checked, one.checked_at && moment(one.checked_at)],
+    [one.validation === "never" ? F.read : F.checked, one.checked_at && <When at={one.checked_at} />],
     [T.facets.attention, one.findings ? T.findings(one.findings) : null],
   ];
 }

@@ -1,8 +1,7 @@
 // A finding: its causes, the decisions it changes, and what may be done about it.
 
 import { may, post } from "../../api.js";
-import { Action, Code, Failure, Link, Mark, Section, Soft, say, useAction } from "../../components/index.js";
-import { moment } from "../../format.js";
+import { Action, Code, Failure, Link, Mark, Section, Soft, SoftWhen, say, useAction } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
 
@@ -13,7 +12,7 @@ const text = (value) => (typeof value === "string" ? value : JSON.stringify(valu
 export function Finding({ finding, done }) {
   return (
     <Section title={T.card(finding.name, finding.kinds.map((kind) => T.causes[kind] ?? kind))}>
-      <p><Mark word={finding.state} />{" "}<Link to={["documents", finding.name]}>{finding.name}</Link>{" "}<Soft>{moment(finding.seen_at)}</Soft>{" "}
+      <p><Mark word={finding.state} />{" "}<Link to={["documents", finding.name]}>{finding.name}</Link>{" "}<SoftWhen at={finding.seen_at} />{" "}
         <Link to={["upkeep", finding.id]} aria-label={T.sidesOf(finding.name)}>{T.sides}</Link></p>
       {finding.outdated && finding.state === "open" ? <p class="remedy">{T.outdated}</p> : null}
       <ul class="plain small">{finding.causes.map((cause, at) => <li class="break" key={at}><Reason cause={cause} /></li>)}</ul>
