@@ -224,7 +224,7 @@ def test_what_is_broken_is_a_sentence_and_takes_nothing_away(
     told = run("export", "--list", "--json")
     assert [row["format"] for row in lines(told.stdout)][-2:] == ["gpustack", "acme-card"]
     warned = "Warning: '{}' of the package broken-importer 2.0 cannot be used in importer.{}: {}."
-    step = " Update the package, or remove it; docs/adding.md describes such packages."
+    step = " Update the package, or remove it."
     assert told.stderr.splitlines() == [
         warned.format(name, "exports", problem) + step
         for name, problem in (

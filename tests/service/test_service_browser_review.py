@@ -277,7 +277,7 @@ def test_findings_come_first_and_are_settled_there(seen: Seen, service: Service)
     assert service.ended(job["id"])["result"]["outcomes"] == {"found": 1}
     page = seen.go("documents/found")
     headings = page.get_by_role("region", name="Review").last.get_by_role("heading")
-    expect(headings.first).to_have_text("found: commit")
+    expect(headings.first).to_have_text("found: new commit")
     page.get_by_role("button", name="Accept: found").click()
     expect(page.get_by_role("button", name="Accept: found")).to_have_count(0)
     expect(page.get_by_role("row", name="parameters.temperature").get_by_role("cell").first).to_contain_text(
