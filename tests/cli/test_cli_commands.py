@@ -195,8 +195,8 @@ def test_help(desk: Desk, command: str) -> None:
         (("acme/m", "--goal", "speed"), "See 'importer import --help'."),
         (("acme/m", "--memory", "lots"), "See 'importer import --help' for the values of --memory."),
         (
-            ("export", "x", "mlx", "--device", "h100x"),
-            "'importer devices' lists all. Eight of a device are 8xNAME.",
+            ("acme/m", "--device", "h100x"),
+            "'importer devices' lists all. Eight of a device are 8xNAME. Or give --memory.",
         ),
     ],
 )  # fmt: skip

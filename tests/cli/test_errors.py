@@ -30,7 +30,13 @@ def check(kind: str, ran: Ran) -> None:
     assert ran.code == KINDS[kind].exit_code, ran.err
     sentence, hint = ran.err.splitlines()[-2:]
     assert re.fullmatch(shape(f"importer: {messages.sentence_row(kind)}"), sentence)
-    assert re.fullmatch(shape(messages.hint_row(kind)), hint) or callable(messages.HINTS[kind])
+    steps = messages.HINTS[kind]
+    if isinstance(steps, tuple):  # each that the command takes, in this order
+        steps = "".join(f"({shape(step)} ?)?" for step in steps)
+        assert re.fullmatch(steps, hint)
+        assert hint
+    else:
+        assert callable(steps) or re.fullmatch(shape(messages.hint_row(kind)), hint)
     assert (sentence + hint).isprintable()
 
 

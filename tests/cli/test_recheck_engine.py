@@ -176,7 +176,7 @@ def test_documents_of_another_engine(desk: Desk) -> None:
     [
         (("--engine", "vllm"), 2, "has not the form ENGINE@VERSION"),
         (("--engine", "tgi@1"), 2, "there is no engine tgi; there are vllm, mlx"),
-        (("--engine", "vllm@0.99"), 2, "only of 0.14.1, 0.27.1, 0.32.0, 0.33.0; docs/adding.md"),
+        (("--engine", "vllm@0.99"), 2, "only of 0.14.1, 0.27.1, 0.32.0, 0.33.0."),
         (("--engine", "vllm@0.33.0", "--all"), 5, "There are no documents in models."),
         (("--engine", "vllm@0.33.0", "--all", "x"), 2, "it takes no names beside it"),
         (("--apply",), 2, "it needs --engine ENGINE@VERSION"),
