@@ -254,9 +254,6 @@ def test_one_document_is_copied_saved_restored_and_deleted(seen: Seen, service: 
         page.get_by_role("button", name="YAML").click()
     assert saved.value.suggested_filename == f"{name}.yaml"
     assert Path(saved.value.path()).read_text() == service.client.get(f"/v1/configs/{name}").json()["text"]
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="vllm-command").click()
-    assert "vllm serve" in Path(saved.value.path()).read_text()
     assert page.get_by_role("link", name="this commit").get_attribute("href") == (
         f"{service.hub.url}/acme/base/tree/{revision}"
     )
