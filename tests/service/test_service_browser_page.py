@@ -215,7 +215,8 @@ def test_keys_and_webhooks_are_managed_on_the_page(seen: Seen, service: Service,
     page.get_by_role("dialog", name="Revoke the key of ci?").get_by_role("button", name="Revoke").click()
     expect(page.get_by_text("There are no API keys.")).to_be_visible()
     assert service.client.get("/v1/me", headers=with_key).status_code == 401
-    done = [one["action"] for one in service.client.get("/v1/audit", params={"limit": 9}).json()["items"]]
+    audit = service.client.get("/v1/audit", params={"limit": 50}).json()["items"]
+    done = [one["action"] for one in audit if one["action"].endswith(("key", "webhook"))]
     assert done[:2] + done[-2:] == ["revoke key", "delete webhook", "create webhook", "create key"]
     assert seen.grave() == []
     seen.check("400", "422")
