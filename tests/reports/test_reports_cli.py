@@ -115,7 +115,7 @@ def test_the_format_follows_from_the_files_ending(desk: Desk) -> None:
         (["report", "chat", "--format", "pdf"], 2, "invalid choice: 'pdf'"),
         (["report", "chat", "--format", "html", "--json"], 2, "contradicts --format html"),
         (["report", "--compare", "chat", "nobody"], 5, "There is no document 'nobody'"),
-        (["report", "--compare", "chat", "none.receipt.json"], 5, "has no readable receipt"),
+        (["report", "--compare", "chat", "none.receipt.json"], 5, "There is no document 'none.receipt.json'"),
         (["report", "--compare", "chat", "chat"], 5, "was never run"),
         (["report", "--compare", "chat", "chat", "--format", "html"], 2, "terminal or json"),
         (["report", "--compare", "chat", "chat", "--output", "a.html"], 2, "terminal or json"),

@@ -97,7 +97,7 @@ def test_a_free_port_is_told(tmp_path: Path) -> None:
 def test_keys_and_limits_of_a_server_that_others_can_reach(tmp_path: Path, desk: Desk) -> None:
     url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
     made = desk("api-keys", "create", "ann", "--scope", "import", "--scope", "read", "--database", url)
-    assert made.err == f"Shown once. The key is for servers with the database {url}.\n"
+    assert made.err == f"The key is for servers with the database {url}; it is shown once.\n"
     assert desk("api-keys", "list", "--json", "--database", url).out.count("ann") == 1
     key = {"Authorization": f"Bearer {made.out.strip()}"}
     words = ("--host", "0.0.0.0", "--rate", "2", "--references", "1", "--allowed-host", "127.0.0.1")
