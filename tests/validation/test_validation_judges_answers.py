@@ -274,6 +274,17 @@ def test_forms_that_newer_clients_send(
     assert (found.tried == Tried(1, 1)) is (expected != "pass")  # the same words in the other form were taken
 
 
+def test_a_server_that_breaks_over_two_questions_fails_though_a_role_is_only_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answer(body: Any) -> Reply:
+        if [turn["role"] for turn in body["messages"]] == ["user", "user"]:
+            raise RequestRefused(500, "Roles must alternate")
+        return letters(body, "", "developer")
+
+    assert verdict(message_forms.run(asked(answer, monkeypatch))) == "fail engine"
+
+
 def test_a_chat_model_that_lost_its_template_is_no_base_model(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"two plus two": "Four.", "Count": "One to nine.", "my name": "Mira."}
     ends = ["<|im_end|>"]

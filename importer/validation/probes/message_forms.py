@@ -10,7 +10,7 @@ from importer.validation.context import Context, together
 from importer.validation.diagnosis import left_out
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, no_chat
-from importer.validation.outcome import Fail, NotApplicable, NotShown, Outcome, Pass, Tried
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, NotShown, Outcome, Pass, Tried
 from importer.validation.probe import probe
 from importer.validation.prompts import (
     GREETING,
@@ -70,11 +70,11 @@ WITHOUT = replace(GREETING, name="without either", extra=ONE_TOKEN)
 )
 def message_forms(ctx: Context) -> Outcome:
     """Compare each form's prompt with that of the same words in the form that every server takes."""
-    system, row = _system(ctx), _in_a_row(ctx)
+    turns = together({"system": _system(ctx), "two questions": _in_a_row(ctx)})
+    if isinstance(turns, Fail | Inconclusive):
+        return turns
     found = [each for each in (judge_form(ctx, form) for form in FORMS) if each is not None]
-    if isinstance(system, Fail) or not found:
-        return together({"system": system, "two questions": row})
-    return min(found, key=lambda one: isinstance(one, NotShown))
+    return min(found, key=lambda one: isinstance(one, NotShown), default=turns)
 
 
 def _system(ctx: Context) -> Outcome:
