@@ -62,7 +62,7 @@ _REASONS = {
         service.http.releases service.domain.reviewed service.http.webhooks storage.findings storage.retention
         proof.cache service.jobs.validation_steps service.http.idempotency
         service.http.openapi service.http.localai
-        cli.commands.show cli.answers cli.organisation cli.reporting cli.output""",
+        cli.commands.show cli.answers cli.messages cli.organisation cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
         cli.validate_options cli.reviewing config_file.template_file engines.vllm
         app.preferences service.settings""",
