@@ -92,7 +92,7 @@ def by_vllm(vllm_engine: Installed) -> Iterator[ByVllm]:
 
 
 def commands(script: str) -> list[list[str]]:
-    found = [shlex.split(line, comments=True) for line in script.split("\n")]
+    found = [shlex.split(line, comments=True) for line in script.replace("\\\n", "").split("\n")]
     return [words for words in found if words and words != ["set", "-e"]]
 
 
