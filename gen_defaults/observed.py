@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import schema
+from importer.config_file.receipt import Receipt
+from importer.config_file.store import receipt_at
 from importer.errors import ImporterError
 from importer.signals.family import match
 from importer.signals.observed import CallForm, proposed
@@ -42,25 +43,24 @@ def rows(folder: Path, table: Table) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     for path in sorted(folder.rglob(RECEIPTS)):
         try:
-            receipt = json.loads(path.read_text(encoding="utf-8"))
-            schema.check("receipt", receipt, path.name)
-        except (OSError, ValueError, ImporterError) as error:
+            receipt = receipt_at(path)
+        except (OSError, ImporterError) as error:
             sys.stderr.write(f"gen_defaults: {path.name} is left out: {error}\n")
             continue
-        seen = (receipt["validation"] or {}).get("observed") or receipt["request"].get("observed") or ()
-        if receipt["model_id"] and seen:
-            yield receipt["model_id"], row(receipt, [CallForm.from_json(form) for form in seen], table)
+        seen = (receipt.validation or {}).get("observed") or receipt.request.get("observed") or ()
+        if receipt.model_id and seen:
+            yield receipt.model_id, row(receipt, [CallForm.from_json(form) for form in seen], table)
 
 
-def row(receipt: Mapping[str, Any], forms: list[CallForm], table: Table) -> dict[str, Any]:
+def row(receipt: Receipt, forms: list[CallForm], table: Table) -> dict[str, Any]:
     """Return what was seen of one model beside the table; the first form is the one that was served."""
-    matched, own, best = match(table, receipt["model_id"]), forms[0], proposed(forms)
-    engine, started = receipt["engine"], (receipt["validation"] or {}).get("started", UNKNOWN)
+    matched, own, best = match(table, receipt.model_id or ""), forms[0], proposed(forms)
+    engine, started = receipt.engine, (receipt.validation or {}).get("started", UNKNOWN)
     found = {
         "family": matched.row.family if matched else None,
         "table": matched.parsers.get("tool_parser", UNKNOWN) if matched else UNKNOWN,
         "served": _form(own),
-        "source": f"{engine['name']} {engine['version']}, {started}, commit {receipt['revision']}",
+        "source": f"{engine['name']} {engine['version']}, {started}, commit {receipt.revision}",
     }
     return found if best is own else {**found, "better": _form(best)}
 

@@ -57,20 +57,13 @@ def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
 
 # Expectations that differ in one value: the last one to which a probe applies is its condition.
 PROMISES = {
-    "tools, and the engine is known to offer it": Expectations(tool_parser="x", offers=frozenset(OFFERS)),
-    "a reasoning parser, and the engine is known to offer it": Expectations(
-        reasoning_parser="x", offers=frozenset(OFFERS)
-    ),
     "the document names a context": Expectations(context=2048),
     "a tool parser is named": Expectations(tool_parser="x"),
     "a reasoning parser is named": Expectations(reasoning_parser="x"),
     "sampling is set at the start": Expectations(sampling={"temperature": 0.6}),
-    "clients send stop words": Expectations(client_sampling={"stop": ["x"]}),
     "the engine is known to offer it": Expectations(offers=frozenset(OFFERS)),
     "the document takes images": Expectations(images=2),
-    "the model makes embeddings": Expectations(kind="embedding"),
-    "the model ranks": Expectations(kind="reranker"),
-    "the model classifies or rewards": Expectations(kind="reward"),
+    "the model embeds, ranks, classifies or rewards": Expectations(kind="reward"),
     "the model transcribes": Expectations(kind="transcription"),
     "the model chats": Expectations(),
     "the model does not chat": Expectations(chats=False),

@@ -750,8 +750,9 @@ CAPPED = Reason(Remedy.RAISE_LIMITS)
 )
 def token_limit(ctx: Context) -> Outcome:
     """Send no limit for an answer that needs many tokens, then a limit of a few."""
-    cut = partial(ask_both_ways, ctx, COUNT, judge_token_limit, max_tokens=LIMIT)
-    return together({"no max_tokens": _default_max_tokens(ctx), "max_tokens": cut()})
+    unlimited = _default_max_tokens(ctx)
+    cut = ask_both_ways(ctx, COUNT, judge_token_limit, max_tokens=LIMIT)
+    return together({"no max_tokens": unlimited, "max_tokens": cut})
 
 
 def _default_max_tokens(ctx: Context) -> Outcome:
