@@ -20,7 +20,7 @@ from importer.memory.devices import GIB
 from importer.memory.estimate_types import Unknown
 from importer.memory.parallelism import FitRequest, LoadCase
 from importer.memory.plans import Split
-from importer.memory.rest import BUFFERS, ENGINE, GRAPHS, SHARED
+from importer.memory.rest import BUFFERS, ENGINE, SHARED
 from importer.memory.weights import INDEX
 
 HEADING = (
@@ -30,9 +30,9 @@ HEADING = (
 
 @dataclass(frozen=True)
 class Constants:
-    """GiB of the engine with its graphs, of buffers between cards; and the system's share of the weights."""
+    """GiB of the engine, of buffers between cards; and the system's share of the weights."""
 
-    engine: float = (ENGINE["cuda"].likely + GRAPHS.likely) / GIB
+    engine: float = ENGINE["cuda"].likely / GIB
     buffers: float = BUFFERS.likely / GIB
     shared: float = SHARED[1]
 
@@ -41,7 +41,8 @@ class Constants:
 class Start:
     """One start; sizes are GiB of one card, ``free`` that of the log.
 
-    ``peak`` is the estimate of one step, ``spare`` what a document keeps free, ``surplus`` the other end.
+    ``peak`` is the estimate of one step with its graphs, ``spare`` what a document keeps free, ``surplus``
+    the other end.
     """
 
     name: str
@@ -57,15 +58,13 @@ class Start:
     surplus: float
     cards: int
     shared: bool
-    eager: bool
 
     def estimate(self, constants: Constants) -> float:
         """The memory for the cache."""
         return self.budget - self.weights - self.peak - self._rest(constants, self.weights)
 
     def _rest(self, constants: Constants, loaded: float) -> float:
-        rest = constants.engine - (GRAPHS.likely / GIB if self.eager else 0)
-        rest += constants.buffers if self.cards > 1 else 0
+        rest = constants.engine + (constants.buffers if self.cards > 1 else 0)
         return rest + (constants.shared * loaded if self.shared else 0)
 
     def left(self, constants: Constants) -> float:
@@ -78,13 +77,13 @@ def records() -> list[dict[str, Any]]:
     return list(json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")))
 
 
-def starts(*, named: bool = False) -> list[Start]:
-    """The starts whose memory for the cache can be compared; ``named``: with the engine's version."""
+def starts() -> list[Start]:
+    """The starts whose memory for the cache can be compared."""
     told = (r for r in records() if "free" in r["reported"] and "memory" not in r.get("left_out", {}))
-    return [_start(record, named) for record in told]
+    return [_start(record) for record in told]
 
 
-def case(record: Mapping[str, Any], *, named: bool = False) -> LoadCase:
+def case(record: Mapping[str, Any]) -> LoadCase:
     """The case of a start."""
     texts = {"config.json": json.dumps(record["config"])}
     if "index" in record:
@@ -97,7 +96,7 @@ def case(record: Mapping[str, Any], *, named: bool = False) -> LoadCase:
     settings = {k: _value(v) for k, _, v in (s.partition("=") for s in record["settings"])}
     device = devices.named(record["device"])
     device = device.with_memory(devices.size(record["memory"])) if "memory" in record else device
-    known = re.match(r"0\.(\d+)(?!x|\d)", record["version"]) if named else None
+    known = re.match(r"0\.(\d+)(?!x|\d)", record["version"])
     request = FitRequest(settings, settings, version=f"0.{known[1]}.0" if known else None)
     context = request.count("max_model_len") or described.context or 0
     dtype = str(settings.get("dtype", "auto"))
@@ -111,8 +110,8 @@ def _value(text: str) -> object:
         return text
 
 
-def _start(record: Mapping[str, Any], named: bool) -> Start:
-    of = case(record, named=named)
+def _start(record: Mapping[str, Any]) -> Start:
+    of = case(record)
     split = Split(of.request.count("tensor_parallel_size") or 1)
     placed, fit = of.placed(split, of.shares()[0]), of.fit(of.context, split)
     sizes = {term.part: term.amount.likely / GIB for term in fit.terms}
@@ -120,8 +119,8 @@ def _start(record: Mapping[str, Any], named: bool) -> Start:
     return Start(
         record["id"], record["model"], record["version"], record["older"], record["reported"]["free"],
         placed.budget / GIB, sizes["weights"], record["reported"].get("weights", sizes["weights"]),
-        sizes["activations"], placed.spare / GIB, (total.likely - total.low) / GIB, split.cards,
-        of.device.shared, fit.load.eager,
+        sizes["activations"] + sizes.get("graphs", 0), placed.spare / GIB,
+        (total.likely - total.low) / GIB, split.cards, of.device.shared,
     )  # fmt: skip
 
 
@@ -154,10 +153,9 @@ def rows() -> Iterator[str]:
         alone = sorted(abs(apart[s.name] / s.free - 1) for s in some)
         yield from _summary(name, some)
         yield f"{name}: with a model left out the median is {median(alone):.1%}, p90 {_p90(alone):.1%}"
-    yield from _summary("all, with the version of the engine named", starts(named=True))
     now, then = fitted(found), Constants()
     for what, fit, used in (
-        ("engine and graphs, GiB", now.engine, then.engine),
+        ("engine, GiB", now.engine, then.engine),
         ("buffers between cards, GiB", now.buffers, then.buffers),
         ("the system's share of the weights", now.shared, then.shared),
     ):

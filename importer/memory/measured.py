@@ -56,6 +56,16 @@ class Reported:
     total: int | None = None
     requested: int | None = None
 
+    def parts(self, beside: int) -> dict[str, int | None]:
+        """Return what is a part of everything but the cache.
+
+        The graphs are one where vLLM subtracts them for themselves. Its second runner did not before 0.29,
+        and its activations have them since then.
+        """
+        parts = {"weights": self.weights, "activations": self.activations}
+        with_graphs = {**parts, "graphs": self.graphs}
+        return with_graphs if sum(n or 0 for n in with_graphs.values()) <= beside + LOG_DIGITS else parts
+
 
 @frozen
 class Measured:
@@ -144,7 +154,7 @@ class Measured:
         weights = figures.weights if figures.weights is not None or counted is None else (
             min(counted.amount.likely, self.beside)
         )  # fmt: skip
-        parts = {"weights": weights, "activations": figures.activations, "graphs": figures.graphs}
+        parts = replace(figures, weights=weights).parts(self.beside)
         rest = max(self.beside - sum(n or 0 for n in parts.values()), 0)
         why = Reason(TermReason.MEASURED, engine=self.name, at=self.at[:10])
         terms = [Term(part, Amount.exactly(n), why) for part, n in parts.items() if n is not None]  # type: ignore[arg-type]
@@ -185,13 +195,13 @@ def contradiction(
     """
     if beside is None:
         return Reason(MeasuredReason.NOTHING)
-    whole_parts = {
+    named = {
         "weights": reported.weights, "activations": reported.activations, "graphs": reported.graphs,
     }  # fmt: skip
-    for what, size in {**whole_parts, "a cache of": reported.cache, "all beside the cache": beside}.items():
+    for what, size in {**named, "a cache of": reported.cache, "all beside the cache": beside}.items():
         if size is not None and not 0 <= size <= memory + LOG_DIGITS:
             return Reason(MeasuredReason.BEYOND, what=what, size=size / GIB, memory=memory / GIB)
-    parts = sum(n or 0 for n in whole_parts.values())
+    parts = sum(n or 0 for n in reported.parts(beside).values())
     if parts > beside + LOG_DIGITS:
         return Reason(MeasuredReason.SUM, parts=parts / GIB, whole=beside / GIB)
     ratio = scale(reported, pool)

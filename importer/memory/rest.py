@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from importer.memory import pages
 from importer.memory.estimate_types import Amount, Load, Term, TermReason
+from importer.memory.layers import State
 from importer.memory.pages import value_bytes
 from importer.memory.shape import Shape
 from importer.reasons import Reason
@@ -21,15 +22,20 @@ MIB = 1 << 20
 ON_CARDS = ("cuda", "rocm")
 # Bytes of a logit while an engine samples. vLLM 0.33.0: 2 and 4 for logits in 16 and 32 bits, 4 for
 # probabilities, 4 for noise. Older versions sort: 1.25 GB for 256 rows of 131,072 values, where the kernel
-# takes 384 MB (vllm-project/vllm#32558).
-SAMPLED, SORTED = (10, 14, 18), (30, 40, 44)
+# takes 384 MB (vllm-project/vllm#32558). FlashInfer's sampler: 18 bytes on an H200 (0.26.0). The second
+# runner sampled without parameters in its trial step before 0.33.
+SAMPLED, SORTED, FLASHINFER, GREEDY = (10, 14, 18), (30, 40, 44), (14, 18, 22), (2, 2, 6)
 UNSORTED = (0, 17)  # version from which on vLLM samples without sorting (vllm-project/vllm#33538)
 GRAPHS_COUNTED = (0, 21)  # version from which on vLLM subtracts its graphs before it sizes the cache
+# vLLM's second model runner runs dense models since 0.25, and all since 0.29 (its ``config/vllm.py``). Its
+# trial step encodes pictures since 0.27, counts graphs since 0.29 and samples with parameters since 0.33.
+SECOND_DENSE, SECOND_PICTURES, SECOND, SECOND_SAMPLES = (0, 25), (0, 27), (0, 29), (0, 33)
 LAYERS = (0.75, 1.0, 1.3)  # of the widest layer's values
 ENCODED, MOVING = (0.5, 1.0, 1.3), (0.5, 1.0, 2.6)  # of an encoder's values; a film may have more tokens
-# The engine with nothing loaded: kernels and workspaces. On processors it was measured.
+# The engine with nothing loaded: kernels and workspaces. On processors it was measured. The first start on a
+# card tunes Triton's kernels in buffers of 0.5 GiB (H200).
 ENGINE = {
-    "cuda": Amount(0, 250 * MIB, 600 * MIB),
+    "cuda": Amount(0, 250 * MIB, 750 * MIB),
     "rocm": Amount(0, 250 * MIB, 1000 * MIB),
     "cpu": Amount(900 * MIB, 1500 * MIB, 2000 * MIB),
     "metal": Amount(200 * MIB, 400 * MIB, 700 * MIB),
@@ -37,16 +43,17 @@ ENGINE = {
 BUFFERS = Amount(0, 350 * MIB, 1500 * MIB)  # between cards
 GATHERED = Amount(100 * MIB, 400 * MIB, 1000 * MIB)  # queries and results of all parts of a sequence
 UNCOUNTED = 1024 * MIB  # at most, for each setting with an unknown size
-GRAPHS = Amount(0, 300 * MIB, 700 * MIB)
+GRAPHS = Amount(3 * MIB, 10 * MIB, 30 * MIB)  # of a layer; 28 of the second runner, 14 of the first (H200)
 SHARED = (0.0, 0.12, 0.3)  # of the weights, that the system keeps of their files in a memory that both share
 
 
 def terms(shape: Shape, load: Load, weights: int, *, paged: bool) -> list[Term]:
     """Return the parts beside weights and caches; ``weights`` are the bytes loaded on the device."""
     found = [_peak(shape, load, paged)]
-    counted = pages.has(load, GRAPHS_COUNTED)
+    counted = pages.has(load, SECOND if _second(shape, load) else GRAPHS_COUNTED)
     if paged and load.device in ON_CARDS and not load.eager and counted:
-        found.append(Term("graphs", GRAPHS, Reason(TermReason.GRAPHS)))
+        graphs = GRAPHS.times(len(shape.blocks) / max(load.pipeline_parallel, 1))
+        found.append(Term("graphs", graphs, Reason(TermReason.GRAPHS)))
     return [*found, _engine(load, weights)]
 
 
@@ -57,9 +64,10 @@ def _peak(shape: Shape, load: Load, paged: bool) -> Term:
     why = Reason(TermReason.SAMPLING, rows=rows, values=shape.vocabulary)
     passes = [
         (_range(_values(shape, load, tokens), LAYERS), Reason(TermReason.ACTIVATIONS, tokens=tokens)),
-        (_range(rows * shape.vocabulary, _sampled(load)), why),
+        (_range(rows * shape.vocabulary, _sampled(shape, load)), why),
     ]
-    if paged and shape.pictures is not None and load.pictures and not load.text_only:
+    seen = load.pictures and not (_second(shape, load) and not pages.has(load, SECOND_PICTURES))
+    if paged and shape.pictures is not None and seen and not load.text_only:
         most = max(tokens, shape.pictures.most)
         held = most * (shape.pictures.values + shape.hidden) * value_bytes(shape, load)
         span = MOVING if most > tokens else ENCODED
@@ -69,10 +77,22 @@ def _peak(shape: Shape, load: Load, paged: bool) -> Term:
     return Term("activations", Amount(low, largest.likely, high), why)
 
 
-def _sampled(load: Load) -> tuple[float, float, float]:
+def _second(shape: Shape, load: Load) -> bool:
+    """Return whether vLLM's second model runner runs the model by default."""
+    states = any(isinstance(cache, State) for block in shape.blocks for cache in block.caches)
+    return pages.has(load, SECOND if shape.experts or states else SECOND_DENSE)
+
+
+def _sampled(shape: Shape, load: Load) -> tuple[float, float, float]:
     """Return the bytes of a logit; of an unknown version the most is that of the older ones."""
-    if load.version is None and load.device in ON_CARDS:
+    if load.device not in ON_CARDS:
+        return SAMPLED
+    if load.version is None:
         return (*SAMPLED[:2], SORTED[1])
+    if _second(shape, load):
+        return SAMPLED if pages.has(load, SECOND_SAMPLES) else GREEDY
+    if pages.has(load, GRAPHS_COUNTED):  # the release that made FlashInfer's sampler the default, too
+        return FLASHINFER
     return SAMPLED if pages.has(load, UNSORTED) else SORTED
 
 

@@ -182,7 +182,8 @@ def test_70b_on_one_card() -> None:
     assert (context.value, context.status) == (131072, "vendor")
     assert whys(context)[1].startswith("warning: it does not fit rtx4090: weights 131.4 GiB")
     assert whys(context)[1].endswith("; the document is for 8xrtx4090")
-    assert decisions["tensor_parallel_size"].value == 8
+    assert decisions["tensor_parallel_size"].value == 4  # eight would hold 127,232 tokens
+    assert decisions["engine_args.pipeline_parallel_size"].value == 2
     assert made.plans[0].device == "8xrtx4090"
     assert made.holds
     assert all(device.label in whys(context)[1] for device in made.holds)

@@ -17,6 +17,7 @@ from importer.memory import pages, rest, sparse, weights
 from importer.memory.devices import named
 from importer.memory.estimate import estimate, longest, padding
 from importer.memory.estimate_types import Amount, Load, SizeReason, Term, TermReason, Unknown
+from importer.memory.layers import Pictures
 from importer.memory.quantised import scheme, sizes
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights
@@ -325,6 +326,26 @@ def test_what_the_version_of_the_engine_changes() -> None:
     graphs = [estimate(toy, WEIGHTS, one, "vllm").term("graphs") for one in (old, now)]
     assert [found is None for found in graphs] == [True, False]
     assert pages.in_flight(replace(load, version="0.25.1")) * 2 == pages.in_flight(now)
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "graphs", "pictures"),
+    [
+        ("full: grouped heads", "0.26.0", False, False),  # an H200 showed these two
+        ("full: experts", "0.26.0", True, True),
+        ("full: grouped heads", "0.28.0", False, True),
+        ("delta: three of four", "0.28.0", True, True),
+        ("delta: three of four", "0.29.0", True, True),
+    ],
+)
+def test_what_the_model_runner_of_a_version_counts(
+    kind: str, version: str, graphs: bool, pictures: bool
+) -> None:
+    """vLLM's second one runs dense models since 0.25, and all since 0.29."""
+    shape = replace(of(kind), pictures=Pictures(values=500_000, most=16_384))
+    terms = estimate(shape, WEIGHTS, Load(4096, slots=8, version=version), "vllm").terms
+    assert ("graphs" in {t.part for t in terms}) == graphs
+    assert (TermReason.PICTURES in {t.why.kind for t in terms}) == pictures
 
 
 def test_a_memory_that_the_system_shares_holds_less() -> None:

@@ -140,9 +140,39 @@ def test_a_log_is_not_believed_that_contradicts_itself_or_the_device() -> None:
 
     assert why(weights=300 * GIB) == "its log says weights 300.00 GiB, and the device has 79.18 GiB"
     assert "all beside the cache" in why(beside=90)
-    assert "18.75 GiB of parts, and 12.00 GiB for all of them together" in why(beside=12)
+    assert "18.35 GiB of parts, and 12.00 GiB for all of them together" in why(beside=12)
     assert "9,000,000 tokens in 53.47 GiB" in why(tokens=9_000_000)
     assert contradiction(Reported(), None, memory, None) is not None
+
+
+# Of starts of Qwen3-8B (vLLM 0.26.0, second model runner) and Qwen3-30B-A3B (first one) on an H200.
+OUTSIDE = """Model loading took 15.27 GiB and 3.159851 seconds
+Available KV cache memory: 112.34 GiB
+GPU KV cache size: 818,048 tokens
+Maximum concurrency for 40,960 tokens per request: 19.97x
+Free memory on device (139.29/139.8 GiB) on startup. Desired GPU memory utilization is (0.92, 128.62 GiB). \
+Actual usage is 15.27 GiB for weight, 0.78 GiB for peak activation, 0.22 GiB for non-torch memory, and \
+1.0 GiB for CUDAGraph memory.
+"""
+INSIDE = """Model loading took 56.88 GiB memory and 0.723695 seconds
+Estimated CUDA graph memory: 0.64 GiB total
+Available KV cache memory: 68.18 GiB
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "parts"),
+    [(OUTSIDE, ["weights", "activations"]), (INSIDE, ["weights", "activations", "graphs"])],
+)
+def test_graphs_are_a_part_where_the_engine_subtracts_them(
+    log: str, parts: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "log").write_text(log)
+    found = logs.read_memory(tmp_path / "log")
+    assert found.cache is not None
+    beside = int(128.62 * GIB) - found.cache
+    assert [*found.parts(beside)] == parts
+    assert contradiction(found, beside, int(139.8 * GIB), None) is None
 
 
 def test_what_the_log_rounds_is_no_difference() -> None:
