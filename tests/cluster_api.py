@@ -7,7 +7,6 @@ sent, and a test plays the controllers: it sets a Job's or a pod's status.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +15,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
+
+from tests.serving import listening
 
 KINDS = {"configmaps": "ConfigMap", "pods": "Pod", "events": "Event", "jobs": "Job", "workloads": "Workload"}
 GROUPS = {
@@ -198,8 +199,6 @@ def serving(folder: Path) -> Iterator[ClusterApi]:
     """The API on loopback, with the context ``tests`` in a kubeconfig."""
     api = ClusterApi(folder)
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": api}))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
     address = f"http://127.0.0.1:{server.server_address[1]}"
     api.config.write_text(yaml.safe_dump({
         "apiVersion": "v1", "kind": "Config", "current-context": "",
@@ -207,9 +206,5 @@ def serving(folder: Path) -> Iterator[ClusterApi]:
         "users": [{"name": "u", "user": {"token": "a-token"}}],
         "contexts": [{"name": "tests", "context": {"cluster": "c", "user": "u"}}],
     }))  # fmt: skip
-    try:
+    with listening(server):
         yield api
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -8,6 +8,7 @@ import signal
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from socketserver import BaseServer
 from typing import Any
 
 import huggingface_hub.constants  # noqa: F401 - read from the environment once, before a test alters that
@@ -31,6 +32,8 @@ settings.register_profile("project", max_examples=25, **UNTIMED)
 settings.register_profile("nightly", max_examples=1000, **UNTIMED)
 settings.load_profile("project")
 LONGEST_ID = 80  # characters
+# Seconds until a server sees that its test is over: by default half a second, of every one of them.
+BaseServer.serve_forever.__defaults__ = (0.01,)
 SPARES.install()
 WARM_WORKERS.install()
 

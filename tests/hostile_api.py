@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.serving import listening
 
 PAUSE = 0.2  # seconds between two drops
 PIECE = 65_536  # bytes sent at once
@@ -141,11 +142,5 @@ def hostile_api(kind: str, *, polite: int = 0, size: int = LONG, gets: bool = Fa
     """The address of a server that does ``kind``."""
     named = {"kind": kind, "polite": polite, "size": size, "gets": gets, "served": []}
     server = Server(("127.0.0.1", 0), type("Hostile", (HostileApi,), named))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with listening(server):
         yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.serving import listening
 
 CALL = {
     "id": "a",
@@ -113,11 +114,5 @@ def api(
     told = {"key": key, "tokenizes": tokenizes, "moved_to": moved_to, "names": names, "knows": knows}
     handler = type("Api", (Api,), {"asked": asked, **told})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with listening(server):
         yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -9,10 +9,11 @@ import io
 import json
 import re
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+
+from tests.serving import listening
 
 
 class PackageIndex:
@@ -73,15 +74,10 @@ def serving() -> Iterator[PackageIndex]:
         def handle_error(self, request: object, client_address: object) -> None:
             """A client that stops reading in the middle is what some tests are about."""
 
-    with Server(("127.0.0.1", 0), Handler) as server:
-        index.address = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield index
-        finally:
-            server.shutdown()
-            thread.join()
+    server = Server(("127.0.0.1", 0), Handler)
+    index.address = f"http://127.0.0.1:{server.server_port}"
+    with listening(server):
+        yield index
 
 
 def sdist(package: str, version: str, files: Mapping[str, str]) -> bytes:

@@ -9,8 +9,9 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
+
+from tests.serving import listening
 
 
 class Receiver(ThreadingHTTPServer):
@@ -51,11 +52,6 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def receiving() -> Iterator[Receiver]:
     """A receiver that listens on loopback."""
-    with Receiver() as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    server = Receiver()
+    with listening(server):
+        yield server

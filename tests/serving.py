@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from socketserver import BaseServer
 from typing import Any
 
 import httpx
@@ -23,6 +25,19 @@ from tests.hubserver import HubServer, Repo
 from tests.waiting import PATIENCE, wait_until
 
 __all__ = ["PATIENCE"]
+
+
+@contextmanager
+def listening(server: BaseServer) -> Iterator[None]:
+    """Serve in a thread until the block ends."""
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def free_port() -> int:

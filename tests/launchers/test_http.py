@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,7 +23,7 @@ from importer.launchers.base import (
     Running,
 )
 from importer.launchers.target import parse
-from tests.serving import free_port
+from tests.serving import free_port, listening
 
 Answers = dict[str, tuple[int, bytes]]
 
@@ -52,14 +51,8 @@ def answering(answers: Answers, seen: list[dict[str, str]] | None = None) -> Ite
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with listening(server):
         yield f"ray://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 RUN = "importer-x"

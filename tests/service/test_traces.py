@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +18,7 @@ from importer.errors import ServiceError
 from importer.service import telemetry
 from tests.commandline import BASE, REPO, TOKEN
 from tests.hubserver import Repo
-from tests.serving import running
+from tests.serving import listening, running
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -71,14 +70,8 @@ def receiving() -> Iterator[Receiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     found.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with listening(server):
         yield found
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.mark.slow
