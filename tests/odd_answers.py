@@ -123,6 +123,7 @@ DRIPS = {
     "header": HEAD + b"X-Long: ",
     "status": b"HTTP/1.1 200 ",
     "nothing": b"",
+    "interim": b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,  # again and again
 }
 
 

@@ -24,6 +24,7 @@ from tests.any_json import altered
 from tests.launchers.test_http import answering
 from tests.odd_answers import RUN, SOUND, items, job, odd, pod, put, text, wrong
 from tests.tiers import one_of_each
+from tests.waiting import PATIENCE
 
 DIGEST = f"sha256:{'a' * 64}"
 TASK = RemoteTask(RUN, b"{}", DIGEST, "vllm")
@@ -186,7 +187,7 @@ def test_an_odd_state_of_slurm_has_its_kind(bin_folder: Path, name: str) -> None
 
 WORDS = (
     b"", b"{}", b"exit", b"exit x", b"exit -1", "exit ٧".encode(), b"running\nbye", b"Running", b"absent\0",
-    "running".encode("utf-16"), b"\x1b[2J", b"x" * 100 * 2**20,
+    "running".encode("utf-16"), b"\x1b[2J",
 )  # fmt: skip
 
 
@@ -194,8 +195,8 @@ WORDS = (
 def test_an_odd_answer_over_ssh_has_its_kind(bin_folder: Path, number: int) -> None:
     (bin_folder / "ssh.answer").write_bytes(WORDS[number])
     (bin_folder / "ssh").write_text(f'#!/bin/sh\ncat >/dev/null\ncat "{bin_folder}/ssh.answer"\n')
-    for ask in (launchers.get(SSH).state, lambda _: launchers.get(SSH).submit(TASK)):
-        refused(lambda ask=ask: ask(RemoteRun.of(RUN, SSH)), "ssh")
+    refused(lambda: launchers.get(SSH).state(RemoteRun.of(RUN, SSH)), "ssh")
+    refused(lambda: launchers.get(SSH).submit(TASK), "ssh")
 
 
 # The command as it is called.
@@ -229,7 +230,7 @@ def command(folder: Path, target: str, *more: str) -> subprocess.CompletedProces
     env = {**os.environ, "IMPORTER_HOME": str(folder / "home")}
     return subprocess.run(
         [sys.executable, "-P", "-m", "importer", *words],
-        cwd=folder, env=env, capture_output=True, check=False, timeout=60,
+        cwd=folder, env=env, capture_output=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
 
 
@@ -251,8 +252,6 @@ elif 'cat "$d/output"' in text:
 GOOD = {"engine": {"name": "mlx"}, "passed": True, "outcomes": [], "seconds": {"start": 1.0}}
 REPORTS: Mapping[str, tuple[Any, int, str]] = {
     "good": (GOOD, 0, ""),
-    "empty": ({}, 8, "bad-result"),
-    "outcomes": ({**GOOD, "outcomes": 5}, 8, "bad-result"),
     "outcome": ({**GOOD, "outcomes": [{"a": 1}]}, 8, "bad-result"),
     "seconds": ({**GOOD, "seconds": {"start": "x"}}, 8, "bad-result"),
     "fit": ({**GOOD, "fit": {"weights": 1}}, 8, "bad-result"),
@@ -262,7 +261,7 @@ REPORTS: Mapping[str, tuple[Any, int, str]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_of_each(REPORTS, lambda name: REPORTS[name][2]))
+@pytest.mark.parametrize("name", one_of_each(REPORTS, lambda name: REPORTS[name][1]))
 def test_an_odd_report_for_a_document_without_a_receipt(bin_folder: Path, tmp_path: Path, name: str) -> None:
     report, code, kind = REPORTS[name]
     (bin_folder / "report").write_bytes(text(report))

@@ -204,7 +204,7 @@ def attempt(read: Callable[[], object], before: Callable[[Any, str, Any], None] 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("reader", "part"), one_of_each(product(READERS, SWAPPED), lambda case: case[0]))
+@pytest.mark.parametrize(("reader", "part"), one_of_each(product(READERS, SWAPPED)))
 def test_no_moment_of_a_read_lets_a_link_in(site: Site, reader: str, part: str) -> None:
     """One swap before each call of the system, so that neither luck nor speed decides."""
     read, marks = READERS[reader](site), site.marks()
@@ -223,7 +223,7 @@ def test_no_moment_of_a_read_lets_a_link_in(site: Site, reader: str, part: str) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["the model", "a folder in it"])
+@pytest.mark.parametrize("part", one_of_each(["the model", "a folder in it"]))
 def test_another_process_that_swaps_folders_lets_no_link_in(site: Site, part: str) -> None:
     """It ends after so many swaps, however fast either side is."""
     place = site.home / SWAPPED[part]

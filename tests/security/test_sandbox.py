@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,19 +16,19 @@ import pytest
 
 from importer.analysis import ANALYSE, Question
 from importer.chat_template.render import RENDER, Rendered, Renderer, RenderExchange, RenderJob, RenderRefused
-from importer.errors import RepositoryError, SandboxError
+from importer.errors import RepositoryError
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sandbox import OverLimit, Sandbox, SandboxReason
 from importer.signals.engine_capabilities import Machine
-from tests.sandboxing import fresh, kill, meddling, stop, stopped_for
+from tests.sandboxing import fresh, kill, meddling, stopped_for
 from tests.waiting import wait_until
 
 __all__ = ["fresh"]
-pytestmark = pytest.mark.usefixtures("fresh")
 
 ROOT = str(Path(__file__).resolve().parents[2])
 ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+own_children = pytest.mark.usefixtures("fresh")
 
 
 def exchange(template: str) -> RenderExchange:
@@ -112,6 +111,7 @@ def test_a_large_program_keeps_its_child() -> None:
 
 
 @pytest.mark.slow
+@own_children
 def test_a_child_that_died_unasked_is_replaced() -> None:
     with Sandbox() as sandbox:
         sandbox.call(RENDER, exchange("x"), "it")
@@ -130,27 +130,14 @@ def test_a_child_killed_once_costs_nothing() -> None:
 
 
 @linux
-def test_a_child_killed_twice_is_an_error_of_its_own() -> None:
-    with Sandbox() as sandbox, meddling(kill) as met, pytest.raises(SandboxError) as caught:
-        sandbox.call(RENDER, exchange("x"), "it")
-    assert (caught.value.kind, caught.value.exit_code, len(met)) == ("lost", 75, 2)
-
-
-@linux
-def test_children_that_stand_still_for_good_are_an_error_of_its_own() -> None:
-    with Sandbox(wall_seconds=0.5) as sandbox, meddling(stop) as met, pytest.raises(SandboxError) as caught:
-        sandbox.call(RENDER, exchange("x"), "it")
-    assert (caught.value.kind, caught.value.exit_code, len(met)) == ("starved", 75, 2)
-
-
-@linux
 def test_a_child_that_stands_still_for_a_while_answers() -> None:
-    with Sandbox(wall_seconds=60) as sandbox, meddling(stopped_for(1.0)) as met:
+    with Sandbox(wall_seconds=60) as sandbox, meddling(stopped_for(0.3)) as met:
         assert sandbox.call(RENDER, exchange("{{ 1 }}"), "it") == RENDER.answer((Rendered("1"),))
         assert len(met) == 1
 
 
 @pytest.mark.slow
+@own_children
 def test_as_many_children_as_there_may_be_work_at_a_time() -> None:
     with Sandbox(2) as sandbox:
         threads = [
@@ -167,6 +154,7 @@ def test_as_many_children_as_there_may_be_work_at_a_time() -> None:
     assert sandbox.pids == ()
 
 
+@own_children
 def test_closing_leaves_no_process() -> None:
     with Sandbox() as sandbox:
         sandbox.start()
@@ -175,6 +163,7 @@ def test_closing_leaves_no_process() -> None:
         os.kill(pid, 0)
 
 
+@own_children
 def test_closing_ends_what_is_under_way_at_once() -> None:
     with Sandbox() as sandbox, ThreadPoolExecutor() as threads:
         calls = [threads.submit(sandbox.call, RENDER, exchange(ENDLESS), "it", 60) for _ in range(2)]
@@ -193,15 +182,11 @@ def alone(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-I", "-c", given], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(
-    "attempt",
-    [lambda: "open('/etc/hostname')", lambda: "socket.socket()", lambda: "subprocess.run(['true'])"],
-    ids=["file", "socket", "process"],
-)
-def test_a_child_can_open_nothing(attempt: Callable[[], str]) -> None:
+def test_a_child_can_open_nothing() -> None:
     """Even code that got out of a sandbox finds no file, no socket and no process."""
-    code = f"import socket, subprocess\nlimits.confine(2**29)\ntry: {attempt()}\nexcept OSError: print('no')"
-    assert alone(code).stdout.split() == ["no"]
+    attempts = ("open('/etc/hostname')", "socket.socket()", "subprocess.run(['true'])")
+    tried = "".join(f"try: {one}\nexcept OSError: print('no')\n" for one in attempts)
+    assert alone(f"import socket, subprocess\nlimits.confine(2**29)\n{tried}").stdout.split() == ["no"] * 3
 
 
 @linux
@@ -234,6 +219,7 @@ print(*told, signal.getitimer(signal.ITIMER_PROF)[0])
 
 
 @linux
+@own_children
 def test_the_environment_is_not_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "secret")
     with Sandbox() as sandbox:

@@ -154,14 +154,3 @@ def test_yaml_tags_are_refused(importer: Command, tmp_path: Path, evil: str) -> 
         str(model), "--dry-run", "--set", f"description={evil.partition(': ')[2].replace('MARK', str(mark))}"
     )
     assert not mark.exists()
-
-
-@pytest.mark.slow
-def test_a_yaml_bomb_is_one_sentence(importer: Command, tmp_path: Path) -> None:
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
-    folder(tmp_path / "out", {"bomb.yaml": "\n".join(lines), "deep.yaml": "[" * 500})
-    for name in ("bomb", "deep"):
-        ran = importer("show", name)
-        assert ran.code == 5
-        assert "Traceback" not in ran.err

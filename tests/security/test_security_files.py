@@ -57,8 +57,14 @@ def test_a_gigabyte_hidden_in_a_small_answer_is_never_unpacked(hub: HubServer, t
     assert kib < 400 * 1024
 
 
-@pytest.mark.parametrize("text", ['{"a":' * 40_000, "[" * 100_000, '{"a":' * 500 + "1" + "}" * 500])
-@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "generation_config.json"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.json", '{"a":' * 40_000),
+        ("tokenizer_config.json", "[" * 100_000),
+        ("generation_config.json", '{"a":' * 500 + "1" + "}" * 500),
+    ],
+)
 def test_deep_json_is_one_sentence(importer: Command, tmp_path: Path, name: str, text: str) -> None:
     model = folder(tmp_path / "m", {"config.json": CONFIG, name: text})
     ran = importer(str(model), "--json")

@@ -16,6 +16,7 @@ from importer.engines.install import Installed
 from tests.commandline import REPO, Desk, desk
 from tests.hostile import Hostile, before_ours, hostile, names, poison
 from tests.serving import running
+from tests.tiers import one_of_each
 from tests.waiting import wait_until
 
 __all__ = ["desk"]
@@ -23,10 +24,8 @@ __all__ = ["desk"]
 SCRIPT = [str(Path(sys.executable).with_name("importer"))]
 MODULE = [sys.executable, "-m", "importer"]
 SAFE = [sys.executable, "-P", "-m", "importer"]
-COMMANDS = (
-    ". --dry-run --backend mlx", pytest.param("engine list", marks=pytest.mark.slow),
-    pytest.param("doctor", marks=pytest.mark.slow), pytest.param("list", marks=pytest.mark.slow),
-)  # fmt: skip
+
+
 SECRETS = {
     "HF_TOKEN": "hf_secret_1", "HUGGING_FACE_HUB_TOKEN": "hf_secret_2", "PGPASSWORD": "secret_3",
     "DATABASE_URL": "postgresql://ann:secret_4@db/x", "IMPORTER_SERVE_DATABASE": "sqlite:///secret_5",
@@ -51,6 +50,37 @@ def started(made: Hostile, argv: list[str], env: Mapping[str, str]) -> subproces
     return done
 
 
+# What is started, and whether Python itself takes nothing of the folder before our first line.
+STARTS = [
+    (SCRIPT, True, ". --dry-run --backend mlx"),
+    (MODULE, False, "engine list"),
+    (SAFE, True, ". --dry-run --backend mlx"),
+    (SCRIPT, True, "doctor"),
+    (MODULE, False, ". --dry-run --backend mlx"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("argv", "first", "words"), one_of_each(STARTS, lambda case: case[1]), ids=str)
+def test_the_command_runs_nothing_of_its_folder(
+    argv: list[str], first: bool, words: str, tmp_path: Path, desk: Desk
+) -> None:
+    made = hostile(tmp_path, names() if first else names() - before_ours(), own=first)
+    done = started(made, [*argv, *words.split()], around(tmp_path, IMPORTER_MLX_PYTHON=str(desk.engine())))
+    assert (done.returncode in {0, 1}, made.ran) == (True, []), done.stderr
+    if words == "engine list":
+        assert "0.0.1" in done.stdout, "the engine was asked"
+
+
+@pytest.mark.slow
+def test_the_job_runs_nothing_of_its_folder(tmp_path: Path) -> None:
+    """It asks pip for its settings, and then an index that nobody serves."""
+    made = hostile(tmp_path, names() - before_ours())
+    env = around(tmp_path, PIP_CONFIG_FILE="/dev/null", PIP_INDEX_URL="http://127.0.0.1:9/simple")
+    done = started(made, [sys.executable, "-m", "gen_defaults", "--check"], env)
+    assert ("127.0.0.1:9" in done.stderr, made.ran) == (True, [])
+
+
 @pytest.mark.slow
 def test_the_poison_works(tmp_path: Path) -> None:
     """What is in the folder runs where Python is started as usual, and reads what is around."""
@@ -60,38 +90,6 @@ def test_the_poison_works(tmp_path: Path) -> None:
     assert made.ran[0].startswith("csv ")
     assert "HF_ENDPOINT" in made.ran[0]
     assert before_ours() <= names() | {"blank", "sitecustomize", "__main__"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", COMMANDS)
-def test_the_command_runs_nothing_of_its_folder(words: str, tmp_path: Path, desk: Desk) -> None:
-    made = hostile(tmp_path, names(), own=True)
-    python = desk.engine()
-    for command in (SCRIPT, SAFE):
-        done = started(made, [*command, *words.split()], around(tmp_path, IMPORTER_MLX_PYTHON=str(python)))
-        assert (done.returncode in {0, 1}, made.ran) == (True, []), done.stderr
-    if words == "engine list":
-        assert "0.0.1" in done.stdout, "the engine was asked"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", COMMANDS)
-def test_the_module_runs_nothing_but_what_python_takes_first(words: str, tmp_path: Path, desk: Desk) -> None:
-    made = hostile(tmp_path, names() - before_ours())
-    env = around(tmp_path, IMPORTER_MLX_PYTHON=str(desk.engine()))
-    done = started(made, [*MODULE, *words.split()], env)
-    assert (done.returncode in {0, 1}, made.ran) == (True, []), done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", ["--help", "shapes", "--check"])
-def test_the_job_runs_nothing_of_its_folder(words: str, tmp_path: Path) -> None:
-    """The last asks pip for its settings, and then an index that nobody serves."""
-    made = hostile(tmp_path, names() - before_ours())
-    env = around(tmp_path, PIP_CONFIG_FILE="/dev/null", PIP_INDEX_URL="http://127.0.0.1:9/simple")
-    done = started(made, [sys.executable, "-m", "gen_defaults", words], env)
-    assert ("127.0.0.1:9" in done.stderr) == (words == "--check")
-    assert made.ran == []
 
 
 def test_a_checkout_runs_from_its_own_folder(tmp_path: Path) -> None:
