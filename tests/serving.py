@@ -125,16 +125,11 @@ class Service:
         return chosen.wait(PATIENCE)
 
     def close(self) -> None:
+        """End all of it at once: an end in order takes seconds, and is for tests of that."""
         self.client.close()
         for process in self.processes:
             if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        for process in self.processes:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                self.kill(process)
 
     def engines(self) -> list[int]:
         """Processes that serve a model of this service's cache, their supervisors included."""

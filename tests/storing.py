@@ -16,8 +16,10 @@ from importer.storage.migrations import migrate
 from importer.storage.processes import Executor
 from tests.postgres import Postgres
 
+ON_BOTH = pytest.mark.parametrize("empty", ["sqlite", "postgresql"], indirect=True)  # where they may differ
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
 def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     """A database without tables."""
     kept = request.param == "postgresql"

@@ -15,7 +15,7 @@ from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.retention import Keep, Limits
 from tests.postgres import postgres
-from tests.storing import database, empty
+from tests.storing import ON_BOTH, database, empty
 
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -98,6 +98,7 @@ def refused(database: Database, *statements: str) -> None:
     assert [*entries(database)][:-1] == [*before]
 
 
+@ON_BOTH
 def test_no_statement_alters_replaces_or_removes_an_entry(database: Database) -> None:
     recorded(database, 4)
     for statement in (*REFUSED, *(OF_SQLITE if database.sqlite else OF_POSTGRES)):
@@ -110,6 +111,7 @@ def test_no_statement_alters_replaces_or_removes_an_entry(database: Database) ->
         assert [one.id for one in entries(database)] == [*range(1, len(entries(database)) + 1)]
 
 
+@ON_BOTH
 def test_the_counter_of_ids_does_not_open_the_log(database: Database) -> None:
     """Whoever sets the counter back still reaches no id that an entry has or had."""
     recorded(database, 6)

@@ -6,7 +6,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 import threading
 from itertools import count
 from pathlib import Path
@@ -16,22 +15,22 @@ import pytest
 from sqlalchemy import text
 
 from importer.storage.database import Database
-from tests.commandline import BASE, TOKEN
-from tests.hubserver import Fault, HubServer, Repo
+from tests.commandline import BASE, Desk, Ran, desk
+from tests.hubserver import Fault, Repo
 from tests.postgres import Postgres, here, postgres
 from tests.serving import Service, running
 from tests.storing import database, empty, raw
 
-__all__ = ["database", "empty", "postgres"]
+__all__ = ["database", "desk", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 DEAD = "2" * 9  # a process that cannot be
 
 
-def importer(service: Service, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "importer", *words], env=service.env, cwd=service.folder, text=True,
-        capture_output=True, check=False,
-    )  # fmt: skip
+def importer(desk: Desk, service: Service, *words: str) -> Ran:
+    for name in ("IMPORTER_SERVE_DATABASE", "IMPORTER_HOME"):
+        desk.monkeypatch.setenv(name, service.env[name])
+    desk.monkeypatch.chdir(service.folder)
+    return desk(*words)
 
 
 def dumped(service: Service, server: Postgres) -> str:
@@ -47,12 +46,12 @@ def dumped(service: Service, server: Postgres) -> str:
     return fresh
 
 
-def copied(service: Service) -> str:
+def copied(desk: Desk, service: Service) -> str:
     """The URL of a copy by ``importer backup``."""
-    done = importer(service, "backup", "copy.sqlite")
-    assert done.returncode == 0, done.stderr
-    again = importer(service, "backup", "copy.sqlite")
-    assert (again.returncode, "copy.sqlite could not be written: File exists." in again.stderr) == (5, True)
+    done = importer(desk, service, "backup", "copy.sqlite")
+    assert done.code == 0, done.err
+    again = importer(desk, service, "backup", "copy.sqlite")
+    assert (again.code, "copy.sqlite could not be written: File exists." in again.err) == (5, True)
     return f"sqlite:///{service.folder / 'copy.sqlite'}"
 
 
@@ -82,15 +81,15 @@ class Writer:
                 self.made.append(answer.json()["id"])
 
 
-def exported(service: Service) -> list[dict[str, Any]]:
-    done = importer(service, "audit")
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+def exported(desk: Desk, service: Service) -> list[dict[str, Any]]:
+    done = importer(desk, service, "audit")
+    assert done.code == 0, done.err
+    return [json.loads(line) for line in done.out.splitlines()]
 
 
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
 def test_nothing_that_was_answered_before_a_backup_is_lost(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+    kind: str, tmp_path: Path, desk: Desk, request: pytest.FixtureRequest
 ) -> None:
     server: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
     first, second = tmp_path / "first", tmp_path / "second"
@@ -107,13 +106,13 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
         service.wait(lambda: service.client.get(f"/v1/jobs/{late}").json()["state"] == "running")
         with Writer(service) as writer:
             answered = [*writer.made]
-            log = exported(service)
-            copy = dumped(service, server) if server else copied(service)
+            log = exported(desk, service)
+            copy = dumped(service, server) if server else copied(desk, service)
             then = len(writer.made)
             service.wait(lambda: len(writer.made) > then)  # the copy held nobody up
         if server:
-            refused = importer(service, "backup", "copy.sqlite")
-            assert (refused.returncode, "pg_dump" in refused.stderr) == (2, True)
+            refused = importer(desk, service, "backup", "copy.sqlite")
+            assert (refused.code, "pg_dump" in refused.err) == (2, True)
         assert service.stop() == 0
         service.hub.faults.clear()
         restored = Service(second, service.hub, database=copy)
@@ -123,21 +122,21 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
             assert (job["state"], job["attempt"]) == ("succeeded", 1)
             assert restored.client.get("/v1/configs/kept").json() == before
             assert {one["id"] for one in restored.client.get("/v1/keys").json()["items"]} >= {*answered}
-            there = exported(restored)
+            there = exported(desk, restored)
             assert there[: len(log)] == log
             assert [one["action"] for one in there if one["target"] == "late"] == ["import"]  # once
             [approved] = [one for one in there if one["action"] == "approve"]
             assert (approved["target"], approved["digest"]) == ("kept", before["digest"])
             assert approved["request"]
             assert [e["id"] for e in there] == sorted(e["id"] for e in there)
-            rest = importer(restored, "audit", "--after", str(there[-2]["id"])).stdout
+            rest = importer(desk, restored, "audit", "--after", str(there[-2]["id"])).out
             assert [json.loads(line) for line in rest.splitlines()] == there[-1:]
         finally:
             restored.close()
 
 
 @pytest.mark.nightly
-def test_a_job_of_the_version_before_is_taken_over(database: Database, tmp_path: Path) -> None:
+def test_a_job_of_the_version_before_is_taken_over(database: Database, tmp_path: Path, desk: Desk) -> None:
     """A worker of the old version had a job and is gone; the new one begins it anew, and ends it once."""
     raw(database, "executors", id=f"vm-{DEAD}-1", place="here", host="vm", pid=int(DEAD), engines="[]",
         seen=0.0, started_at="2026-01-01T00:00:00+00:00", version="0")  # fmt: skip
@@ -149,32 +148,29 @@ def test_a_job_of_the_version_before_is_taken_over(database: Database, tmp_path:
     with running(tmp_path, "--no-validate", database=url) as service:
         job = service.ended("old")
         assert (job["state"], job["attempt"]) == ("succeeded", 2)
-        assert [one["action"] for one in exported(service)] == ["import"]
+        assert [one["action"] for one in exported(desk, service)] == ["import"]
         assert service.stop() == 0
         with database.writing() as connection:
             connection.execute(text("INSERT INTO migrations (number) VALUES (999)"))
         for command in ("serve", "worker"):
-            refused = importer(service, command)
-            assert refused.returncode == 7
-            assert "is of a newer importer: it has migration 999" in refused.stderr
-            assert "Traceback" not in refused.stderr
+            refused = importer(desk, service, command)
+            assert refused.code == 7
+            assert "is of a newer importer: it has migration 999" in refused.err
+            assert "Traceback" not in refused.err
 
 
-def test_a_backup_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    with HubServer({}, tokens=(TOKEN,)) as hub:
-        service = Service(tmp_path, hub)
-        try:
-            gone = importer(service, "backup", "copy.sqlite")
-            assert (gone.returncode, "there is no such file" in gone.stderr) == (7, True)
-            with sqlite3.connect(tmp_path / "gallery.sqlite") as other:
-                other.execute("CREATE TABLE t (n)")
-            foreign = importer(service, "backup", "copy.sqlite")
-            assert (foreign.returncode, "it holds no gallery" in foreign.stderr) == (7, True)
-            (tmp_path / "gallery.sqlite").write_bytes(os.urandom(8192))
-            torn = importer(service, "backup", "copy.sqlite")
-            assert (torn.returncode, "not a database" in torn.stderr) == (7, True)
-            nowhere = importer(service, "backup", "not/there.sqlite")
-            assert nowhere.returncode == 5
-        finally:
-            service.close()
-    assert {path.name for path in tmp_path.iterdir()} <= {"gallery.sqlite", "home"}
+def test_a_backup_that_fails_leaves_nothing(desk: Desk) -> None:
+    file = desk.folder / "gallery.sqlite"
+    desk.monkeypatch.setenv("IMPORTER_SERVE_DATABASE", f"sqlite:///{file}")
+    gone = desk("backup", "copy.sqlite")
+    assert (gone.code, "there is no such file" in gone.err) == (7, True)
+    with sqlite3.connect(file) as other:
+        other.execute("CREATE TABLE t (n)")
+    other.close()
+    foreign = desk("backup", "copy.sqlite")
+    assert (foreign.code, "it holds no gallery" in foreign.err) == (7, True)
+    file.write_bytes(os.urandom(8192))
+    torn = desk("backup", "copy.sqlite")
+    assert (torn.code, "not a database" in torn.err) == (7, True)
+    assert desk("backup", "not/there.sqlite").code == 5
+    assert not (desk.folder / "copy.sqlite").exists()

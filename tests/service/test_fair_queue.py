@@ -14,7 +14,7 @@ from importer.storage.processes import Executor
 from importer.storage.retention import Keep, Limits
 from tests.postgres import postgres
 from tests.service.test_jobs_store import at_once
-from tests.storing import asked, claim, database, empty, worker
+from tests.storing import ON_BOTH, asked, claim, database, empty, worker
 
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -96,6 +96,7 @@ def test_a_begun_job_of_a_dead_process_comes_first(database: Database) -> None:
     assert again.id == begun.id
 
 
+@ON_BOTH
 def test_many_processes_claim_each_job_once(database: Database) -> None:
     listed(database, "ann", 20)
     listed(database, "bob", 20)

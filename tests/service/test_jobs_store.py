@@ -19,7 +19,7 @@ from importer.storage.database import Database
 from importer.storage.migrations import NUMBERED, migrate
 from importer.storage.processes import Executor, LeaseMonitor
 from tests.postgres import postgres
-from tests.storing import asked, claim, claimed, database, empty, worker
+from tests.storing import ON_BOTH, asked, claim, claimed, database, empty, worker
 
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -48,6 +48,7 @@ def test_the_tables_are_what_queries_see(database: Database) -> None:
     assert migrate(database) == []
 
 
+@ON_BOTH
 def test_only_what_is_new_runs_on_a_database(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     assert migrate(empty) == [*NUMBERED]
     number = max(NUMBERED) + 1
@@ -66,6 +67,7 @@ def test_a_migration_that_fails_leaves_nothing(empty: Database, monkeypatch: pyt
     assert inspect(empty.engine).get_table_names() == []
 
 
+@ON_BOTH
 def test_many_begin_at_once_on_an_empty_database(empty: Database) -> None:
     url = empty.url.render_as_string(hide_password=False)
 
@@ -81,6 +83,7 @@ def test_many_begin_at_once_on_an_empty_database(empty: Database) -> None:
         assert [*connection.execute(text("SELECT number FROM migrations")).scalars()] == [*NUMBERED]
 
 
+@ON_BOTH
 def test_two_processes_never_claim_the_same_and_each_takes_the_oldest(database: Database) -> None:
     workers = [worker(database, f"w{n}", f"host/{n}") for n in range(MANY)]
     for kind in ("validation", "import"):
@@ -248,6 +251,7 @@ def test_a_cancel_ends_a_job_whoever_claims_it_meanwhile(database: Database) -> 
         assert jobs.get(connection, held.id).executor is None
 
 
+@ON_BOTH
 def test_a_job_ends_once_and_its_events_are_numbered_without_a_gap(database: Database) -> None:
     root = asked(database, "imports")
     inside = [asked(database, "import", root=root, place=n) for n in range(MANY)]
@@ -270,6 +274,7 @@ def test_a_job_ends_once_and_its_events_are_numbered_without_a_gap(database: Dat
     assert (said[-1]["job"], said[-1]["type"]) == (root.id, "succeeded")
 
 
+@ON_BOTH
 def test_a_list_is_cancelled_while_its_jobs_go_on(database: Database) -> None:
     root = asked(database, "imports")
     inside = [asked(database, "import", root=root, place=n) for n in range(MANY - 1)]

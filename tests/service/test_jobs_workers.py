@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from importer.engines.install import Installed
-from tests.hubserver import HubServer, Repo
+from tests.hubserver import Repo
 from tests.killer.check import story, wrong
 from tests.killer.kill import ALONE, DEMO
 from tests.postgres import Postgres, postgres
@@ -120,20 +119,3 @@ def test_a_version_of_the_importer_that_nobody_runs_any_more_strands_no_job(serv
         assert not wrong(service, ended)
     assert job(service, first)["attempt"] == 2
     assert any("version 2" in e["data"].get("says", "") for e in story(service, first))
-
-
-def test_two_servers_begin_at_once_on_an_empty_database(tmp_path: Path, postgres: Postgres) -> None:
-    for number, database in enumerate((postgres.fresh(), f"sqlite:///{tmp_path / 'gallery.sqlite'}")):
-        folders = [tmp_path / f"{number}-{n}" for n in range(2)]
-        for folder in folders:
-            folder.mkdir()
-        with HubServer({}) as hub:
-            services = [Service(folder, hub, database=database) for folder in folders]
-            try:
-                with ThreadPoolExecutor(2) as pool:
-                    assert [*pool.map(lambda s: s.start("--no-validate"), services)]
-                job_ids = [s.imported("no/such")["id"] for s in services]
-                assert services[0].client.get(f"/v1/jobs/{job_ids[1]}").json()["state"] == "failed"
-            finally:
-                for one in services:
-                    one.close()

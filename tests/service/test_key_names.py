@@ -16,7 +16,7 @@ from importer.storage.database import Database
 from importer.storage.keys import KeyNameReason
 from tests.postgres import postgres
 from tests.service.test_jobs_store import at_once
-from tests.storing import database, empty
+from tests.storing import ON_BOTH, database, empty
 
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -76,6 +76,7 @@ def test_a_name_of_nothing_that_is_seen_is_refused(database: Database) -> None:
         refused(database, name, KeyNameReason.LINE)
 
 
+@ON_BOTH
 def test_of_many_at_once_one_has_the_name(database: Database) -> None:
     def one(number: int) -> bool:
         try:

@@ -12,21 +12,17 @@ from sqlalchemy import func, select
 from importer.storage import tables
 from tests.commandline import BASE
 from tests.hubserver import Repo
-from tests.postgres import Postgres, postgres
 from tests.publishing import gallery_of
 from tests.serving import Service, running
 
-__all__ = ["postgres"]
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+pytestmark = pytest.mark.slow
 SIZE = 8
 WORDS = ("--no-validate", "--imports", "2")
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
-def test_each_line_is_imported_once(tmp_path: Path, request: pytest.FixtureRequest, kind: str) -> None:
-    server: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
+def test_each_line_is_imported_once(tmp_path: Path) -> None:
     repos: dict[str, Any] = {f"acme/m{number}": Repo(BASE) for number in range(SIZE)}
-    with running(tmp_path, *WORDS, database=server.fresh() if server else None, **repos) as service:
+    with running(tmp_path, *WORDS, **repos) as service:
         service.stop()
         service.start(*WORDS, by="tests.killer.victim", env={"KILL_AT": "asked"})
         with pytest.raises(httpx.TransportError):

@@ -142,6 +142,7 @@ def test_killed_twice_on_sqlite(tmp_path: Path) -> None:
         _killed(service)
 
 
+@pytest.mark.nightly
 def test_killed_twice_on_postgresql_with_a_worker_more(tmp_path: Path, postgres: Postgres) -> None:
     with running(tmp_path, *WORDS, database=postgres.fresh(), **repos(12)) as service:
         service.start("--no-validate", "--imports", "4", command="worker")

@@ -11,12 +11,10 @@ import yaml
 from sqlalchemy import select
 
 from importer.storage import tables
-from tests.postgres import Postgres, postgres
 from tests.publishing import gallery_of, validated
 from tests.serving import Service, running
 
-__all__ = ["postgres"]
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+pytestmark = pytest.mark.slow
 WORDS = ("--no-validate", "--imports", "0")
 # What is asked, and the release that is served before and after it.
 CHANGES = {
@@ -26,10 +24,9 @@ CHANGES = {
 }
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
-def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    server: Postgres | None = request.getfixturevalue("postgres") if request.param == "postgresql" else None
-    with running(tmp_path_factory.mktemp("killed"), database=server.fresh() if server else None) as one:
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with running(tmp_path_factory.mktemp("killed")) as one:
         yield one
 
 

@@ -22,7 +22,7 @@ from importer.storage.documents import Version
 from importer.storage.retention import Keep, Limits
 from tests.postgres import postgres
 from tests.service.test_jobs_store import at_once
-from tests.storing import asked, claim, database, empty, worker
+from tests.storing import ON_BOTH, asked, claim, database, empty, worker
 
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -128,6 +128,7 @@ def test_events_go_and_their_job_stays_with_its_end(database: Database) -> None:
     assert number(database, tables.jobs) == 5
 
 
+@ON_BOTH
 def test_versions_go_but_the_working_copy_s_and_those_of_releases(database: Database) -> None:
     with_versions(database, "m", 8)
     with_versions(database, "other", 1)

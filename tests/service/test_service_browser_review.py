@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from importer.config_file.receipt import ReviewEntry
-from importer.storage.audit import AuditContext
-from tests.browsing import HARM, HOSTILE, chrome, folder, seen, state, unfold
+from tests.browsing import chrome, folder, seen, state, unfold
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.pages import PHONE, WIDE, Seen, picture
-from tests.publishing import gallery_of, published, validated
+from tests.publishing import published, validated
 from tests.rechecking import WARM
 from tests.serving import Service, fresh, service
 
@@ -355,30 +353,6 @@ def test_conflicts_are_settled_key_by_key(seen: Seen, service: Service, folder: 
     data = service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]
     assert (data["temperature"], data["top_p"]) == (0.9, 0.4)
     seen.check()
-
-
-def test_strangers_text_is_text_in_a_review(seen: Seen, service: Service) -> None:
-    name = fresh(service, "harmful")
-    change = {"description": HOSTILE + "long " * 2000, "importer": {"family": HARM}}
-    answer = service.client.patch(
-        f"/v1/configs/{name}", json=change, headers={"If-Match": service.etag(name)}, params={"why": HARM}
-    )
-    assert answer.status_code == 200, answer.text
-    with gallery_of(service) as gallery, gallery.change(AuditContext(HARM, HARM, HOSTILE)) as one:
-        word = ReviewEntry("rejected", HARM, "2026-01-01T00:00:00+00:00", HOSTILE)
-        stored = one.checkout.load(name)
-        one.checkout.amend(name, lambda receipt: receipt.with_review(word, stored.data))
-        one.save(name)
-    for size in (PHONE, WIDE):
-        page = seen.go(f"documents/{name}")
-        page.set_viewport_size(size)  # type: ignore[arg-type]
-        expect(page.get_by_role("rowheader", name="description")).to_be_visible()
-        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        shown = page.locator("main").inner_text()
-        assert "\u202e" not in shown
-        assert "\\u202etxt.exe" in shown
-        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-        seen.check()
 
 
 def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Service) -> None:

@@ -65,14 +65,6 @@ def test_from_import_to_published(service: Service) -> None:
     assert service.approve("demo").json()["state"] == "published"
 
 
-@pytest.mark.nightly
-def test_cancelling_ends_the_engine(service: Service) -> None:
-    job = begun(service)
-    assert service.client.post(f"/v1/jobs/{job}/cancel").json()["state"] == "cancelled"
-    service.wait(lambda: not service.engines())
-    assert service.client.get(f"/v1/jobs/{job}").json()["state"] == "cancelled"
-
-
 def test_a_killed_server_leaves_no_engine_and_goes_on(service: Service) -> None:
     before = service.client.get("/v1/configs/demo").json()["version"]
     job = begun(service)
@@ -85,27 +77,6 @@ def test_a_killed_server_leaves_no_engine_and_goes_on(service: Service) -> None:
     with service.client.stream("GET", f"/v1/jobs/{job}/events") as stream:
         steps = [e["data"]["step"] for e in events(stream) if e["event"] == "step"]
     assert (steps[0], steps.count("weights"), steps[-1]) == ("weights", 1, "store")
-
-
-@pytest.mark.nightly
-def test_a_worker_does_what_the_server_leaves_to_it(tmp_path: Path, mlx_engine: Installed) -> None:
-    """Stopped in order in the middle of a run, it leaves no engine, and the next one goes on."""
-    del mlx_engine
-    repos = {"acme/demo": Repo(DEMO)}
-    with running(tmp_path, "--no-validate", "--imports", "0", engines=True, **repos) as service:
-        asked = {"reference": "acme/demo", "backend": "mlx"}
-        job = service.client.post("/v1/imports", json=asked).json()["id"]
-        service.start("--device", "elsewhere", command="worker")
-        assert service.ended(job)["state"] == "succeeded"
-        waiting = service.client.post("/v1/configs/demo/validate", json={"engine": "vllm-cuda"}).json()["id"]
-        run = begun(service)
-        assert service.stop() == 0
-        assert not service.engines()
-        service.start("--device", "elsewhere", command="worker")
-        done = service.ended(run)
-        assert (done["device"].rpartition("/")[2], done["result"]["passed"]) == ("elsewhere", True)
-        found = service.client.get(f"/v1/jobs/{waiting}").json()
-        assert (found["state"], found["message"].startswith("no worker has vllm-cuda")) == ("queued", True)
 
 
 @pytest.mark.xdist_group("vllm")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.commandline import CHAT
@@ -75,24 +73,6 @@ def test_findings_by_cause_are_accepted_and_rejected_together(service: Service) 
         config = service.client.get(f"/v1/configs/{result['name']}").json()
         assert (config["data"]["importer"]["engine"]["version"], config["state"]) == ("0.32.0", "draft")
     assert rechecked(service)["result"]["outcomes"] == {"rejected": 1, "unchanged": GEMMAS}
-
-
-def test_a_job_that_is_killed_in_the_middle_goes_on(service: Service) -> None:
-    service.stop()
-    service.start(
-        "--no-validate", "--rate", "0", by="tests.killer.victim", env={"KILL_AT": "document compared"}
-    )
-    with suppress(httpx.TransportError):  # it may die before it answers
-        begun(service, engine="vllm@0.27.1")
-    assert service.wait(service.processes[-1].poll) == -9
-    service.start("--no-validate", "--rate", "0")
-    [job] = service.client.get("/v1/jobs", params={"kind": "recheck", "limit": 1}).json()["items"]
-    ended = service.ended(job["id"])
-    outcomes = ended["result"]["outcomes"]
-    assert (ended["state"], sum(outcomes.values())) == ("succeeded", GEMMAS + 1)
-    assert {*outcomes} <= {"found", "unchanged", "known"}
-    names = [one["name"] for one in service.client.get("/v1/upkeep").json()["items"]]
-    assert len(names) == len({*names})  # one finding for a document
 
 
 def test_a_value_that_the_version_refuses_is_not_accepted(service: Service) -> None:

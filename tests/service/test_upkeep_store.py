@@ -21,6 +21,7 @@ from importer.storage.webhooks import EACH, LEASE, PAUSES, TRIES, Delivery, Webh
 from tests.receiving import receiving
 from tests.service.test_jobs_store import at_once, database, empty, postgres
 from tests.service.test_retention import with_versions
+from tests.storing import ON_BOTH
 
 __all__ = ["database", "empty", "postgres"]
 NOW = datetime.now(UTC).isoformat(timespec="seconds")
@@ -124,6 +125,7 @@ def waited(database: Database) -> None:
         connection.execute(update(tables.webhooks).values(retry_at=0.0))
 
 
+@ON_BOTH
 def test_an_event_is_leased_by_one_process_and_comes_back_where_that_dies(database: Database) -> None:
     hooks = [hook(database) for _ in range(3)]
     queued(database, 1)
