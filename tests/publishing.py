@@ -6,13 +6,27 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
+import pytest
+
+from importer import import_model
 from importer.config_file.receipt import ReviewEntry
-from importer.config_file.store import StoredDocument
+from importer.config_file.store import StoredDocument, load
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.releases import promote
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
+from tests.commandline import BASE
+from tests.hubserver import HubServer, Repo, isolate
 from tests.serving import Service
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredDocument]:
+    """A document with its receipt, as the command line writes it."""
+    folder = tmp_path_factory.mktemp("stored")
+    with HubServer({"acme/base": Repo(BASE)}) as hub, pytest.MonkeyPatch.context() as patch:
+        isolate(patch, folder, hub.url)
+        yield load(import_model("acme/base", backend="vllm", folder=folder / "models").path)
 
 
 @contextmanager

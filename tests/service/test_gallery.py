@@ -19,7 +19,7 @@ from sqlalchemy import select
 from importer.app.overview import publication_state
 from importer.config_file.document_keys import digest
 from importer.config_file.receipt import Receipt, ReviewEntry
-from importer.config_file.store import Store, StoredDocument
+from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, ServiceError, UsageError
 from importer.sentences import render
 from importer.service.domain.gallery import Gallery
@@ -32,9 +32,9 @@ from importer.storage.database import Database, fresh
 from importer.storage.documents import Filters
 from importer.storage.idempotency_store import AlreadyStored, StoredResponse
 from importer.storage.migrations import migrate
-from tests.commandline import Desk, desk
+from tests.publishing import stored
 
-__all__ = ["desk"]
+__all__ = ["stored"]
 ME = AuditContext("ann", "import")
 REPORT = {"engine": {"name": "vllm", "version": "0.32.0"}, "passed": True, "outcomes": [], "seconds": {}}
 
@@ -45,13 +45,6 @@ def gallery(tmp_path: Path) -> Iterator[Gallery]:
     migrate(database)
     yield Gallery(database)
     database.close()
-
-
-@pytest.fixture
-def stored(desk: Desk) -> StoredDocument:
-    """A document as the command line writes it."""
-    assert desk("acme/base", "--backend", "vllm", "--no-validate").code == 0
-    return Store(desk.folder / "models").load("base")
 
 
 def put(

@@ -101,8 +101,9 @@ def test_a_process_that_ends_in_order_gives_its_jobs_back(tmp_path: Path) -> Non
         assert (left.executor, left.state, left.claims) == (None, "running", held.claims)
         service.hub.latency = 0
         service.start("--no-validate")
-        assert service.ended(ident)["attempt"] == 1
-        assert row(service, ident).state == "succeeded"
+        ended = service.ended(ident)
+        assert (ended["state"], ended["attempt"], ended["result"]["version"]) == ("succeeded", 1, 1)
+        assert "Traceback" not in service.log()
 
 
 def test_jobs_survive_a_database_that_drops_its_connections(tmp_path: Path, postgres: Postgres) -> None:

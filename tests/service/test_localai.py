@@ -8,7 +8,6 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -101,19 +100,6 @@ def test_a_repository_is_looked_at_once(local: LocalAI, service: Service) -> Non
     paths = [e.path for e in service.hub.log[asked:]]
     assert len(paths) == len(set(paths)), paths
     assert [p for p in paths if p.startswith("/api/models/")], paths
-
-
-@slow
-def test_looks_are_counted_with_the_previews(tmp_path: Path) -> None:
-    with running(tmp_path, "--previews", "1") as one:
-        one.hub.latency = 2
-        with ThreadPoolExecutor(3) as threads:
-            ask = LocalAI(one.url).import_uri
-            answers = [*threads.map(lambda _: ask("acme/base", {"backend": "vllm"}), range(3))]
-        refused = [a for a in answers if a.status_code == 503]
-        assert refused
-        assert "previews" in envelope(refused[0], 503)
-        assert refused[0].headers["Retry-After"] == "5"
 
 
 @slow
@@ -265,6 +251,7 @@ def test_the_documented_descriptions_hold(service: Service) -> None:
 
 
 @slow
+@pytest.mark.nightly
 def test_who_asks_too_often_is_told_so_in_the_described_envelope(tmp_path: Path) -> None:
     with running(tmp_path, "--reads", "1", "--rate", "1") as one:
         described = one.client.get("/openapi.json").json()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.commandline import BASE, CHAT
-from tests.hubserver import Fault, HubServer, Repo
+from tests.hubserver import Fault, Repo
 from tests.postgres import Postgres, postgres
 from tests.serving import Service, events, problem, running
 
@@ -112,6 +112,18 @@ def test_a_summary_is_of_an_organisation_alone(service: Service) -> None:
     problem(service.client.get(f"/v1/imports/{job['id']}/summary"), 404, "no-such-job")
 
 
+def test_a_broken_list_fails_the_whole(service: Service) -> None:
+    service.hub.faults.append(Fault("/api/models", 404, times=99))
+    job = ask(service, organisation="nobody").json()["id"]
+    assert service.ended(job)["state"] == "failed"
+    listing = service.client.get(f"/v1/jobs?parent={job}").json()["items"][0]
+    assert (listing["kind"], listing["error"]["kind"]) == ("listing", "server")
+    service.hub.faults.clear()
+    assert service.client.post(f"/v1/jobs/{job}/retry").status_code == 202
+    assert service.ended(job)["state"] == "succeeded"
+    assert summary(service, job)["listed"] == 0
+
+
 def test_a_cancel_ends_the_listing_and_all_imports(service: Service) -> None:
     service.hub.repos |= {f"held/h{n}": Repo(CHAT) for n in range(4)}  # new ones: each has to be asked for
     service.hub.quotas = {"api": (2, 600.0)}
@@ -159,21 +171,3 @@ def _killed(service: Service) -> None:
             service.kill(process)
         service.start(*WORDS)
     check(service, job, 12)
-
-
-def test_a_broken_list_fails_the_whole(tmp_path: Path) -> None:
-    with HubServer({}) as hub:
-        service = Service(tmp_path, hub)
-        try:
-            service.start(*WORDS)
-            hub.faults.append(Fault("/api/models", 404, times=99))
-            job = ask(service).json()["id"]
-            assert service.ended(job)["state"] == "failed"
-            listing = service.client.get(f"/v1/jobs?parent={job}").json()["items"][0]
-            assert (listing["kind"], listing["error"]["kind"]) == ("listing", "server")
-            hub.faults.clear()
-            assert service.client.post(f"/v1/jobs/{job}/retry").status_code == 202
-            assert service.ended(job)["state"] == "succeeded"
-            assert summary(service, job)["listed"] == 0
-        finally:
-            service.close()

@@ -171,6 +171,7 @@ def test_a_server_that_needs_a_key_asks_for_it(chrome: Browser, tmp_path: Path) 
         page.get_by_label("API key").fill(made["read"])
         page.keyboard.press("Enter")
         seen.go("documents/base/text")
+        expect(page.get_by_role("link", name="Operations")).to_have_count(0)
         for name in ("Approve", "Reject", "Validate"):
             expect(page.get_by_role("button", name=name)).to_be_disabled()
         expect(page.get_by_role("textbox", name="YAML")).to_have_attribute("aria-readonly", "true")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,6 @@ from benchmarks.overview import ENTRIES, document
 from importer.storage import documents, tables, webhooks
 from importer.storage.audit import AuditContext, record
 from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen
-from tests.commandline import BASE
-from tests.hubserver import HubServer, Repo
 from tests.pages import PHONE, WIDE, Seen, picture
 from tests.publishing import gallery_of, published, validated
 from tests.serving import Service, fresh, running
@@ -305,9 +301,7 @@ def test_operations_show_processes_and_the_audit(seen: Seen) -> None:
     seen.check()
 
 
-def test_a_service_that_is_away_and_a_key_that_ends_are_told(
-    chrome: Browser, tmp_path: Path, service: Service
-) -> None:
+def test_a_service_that_is_away_is_told(chrome: Browser, service: Service) -> None:
     away = Seen(chrome, service.url)
     page = away.go("documents?q=real")
     away.context.set_offline(True)
@@ -317,28 +311,6 @@ def test_a_service_that_is_away_and_a_key_that_ends_are_told(
     page.go_back()
     expect(page.locator("#count")).to_have_text("3 documents")
     away.close()
-    with HubServer({"acme/base": Repo(BASE)}, tokens=()) as hub:
-        own = Service(tmp_path, hub)
-        argv = [sys.executable, "-m", "importer", "api-keys", "create", "short", "--scope", "read"]
-        ran = subprocess.run(argv, env=own.env, capture_output=True, text=True, check=True, cwd=tmp_path)
-        try:
-            own.start("--host", "0.0.0.0", "--no-validate")
-            ended = Seen(chrome, own.url)
-            page = ended.go()
-            page.get_by_label("API key").fill(ran.stdout.split()[-1])
-            page.keyboard.press("Enter")
-            expect(page.get_by_role("link", name="Import a model")).to_be_visible()  # nothing yet
-            expect(page.get_by_role("link", name="Operations")).to_have_count(0)
-            ended.go("operations")
-            expect(page.get_by_text("keys with the scope admin")).to_be_visible()
-            with gallery_of(own) as gallery, gallery.database.writing() as connection:
-                connection.execute(tables.keys.update().values(revoked_at="2026-01-01T00:00:00+00:00"))
-            page.get_by_role("link", name="Documents", exact=True).click()
-            ended.heading("This key is unknown or revoked")
-            ended.check("401", "403")
-            ended.close()
-        finally:
-            own.close()
 
 
 CUT = 700  # pixels of a picture that has much in it

@@ -71,6 +71,7 @@ def problem(api: Api, answer: Any, status: int, kind: str) -> Any:
     return found
 
 
+@pytest.mark.nightly
 def test_from_a_question_to_an_export(api: Api, service: Service) -> None:
     asked = api("imports_create", body=api.models.Import(reference="other/base", name="typed"))
     assert (asked.status_code, asked.headers["Location"]) == (202, f"/v1/jobs/{asked.parsed.id}")
@@ -115,6 +116,7 @@ def test_from_a_question_to_an_export(api: Api, service: Service) -> None:
     assert api("gallery_index").parsed.strip() == b"[]"
 
 
+@pytest.mark.nightly
 def test_problems_are_typed(api: Api) -> None:
     wrong = api("imports_create", body=api.models.Import(reference="a/b/c"))
     assert problem(api, wrong, 422, "bad-reference").errors[0].pointer == "/reference"

@@ -12,7 +12,7 @@ import pytest
 
 from importer.app.session import ImportSession
 from importer.config_file.receipt import ReviewEntry
-from importer.config_file.store import Store, StoredDocument
+from importer.config_file.store import StoredDocument
 from importer.hub.local import AllowedFolders
 from importer.service.domain.gallery import Gallery
 from importer.service.jobs.live_jobs import LiveJob
@@ -22,10 +22,11 @@ from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.jobs import Job
 from importer.storage.migrations import migrate
-from tests.commandline import BASE, Desk, desk
+from tests.commandline import BASE
+from tests.publishing import stored
 from tests.serving import Service, problem, running
 
-__all__ = ["desk"]
+__all__ = ["stored"]
 slow = pytest.mark.slow
 ANY = {"If-Match": "*"}
 CODE = {"trust_remote_code": True}
@@ -224,12 +225,6 @@ def test_a_folder_is_read_from_where_the_operator_said_whoever_asks(service: Ser
 
 
 # In the job itself: it may have been asked for before the document was edited, or by another version
-
-
-@pytest.fixture
-def stored(desk: Desk) -> StoredDocument:
-    assert desk("acme/base", "--backend", "vllm", "--no-validate").code == 0
-    return Store(desk.folder / "models").load("base")
 
 
 @pytest.fixture

@@ -34,8 +34,6 @@ from importer.storage import idempotency_store, tables
 from importer.storage.database import Database
 from importer.storage.idempotency_store import StoredResponse
 from importer.storage.migrations import open_database
-from tests import impatient
-from tests.impatient import ENDS, waits
 from tests.serving import PATIENCE, Service, events, problem, running, service
 from tests.waiting import wait_until
 
@@ -158,26 +156,6 @@ def test_answers_are_kept_for_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
         with TestClient(create(settings), base_url="http://127.0.0.1"):
             wait_until(lambda: kept() == ["young"])
-
-
-@slow
-def test_a_server_that_is_stopped_hands_its_jobs_back(tmp_path: Path) -> None:
-    with running(tmp_path, env=waits(ENDS), by=impatient.NAME) as service:
-        service.hub.latency = 2
-        body = {"references": ["acme/base", "other/base", "acme/chat"], "backend": "vllm"}
-        job = service.client.post("/v1/imports", json=body).json()
-        with service.client.stream("GET", job["links"]["events"]["href"]) as stream:
-            next(iter(events(stream)))
-            assert service.stop() == 0
-        service.hub.latency = 0
-        service.start()
-        ended = service.ended(job["id"])
-        assert (ended["state"], ended["counts"]) == ("succeeded", {"succeeded": 3})
-        names = [c["name"] for c in service.client.get("/v1/configs").json()["items"]]
-        versions = [service.client.get(f"/v1/configs/{name}").json()["version"] for name in names]
-        assert versions == [1, 1, 1]
-    logs = [p.read_text() for p in sorted(tmp_path.glob("serve-*.log"))]
-    assert not [log for log in logs if "Traceback" in log]
 
 
 @slow

@@ -82,6 +82,7 @@ def value(service: Service, name: str, key: str = "parameters.temperature") -> d
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_gallerys_upkeep(service: Service) -> None:
     # Publish for MLX.
     assert imported(service, "mlx")["name"] == "toy"

@@ -151,7 +151,7 @@ def test_without_a_request_nothing_is_exported(environment: dict[str, str]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["serve", "worker"])
+@pytest.mark.parametrize("command", ["serve", pytest.param("worker", marks=pytest.mark.nightly)])
 def test_without_the_packages_it_is_one_sentence(command: str, tmp_path: Path) -> None:
     """The exporter is hidden from a Python of its own, as where the extra is not installed."""
     words = [command, "--database", f"sqlite:///{tmp_path}/g.sqlite"]

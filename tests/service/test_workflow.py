@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.tiers import one_of_each
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".github" / "workflows"
 FILES = sorted(FOLDER.glob("*.yml"))
@@ -187,6 +189,7 @@ def test_a_change_becomes_a_branch_and_a_pull_request(runner: Runner) -> None:
     ).read_text() == "`make test-fast` passes.\n\n# What changed\n"
 
 
+@pytest.mark.slow
 def test_a_pull_request_says_which_tests_fail(runner: Runner) -> None:
     runner.regenerated()
     told = runner.tested("echo; echo 'FAILED tests/test_a.py::test_b[@me <img> `x`] - Error'; exit 1")
@@ -197,6 +200,7 @@ def test_a_pull_request_says_which_tests_fail(runner: Runner) -> None:
     assert "\n    error: no rule\n" in runner.tested("echo 'error: no rule'; exit 2")
 
 
+@pytest.mark.slow
 def test_an_open_pull_request_is_renewed(runner: Runner) -> None:
     Path(f"{runner.noted}.open").touch()
     assert runner.proposed(runner.regenerated(inference_defaults='{"new": 2}\n')).returncode == 0
@@ -204,12 +208,13 @@ def test_an_open_pull_request_is_renewed(runner: Runner) -> None:
     assert "pr create" not in runner.noted.read_text()
 
 
+@pytest.mark.slow
 def test_no_change_hands_on_nothing(runner: Runner) -> None:
     assert runner.regenerated() == {}
     assert runner.regenerated(README="another file is not the tables'\n") == {}
 
 
-@pytest.mark.parametrize("path", ["README.md", ".github/workflows/x.yml", "gen_defaults/job.py"])
+@pytest.mark.parametrize("path", one_of_each(["gen_defaults/job.py", ".github/workflows/x.yml"], tier="slow"))
 def test_a_difference_that_touches_more_is_refused(runner: Runner, path: str) -> None:
     runner.regenerated()
     work = runner.place / "regenerate" / "work"
