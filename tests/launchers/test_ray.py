@@ -20,7 +20,7 @@ from importer.launchers.base import (
     Resources,
     Running,
 )
-from importer.launchers.follow import end, follow
+from importer.launchers.follow import follow
 from importer.launchers.target import parse
 from tests.launchers.test_ssh import command, done
 from tests.ray_cluster import RayCluster, ray_cluster
@@ -82,19 +82,6 @@ def test_a_queue_without_an_end_has_one(cluster: RayCluster) -> None:
     assert told.value.kind == "queued-too-long"
     assert any("1 CPU, 4 GPUs" in text for text in said)
     assert (told.value.details["waits_for"], cluster.begun) != ("", before + 1)
-
-
-@pytest.mark.nightly
-def test_a_submission_is_repeated_without_a_second_run(cluster: RayCluster) -> None:
-    launcher, before = get(parse(cluster.target)), cluster.begun
-    wants = task("twice")
-    assert [launcher.submit(wants) for _ in range(3)] == [RemoteRun.of(wants.id, parse(cluster.target))] * 3
-    with pytest.raises(LauncherError) as told:
-        follow(launcher, wants, lambda _: None)
-    assert told.value.kind == "remote-failed"  # an empty task cannot be read
-    assert "The task cannot be read" in str(told.value)
-    assert cluster.begun == before + 1
-    end(launcher, RemoteRun.of(wants.id, parse(cluster.target)))
 
 
 @pytest.mark.nightly

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,8 +12,6 @@ import yaml
 
 from importer import launchers
 from importer.config_file.document_keys import digest
-from importer.demo import MODEL
-from importer.engines.install import Installed
 from importer.errors import LauncherError
 from importer.launchers.base import (
     Absent,
@@ -176,36 +172,3 @@ def test_a_job_for_which_no_node_is_large_enough_has_failed(home: Path) -> None:
     assert waiting(launcher, run, Failed) == reason
     launcher.cancel(run)
     assert waiting(launcher, run, Cancelled) == Cancelled()
-
-
-@pytest.mark.slow
-@pytest.mark.engine
-@pytest.mark.nightly
-def test_the_demo_is_validated_there_though_its_follower_is_killed(
-    home: Path, mlx_engine: Installed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed and run again: one job, and its report in the receipt."""
-    engines = mlx_engine.python.parents[3]
-    place = home / ".local" / "share" / "importer"
-    place.mkdir(parents=True)
-    (place / "engines").symlink_to(engines)
-    monkeypatch.setenv("IMPORTER_HOME", str(place))
-    options = ("--name", "demo", "--backend", "mlx", "--dir", "d", "--yes", "--no-validate")
-    assert command(home, str(MODEL), *options).wait() == 0
-    words = ("validate", "demo", "--dir", "d", "--on", f"slurm:debug?python={sys.executable}")
-    first = command(home, *words)
-    runs = home / ".cache" / "importer-runs"
-    wait_until(lambda: [*runs.glob("*/owner")])
-    first.kill()
-    first.wait()
-    (numbers,) = runs.glob("*/jobs")
-    (number,) = numbers.read_text().split()
-    assert command(home, *words).wait() == 0
-    validated = json.loads((home / "d" / "demo.receipt.json").read_text())["validation"]
-    assert (validated["passed"], validated["remote"]["job"]) == (True, number)
-    assert not runs.exists()
-
-
-def command(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    argv = [sys.executable, "-P", "-m", "importer", *words]
-    return subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

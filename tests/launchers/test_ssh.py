@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from importer.cli.main import run
-from importer.demo import MODEL
-from importer.engines.install import Installed
 from importer.errors import LauncherError
 from importer.launchers import get
 from importer.launchers.base import (
@@ -181,40 +177,6 @@ def command(*words: str, home: Path) -> subprocess.Popen[str]:
 def done(process: subprocess.Popen[str]) -> tuple[int, str]:
     output, errors = process.communicate(timeout=PATIENCE)
     return process.returncode, output + errors
-
-
-@pytest.mark.engine
-@pytest.mark.nightly
-def test_the_demo_is_validated_there_though_its_follower_is_killed(
-    machine: FarMachine, tmp_path: Path, mlx_engine: Installed
-) -> None:
-    """Killed, stopped with Ctrl-C, run again: one run at the far end, and its report in the receipt."""
-    del mlx_engine
-    machine.prepare({})
-    before = machine.begun
-    options = ("--name", "demo", "--backend", "mlx", "--dir", "d", "--yes", "--no-validate")
-    code, said = done(command(str(MODEL), *options, home=tmp_path))
-    assert code == 0, said
-    words = ("validate", "demo", "--dir", "d", "--on", machine.target)
-    killed = command(*words, home=tmp_path)
-    assert wait_until(lambda: machine.begun == before + 1)
-    second = command(*words, home=tmp_path)  # beside the first one
-    code, said = done(second)
-    assert (code, "Another process follows the run" in said) == (8, True), said
-    killed.kill()
-    done(killed)
-    left = command(*words, home=tmp_path)
-    assert wait_until(lambda: _following(left.pid))
-    left.send_signal(signal.SIGINT)
-    code, said = done(left)
-    assert (code, "No longer followed" in said, "--on-cancel" in said) == (130, True, True), said
-    code, said = done(command(*words, home=tmp_path))
-    assert (code, "validated on ssh:" in said) == (0, True), said
-    receipt: dict[str, Any] = json.loads((tmp_path / "d" / "demo.receipt.json").read_text())
-    run = receipt["validation"]
-    assert (run["passed"], run["digest"]) == (True, receipt["digest"])
-    assert {"launcher", "where", "run", "host", "device", "cards", "driver", "image"} <= run["remote"].keys()
-    assert (machine.begun, machine.left) == (before + 1, [])
 
 
 @pytest.mark.nightly

@@ -184,14 +184,3 @@ def test_events_match_their_schemas(service: Service, described: dict[str, Any])
         jsonschema.validate(one["data"], schema)
         name = schema["$ref"].rpartition("/")[2]
         assert one["data"].keys() <= described["components"]["schemas"][name]["properties"].keys()
-
-
-def test_what_no_route_answers_is_a_problem_too(service: Service) -> None:
-    for method, path, status in (
-        ("GET", "/v1/none", 404), ("PUT", "/v1/jobs", 405), ("POST", "/v1/configs/x/none", 404),
-        ("GET", "/gallery/none.yaml", 404), ("GET", "/problems/none", 404),
-    ):  # fmt: skip
-        answer = service.client.request(method, path)
-        assert answer.status_code == status, (path, answer.text)
-        assert answer.headers["content-type"] == "application/problem+json"
-        assert {"type", "title", "status", "detail", "kind", "hint"} <= answer.json().keys()

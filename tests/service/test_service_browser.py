@@ -224,29 +224,6 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
 
 
 @pytest.mark.nightly
-def test_progress_goes_on_over_a_server_that_was_killed_and_a_run_can_be_cancelled(
-    seen: Seen, service: Service
-) -> None:
-    name = imported(service, "killed")
-    page = seen.go(f"documents/{name}")
-    page.get_by_role("button", name="Validate").click()
-    service.wait(service.engines)
-    service.kill()
-    service.wait(lambda: not service.engines())
-    service.start()
-    expect(page.locator(".way .done")).to_have_count(2, timeout=LATER)  # the import and the validation
-    expect(page.locator("#running")).to_be_empty()
-    page.get_by_role("button", name="Validate").click()
-    service.wait(service.engines)
-    page.reload()  # it is still watched
-    page.locator("#running").get_by_role("button", name="Cancel").click()
-    expect(page.locator("#running")).to_contain_text("cancelled", timeout=LATER)
-    service.wait(lambda: not service.engines())
-    expect(page.get_by_role("button", name="Try again")).to_be_visible()
-    seen.check("net::ERR_", "409")  # the browser's words for a server that is away
-
-
-@pytest.mark.nightly
 def test_a_validation_shows_its_probes_as_they_are_asked(seen: Seen, service: Service, folder: Path) -> None:
     name = imported(service, "asked")
     job = service.client.post(f"/v1/configs/{name}/validate", json={}).json()["id"]

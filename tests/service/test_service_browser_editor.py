@@ -358,18 +358,3 @@ def test_a_text_outlasts_a_key_that_expired(chrome: Browser, tmp_path: Path) -> 
         assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.4
         seen.check("401")
         seen.close()
-
-
-def test_the_editor_fits_a_phone_and_follows_the_dark(chrome: Browser, service: Service) -> None:
-    name = fresh(service, "small")
-    for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 23, 27)")):
-        seen = Seen(chrome, service.url, viewport=PHONE, color_scheme=scheme)
-        page = seen.go(f"documents/{name}/text")
-        expect(editor(page)).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        colour = "(e) => getComputedStyle(e.closest('.cm-editor')).backgroundColor"
-        assert editor(page).evaluate(colour) == ground
-        page.emulate_media(media="print", color_scheme="light")
-        assert page.locator(".cm-scroller").evaluate("(e) => getComputedStyle(e).overflow") == "visible"
-        seen.check()
-        seen.close()

@@ -10,11 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browsing import chrome, folder, seen, state, unfold
-from tests.commandline import BASE
-from tests.hubserver import Repo
 from tests.pages import PHONE, WIDE, Seen, picture
 from tests.publishing import published, validated
-from tests.rechecking import WARM
 from tests.serving import Service, fresh, service
 
 __all__ = ["chrome", "folder", "seen", "service"]
@@ -49,73 +46,22 @@ def way(page: Page) -> str:
     return page.get_by_role("region", name="Steps to a release").inner_text()
 
 
-def changed(service: Service, name: str) -> None:
-    """Released; then the model got a commit, and a recheck found it."""
-    repo = service.hub.repos["acme/changed"] = Repo(BASE)
-    assert service.imported("acme/changed", name=name)["state"] == "succeeded"
-    published(service, name)
-    repo.commit(WARM)
-    job = service.client.post("/v1/recheck", json={"names": [name]}).json()
-    assert service.ended(job["id"])["result"]["outcomes"] == {"found": 1}
-
-
-def rolled_back(service: Service, name: str) -> None:
-    """Released twice, and back to the first release."""
-    published(service, name)
-    edit(service, name, temperature=0.31)
-    published(service, name)
-    service.client.post(f"/v1/configs/{name}/releases/1/rollback", json={}).raise_for_status()
-
-
-def edited(service: Service, name: str) -> None:
-    published(service, name)
-    edit(service, name, temperature=0.2)
-
-
 REVIEW = "Next: review the values below, then approve or reject them."
-SERVED = "Published. The gallery serves this version."
 # A state and what leads to it; the main sentence, the main button, and a word that the page shows as well.
 STATES: dict[str, tuple[Callable[[Service, str], object], str, str | None, str]] = {
     "fresh": (lambda service, name: None, REVIEW, "Approve", "draft"),
-    "attention": (
-        lambda service, name: service.imported(
-            "acme/base", name=name, set={"env.TORCHINDUCTOR_CPP_MARCH": "native -wrapper 'sh,-c,id'"}
-        ),
-        REVIEW,
-        "Approve",
-        "Needs attention",
-    ),
     "failed": (
         lambda service, name: validated(service, name, failed="the parser reads no call"),
         "Validation failed at tool-call: the parser reads no call.",
         None,  # no worker here can run it again
         "Correct the document, then validate it again.",
     ),
-    "validated": (validated, REVIEW, "Approve and release", "draft"),
     "approved": (
         lambda service, name: service.approve(name).raise_for_status(),
         "Validation is blocked: No worker can run vllm with enough memory now",
         None,
         "approved",
     ),
-    "ready": (
-        lambda service, name: (
-            service.approve(name, publish=False).raise_for_status(),
-            validated(service, name),
-        ),
-        "Next: release it.",
-        "Release",
-        "ready",
-    ),
-    "released": (published, SERVED, None, "published"),
-    "rolled-back": (
-        rolled_back,
-        "The gallery serves release 1 again. This text is release 2, rolled back.",
-        None,
-        "ready",
-    ),
-    "changed": (changed, SERVED, None, "1 open finding"),
-    "edited": (edited, REVIEW, "Approve", "stale"),
 }
 HEAD = """() => [".title", ".tabs"].map((one) => document.querySelector(one).getBoundingClientRect())
     .flatMap(({top, bottom}) => [top, bottom])"""
@@ -125,7 +71,7 @@ HIGHEST = 160  # pixels of the head of a document
 @pytest.mark.parametrize("state", STATES)
 def test_each_state_has_its_sentence_and_its_button(seen: Seen, service: Service, state: str) -> None:
     reach, sentence, main, word = STATES[state]
-    name = f"state-{state}" if state == "changed" else fresh(service, f"state-{state}")
+    name = fresh(service, f"state-{state}")
     reach(service, name)
     for size in (PHONE, WIDE):
         seen.page.set_viewport_size(size)  # type: ignore[arg-type]
@@ -137,16 +83,6 @@ def test_each_state_has_its_sentence_and_its_button(seen: Seen, service: Service
         assert tabs - title <= HIGHEST
         assert below < size["height"]
     seen.check()
-
-
-def test_a_deleted_document_has_no_page(seen: Seen, service: Service) -> None:
-    name = fresh(service, "removed")
-    answer = service.client.delete(f"/v1/configs/{name}", headers={"If-Match": service.etag(name)})
-    assert answer.status_code < 300, answer.text
-    page = seen.go(f"documents/{name}")
-    expect(page.get_by_role("alert")).to_contain_text(f"There is no document '{name}'")
-    assert page.locator("button.main").count() == 0
-    seen.check("404")
 
 
 def test_the_steps_follow_a_document_to_its_release(seen: Seen, service: Service) -> None:
@@ -194,24 +130,6 @@ def test_a_digest_is_short_and_copied_whole_and_a_moment_is_near(seen: Seen, ser
     moment = page.locator(".facts time")
     expect(moment).to_have_text(re.compile(r"^(just now|\d+ min ago)$"))
     assert re.search(r"20\d\d.*[A-Z]{2,}", str(moment.get_attribute("title")))  # with its zone
-    seen.check()
-
-
-def test_an_approval_that_leads_to_no_release_is_not_the_first_action(seen: Seen, service: Service) -> None:
-    name = fresh(service, "endless")
-    edit(service, name, model="other/base")  # the commit of its import is another model's
-    page = seen.go(f"documents/{name}")
-    approve = page.get_by_role("button", name="Approve")
-    expect(approve).to_be_enabled()
-    expect(approve).not_to_have_class("main")
-    unfold(page)
-    expect(page.get_by_text("An approval leads to no release")).to_be_visible()
-    approve.click()
-    state(page, "approved")
-    validated(service, name)
-    page.reload()
-    assert steps(page) == ["done", "done", "done", "blocked*"]
-    assert "Release is blocked: It pins no commit of the model." in way(page)
     seen.check()
 
 
@@ -264,23 +182,6 @@ def test_each_export_is_shown_in_colours_and_is_copied(seen: Seen, service: Serv
         page.get_by_role("button", name="Download").click()
     assert saved.value.suggested_filename == file
     assert page.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
-    seen.check()
-
-
-def test_findings_come_first_and_are_settled_there(seen: Seen, service: Service) -> None:
-    repo = service.hub.repos["acme/found"] = Repo(BASE)
-    assert service.imported("acme/found", name="found")["state"] == "succeeded"
-    repo.commit(WARM)
-    job = service.client.post("/v1/recheck", json={"names": ["found"]}).json()
-    assert service.ended(job["id"])["result"]["outcomes"] == {"found": 1}
-    page = seen.go("documents/found")
-    headings = page.get_by_role("region", name="Review").last.get_by_role("heading")
-    expect(headings.first).to_have_text("found: new commit")
-    page.get_by_role("button", name="Accept: found").click()
-    expect(page.get_by_role("button", name="Accept: found")).to_have_count(0)
-    expect(page.get_by_role("row", name="parameters.temperature").get_by_role("cell").first).to_contain_text(
-        "0.7"
-    )
     seen.check()
 
 

@@ -13,7 +13,8 @@ from sqlalchemy import text
 from importer.storage.database import Database
 from importer.storage.migrations import migrate
 from tests.commandline import Desk, desk
-from tests.serving import problem, running
+from tests.hubserver import HubServer
+from tests.serving import Service, problem, running
 
 __all__ = ["desk"]
 pytestmark = pytest.mark.slow
@@ -82,11 +83,13 @@ def test_a_password_in_an_address_is_not_shown(desk: Desk) -> None:
 
 
 def test_a_free_port_is_told(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
+    with HubServer({}) as hub:
+        service = Service(tmp_path, hub)
         service.port = 0
-        service.start("--database", f"sqlite:///{tmp_path / 'other.sqlite'}", ready=False)
-        found = service.wait(lambda: LISTENING.search(service.log("serve-1.log")))
+        service.start(ready=False)
+        found = service.wait(lambda: LISTENING.search(service.log()))
         assert httpx.get(f"{found[1]}/readyz", trust_env=False).status_code == 200
+        service.close()
 
 
 def test_keys_and_limits_of_a_server_that_others_can_reach(tmp_path: Path, desk: Desk) -> None:

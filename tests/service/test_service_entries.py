@@ -75,22 +75,3 @@ def test_a_hostile_card_becomes_plain_text_everywhere(service: Service, tmp_path
     row = row_of(Store(tmp_path), "tiny")
     assert (row["facts"], row["needs_attention"]) == (json.loads(json.dumps(facts)), [])
     assert (row["state"], shown["state"]) == ("ready", "published")  # a folder has no releases
-
-
-def test_the_entry_of_a_release_stays_as_it_was(service: Service) -> None:
-    assert service.imported("acme/base", name="frozen")["state"] == "succeeded"
-    published(service, "frozen")
-    before = service.client.get("/gallery/frozen.yaml")
-    patch = {"description": "Another one, for the night shift."}
-    edit = service.client.patch(
-        "/v1/configs/frozen", json=patch, headers={"If-Match": service.etag("frozen")}
-    )
-    edit.raise_for_status()
-    after = service.client.get("/gallery/frozen.yaml")
-    assert (before.content, before.headers["ETag"]) == (after.content, after.headers["ETag"])
-    shown = document(service, "frozen")
-    assert (shown["about"]["description"], shown["about"]["described_by"]) == (patch["description"], "person")
-    (edited,) = (one for one in shown["needs_attention"] if one["key"] == "state")
-    assert (edited["kind"], edited["message"]) == ("edited", shown["reason"])
-    items = {one["name"]: one for one in service.client.get("/v1/gallery").json()["items"]}
-    assert items["frozen"]["facts"]["described_by"] == "facts"

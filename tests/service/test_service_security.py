@@ -177,19 +177,6 @@ def test_directories_are_read_from_where_the_operator_said_alone(service: Servic
     assert '"temperature"' not in service.client.get("/v1/configs/linking").text
 
 
-@slow
-def test_a_directory_that_several_backends_could_take_is_asked_back_at_once(service: Service) -> None:
-    said = {"reference": str(service.folder / "models" / "good"), "name": "asked"}
-    before = service.client.get("/v1/jobs").text
-    asked = problem(service.client.post("/v1/imports", json=said), 409, "ambiguous")
-    assert [c["backend"] for c in asked["candidates"]] == ["vllm", "mlx"]
-    assert service.client.get("/v1/jobs").text == before
-    chosen = service.client.post("/v1/imports", json={**said, "backend": "mlx"})
-    assert service.ended(chosen.json()["id"])["state"] == "succeeded"
-    known = service.client.post("/v1/imports", json=said)  # the document says for whom
-    assert service.ended(known.json()["id"])["result"]["backend"] == "mlx"
-
-
 # Pages of others, names of others
 
 
