@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
-from importer.storage.database import Database
 from tests.commandline import BASE, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
 from tests.postgres import Postgres, here, postgres
 from tests.serving import Service, running
-from tests.storing import database, empty, raw
+from tests.storing import database, empty
 
 __all__ = ["database", "desk", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -133,30 +131,6 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
             assert [json.loads(line) for line in rest.splitlines()] == there[-1:]
         finally:
             restored.close()
-
-
-@pytest.mark.nightly
-def test_a_job_of_the_version_before_is_taken_over(database: Database, tmp_path: Path, desk: Desk) -> None:
-    """A worker of the old version had a job and is gone; the new one begins it anew, and ends it once."""
-    raw(database, "executors", id=f"vm-{DEAD}-1", place="here", host="vm", pid=int(DEAD), engines="[]",
-        seen=0.0, started_at="2026-01-01T00:00:00+00:00", version="0")  # fmt: skip
-    wanted = {"reference": "acme/base", "backend": "vllm", "name": "taken"}
-    had = {"executor": f"vm-{DEAD}-1", "version": "0", "attempt": 1, "claims": 1, "events": 0}
-    raw(database, "jobs", id="old", kind="import", root="old", place=0, state="running", step="resolve",
-        by="ann", request=json.dumps(wanted), created_at="2026-01-01T00:00:00+00:00", **had)  # fmt: skip
-    url = database.url.render_as_string(hide_password=False).replace("+psycopg", "")
-    with running(tmp_path, "--no-validate", database=url) as service:
-        job = service.ended("old")
-        assert (job["state"], job["attempt"]) == ("succeeded", 2)
-        assert [one["action"] for one in exported(desk, service)] == ["import"]
-        assert service.stop() == 0
-        with database.writing() as connection:
-            connection.execute(text("INSERT INTO migrations (number) VALUES (999)"))
-        for command in ("serve", "worker"):
-            refused = importer(desk, service, command)
-            assert refused.code == 7
-            assert "is of a newer importer: it has migration 999" in refused.err
-            assert "Traceback" not in refused.err
 
 
 def test_a_backup_that_fails_leaves_nothing(desk: Desk) -> None:

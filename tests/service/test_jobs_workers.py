@@ -101,21 +101,3 @@ def test_a_list_is_done_in_order_by_all_and_once_though_one_dies(service: Servic
     begun = [j["started_at"] for j in inside]
     at_once = 4  # two workers, two imports each: these begin in any order
     assert all(early <= late for early, late in zip(begun, begun[at_once:], strict=False))
-
-
-@pytest.mark.nightly
-def test_a_version_of_the_importer_that_nobody_runs_any_more_strands_no_job(service: Service) -> None:
-    before = service.processes[-1]
-    old = worker(service, "a", "--imports", "0")
-    first, second = validations(service)
-    service.wait(lambda: on(service, "a"))
-    for process in (before, old, service.processes[0]):
-        service.kill(process)
-    newer = {"env": {"WORKFLOWS": "3"}, "by": "tests.killer.victim"}
-    service.start(*ALONE, **newer)
-    service.start("--device", "a", command="worker", **newer)
-    for ident in (first, second):
-        ended = service.ended(ident)
-        assert not wrong(service, ended)
-    assert job(service, first)["attempt"] == 2
-    assert any("version 2" in e["data"].get("says", "") for e in story(service, first))
