@@ -51,12 +51,9 @@ class ClusterApi:
         name = f"{run}-x7k2p"
         metadata = {"name": name, "namespace": "ml", "uid": f"uid-{name}", "labels": {"importer/run": run}}
         self.put(
-            "pods",
-            name,
-            metadata=metadata,
-            spec={"nodeName": node, "containers": [{"name": "importer"}]},
+            "pods", name, metadata=metadata, spec={"nodeName": node, "containers": [{"name": "importer"}]},
             status=status,
-        )
+        )  # fmt: skip
 
     def status(self, run: str, **status: Any) -> None:
         self.put("jobs", run, status=status)
@@ -182,14 +179,11 @@ def _discovery(path: str) -> dict[str, Any] | None:
         return None
     resources = [
         {
-            "name": name,
-            "singularName": KINDS[name].lower(),
-            "namespaced": True,
-            "kind": KINDS[name],
+            "name": name, "singularName": KINDS[name].lower(), "namespaced": True, "kind": KINDS[name],
             "verbs": VERBS,
         }
         for name in GROUPS[path]
-    ]
+    ]  # fmt: skip
     version = path.partition("/")[2].partition("/")[2]
     return {"kind": "APIResourceList", "groupVersion": version, "resources": resources}
 

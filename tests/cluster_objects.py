@@ -23,11 +23,8 @@ def closed(required: dict[str, Any], **more: Any) -> dict[str, Any]:
     """An object with these keys alone."""
     properties = {**required, **more}
     return {
-        "type": "object",
-        "required": [*required],
-        "properties": properties,
-        "additionalProperties": False,
-    }
+        "type": "object", "required": [*required], "properties": properties, "additionalProperties": False,
+    }  # fmt: skip
 
 
 def listed(items: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -53,15 +50,12 @@ VARIABLE = {
 }
 RIGHTS = closed(
     {
-        "runAsNonRoot": {"const": True},
-        "runAsUser": {"type": "integer", "minimum": 1},
-        "runAsGroup": {"type": "integer", "minimum": 1},
-        "allowPrivilegeEscalation": {"const": False},
-        "readOnlyRootFilesystem": {"const": True},
-        "capabilities": {"const": {"drop": ["ALL"]}},
+        "runAsNonRoot": {"const": True}, "runAsUser": {"type": "integer", "minimum": 1},
+        "runAsGroup": {"type": "integer", "minimum": 1}, "allowPrivilegeEscalation": {"const": False},
+        "readOnlyRootFilesystem": {"const": True}, "capabilities": {"const": {"drop": ["ALL"]}},
         "seccompProfile": {"const": {"type": "RuntimeDefault"}},
     }
-)
+)  # fmt: skip
 MOUNT = closed({"name": NAME, "mountPath": TEXT}, readOnly={"type": "boolean"})
 VOLUME = {
     "anyOf": [
@@ -73,20 +67,13 @@ IMAGE = {"type": "string", "pattern": "^[a-z0-9/_.-]+:v[0-9][0-9a-z.]*$"}
 PROBE = {"type": "object", "required": ["httpGet"]}
 SERVER = closed(
     {
-        "name": NAME,
-        "image": IMAGE,
-        "command": {"const": ["vllm", "serve"]},
-        "args": listed(LITERAL),
+        "name": NAME, "image": IMAGE, "command": {"const": ["vllm", "serve"]}, "args": listed(LITERAL),
         "env": listed(VARIABLE),
-        "ports": listed(closed({"name": NAME, "containerPort": {"type": "integer"}})),
-        "resources": RESOURCES,
-        "startupProbe": PROBE,
-        "readinessProbe": PROBE,
-        "livenessProbe": PROBE,
-        "securityContext": RIGHTS,
+        "ports": listed(closed({"name": NAME, "containerPort": {"type": "integer"}})), "resources": RESOURCES,
+        "startupProbe": PROBE, "readinessProbe": PROBE, "livenessProbe": PROBE, "securityContext": RIGHTS,
         "volumeMounts": listed(MOUNT),
     }
-)
+)  # fmt: skip
 POD = closed(
     {
         "automountServiceAccountToken": {"const": False},
@@ -112,20 +99,15 @@ JOB_POD = closed(
         "containers": listed(
             closed(
                 {
-                    "name": NAME,
-                    "image": IMAGE,
-                    "command": listed(LITERAL),
-                    "env": listed(VARIABLE),
-                    "resources": RESOURCES,
-                    "securityContext": RIGHTS,
-                    "volumeMounts": listed(MOUNT),
+                    "name": NAME, "image": IMAGE, "command": listed(LITERAL), "env": listed(VARIABLE),
+                    "resources": RESOURCES, "securityContext": RIGHTS, "volumeMounts": listed(MOUNT),
                     "workingDir": TEXT,
                 }
             )
         ),
         "volumes": listed(VOLUME),
     }
-)
+)  # fmt: skip
 MATCH = closed({"matchLabels": LABELS})
 KINDS = {
     "ConfigMap": kind("ConfigMap", "v1", data={"type": "object", "additionalProperties": TEXT}),

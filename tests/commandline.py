@@ -31,17 +31,12 @@ COMMAND = [sys.executable, "-m", "importer"]
 # Repositories of few files: without a chat template an import needs no renderer.
 BASE: Mapping[str, Content] = {
     "config.json": {
-        "model_type": "llama",
-        "architectures": ["LlamaForCausalLM"],
-        "max_position_embeddings": 512,
-        "num_hidden_layers": 2,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_attention_heads": 4,
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "max_position_embeddings": 512,
+        "num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4,
         "vocab_size": 100,
     },
     "generation_config.json": {"temperature": 0.6, "top_p": 0.9},
-}
+}  # fmt: skip
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -182,10 +177,6 @@ def validated(desk: Desk) -> None:
     path = desk.folder / "models" / "base.receipt.json"
     data = load(path)
     data["validation"] = {
-        "digest": data["digest"],
-        "passed": True,
-        "outcomes": [],
-        "engine": {},
-        "seconds": {},
-    }
+        "digest": data["digest"], "passed": True, "outcomes": [], "engine": {}, "seconds": {},
+    }  # fmt: skip
     path.write_text(json.dumps(data))

@@ -35,13 +35,9 @@ def environment(name: str, *packages: str) -> Path:
 def answer(python: Path, code: str, data: Any, folder: Path) -> Any:
     """What a program prints as the last line of JSON for ``data`` on its standard input."""
     done = subprocess.run(
-        (str(python), "-c", code),
-        input=json.dumps(data).encode(),
-        capture_output=True,
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
-        check=False,
-    )
+        (str(python), "-c", code), input=json.dumps(data).encode(), capture_output=True, cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder)}, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -25,14 +25,8 @@ VLLM: dict[str, Any] = {
     "backend": "vllm",
     "known_usecases": ["chat"],
     "parameters": {
-        "model": "acme/Tiny-8B",
-        "temperature": 0,
-        "top_p": 0.95,
-        "top_k": 20,
-        "repeat_penalty": 1.05,
-        "presence_penalty": -0.5,
-        "max_tokens": 4096,
-        "seed": 7,
+        "model": "acme/Tiny-8B", "temperature": 0, "top_p": 0.95, "top_k": 20, "repeat_penalty": 1.05,
+        "presence_penalty": -0.5, "max_tokens": 4096, "seed": 7,
     },
     "template": {"use_tokenizer_template": True},
     "options": ["tool_parser:hermes", "reasoning_parser:qwen3"],
@@ -43,12 +37,8 @@ VLLM: dict[str, Any] = {
     "limit_mm_per_prompt": {"image": 2, "video": 0},
     "chat_template_kwargs": {"enable_thinking": False, "note": "it's ${HOME}, {{.Name}} and\n\"more\" 'ü'"},
     "engine_args": {
-        "enable_prefix_caching": False,
-        "enable_chunked_prefill": True,
-        "kv_cache_dtype": "fp8",
-        "max_num_seqs": 8,
-        "cpu_offload_gb": 1.5,
-        "tool_strict_level": "function",
+        "enable_prefix_caching": False, "enable_chunked_prefill": True, "kv_cache_dtype": "fp8",
+        "max_num_seqs": 8, "cpu_offload_gb": 1.5, "tool_strict_level": "function",
         "chat_template_content_format": "string",
         "speculative_config": {"method": "mtp", "num_speculative_tokens": 1},
     },
@@ -60,15 +50,10 @@ VLLM: dict[str, Any] = {
         }
     ],
     "importer": {
-        "schema": 1,
-        "reference": "acme/Tiny-8B",
-        "model_id": "acme/Tiny-8B",
-        "revision": COMMIT,
-        "family": "tiny",
-        "license": "apache-2.0",
-        "engine": {"name": "vllm", "version": "0.32.0"},
+        "schema": 1, "reference": "acme/Tiny-8B", "model_id": "acme/Tiny-8B", "revision": COMMIT,
+        "family": "tiny", "license": "apache-2.0", "engine": {"name": "vllm", "version": "0.32.0"},
     },
-}
+}  # fmt: skip
 ON_MLX: dict[str, Any] = {
     **{k: VLLM[k] for k in ("name", "known_usecases", "template", "max_model_len", "artifacts")},
     "backend": "mlx",
@@ -125,28 +110,20 @@ def documents() -> st.SearchStrategy[dict[str, Any]]:
     parameters = st.fixed_dictionaries(
         {"model": MODELS},
         optional={
-            "temperature": st.just(0) | st.floats(0, 5),
-            "top_p": unit,
-            "top_k": st.integers(-1, 100),
-            "repeat_penalty": st.floats(0, 10),
-            "presence_penalty": st.floats(-2, 2),
-            "max_tokens": COUNTS,
-            "seed": st.integers(),
-            "n": VALUES,
+            "temperature": st.just(0) | st.floats(0, 5), "top_p": unit, "top_k": st.integers(-1, 100),
+            "repeat_penalty": st.floats(0, 10), "presence_penalty": st.floats(-2, 2), "max_tokens": COUNTS,
+            "seed": st.integers(), "n": VALUES,
         },
-    )
+    )  # fmt: skip
     source = st.fixed_dictionaries({"repo": MODELS, "revision": TEXTS | st.just(COMMIT)})
     block = st.fixed_dictionaries(
         {"schema": st.just(1), "reference": TEXTS, "engine": st.fixed_dictionaries({"name": TEXTS})},
         optional={
-            "model_id": MODELS,
-            "revision": st.just(COMMIT),
-            "license": TEXTS,
-            "family": TEXTS,
+            "model_id": MODELS, "revision": st.just(COMMIT), "license": TEXTS, "family": TEXTS,
             "end_tokens": st.dictionaries(st.sampled_from(("1", "2")), st.sampled_from(NASTY), max_size=2),
             "unset": st.lists(st.sampled_from(("temperature", "top_k")) | TEXTS, max_size=2),
         },
-    )
+    )  # fmt: skip
     words = dict.fromkeys(("description", "dtype", "load_format", "system_prompt", "type", "mmproj"), TEXTS)
     maps = {k: st.dictionaries(TEXTS, VALUES, max_size=2) for k in ("reasoning", "function")}
     made = st.fixed_dictionaries(

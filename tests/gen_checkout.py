@@ -25,14 +25,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
         engines,
         "PREFIXES",
         {
-            "vllm": ("0.9",),
-            "vllm-rust": (),
-            "mlx": ("0.2",),
-            "mlx-vlm": ("0.1",),
-            "vllm-mlx": ("0.1",),
+            "vllm": ("0.9",), "vllm-rust": (), "mlx": ("0.2",), "mlx-vlm": ("0.1",), "vllm-mlx": ("0.1",),
             "sglang": ("0.5",),
         },
-    )
+    )  # fmt: skip
     return checkout(tmp_path / "checkout")
 
 

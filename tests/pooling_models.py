@@ -44,18 +44,13 @@ def decoder(folder: Path, **config: Any) -> Path:
     for i in range(LAYERS):
         at = f"model.layers.{i}."
         shapes |= {
-            f"{at}input_layernorm.weight": (HIDDEN,),
-            f"{at}post_attention_layernorm.weight": (HIDDEN,),
-            f"{at}self_attn.q_proj.weight": (64, HIDDEN),
-            f"{at}self_attn.k_proj.weight": (32, HIDDEN),
-            f"{at}self_attn.v_proj.weight": (32, HIDDEN),
-            f"{at}self_attn.o_proj.weight": (HIDDEN, 64),
-            f"{at}self_attn.q_norm.weight": (32,),
-            f"{at}self_attn.k_norm.weight": (32,),
-            f"{at}mlp.gate_proj.weight": (WIDE, HIDDEN),
-            f"{at}mlp.up_proj.weight": (WIDE, HIDDEN),
+            f"{at}input_layernorm.weight": (HIDDEN,), f"{at}post_attention_layernorm.weight": (HIDDEN,),
+            f"{at}self_attn.q_proj.weight": (64, HIDDEN), f"{at}self_attn.k_proj.weight": (32, HIDDEN),
+            f"{at}self_attn.v_proj.weight": (32, HIDDEN), f"{at}self_attn.o_proj.weight": (HIDDEN, 64),
+            f"{at}self_attn.q_norm.weight": (32,), f"{at}self_attn.k_norm.weight": (32,),
+            f"{at}mlp.gate_proj.weight": (WIDE, HIDDEN), f"{at}mlp.up_proj.weight": (WIDE, HIDDEN),
             f"{at}mlp.down_proj.weight": (HIDDEN, WIDE),
-        }
+        }  # fmt: skip
     return _write(folder, whole, shapes)
 
 

@@ -111,14 +111,8 @@ class RayCluster:
             "--metrics-export-port",
         )  # fmt: skip
         argv = [
-            str(self._python),
-            str(START_RAY),
-            "start",
-            "--block",
-            "--node-ip-address",
-            "127.0.0.1",
-            *words,
-        ]
+            str(self._python), str(START_RAY), "start", "--block", "--node-ip-address", "127.0.0.1", *words,
+        ]  # fmt: skip
         argv += [word for option in ports for word in (option, str(free_port()))]
         argv += ["--object-store-memory", MEMORY, "--disable-usage-stats"]
         for _ in range(TRIES):

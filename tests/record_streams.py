@@ -27,13 +27,10 @@ FOLDER = Path(__file__).parent / "fixtures" / "streams"
 TOKENS = {"logprobs": True, "top_logprobs": 1}
 # What is asked, and what is told the server beyond it.
 CASES: Mapping[str, tuple[Prompt, Mapping[str, Any]]] = {
-    "greeting": (GREETING, {}),
-    "weather": (WEATHER, {}),
-    "two-cities": (TWO_CITIES, {}),
-    "sum-with-tokens": (SUM, TOKENS),
-    "call-cut": (WEATHER, {"max_tokens": 27}),
+    "greeting": (GREETING, {}), "weather": (WEATHER, {}), "two-cities": (TWO_CITIES, {}),
+    "sum-with-tokens": (SUM, TOKENS), "call-cut": (WEATHER, {"max_tokens": 27}),
     "thought-cut": (SUM, {"max_tokens": 4}),
-}
+}  # fmt: skip
 # Of these, what OpenAI's responses are asked where the engine offers them; the same tokens, other names.
 RESPONSES = ("greeting", "weather", "thought-cut")
 PARSERS = {
@@ -50,12 +47,9 @@ def record(name: str) -> None:
     installed = install.need(engine)
     tools, thoughts = PARSERS[name]
     document = {
-        "name": "model",
-        "backend": name,
-        "parameters": {"model": "./model", "temperature": 0.0},
-        "options": [f"tool_parser:{tools}", f"reasoning_parser:{thoughts}"],
-        "max_model_len": 600,
-    }
+        "name": "model", "backend": name, "parameters": {"model": "./model", "temperature": 0.0},
+        "options": [f"tool_parser:{tools}", f"reasoning_parser:{thoughts}"], "max_model_len": 600,
+    }  # fmt: skip
     package = name.removesuffix("-cpu") if name != "mlx" else "mlx-lm"
     folder = FOLDER / f"{package}-{installed.version}"
     with serve(engine, installed.python, document, MODEL) as served:

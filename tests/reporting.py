@@ -67,21 +67,11 @@ def told(text: str = "", **changes: Any) -> ReportModel:
     exchange = {**EXCHANGE, "body": text, "error": text, "request": {"messages": [text], text: text}}
     found = tuple(
         ProbeOutcome(
-            name + text,
-            outcome,
-            text or "said",
-            "model",
-            text,
-            3,
-            2,
-            (0.2, 0.9),
-            0.5,
-            text,
-            text,
+            name + text, outcome, text or "said", "model", text, 3, 2, (0.2, 0.9), 0.5, text, text,
             (exchange,),
         )
         for name, outcome in (("a", "pass"), ("b", "fail"), ("c", "inconclusive"), ("d", "not-applicable"))
-    )
+    )  # fmt: skip
     first = Run(
         f"mlx{text}", text or "1", "failed", False, text, "sha256:0", {"start": 1.0, text: 2.0}, found
     )

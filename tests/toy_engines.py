@@ -54,13 +54,9 @@ def ask(
     """One process of the engine's Python for all questions."""
     lines = "".join(json.dumps(q) + "\n" for q in questions)
     done = subprocess.run(
-        [str(python), str(SCRIPTS / script), *arguments],
-        input=lines,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )
+        [str(python), str(SCRIPTS / script), *arguments], input=lines, capture_output=True, text=True,
+        check=False, env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answers) == len(questions), done.stderr[-2000:]
     return answers
@@ -91,14 +87,11 @@ def _on_vllm(name: str, told: dict[str, Any], devices: int) -> list[Compared]:
     shape = shape_of(name)
     latent = "latent" in shape.kinds()  # whose blocks depend on what the processor can do, like states
     load = Load(
-        told.get("context", CONTEXT),
-        device="cpu",
-        tensor_parallel=devices,
-        drafts=DRAFTED if _drafts(name) else 0,
-        batched_tokens=told.get("batched"),
+        told.get("context", CONTEXT), device="cpu", tensor_parallel=devices,
+        drafts=DRAFTED if _drafts(name) else 0, batched_tokens=told.get("batched"),
         block_size=told.get("block_size") if latent else None,
         state_dtype={"auto": "bfloat16"}.get(told.get("state_dtype", ""), "auto"),
-    )
+    )  # fmt: skip
     pool, flight = pages.pool(shape, load), pages.in_flight(load)
     predicted = {
         "weights": on_device(shape, shape.parts, load, 2),
@@ -147,15 +140,11 @@ def _on_card(name: str, config: dict[str, Any], told: dict[str, Any], card: Card
     shape = describe(config)
     assert not isinstance(shape, Unknown), shape.reason
     load = Load(
-        told["context"],
-        device="cuda",
-        tensor_parallel=told["devices"],
-        context_parallel=told["parts"],
-        memory=card.gib << 30,
-        capability=sparse.compute(card.capability),
+        told["context"], device="cuda", tensor_parallel=told["devices"], context_parallel=told["parts"],
+        memory=card.gib << 30, capability=sparse.compute(card.capability),
         kv_dtype=told["kv_dtype"] if told["kv_dtype"] not in {"bfloat16", "float16"} else "auto",
         drafts=told["drafts"],
-    )
+    )  # fmt: skip
     pool, flight, kept = pages.pool(shape, load), pages.in_flight(load), pages.kept(load)
     sequences = pool.concurrency(1 << 42, kept, flight)
     predicted = {

@@ -16,12 +16,9 @@ import types
 CAPABILITY = tuple(int(part) for part in sys.argv[1].split("."))
 MEMORY = int(float(sys.argv[2]) * (1 << 30))
 os.environ.update(
-    VLLM_LOGGING_LEVEL="CRITICAL",
-    HF_HUB_OFFLINE="1",
-    VLLM_ENABLE_V1_MULTIPROCESSING="0",
-    VLLM_TARGET_DEVICE="cuda",
-    VLLM_DIST_IDENT="nobody",
-)
+    VLLM_LOGGING_LEVEL="CRITICAL", HF_HUB_OFFLINE="1", VLLM_ENABLE_V1_MULTIPROCESSING="0",
+    VLLM_TARGET_DEVICE="cuda", VLLM_DIST_IDENT="nobody",
+)  # fmt: skip
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # output of libraries is not for our reader
 
@@ -219,12 +216,9 @@ def alone_of(devices, parts):
 def answer(question):
     """Return the weights, and the cache that ``memory`` bytes hold."""
     arguments = {
-        "distributed_executor_backend": "mp",
-        "skip_tokenizer_init": True,
-        "load_format": "dummy",
-        "enforce_eager": True,
-        **question["arguments"],
-    }
+        "distributed_executor_backend": "mp", "skip_tokenizer_init": True, "load_format": "dummy",
+        "enforce_eager": True, **question["arguments"],
+    }  # fmt: skip
     made = EngineArgs(model=question["model"], **arguments)
     config = made.create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
     with set_current_vllm_config(config):
@@ -249,18 +243,14 @@ def answer(question):
             "weights": sum(p.numel() * p.element_size() for p in model.parameters()),
             "block": kv_cache_planning._pool_bytes_per_block_from_builder(builder, config, used),
             "sequence": kv_cache_planning._max_memory_usage_bytes_from_groups(builder, config, used),
-            "tokens": tokens,
-            "concurrency": concurrency,
-            "context": config.model_config.max_model_len,
-            "block_size": config.cache_config.block_size,
-            "kv_dtype": config.cache_config.cache_dtype,
-            "layout": layout.name,
-            "parts": config.parallel_config.decode_context_parallel_size,
+            "tokens": tokens, "concurrency": concurrency, "context": config.model_config.max_model_len,
+            "block_size": config.cache_config.block_size, "kv_dtype": config.cache_config.cache_dtype,
+            "layout": layout.name, "parts": config.parallel_config.decode_context_parallel_size,
             "devices": config.parallel_config.tensor_parallel_size,
             "drafts": config.speculative_config.num_speculative_tokens if config.speculative_config else 0,
             "batched": config.scheduler_config.max_num_batched_tokens,
             "pages": sorted({(type(s).__name__, s.block_size, s.page_size_bytes) for s in specs.values()}),
-        }
+        }  # fmt: skip
 
 
 for line in sys.stdin:

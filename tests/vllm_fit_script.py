@@ -59,12 +59,9 @@ def alone_of(devices):
 def answer(question):
     """Weights, and the cache that ``memory`` bytes hold."""
     arguments = {
-        "distributed_executor_backend": "mp",
-        "skip_tokenizer_init": True,
-        "load_format": "dummy",
-        "enforce_eager": True,
-        **question["arguments"],
-    }
+        "distributed_executor_backend": "mp", "skip_tokenizer_init": True, "load_format": "dummy",
+        "enforce_eager": True, **question["arguments"],
+    }  # fmt: skip
     config = EngineArgs(model=question["model"], **arguments).create_engine_config()
     block = config.cache_config.block_size
     with set_current_vllm_config(config):

@@ -142,24 +142,16 @@ MORE = (
 
 # What a template writes of a text, by field, and ways to cut a text short.
 TEXTS = {
-    Field.TOOL_DESCRIPTION: "f.description",
-    Field.PARAMETER_DESCRIPTION: "': ' ~ one.description",
-    Field.SYSTEM: "'<|im_start|>system\\n' ~ system",
-    Field.USER: "{%- else -%}\n{{- said(m.content)",
-    Field.ANSWER: "{{- m.content or ''",
-    Field.WORDS_BESIDE_CALL: "{{- m.content or ''",
-    Field.REASONING: "'<think>\\n' ~ m.reasoning_content",
-    Field.ARGUMENT: "(value if value is string",
+    Field.TOOL_DESCRIPTION: "f.description", Field.PARAMETER_DESCRIPTION: "': ' ~ one.description",
+    Field.SYSTEM: "'<|im_start|>system\\n' ~ system", Field.USER: "{%- else -%}\n{{- said(m.content)",
+    Field.ANSWER: "{{- m.content or ''", Field.WORDS_BESIDE_CALL: "{{- m.content or ''",
+    Field.REASONING: "'<think>\\n' ~ m.reasoning_content", Field.ARGUMENT: "(value if value is string",
     Field.RESULT: "'<tool_response>\\n' ~ said(m.content)",
-}
+}  # fmt: skip
 CUTS = (
-    ".split('. ')[0]",
-    ".split('\\n')[0]",
-    ".split('\\n\\n')[0]",
-    ".split(': ')[0]",
-    ".split('! ')[0]",
+    ".split('. ')[0]", ".split('\\n')[0]", ".split('\\n\\n')[0]", ".split(': ')[0]", ".split('! ')[0]",
     "[:800]",
-)
+)  # fmt: skip
 
 
 def cut_short(field: Field, cut: str) -> str:

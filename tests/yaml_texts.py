@@ -15,12 +15,9 @@ WORDS = (
     "one\ntwo\n", " lead", "[a", "{", "*x", "&x", "!x", "%", "@", "a,b",
 )  # fmt: skip
 SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 9),
-    st.sampled_from([0.0, -0.0, 0.5, 1e-05, 1e20]),
+    st.none(), st.booleans(), st.integers(-3, 9), st.sampled_from([0.0, -0.0, 0.5, 1e-05, 1e20]),
     st.sampled_from(WORDS),
-)
+)  # fmt: skip
 DATA = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
@@ -43,11 +40,8 @@ class Writer:
         """The whole document."""
         lines = self._block(data, 0) if self._pick(*[True] * 7, False) else [self._flow(data)]
         lines = [
-            *self._above(0),
-            *(["---"] if self._pick(False, False, True) else []),
-            *lines,
-            *self._above(0),
-        ]
+            *self._above(0), *(["---"] if self._pick(False, False, True) else []), *lines, *self._above(0),
+        ]  # fmt: skip
         text = "\n".join(lines) + self._pick("\n", "\n", "", "\n\n")
         text = self._pick("", "", "", "\ufeff") + text
         return text.replace("\n", "\r\n") if self._pick(False, False, True) else text

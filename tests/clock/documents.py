@@ -46,22 +46,15 @@ def checked(text: str) -> None:
     """A document with a text as name and value of an argument, a variable, a flag."""
     engine = {"engine": {"name": "vllm", "version": "0.33.0"}}
     arguments = {
-        text: text,
-        "tokenizer_mode": text,
-        "max_model_len": text,
-        "served_model_name": [text],
+        text: text, "tokenizer_mode": text, "max_model_len": text, "served_model_name": [text],
         "x": {text: text},
-    }
+    }  # fmt: skip
     variables = {text: text, "VLLM_X": text}
     flags = [f"--{text}:{text}", f"tool_parser:{text}"]
     whole = {
-        "backend": "vllm",
-        "importer": engine,
-        "engine_args": arguments,
-        "env": variables,
-        "options": flags,
+        "backend": "vllm", "importer": engine, "engine_args": arguments, "env": variables, "options": flags,
         "dtype": text,
-    }
+    }  # fmt: skip
     list(check.faults(whole))
 
 

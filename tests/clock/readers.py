@@ -43,15 +43,12 @@ def _whole(module: str) -> str:
 
 READERS = tuple(
     Reader(
-        name,
-        read,
-        tuple(f"importer.{m}" if not m.startswith("gen_") else m for m in modules.split()),
-        size,
+        name, read, tuple(f"importer.{m}" if not m.startswith("gen_") else m for m in modules.split()), size,
         given,
     )
     for room in (repositories, documents, engines, proofs)
     for name, read, modules, size, given in room.READERS
-)
+)  # fmt: skip
 # Modules with a pattern or a parser that read no stranger's text, or read one that something else bounds.
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """

@@ -88,16 +88,12 @@ def test_each_status_of_ray_is_a_state(answer: tuple[int, bytes], expected: Remo
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        ((401, b"no token"), "cluster-refused"),
-        ((403, b"\x1b[31mno"), "cluster-refused"),
-        ((302, b""), "cluster-refused"),
-        ((500, b"trouble"), "cluster-unreachable"),
-        ((503, b""), "cluster-unreachable"),
-        ((200, b"<html>"), "cluster-answer"),
-        ((200, b"[]"), "cluster-answer"),
-        ((200, b"{}"), "cluster-answer"),
+        ((401, b"no token"), "cluster-refused"), ((403, b"\x1b[31mno"), "cluster-refused"),
+        ((302, b""), "cluster-refused"), ((500, b"trouble"), "cluster-unreachable"),
+        ((503, b""), "cluster-unreachable"), ((200, b"<html>"), "cluster-answer"),
+        ((200, b"[]"), "cluster-answer"), ((200, b"{}"), "cluster-answer"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_is_no_use_has_its_kind(answer: tuple[int, bytes], kind: str) -> None:
     with pytest.raises(LauncherError) as told:
         state(answer)

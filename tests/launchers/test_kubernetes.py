@@ -96,14 +96,8 @@ def test_the_command_unpacks_and_runs_what_was_sent(tmp_path: Path) -> None:
     assert (work / wheel.name).read_bytes() == wheel.read_bytes()
     install, run = seen.read_text().splitlines()
     assert install.split() == [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--target",
-        f"{work}/site",
-        f"{work}/{wheel.name}",
-    ]
+        "-m", "pip", "install", "--quiet", "--target", f"{work}/site", f"{work}/{wheel.name}",
+    ]  # fmt: skip
     assert run.split() == [f"{work}/site", "-P", "-m", "importer", "run-task", f"{work}/task.json"]
 
 

@@ -44,31 +44,20 @@ def test_each_form_is_read(text: str, scheme: str, address: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", PlaceReason.NO_SCHEME),
-        ("http://box", PlaceReason.UNKNOWN_SCHEME),
-        ("sky:aws/us-east-1", PlaceReason.UNKNOWN_SCHEME),
-        ("ray:box", PlaceReason.BAD_ADDRESS),
-        ("ray://user:password@box", PlaceReason.BAD_ADDRESS),
-        ("ray://box:99999", PlaceReason.BAD_ADDRESS),
-        ("ray://box/path", PlaceReason.BAD_ADDRESS),
-        ("ssh:-oProxyCommand=x", PlaceReason.BAD_ADDRESS),
-        ("ssh:box;id", PlaceReason.BAD_ADDRESS),
-        ("k8s:context", PlaceReason.BAD_ADDRESS),
-        ("slurm:a b", PlaceReason.BAD_ADDRESS),
-        ("ssh:box:٢٢", PlaceReason.BAD_ADDRESS),
-        ("ssh:box:0", PlaceReason.BAD_ADDRESS),
-        ("ray://[::1]:٢٢", PlaceReason.BAD_ADDRESS),
-        ("ssh:[:::::]:22", PlaceReason.BAD_ADDRESS),
-        ("slurm:gpu?gpus=²", PlaceReason.BAD_OPTION),
-        ("slurm:gpu?memory=1.٢GiB", PlaceReason.BAD_OPTION),
-        ("ssh:box?pyton=x", PlaceReason.UNKNOWN_OPTION),
-        ("ssh:box?python=$(id)", PlaceReason.BAD_OPTION),
-        ("ssh:box?gpus=many", PlaceReason.BAD_OPTION),
-        ("ssh:box?gpus=1&gpus=2", PlaceReason.TWICE),
-        ("ssh:box\n", PlaceReason.UNPRINTABLE),
+        ("", PlaceReason.NO_SCHEME), ("http://box", PlaceReason.UNKNOWN_SCHEME),
+        ("sky:aws/us-east-1", PlaceReason.UNKNOWN_SCHEME), ("ray:box", PlaceReason.BAD_ADDRESS),
+        ("ray://user:password@box", PlaceReason.BAD_ADDRESS), ("ray://box:99999", PlaceReason.BAD_ADDRESS),
+        ("ray://box/path", PlaceReason.BAD_ADDRESS), ("ssh:-oProxyCommand=x", PlaceReason.BAD_ADDRESS),
+        ("ssh:box;id", PlaceReason.BAD_ADDRESS), ("k8s:context", PlaceReason.BAD_ADDRESS),
+        ("slurm:a b", PlaceReason.BAD_ADDRESS), ("ssh:box:٢٢", PlaceReason.BAD_ADDRESS),
+        ("ssh:box:0", PlaceReason.BAD_ADDRESS), ("ray://[::1]:٢٢", PlaceReason.BAD_ADDRESS),
+        ("ssh:[:::::]:22", PlaceReason.BAD_ADDRESS), ("slurm:gpu?gpus=²", PlaceReason.BAD_OPTION),
+        ("slurm:gpu?memory=1.٢GiB", PlaceReason.BAD_OPTION), ("ssh:box?pyton=x", PlaceReason.UNKNOWN_OPTION),
+        ("ssh:box?python=$(id)", PlaceReason.BAD_OPTION), ("ssh:box?gpus=many", PlaceReason.BAD_OPTION),
+        ("ssh:box?gpus=1&gpus=2", PlaceReason.TWICE), ("ssh:box\n", PlaceReason.UNPRINTABLE),
         (f"ssh:{'b' * 3000}", PlaceReason.UNPRINTABLE),
     ],
-)
+)  # fmt: skip
 def test_each_malformed_form_has_its_reason(text: str, reason: PlaceReason) -> None:
     with pytest.raises(UsageError) as told:
         parse(text)
@@ -80,11 +69,8 @@ def test_each_malformed_form_has_its_reason(text: str, reason: PlaceReason) -> N
 
 def made(**changes: object) -> Result:
     fields: dict[str, object] = {
-        "task": "t1",
-        "digest": DIGEST,
-        "importer": "0.1.0",
-        "machine": {"host": "h"},
-    }
+        "task": "t1", "digest": DIGEST, "importer": "0.1.0", "machine": {"host": "h"},
+    }  # fmt: skip
     return Result(**{**fields, "report": {"passed": True}, **changes})  # type: ignore[arg-type]
 
 
@@ -110,16 +96,12 @@ def test_lines_are_short_and_a_missing_one_is_noticed() -> None:
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [
-        ({"digest": f"sha256:{'b' * 64}"}, "other-digest"),
-        ({"task": "t2"}, "other-digest"),
-        ({"report": None}, "bad-result"),
-        ({"error": {"kind": "x"}}, "bad-result"),
-        ({"report": None, "error": {"message": ["x"]}}, "bad-result"),
-        ({"report": [1]}, "bad-result"),
-        ({"machine": None}, "bad-result"),
-        ({"task": 7}, "bad-result"),
+        ({"digest": f"sha256:{'b' * 64}"}, "other-digest"), ({"task": "t2"}, "other-digest"),
+        ({"report": None}, "bad-result"), ({"error": {"kind": "x"}}, "bad-result"),
+        ({"report": None, "error": {"message": ["x"]}}, "bad-result"), ({"report": [1]}, "bad-result"),
+        ({"machine": None}, "bad-result"), ({"task": 7}, "bad-result"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_bound_or_not_whole_is_refused(changes: dict[str, object], kind: str) -> None:
     with pytest.raises(LauncherError) as told:
         bundle.read_result("\n".join(made(**changes).to_lines()), "t1", DIGEST, "ray://x")

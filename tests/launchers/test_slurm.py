@@ -39,15 +39,12 @@ from tests.waiting import wait_until
 @pytest.mark.parametrize(
     ("line", "state"),
     [
-        ("PENDING|Priority|", Queued("Priority")),
-        ("PENDING|Resources|", Queued("Resources")),
+        ("PENDING|Priority|", Queued("Priority")), ("PENDING|Resources|", Queued("Resources")),
         ("PENDING|QOSMaxGRESPerUser|", Queued("QOSMaxGRESPerUser")),
         ("PENDING|BadConstraints|", Failed(FailureKind.UNSCHEDULABLE, "BadConstraints")),
         ("PENDING|PartitionTimeLimit|", Failed(FailureKind.UNSCHEDULABLE, "PartitionTimeLimit")),
-        ("RUNNING|None|gpu-07", Running("gpu-07")),
-        ("COMPLETING|None|gpu-07", Running("gpu-07")),
-        ("CANCELLED|None|", Cancelled()),
-        ("CANCELLED by 1000|0:0|gpu-07", Cancelled()),
+        ("RUNNING|None|gpu-07", Running("gpu-07")), ("COMPLETING|None|gpu-07", Running("gpu-07")),
+        ("CANCELLED|None|", Cancelled()), ("CANCELLED by 1000|0:0|gpu-07", Cancelled()),
         ("NODE_FAIL|NodeDown|gpu-07", Lost("NODE_FAIL gpu-07")),
         ("PREEMPTED|0:0|gpu-07", Lost("PREEMPTED gpu-07")),
         ("OUT_OF_MEMORY|0:125|gpu-07", Failed(FailureKind.MEMORY, "OUT_OF_MEMORY 0:125")),

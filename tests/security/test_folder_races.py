@@ -140,17 +140,12 @@ def _doctor(site: Site) -> Callable[[], object]:
 
 
 READERS: dict[str, Callable[[Site], Callable[[], object]]] = {
-    "snapshot": _snapshot,
-    "tensors": _tensors,
-    "digests": _served,
-    "weights": _located,
+    "snapshot": _snapshot, "tensors": _tensors, "digests": _served, "weights": _located,
     "token numbers": lambda site: lambda: tokenizer.of_folder(site.model),
     "token merges": lambda site: lambda: tokenizer.merges_of_folder(site.model),
     "broken files": lambda site: lambda: model_folder.broken(site.model),
-    "config": lambda site: lambda: model_folder.config_of(site.model),
-    "a copy": _copy,
-    "doctor": _doctor,
-}
+    "config": lambda site: lambda: model_folder.config_of(site.model), "a copy": _copy, "doctor": _doctor,
+}  # fmt: skip
 SWAPPED = {"the model": "models/good", "a folder in it": f"models/good/{INNER}", "the root": "models"}
 SWAPPED |= {"a file": "models/good/config.json"}
 

@@ -91,15 +91,12 @@ def test_whatever_a_child_says_is_a_tree_or_refused(raw: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "raw"),
     [
-        (int, "1"),
-        (tuple[str, ...], "abc"),
-        (Literal["a"], "b"),
-        (Reason, ["os:environ.x", {}]),
+        (int, "1"), (tuple[str, ...], "abc"), (Literal["a"], "b"), (Reason, ["os:environ.x", {}]),
         (Reason, ["importer.sandbox.task:SandboxReason.NONE", {}]),
         (Reason, ["importer.sandbox.task:TASKS.count", {}]),
         (Any, {"$": "enum", "of": "signal:Signals.SIGKILL"}),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_of_the_type_is_refused(kind: Any, raw: Any) -> None:
     with pytest.raises((CodecError, ValueError)):
         codec_of(kind).decode(raw)

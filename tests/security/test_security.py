@@ -34,10 +34,7 @@ def with_code(mark: Path) -> dict[str, Content]:
     own = {name: f"evil.{name}" for name in ("AutoConfig", "AutoModelForCausalLM", "AutoTokenizer")}
     return {
         "config.json": {
-            **CONFIG,
-            "auto_map": own,
-            "model_file": "evil.py",
-            "custom_pipelines": {"x": "evil"},
+            **CONFIG, "auto_map": own, "model_file": "evil.py", "custom_pipelines": {"x": "evil"},
         },
         "tokenizer_config.json": {
             "tokenizer_class": "evil.Tokenizer",
@@ -52,7 +49,7 @@ def with_code(mark: Path) -> dict[str, Content]:
         "pytorch_model.bin": pickle.dumps(Payload(mark)),
         "model.safetensors": pickle.dumps(Payload(mark)),
         "tokenizer.pkl": pickle.dumps(Payload(mark)),
-    }
+    }  # fmt: skip
 
 
 def test_the_payloads_would_leave_a_mark(tmp_path: Path) -> None:

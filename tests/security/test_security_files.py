@@ -114,16 +114,9 @@ KEYS = (
     "0", "1",
 )  # fmt: skip
 TEXTS = (
-    "qwen3",
-    "Qwen3ForCausalLM",
-    ESCAPES,
-    INJECTION,
-    "\ud800",
-    "9" * 5000,
-    "../x",
-    "!!python/name:os",
+    "qwen3", "Qwen3ForCausalLM", ESCAPES, INJECTION, "\ud800", "9" * 5000, "../x", "!!python/name:os",
     "<think>",
-)
+)  # fmt: skip
 scalars = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(TEXTS) | st.text(max_size=9)
 )

@@ -39,42 +39,24 @@ def refusal(text: str) -> YamlError:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("a: " + "[" * 10_000, YamlReason.DEEP),
-        ("{" * 20_000, YamlReason.DEEP),
-        ("- " * 20_000, YamlReason.DEEP),
-        ("? " * 20_000, YamlReason.DEEP),
-        ("a: 1\n" * 10_000, YamlReason.TWICE),
-        (MERGES, YamlReason.MANY),
-        (MERGES.replace("<<: ", "b: "), YamlReason.MANY),
-        ("x" * 1_000_001, YamlReason.LONG),
-        ("&a [*a]", YamlReason.ENDLESS),
-        ("*a", YamlReason.ALIAS),
-        ("[&a x, &a y]", YamlReason.ANCHOR),
-        ("a\n---\nb", YamlReason.SEVERAL),
-        ("!!bool foo", YamlReason.VALUE),
-        ("!!timestamp foo", YamlReason.VALUE),
-        ("2024-13-45", YamlReason.VALUE),
-        ('!!int ""', YamlReason.VALUE),
-        ('!!float ""', YamlReason.VALUE),
-        ("!!float " + "1:" * 30_000 + ".5", YamlReason.VALUE),
-        ("1:" * 199 + "1.5", None),
-        ("!!float " + "9:" * 190 + "9.5", YamlReason.VALUE),
-        ("9" * 401, YamlReason.VALUE),
-        ("!!binary 'é'", YamlReason.VALUE),
-        ('"\\UFFFFFFFF"', YamlReason.SYNTAX),
-        ("\ud800", YamlReason.CHARACTER),
-        ("a: \x07", YamlReason.CHARACTER),
-        (".nan: 1", YamlReason.NUMBER_KEY),
-        ("-.inf: 1", YamlReason.NUMBER_KEY),
-        ("[1]: 2", YamlReason.KEY),
-        ("{a: 1}: 2", YamlReason.KEY),
-        ("<<: 5", YamlReason.MERGE),
-        ("!!set {a}", YamlReason.TAG),
-        ("!!python/name:os.system", YamlReason.TAG),
-        ("!mine x", YamlReason.TAG),
+        ("a: " + "[" * 10_000, YamlReason.DEEP), ("{" * 20_000, YamlReason.DEEP),
+        ("- " * 20_000, YamlReason.DEEP), ("? " * 20_000, YamlReason.DEEP),
+        ("a: 1\n" * 10_000, YamlReason.TWICE), (MERGES, YamlReason.MANY),
+        (MERGES.replace("<<: ", "b: "), YamlReason.MANY), ("x" * 1_000_001, YamlReason.LONG),
+        ("&a [*a]", YamlReason.ENDLESS), ("*a", YamlReason.ALIAS), ("[&a x, &a y]", YamlReason.ANCHOR),
+        ("a\n---\nb", YamlReason.SEVERAL), ("!!bool foo", YamlReason.VALUE),
+        ("!!timestamp foo", YamlReason.VALUE), ("2024-13-45", YamlReason.VALUE),
+        ('!!int ""', YamlReason.VALUE), ('!!float ""', YamlReason.VALUE),
+        ("!!float " + "1:" * 30_000 + ".5", YamlReason.VALUE), ("1:" * 199 + "1.5", None),
+        ("!!float " + "9:" * 190 + "9.5", YamlReason.VALUE), ("9" * 401, YamlReason.VALUE),
+        ("!!binary 'é'", YamlReason.VALUE), ('"\\UFFFFFFFF"', YamlReason.SYNTAX),
+        ("\ud800", YamlReason.CHARACTER), ("a: \x07", YamlReason.CHARACTER),
+        (".nan: 1", YamlReason.NUMBER_KEY), ("-.inf: 1", YamlReason.NUMBER_KEY), ("[1]: 2", YamlReason.KEY),
+        ("{a: 1}: 2", YamlReason.KEY), ("<<: 5", YamlReason.MERGE), ("!!set {a}", YamlReason.TAG),
+        ("!!python/name:os.system", YamlReason.TAG), ("!mine x", YamlReason.TAG),
         ("a: b: c", YamlReason.SYNTAX),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_read_is_refused_at_once(text: str, kind: YamlReason | None) -> None:
     began = time.process_time()
     try:
@@ -106,15 +88,11 @@ def test_a_refusal_has_its_place(text: str, line: int, column: int, says: str) -
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "a: {<<: {x: 1, y: 2}, x: 3}",
-        "a: &a {x: 1, z: 1}\nb: &b {x: 2, y: 2}\nc: {<<: [*a, *b], y: 3}",
+        "", "a: {<<: {x: 1, y: 2}, x: 3}", "a: &a {x: 1, z: 1}\nb: &b {x: 2, y: 2}\nc: {<<: [*a, *b], y: 3}",
         "[1, 0x1f, 0o7, 1_000, 1:30, 1.5, .inf, ~, yes, 2024-01-01, 2024-01-01T10:00:00Z, 'x', !!str 5]",
-        "a: !!binary aGVsbG8=",
-        "{1: a, null: b, false: c, 1.5: d}",
-        "a: |\n  x\n  y\nb: >-\n  z\n",
+        "a: !!binary aGVsbG8=", "{1: a, null: b, false: c, 1.5: d}", "a: |\n  x\n  y\nb: >-\n  z\n",
     ],
-)
+)  # fmt: skip
 def test_what_is_sound_is_read_as_pyyaml_reads_it(text: str) -> None:
     assert read(text) == yaml.safe_load(text)
 

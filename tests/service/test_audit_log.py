@@ -24,12 +24,8 @@ FORGED = "'2026-01-01T00:00:00+00:00', 'mallory', 'approve', '{}'"
 OLD = "2020-01-01T00:00:00+00:00"
 # On both kinds of database; LAST is the newest id.
 REFUSED = (
-    "UPDATE audit SET who = 'bob'",
-    "UPDATE audit SET id = id + 100",
-    "UPDATE audit SET until = 10",
-    "DELETE FROM audit",
-    "DELETE FROM audit WHERE id = LAST",
-    "DELETE FROM audit WHERE id = 1",
+    "UPDATE audit SET who = 'bob'", "UPDATE audit SET id = id + 100", "UPDATE audit SET until = 10",
+    "DELETE FROM audit", "DELETE FROM audit WHERE id = LAST", "DELETE FROM audit WHERE id = 1",
     f"INSERT INTO audit ({COLUMNS}) VALUES (LAST, {FORGED})",
     f"INSERT INTO audit ({COLUMNS}) VALUES (1, {FORGED})",
     f"INSERT INTO audit ({COLUMNS}) VALUES (0, {FORGED})",
@@ -40,7 +36,7 @@ REFUSED = (
     f"INSERT INTO audit ({COLUMNS}) SELECT id, at, 'bob', action, details FROM audit",
     f"INSERT INTO audit (at, who, action, details, until) VALUES ({FORGED}, LAST + 1)",
     f"INSERT INTO audit (at, who, action, details, until) VALUES ({FORGED}, 9223372036854775807)",
-)
+)  # fmt: skip
 OF_SQLITE = (
     f"INSERT OR REPLACE INTO audit ({COLUMNS}) VALUES (LAST, {FORGED})",
     f"INSERT OR REPLACE INTO audit ({COLUMNS}) VALUES (1, {FORGED})",

@@ -61,15 +61,10 @@ def flat(answer: httpx.Response, status: int) -> str:
 @pytest.mark.parametrize(
     ("named", "fits"),
     [
-        ("Qwen3-8B", "qwen3-8b"),
-        ("My Model_2", "my-model-2"),
-        ("a_b.c", "a_b.c"),
-        ("../../etc/passwd", "etc-passwd"),
-        ("\x1b[2J", "\x1b[2J"),
-        ("模型", "模型"),
-        ("", ""),
+        ("Qwen3-8B", "qwen3-8b"), ("My Model_2", "my-model-2"), ("a_b.c", "a_b.c"),
+        ("../../etc/passwd", "etc-passwd"), ("\x1b[2J", "\x1b[2J"), ("模型", "模型"), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_names_as_localai_takes_them_become_those_of_documents(named: str, fits: str) -> None:
     assert fitting(named) == fits
 
@@ -121,16 +116,10 @@ def test_what_several_backends_could_take_is_asked_back(local: LocalAI) -> None:
 @pytest.mark.parametrize(
     ("uri", "preferences", "status"),
     [
-        ("no/such", None, 404),
-        ("acme/base", {"backend": "llama-cpp"}, 400),
-        ("acme/base", {"backend": 7}, 400),
-        ("acme/base", {"name": "\x1b[2J"}, 400),
-        ("ollama://gemma:2b", None, 400),
-        ("file:///etc/passwd", None, 400),
-        ("/etc", None, 400),
-        ("", None, 400),
-        ("../../x", None, 400),
-        ("http://169.254.169.254/latest", None, 400),
+        ("no/such", None, 404), ("acme/base", {"backend": "llama-cpp"}, 400),
+        ("acme/base", {"backend": 7}, 400), ("acme/base", {"name": "\x1b[2J"}, 400),
+        ("ollama://gemma:2b", None, 400), ("file:///etc/passwd", None, 400), ("/etc", None, 400),
+        ("", None, 400), ("../../x", None, 400), ("http://169.254.169.254/latest", None, 400),
         ("acme/base", "backend", 400),
     ],
 )  # fmt: skip
@@ -266,13 +255,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
         done = subprocess.run(argv, capture_output=True, text=True, check=True, env={**os.environ, **env})
         keys[scope] = done.stdout.strip()
     words = (
-        "--host",
-        "0.0.0.0",
-        "--public-url",
-        "https://models.example/importer/",
-        "--allowed-host",
+        "--host", "0.0.0.0", "--public-url", "https://models.example/importer/", "--allowed-host",
         "127.0.0.1",
-    )
+    )  # fmt: skip
     with running(folder, *words) as one:
         yield one, keys
 
@@ -281,13 +266,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
 @pytest.mark.parametrize(
     "headers",
     [
-        {"Authorization": "Bearer {}"},
-        {"Authorization": "{}"},
-        {"x-api-key": "{}"},
-        {"xi-api-key": "{}"},
+        {"Authorization": "Bearer {}"}, {"Authorization": "{}"}, {"x-api-key": "{}"}, {"xi-api-key": "{}"},
         {"Cookie": "token={}"},
     ],
-)
+)  # fmt: skip
 def test_a_key_is_taken_as_localai_takes_it(guarded: Any, headers: dict[str, str]) -> None:
     service, keys = guarded
     said = {name: value.format(keys["import"]) for name, value in headers.items()}

@@ -88,17 +88,13 @@ def test_the_same_request_with_a_key_is_one_job(service: Service) -> None:
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        ({"filter": {"colour": "red"}}, "bad-value"),
-        ({"filter": {"downloads": "many"}}, "bad-value"),
-        ({"filter": {"downloads": 100, "colour": 1}}, "bad-value"),
-        ({"organisation": "a/b"}, "bad-value"),
-        ({"limit": 0}, "bad-request"),
-        ({"reference": "acme/base"}, "bad-request"),
-        ({"name": "x"}, "bad-request"),
-        ({"revision": "main"}, "bad-request"),
+        ({"filter": {"colour": "red"}}, "bad-value"), ({"filter": {"downloads": "many"}}, "bad-value"),
+        ({"filter": {"downloads": 100, "colour": 1}}, "bad-value"), ({"organisation": "a/b"}, "bad-value"),
+        ({"limit": 0}, "bad-request"), ({"reference": "acme/base"}, "bad-request"),
+        ({"name": "x"}, "bad-request"), ({"revision": "main"}, "bad-request"),
         ({"backend": "none"}, "bad-value"),
     ],
-)
+)  # fmt: skip
 def test_bad_requests_make_no_job(service: Service, said: dict[str, Any], kind: str) -> None:
     before = service.client.get("/v1/jobs").json()["total"]
     problem(ask(service, **said), 422, kind)

@@ -29,11 +29,8 @@ def test_an_import_is_a_job_with_links_and_events(service: Service) -> None:
         assert stream.headers["content-type"].startswith("text/event-stream")
         seen = [*events(stream)]
     assert [e["data"]["step"] for e in seen if e["event"] == "step"] == [
-        "resolve",
-        "decide",
-        "prove",
-        "store",
-    ]
+        "resolve", "decide", "prove", "store",
+    ]  # fmt: skip
     assert (seen[0]["event"], seen[-1]["event"]) == ("queued", "succeeded")
     numbers = [e["id"] for e in seen]
     assert numbers == sorted(set(numbers))

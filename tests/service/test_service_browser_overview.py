@@ -49,17 +49,11 @@ def seeded(service: Service) -> None:
     rows = [document(number, chosen) for number in range(ENTRIES - len(REAL) - 1)]
     harm: dict[str, Any] = dict.fromkeys(
         (
-            "description",
-            "license",
-            "quantization",
-            "tool_parser",
-            "reasoning_parser",
-            "family",
-            "reason",
+            "description", "license", "quantization", "tool_parser", "reasoning_parser", "family", "reason",
             "icon",
         ),
         HOSTILE[:8000] + "x" * 2000,
-    )
+    )  # fmt: skip
     harm |= {"name": "evil", "model": f"evil/{HARM}", "search": "evil", "validation": "failed"}
     harm |= {"run_engine": HARM, "run_version": HARM, "modalities": f" text {HARM.replace(' ', '')} "}
     rows.append({**rows[0], **harm, "run_passed": 1, "run_failed": 1, "run_total": 2})

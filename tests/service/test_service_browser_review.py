@@ -229,11 +229,8 @@ def test_conflicts_are_settled_key_by_key(seen: Seen, service: Service, folder: 
     name = fresh(service, "clashed")
     edit(service, name, temperature=0.5, top_p=0.4)
     body = {
-        "reference": "acme/base",
-        "backend": "vllm",
-        "name": name,
-        "set": {"temperature": 0.9, "top_p": 0.8},
-    }
+        "reference": "acme/base", "backend": "vllm", "name": name, "set": {"temperature": 0.9, "top_p": 0.8},
+    }  # fmt: skip
     job = service.client.post("/v1/imports", json=body).json()
     assert service.ended(job["id"])["error"]["kind"] == "conflict"
     page = seen.go(f"jobs/{job['id']}")

@@ -50,16 +50,9 @@ HOSTILE = {
     "acme/spins": Repo({**BASE, "chat_template.jinja": SPIN}),
 }
 BOMBS = {
-    "merges": MERGES,
-    "lists": "a: " + "[" * 10_000,
-    "maps": "a: " + "{" * 20_000,
-    "twice": "a: 1\n" * 10_000,
-    "bool": "a: !!bool foo",
-    "timestamp": "a: !!timestamp foo",
-    "int": 'a: !!int ""',
-    "float": 'a: !!float ""',
-    "sexagesimal": "a: " + "1:" * 10_000 + ".5",
-    "character": 'a: "\\UFFFFFFFF"',
+    "merges": MERGES, "lists": "a: " + "[" * 10_000, "maps": "a: " + "{" * 20_000, "twice": "a: 1\n" * 10_000,
+    "bool": "a: !!bool foo", "timestamp": "a: !!timestamp foo", "int": 'a: !!int ""',
+    "float": 'a: !!float ""', "sexagesimal": "a: " + "1:" * 10_000 + ".5", "character": 'a: "\\UFFFFFFFF"',
     "keys": "".join(f"k{n}: 1\n" for n in range(6_900)),
 }  # fmt: skip
 

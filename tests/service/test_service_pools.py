@@ -144,14 +144,9 @@ def test_a_cancelled_job_ends_its_run_also_after_a_kill(far: Far, killed: bool) 
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A server with pools that nothing is ever sent to."""
     words = (
-        "--no-validate",
-        "--pool-runs",
-        "0",
-        "--pool",
-        "near=ssh:localhost",
-        "--pool",
+        "--no-validate", "--pool-runs", "0", "--pool", "near=ssh:localhost", "--pool",
         "own:admin=ssh:localhost",
-    )
+    )  # fmt: skip
     with running(tmp_path_factory.mktemp("small"), *words) as one:
         assert one.imported("acme/base")["state"] == "succeeded"
         yield one
