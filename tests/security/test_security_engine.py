@@ -60,6 +60,7 @@ def test_mlx_is_asked_and_started_without_it(
     assert receipt["decisions"]["tool_parser"]["status"] == "proved"
 
 
+@pytest.mark.nightly
 @pytest.mark.xdist_group("vllm")
 def test_vllm_is_asked_without_it(
     model: Path, vllm_engine: Installed, capsys: pytest.CaptureFixture[str]
