@@ -146,22 +146,26 @@ def test_a_limiter_remembers_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_previews_do_not_hold_up_the_rest(tmp_path: Path) -> None:
     with running(tmp_path, "--previews", "1", "--reads", "100") as service:
         service.hub.latency = 3
-        said = {"reference": "acme/base", "backend": "vllm"}
+        looks = {
+            "/v1/imports/preview": {"reference": "acme/base", "backend": "vllm"},
+            "/models/import-uri": {"uri": "acme/base", "preferences": {"backend": "vllm"}},
+        }
         answers: list[httpx.Response] = []
 
-        def ask() -> None:
+        def ask(path: str) -> None:
             with httpx.Client(base_url=service.url, timeout=PATIENCE, trust_env=False) as client:
-                answers.append(client.post("/v1/imports/preview", json=said))
+                answers.append(client.post(path, json=looks[path]))
 
-        threads = [threading.Thread(target=ask) for _ in range(8)]
+        threads = [threading.Thread(target=ask, args=(path,)) for path in [*looks] * 4]
         for thread in threads:
             thread.start()
         assert service.client.get("/readyz").status_code == 200
         for thread in threads:
             thread.join()
         assert sorted({a.status_code for a in answers}) == [200, 503]
-        refused = next(a for a in answers if a.status_code == 503)
-        assert int(refused.headers["Retry-After"]) > 0
-        assert problem(refused, 503, "busy")
+        refused = {a.request.url.path: a for a in answers if a.status_code == 503}
+        assert refused.keys() == looks.keys()
+        assert all(int(one.headers["Retry-After"]) > 0 for one in refused.values())
+        assert problem(refused["/v1/imports/preview"], 503, "busy")
         reads = [service.client.get("/v1/configs") for _ in range(120)]
         assert problem(reads[-1], 429, "too-many")
