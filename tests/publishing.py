@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from importer.config_file.receipt import ReviewEntry
 from importer.config_file.store import StoredDocument, load
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.releases import promote
+from importer.storage import keys
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
+from importer.storage.migrations import open_database
 from tests.commandline import BASE
 from tests.hubserver import HubServer, Repo, isolate
 from tests.serving import Service
@@ -27,6 +30,16 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredDocument]
     with HubServer({"acme/base": Repo(BASE)}) as hub, pytest.MonkeyPatch.context() as patch:
         isolate(patch, folder, hub.url)
         yield load(import_model("acme/base", backend="vllm", folder=folder / "models").path)
+
+
+def keys_by_scopes(folder: Path, *scopes: str) -> dict[str, str]:
+    """Keys for the server of a folder, before it starts; ``import+approve`` has two scopes."""
+    with (
+        closing(open_database(f"sqlite:///{folder / 'gallery.sqlite'}")) as database,
+        database.writing() as made,
+    ):
+        root = AuditContext("root", "create key")
+        return {one: keys.create(made, one, one.split("+"), root) for one in scopes}
 
 
 @contextmanager

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +26,7 @@ from tests.localai_client import (  # fmt: skip
     LocalAI,
     decoded,
 )
-from tests.publishing import published
+from tests.publishing import keys_by_scopes, published
 from tests.serving import Service, running, service
 
 __all__ = ["service"]
@@ -248,12 +245,7 @@ def test_who_asks_too_often_is_told_so_in_the_described_envelope(tmp_path: Path)
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, dict[str, str]]]:
     """A server that is reached from elsewhere, behind a proxy; keys by their scope."""
     folder = tmp_path_factory.mktemp("guarded")
-    env = {"IMPORTER_SERVE_DATABASE": f"sqlite:///{folder / 'gallery.sqlite'}", "IMPORTER_HOME": str(folder)}
-    keys = {}
-    for scope in ("read", "import", "admin"):
-        argv = [sys.executable, "-m", "importer", "api-keys", "create", scope, "--scope", scope]
-        done = subprocess.run(argv, capture_output=True, text=True, check=True, env={**os.environ, **env})
-        keys[scope] = done.stdout.strip()
+    keys = keys_by_scopes(folder, "read", "import", "admin")
     words = (
         "--host", "0.0.0.0", "--public-url", "https://models.example/importer/", "--allowed-host",
         "127.0.0.1",

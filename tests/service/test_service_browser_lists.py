@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,10 +9,11 @@ from playwright.sync_api import Browser, expect
 
 from tests.browsing import chrome, copied, seen
 from tests.commandline import BASE
-from tests.hubserver import HubServer, Repo
+from tests.hubserver import Repo
 from tests.pages import Seen
+from tests.publishing import keys_by_scopes
 from tests.rechecking import WARM
-from tests.serving import Service, fresh, service
+from tests.serving import Service, fresh, running, service
 
 __all__ = ["chrome", "seen", "service"]
 pytestmark = pytest.mark.slow
@@ -134,25 +131,9 @@ def test_findings_are_looked_at_accepted_and_rejected(seen: Seen, service: Servi
     seen.check()
 
 
-@contextmanager
-def keyed(folder: Path) -> Iterator[tuple[Service, dict[str, str]]]:
-    """A server for other machines, too, and a key of each scope."""
-    with HubServer({"acme/base": Repo(BASE)}, tokens=()) as hub:
-        service, made = Service(folder, hub), {}
-        for scope in ("read", "admin"):
-            argv = [sys.executable, "-m", "importer", "api-keys", "create", f"the {scope}", "--scope", scope]
-            ran = subprocess.run(
-                argv, env=service.env, capture_output=True, text=True, check=True, cwd=folder
-            )
-            made[scope] = ran.stdout.split()[-1]
-        try:
-            yield service.start("--host", "0.0.0.0", "--no-validate"), made
-        finally:
-            service.close()
-
-
 def test_a_server_that_needs_a_key_asks_for_it(chrome: Browser, tmp_path: Path) -> None:
-    with keyed(tmp_path) as (service, made):
+    made = keys_by_scopes(tmp_path, "read", "admin")
+    with running(tmp_path, "--host", "0.0.0.0", "--no-validate") as service:
         seen = Seen(chrome, service.url)
         page = seen.go("import")
         page.get_by_label("API key").fill("wrong")

@@ -17,13 +17,13 @@ from importer.hub.local import AllowedFolders
 from importer.service.domain.gallery import Gallery
 from importer.service.jobs.live_jobs import LiveJob
 from importer.service.jobs.validation_steps import ValidationSteps
-from importer.storage import jobs, keys
+from importer.storage import jobs
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.jobs import Job
 from importer.storage.migrations import migrate
 from tests.commandline import BASE
-from tests.publishing import stored
+from tests.publishing import keys_by_scopes, stored
 from tests.serving import Service, problem, running
 
 __all__ = ["stored"]
@@ -42,13 +42,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         for file, data in BASE.items():
             (folder / name / file).write_text(json.dumps(data))
         (folder / name / "marked.py").write_text("open('/tmp/never', 'w')")
-    database = Database(f"sqlite:///{folder / 'gallery.sqlite'}")
-    migrate(database)
-    with database.writing() as connection:
-        made = {
-            s: keys.create(connection, s, s.split("+"), AuditContext("ann", "create key")) for s in SCOPES
-        }
-    database.close()
+    made = keys_by_scopes(folder, *SCOPES)
     words = ("--host", "0.0.0.0", "--directory", str(folder / "models"), "--rate", "0")
     with running(folder, *words) as one:
         one.client.headers["x-api-key"] = made["import+approve"]

@@ -18,13 +18,13 @@ import pytest
 
 from importer.service.settings import Settings
 from tests import impatient
-from tests.commandline import BASE, CHAT, Desk, desk
+from tests.commandline import BASE, CHAT
 from tests.hubserver import Repo
 from tests.impatient import ENDS, waits
+from tests.publishing import keys_by_scopes
 from tests.serving import PATIENCE, Service, problem, running
 from tests.waiting import FreeTime, family_seconds, gone, wait_until
 
-__all__ = ["desk"]
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 EACH = 0.05  # seconds between two questions to each route
 WORST = (
@@ -236,13 +236,9 @@ def stopping(service: Service) -> Iterator[list[int]]:
 
 
 @pytest.fixture
-def keyed(tmp_path: Path, desk: Desk) -> Iterator[tuple[Service, dict[str, str]]]:
+def keyed(tmp_path: Path) -> Iterator[tuple[Service, dict[str, str]]]:
     """A server that asks for keys, with one for each scope."""
-    url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
-    made = {
-        scope: desk("api-keys", "create", scope, "--scope", scope, "--database", url).out.strip()
-        for scope in ("read", "import")
-    }
+    made = keys_by_scopes(tmp_path, "read", "import")
     with running(tmp_path, "--host", "0.0.0.0", "--rate", "0") as service:
         service.client.headers["x-api-key"] = made["read"]
         said = {"reference": "acme/base", "backend": "vllm", "name": "it"}

@@ -16,10 +16,9 @@ from importer.storage import keys
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.migrations import migrate
-from tests.commandline import Desk, desk
+from tests.publishing import keys_by_scopes
 from tests.serving import PATIENCE, Service, problem, running
 
-__all__ = ["desk"]
 slow = pytest.mark.slow
 # The scope of an action on many is that of the action.
 BODIES = {"/v1/bulk": {"action": "validate", "items": [{"name": "x"}]}}
@@ -32,13 +31,8 @@ INSIDE = "what only this machine may read"
 
 
 @slow
-def test_every_route_needs_a_key_and_its_scope(tmp_path: Path, desk: Desk) -> None:
-    url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
-    made = {
-        scopes: desk("api-keys", "create", scopes, *(w for s in scopes.split("+") for w in ("--scope", s)),
-                     "--database", url).out.strip()
-        for scopes in ("read", "import", "approve", "read+import+approve")
-    }  # fmt: skip
+def test_every_route_needs_a_key_and_its_scope(tmp_path: Path) -> None:
+    made = keys_by_scopes(tmp_path, "read", "import", "approve", "read+import+approve")
     with running(tmp_path, "--host", "0.0.0.0", "--rate", "1000", "--trusted-proxy", "127.0.0.1") as service:
         wrong = []
         for number, (method, path) in enumerate(_operations(service)):

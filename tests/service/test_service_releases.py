@@ -9,11 +9,7 @@ import httpx
 import pytest
 import yaml
 
-from importer.storage import keys
-from importer.storage.audit import AuditContext
-from importer.storage.database import Database
-from importer.storage.migrations import migrate
-from tests.publishing import gallery_of, published, validated
+from tests.publishing import gallery_of, keys_by_scopes, published, validated
 from tests.serving import Service, problem, running
 
 pytestmark = pytest.mark.slow
@@ -27,13 +23,7 @@ ANY = {"If-Match": "*"}
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A server that needs keys."""
     folder = tmp_path_factory.mktemp("releases")
-    database = Database(f"sqlite:///{folder / 'gallery.sqlite'}")
-    migrate(database)
-    with database.writing() as connection:
-        made = {
-            s: keys.create(connection, s, s.split("+"), AuditContext("ann", "create key")) for s in SCOPES
-        }
-    database.close()
+    made = keys_by_scopes(folder, *SCOPES)
     with running(folder, "--host", "0.0.0.0", "--rate", "0") as one:
         one.client.headers["x-api-key"] = made[ALL]
         one.keys = made
