@@ -26,7 +26,7 @@ REPO = Path(__file__).parents[1]
 TOKEN = "hf_goodgoodgood"
 WARM = Sandbox(4)  # starting a child takes longer than most imports
 atexit.register(WARM.close)
-COMMAND = [sys.executable, "-m", "importer"]
+
 
 # Repositories of few files: without a chat template an import needs no renderer.
 BASE: Mapping[str, Content] = {

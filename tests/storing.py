@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from importer.storage import jobs, processes, queue
 from importer.storage.database import Database
@@ -57,11 +56,3 @@ def claim(database: Database, one: Executor, kind: Kind = "validation") -> Job |
 def claimed(database: Database, one: Executor, kind: Kind = "validation") -> str | None:
     found = claim(database, one, kind)
     return None if found is None else found.id
-
-
-def raw(database: Database, table: str, **row: Any) -> None:
-    """Insert a row as another version of the importer did."""
-    names = ", ".join(f'"{name}"' for name in row)
-    values = ", ".join(f":{name}" for name in row)
-    with database.writing() as connection:
-        connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)

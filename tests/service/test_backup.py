@@ -21,7 +21,6 @@ from tests.storing import database, empty
 
 __all__ = ["database", "desk", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
-DEAD = "2" * 9  # a process that cannot be
 
 
 def importer(desk: Desk, service: Service, *words: str) -> Ran:

@@ -36,10 +36,6 @@ def index(service: Service) -> list[dict[str, Any]]:
     return [decoded(item, GALLERY_MODEL) for item in items]
 
 
-def names(service: Service) -> list[str]:
-    return [item["name"] for item in index(service)]
-
-
 def out(service: Service, name: str) -> None:
     job = service.imported("acme/base", name=name)
     assert job["state"] == "succeeded", job

@@ -23,8 +23,6 @@ slow = pytest.mark.slow
 # The scope of an action on many is that of the action.
 BODIES = {"/v1/bulk": {"action": "validate", "items": [{"name": "x"}]}}
 NAMES = defaultdict(lambda: "x", number="1")  # what stands in a place of a route
-LINK_LOCAL = "http://169.254.169.254/latest/meta-data"
-INSIDE = "what only this machine may read"
 
 
 # Keys

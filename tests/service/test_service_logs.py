@@ -22,9 +22,6 @@ from tests.serving import Service, service
 
 __all__ = ["service"]
 slow = pytest.mark.slow
-NAMES = {**dict.fromkeys(("name", "kind", "job", "key", "uuid"), "x"), "number": 1}
-LINK_LOCAL = "http://169.254.169.254/latest/meta-data"
-INSIDE = "what only this machine may read"
 
 
 # What is written down

@@ -38,7 +38,8 @@ SOURCES = {
     for path in sorted((WEB / "src").rglob("*"))
     if path.is_file()
 }
-MODULES = {name: text for name, text in SOURCES.items() if name.endswith((".js", ".jsx"))}
+
+
 LIVE = re.compile(
     r"innerHTML|InnerHTML|outerHTML|insertAdjacent|document\.write|DOMParser|\beval\b|new Function|srcdoc"
     r"|\.cssText|localStorage|cookie|\bstyle="

@@ -20,7 +20,6 @@ from tests.hubserver import Fault, Repo
 from tests.serving import PATIENCE, Service, problem, running
 
 slow = pytest.mark.slow
-NAMES = {**dict.fromkeys(("name", "kind", "job", "key", "uuid"), "x"), "number": 1}
 LINK_LOCAL = "http://169.254.169.254/latest/meta-data"
 INSIDE = "what only this machine may read"
 
