@@ -57,13 +57,11 @@ def hostile() -> dict[str, Any]:
     )
     card = f"---\nlicense: mit\nlibrary_name: {HARM!r}\n---\n# {HARM}\nUse `temperature=0.3`. {HARM}\n"
     return {
-        **BASE,
-        "chat_template.jinja": template,
-        "README.md": card,
+        **BASE, "chat_template.jinja": template, "README.md": card,
         "tokenizer_config.json": {"eos_token": HOSTILE, "bos_token": HARM, "chat_template": HARM},
         "generation_config.json": {"temperature": 0.6, "eos_token_id": [2, 3], HARM: HARM},
         "tokenizer.json": {"added_tokens": [{"id": 2, "content": HOSTILE}, {"id": 3, "content": HARM}]},
-    }
+    }  # fmt: skip
 
 
 @pytest.fixture

@@ -76,13 +76,11 @@ SERVER = closed(
 )  # fmt: skip
 POD = closed(
     {
-        "automountServiceAccountToken": {"const": False},
-        "enableServiceLinks": {"const": False},
+        "automountServiceAccountToken": {"const": False}, "enableServiceLinks": {"const": False},
         "securityContext": closed({"fsGroup": {"type": "integer"}}),
-        "containers": listed(SERVER, minItems=1, maxItems=1),
-        "volumes": listed(VOLUME),
+        "containers": listed(SERVER, minItems=1, maxItems=1), "volumes": listed(VOLUME),
     }
-)
+)  # fmt: skip
 
 
 def kind(name: str, version: str, **keys: Any) -> dict[str, Any]:
@@ -130,18 +128,14 @@ KINDS = {
         "batch/v1",
         spec=closed(
             {
-                "backoffLimit": {"const": 0},
-                "activeDeadlineSeconds": {"type": "integer"},
-                "ttlSecondsAfterFinished": {"type": "integer"},
-                "template": closed({"spec": JOB_POD}),
+                "backoffLimit": {"const": 0}, "activeDeadlineSeconds": {"type": "integer"},
+                "ttlSecondsAfterFinished": {"type": "integer"}, "template": closed({"spec": JOB_POD}),
             }
         ),
     ),
     "Service": kind("Service", "v1", spec=closed({"selector": LABELS, "ports": listed({"type": "object"})})),
     "Workspace": kind(
-        "Workspace",
-        "kaito.sh/v1beta1",
-        resource=closed({"labelSelector": MATCH}),
+        "Workspace", "kaito.sh/v1beta1", resource=closed({"labelSelector": MATCH}),
         inference=closed({"template": closed({"spec": POD})}),
     ),
     "LLMInferenceService": kind(
@@ -162,9 +156,7 @@ KINDS = {
                         "containers": listed(
                             closed(
                                 {
-                                    "name": {"const": "main"},
-                                    "image": IMAGE,
-                                    "env": listed(VARIABLE),
+                                    "name": {"const": "main"}, "image": IMAGE, "env": listed(VARIABLE),
                                     "resources": RESOURCES,
                                 }
                             ),
@@ -176,7 +168,7 @@ KINDS = {
             }
         ),
     ),
-}
+}  # fmt: skip
 
 
 def faults(item: dict[str, Any]) -> list[str]:

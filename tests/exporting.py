@@ -64,12 +64,10 @@ ON_MLX: dict[str, Any] = {
     "importer": {**VLLM["importer"], "engine": {"name": "mlx", "version": "0.32.2"}},
 }
 ON_MLX_VLM: dict[str, Any] = {
-    **ON_MLX,
-    "backend": "mlx-vlm",
-    "chat_template_kwargs": {"enable_thinking": True},
+    **ON_MLX, "backend": "mlx-vlm", "chat_template_kwargs": {"enable_thinking": True},
     "engine_args": {"kv_bits": 3.5, "max_kv_size": 4096},
     "importer": {**VLLM["importer"], "engine": {"name": "mlx-vlm", "version": "0.7.10"}},
-}
+}  # fmt: skip
 ON_SGLANG: dict[str, Any] = {
     **{key: VLLM[key] for key in VLLM if key not in {"gpu_memory_utilization", "options"}},
     "backend": "sglang",

@@ -12,10 +12,8 @@ from importer.engines.parser_worker import wire
 
 def fine(sample):
     return {
-        "calls": [{"name": "echo", "arguments": "{}"}],
-        "reasoning": None,
-        "content": sample["completion"],
-    }
+        "calls": [{"name": "echo", "arguments": "{}"}], "reasoning": None, "content": sample["completion"],
+    }  # fmt: skip
 
 
 def loops(_sample):
@@ -72,11 +70,9 @@ def judged(request):
 def names(_request):
     for name in PARSERS:
         yield {
-            "kind": "tool",
-            "name": name,
-            "class": "Fine" if name in {"fine", "prints"} else name,
+            "kind": "tool", "name": name, "class": "Fine" if name in {"fine", "prints"} else name,
             "module": "m",
-        }
+        }  # fmt: skip
 
 
 if __name__ == "__main__":

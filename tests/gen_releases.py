@@ -125,11 +125,9 @@ features:
   reasoning: {args: [--reasoning-parser, alpha]}
 """
 DOCS = {
-    "docs/features/tool_calling.md": TOOL_PAGE,
-    "docs/features/reasoning_outputs.md": REASONING_PAGE,
-    "recipes/models/zeta/Zeta-1.yaml": RECIPE,
-    "vllm/later.py": "nobody reads so far\n" * 9999,
-}
+    "docs/features/tool_calling.md": TOOL_PAGE, "docs/features/reasoning_outputs.md": REASONING_PAGE,
+    "recipes/models/zeta/Zeta-1.yaml": RECIPE, "vllm/later.py": "nobody reads so far\n" * 9999,
+}  # fmt: skip
 PARSERS = {
     "engine": "vllm",
     "families": {

@@ -22,11 +22,9 @@ for folder in sys.argv[1:]:
         overrides = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
         config = ModelConfig(model=folder, skip_tokenizer_init=True, hf_overrides=overrides)
         told |= {
-            "length": config.max_model_len,
-            "prefix_caching": config.is_prefix_caching_supported,
-            "chunked_prefill": config.is_chunked_prefill_supported,
-            "quantisation": config.quantization,
-        }
+            "length": config.max_model_len, "prefix_caching": config.is_prefix_caching_supported,
+            "chunked_prefill": config.is_chunked_prefill_supported, "quantisation": config.quantization,
+        }  # fmt: skip
     except Exception as error:
         told["error"] = str(error)[:300]
     sys.stdout.write(f"{json.dumps(told)}\n")

@@ -11,10 +11,8 @@ from typing import Any
 from tests.serving import listening
 
 CALL = {
-    "id": "a",
-    "type": "function",
-    "function": {"name": "get_weather", "arguments": '{"location": "Rome"}'},
-}
+    "id": "a", "type": "function", "function": {"name": "get_weather", "arguments": '{"location": "Rome"}'},
+}  # fmt: skip
 
 
 class Api(BaseHTTPRequestHandler):

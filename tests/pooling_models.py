@@ -75,12 +75,10 @@ def _encoder_shapes(begin: str) -> Shapes:
     shapes: Shapes = {
         f"{embeds}word_embeddings.weight": (_vocabulary(), HIDDEN),
         f"{embeds}position_embeddings.weight": (POSITIONS, HIDDEN),
-        f"{embeds}token_type_embeddings.weight": (2, HIDDEN),
-        f"{embeds}LayerNorm.weight": (HIDDEN,),
-        f"{embeds}LayerNorm.bias": (HIDDEN,),
-        f"{begin}pooler.dense.weight": (HIDDEN, HIDDEN),
+        f"{embeds}token_type_embeddings.weight": (2, HIDDEN), f"{embeds}LayerNorm.weight": (HIDDEN,),
+        f"{embeds}LayerNorm.bias": (HIDDEN,), f"{begin}pooler.dense.weight": (HIDDEN, HIDDEN),
         f"{begin}pooler.dense.bias": (HIDDEN,),
-    }
+    }  # fmt: skip
     square, wide, narrow = (HIDDEN, HIDDEN), (WIDE, HIDDEN), (HIDDEN, WIDE)
     parts = {f"attention.self.{part}": square for part in ("query", "key", "value")}
     parts |= {"attention.output.dense": square, "intermediate.dense": wide, "output.dense": narrow}

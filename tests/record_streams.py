@@ -34,11 +34,9 @@ CASES: Mapping[str, tuple[Prompt, Mapping[str, Any]]] = {
 # Of these, what OpenAI's responses are asked where the engine offers them; the same tokens, other names.
 RESPONSES = ("greeting", "weather", "thought-cut")
 PARSERS = {
-    "mlx": ("json_tools", "think"),
-    "mlx-vlm": ("json_tools", "think"),
-    "vllm-cpu": ("hermes", "qwen3"),
+    "mlx": ("json_tools", "think"), "mlx-vlm": ("json_tools", "think"), "vllm-cpu": ("hermes", "qwen3"),
     "vllm-mlx": ("hermes", "qwen3"),
-}
+}  # fmt: skip
 
 
 def record(name: str) -> None:

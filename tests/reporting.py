@@ -50,16 +50,14 @@ ALL = (
     (
         "tool-call",
         Fail(
-            as_reason("no call"),
-            "configuration",
-            Reason(Remedy.SET_PARSER, key="tool_parser", parser="hermes", named=None),
-            trials=3,
+            as_reason("no call"), "configuration",
+            Reason(Remedy.SET_PARSER, key="tool_parser", parser="hermes", named=None), trials=3,
             evidence=(EXCHANGE,),
         ),
     ),
     ("history", Inconclusive(as_reason("it forgot"), "model", trials=3, agreed=2)),
     ("stop-strings", NotApplicable(as_reason("the engine does not offer: stop"))),
-)
+)  # fmt: skip
 
 
 def told(text: str = "", **changes: Any) -> ReportModel:
@@ -77,11 +75,9 @@ def told(text: str = "", **changes: Any) -> ReportModel:
     )
     part = replace(first, state="partial", partial={"probes": [text], "against": text}, outcomes=found[:1])
     decision = {
-        "value": text,
-        "status": text,
-        "why": [text],
+        "value": text, "status": text, "why": [text],
         "overruled": [{"value": text, "source": text, "why": text}],
-    }
+    }  # fmt: skip
     evidence = {"rule": text, "key": "kind", "value": [text], "source": text, "message": text, "quote": text}
     made = ReportModel(
         f"demo{text}", text, text, "sha256:0", "approved", "failed", text,

@@ -148,11 +148,9 @@ def _on_card(name: str, config: dict[str, Any], told: dict[str, Any], card: Card
     pool, flight, kept = pages.pool(shape, load), pages.in_flight(load), pages.kept(load)
     sequences = pool.concurrency(1 << 42, kept, flight)
     predicted = {
-        "weights": on_device(shape, shape.parts, load, 2),
-        "bytes of a sequence": pool.sequence(kept, flight),
-        "tokens in 4 TiB": int(sequences * load.context),
-        "sequences in 4 TiB": int(sequences),
-    }
+        "weights": on_device(shape, shape.parts, load, 2), "bytes of a sequence": pool.sequence(kept, flight),
+        "tokens in 4 TiB": int(sequences * load.context), "sequences in 4 TiB": int(sequences),
+    }  # fmt: skip
     reported = (told["weights"], told["sequence"], told["tokens"], int(told["concurrency"]))
     pairs = zip(predicted.items(), reported, strict=True)
     return [Compared(name, what, n, real, "", load.tensor_parallel) for (what, n), real in pairs]

@@ -251,9 +251,7 @@ TOYS: dict[str, Config] = {
         "decoder_layers": 4, "encoder_layers": 4, "decoder_attention_heads": 4, "encoder_attention_heads": 4,
         "decoder_ffn_dim": 1024, "encoder_ffn_dim": 1024, "vocab_size": 1024, "max_source_positions": 1500,
         "max_target_positions": 448, "num_mel_bins": 80, "pad_token_id": 0, "eos_token_id": 0,
-        "bos_token_id": 0,
-        "decoder_start_token_id": 1, "torch_dtype": "bfloat16",
-        "is_encoder_decoder": True,
+        "bos_token_id": 0, "decoder_start_token_id": 1, "torch_dtype": "bfloat16", "is_encoder_decoder": True,
     },
 }  # fmt: skip
 

@@ -82,12 +82,10 @@ def answer(question):
             "weights": sum(p.numel() * p.element_size() for p in model.parameters()),
             "block": kv_cache_utils._pool_bytes_per_block(config, made.kv_cache_groups),
             "sequence": kv_cache_utils._max_memory_usage_bytes_from_groups(config, made.kv_cache_groups),
-            "tokens": tokens,
-            "context": config.model_config.max_model_len,
-            "block_size": block,
+            "tokens": tokens, "context": config.model_config.max_model_len, "block_size": block,
             "state_dtype": config.cache_config.mamba_ssm_cache_dtype,
             "batched": config.scheduler_config.max_num_batched_tokens,
-        }
+        }  # fmt: skip
 
 
 for line in sys.stdin:

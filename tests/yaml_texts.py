@@ -56,10 +56,8 @@ class Writer:
     def _above(self, indent: int) -> list[str]:
         kind = self._pick("", "", "", "blank", "comment")
         return {
-            "": [],
-            "blank": [""],
-            "comment": [" " * indent + (self._comment() if kind == "comment" else "")],
-        }[kind]
+            "": [], "blank": [""], "comment": [" " * indent + (self._comment() if kind == "comment" else "")],
+        }[kind]  # fmt: skip
 
     def _behind(self) -> str:
         return self._pick("", " ", "   ") + " " + self._comment() if self._pick(False, False, True) else ""

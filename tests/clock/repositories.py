@@ -188,11 +188,9 @@ def hub_answer(text: str) -> bytes:
 def quantised_names(text: str) -> Any:
     """The lists of modules in a quantised checkpoint's settings."""
     block = {
-        "quant_method": "fp8",
-        "ignore": pieces(text),
-        "bits": 4,
+        "quant_method": "fp8", "ignore": pieces(text), "bits": 4,
         **{key: {"bits": 4} for key in pieces(text)},
-    }
+    }  # fmt: skip
     return {"quantization_config": block}
 
 

@@ -233,13 +233,11 @@ def moments(seed: int, count: int, kind: Kind, events: int) -> list[Moment]:
     chance = random.Random(f"{seed}/{kind}")
     return [
         Moment(
-            kind,
-            "server" if number % 5 == 4 else "worker",
-            chance.randrange(1, events),
+            kind, "server" if number % 5 == 4 else "worker", chance.randrange(1, events),
             chance.uniform(0, 0.5),
         )
         for number in range(count)
-    ]
+    ]  # fmt: skip
 
 
 def _so_far(said: list[dict[str, Any]], events: int) -> bool:

@@ -62,11 +62,9 @@ def test_a_text_over_its_time_is_told_and_the_child_goes_on() -> None:
     with Sandbox() as sandbox:
         readme = "- temperature 0.9, recommended\n" * 50_000
         over = sandbox.call(
-            ANALYSE,
-            question(config__json='{"model_type": "llama"}', README__md=readme),
-            "acme/x",
+            ANALYSE, question(config__json='{"model_type": "llama"}', README__md=readme), "acme/x",
             seconds=0.02,
-        )
+        )  # fmt: skip
         assert isinstance(over, OverLimit)
         assert over.reason.kind is SandboxReason.TIME
         (pid,) = sandbox.pids

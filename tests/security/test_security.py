@@ -37,10 +37,8 @@ def with_code(mark: Path) -> dict[str, Content]:
             **CONFIG, "auto_map": own, "model_file": "evil.py", "custom_pipelines": {"x": "evil"},
         },
         "tokenizer_config.json": {
-            "tokenizer_class": "evil.Tokenizer",
-            "auto_map": {"AutoTokenizer": ["evil.Tokenizer", None]},
-            "tool_parser_type": "evil",
-            "chat_template": TEMPLATE,
+            "tokenizer_class": "evil.Tokenizer", "auto_map": {"AutoTokenizer": ["evil.Tokenizer", None]},
+            "tool_parser_type": "evil", "chat_template": TEMPLATE,
         },
         "evil.py": code,
         "setup.py": code,

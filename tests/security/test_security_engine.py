@@ -26,12 +26,10 @@ def model(tmp_path: Path) -> Path:
     own = {name: f"evil.{name}" for name in ("AutoConfig", "AutoModelForCausalLM")}
     change(made / "config.json", model_file="evil.py", auto_map=own)
     change(
-        made / "tokenizer_config.json",
-        tokenizer_class="EvilTokenizer",
+        made / "tokenizer_config.json", tokenizer_class="EvilTokenizer",
         auto_map={"AutoTokenizer": ["evil.EvilTokenizer", "evil.EvilTokenizer"]},
-        tool_parser_type="../../../../evil",
-        chat_template_type="os",
-    )
+        tool_parser_type="../../../../evil", chat_template_type="os",
+    )  # fmt: skip
     return made
 
 

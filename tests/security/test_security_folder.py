@@ -52,12 +52,10 @@ def started(made: Hostile, argv: list[str], env: Mapping[str, str]) -> subproces
 
 # What is started, and whether Python itself takes nothing of the folder before our first line.
 STARTS = [
-    (SCRIPT, True, ". --dry-run --backend mlx"),
-    (MODULE, False, "engine list"),
-    (SAFE, True, ". --dry-run --backend mlx"),
-    (SCRIPT, True, "doctor"),
+    (SCRIPT, True, ". --dry-run --backend mlx"), (MODULE, False, "engine list"),
+    (SAFE, True, ". --dry-run --backend mlx"), (SCRIPT, True, "doctor"),
     (MODULE, False, ". --dry-run --backend mlx"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.slow

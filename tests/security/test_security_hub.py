@@ -78,21 +78,17 @@ def test_weights_elsewhere_are_fetched_without_the_token(
     from importer.hub import ANYWHERE, fetch_weights, parse, resolve
 
     files: dict[str, Content] = {
-        "config.json": CONFIG,
-        "model.safetensors": b"w" * 64,
-        "tokenizer.json": "{}",
-    }
+        "config.json": CONFIG, "model.safetensors": b"w" * 64, "tokenizer.json": "{}",
+    }  # fmt: skip
     repo = hub.repos["a/b"] = Repo(files, private=True, readers=(TOKEN,))
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     with HubServer({"a/b": repo.commits[repo.sha]}) as storage:
         elsewhere = f"{storage.url}/a/b/resolve/main/model.safetensors"
         oid = "a" * 64
         linked = {
-            "Location": elsewhere,
-            "X-Linked-Size": "64",
-            "X-Linked-Etag": f'"{oid}"',
+            "Location": elsewhere, "X-Linked-Size": "64", "X-Linked-Etag": f'"{oid}"',
             "X-Repo-Commit": repo.sha,
-        }
+        }  # fmt: skip
         hub.faults.append(Fault("model.safetensors", status=302, headers=linked, times=9))
         where = fetch_weights(resolve(parse("a/b"), ANYWHERE), lambda _done, _total: None)
         assert (where / "model.safetensors").read_bytes() == b"w" * 64

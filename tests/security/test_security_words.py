@@ -29,13 +29,11 @@ def hostile() -> dict[str, Content]:
         "generation_config.json": {"temperature": INJECTION, "top_p": 0.5, "eos_token_id": INJECTION},
         "hf_quant_config.json": {"quantization": {"quant_algo": INJECTION}},
         "tokenizer_config.json": {
-            "tool_parser_type": f"--help {INJECTION}",
-            "response_template": INJECTION,
-            "eos_token": INJECTION,
+            "tool_parser_type": f"--help {INJECTION}", "response_template": INJECTION, "eos_token": INJECTION,
             "added_tokens_decoder": {"9" * 6000: {"content": INJECTION}, "1": {"content": ESCAPES}},
             "chat_template": f"{{{{ raise_exception({INJECTION!r}) }}}}",
         },
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.slow

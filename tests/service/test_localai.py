@@ -100,10 +100,8 @@ def test_what_several_backends_could_take_is_asked_back(local: LocalAI) -> None:
     assert answer.status_code == 400
     said = decoded(answer.json(), AMBIGUOUS)
     assert (said["error"], said["candidates"], said["modality"]) == (
-        "ambiguous import",
-        ["vllm", "mlx"],
-        "text",
-    )
+        "ambiguous import", ["vllm", "mlx"], "text",
+    )  # fmt: skip
     assert said["hint"] == "Pass preferences.backend to pick one of the candidates."
     chosen = local.import_uri("other/base", {"name": "asked", "backend": said["candidates"][1]}).json()
     assert local.succeeded(local.finished(chosen))

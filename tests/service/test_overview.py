@@ -108,13 +108,11 @@ def test_filters_select_what_cards_say(four: Database) -> None:
 @pytest.mark.parametrize(
     ("sort", "expected"),
     [
-        ("-attention", ["broken", "odd", "wide", "small"]),
-        ("weights", ["small", "wide", "broken", "odd"]),
-        ("-weights", ["wide", "small", "odd", "broken"]),
-        ("state", ["broken", "odd", "small", "wide"]),
+        ("-attention", ["broken", "odd", "wide", "small"]), ("weights", ["small", "wide", "broken", "odd"]),
+        ("-weights", ["wide", "small", "odd", "broken"]), ("state", ["broken", "odd", "small", "wide"]),
         ("checked_at", ["odd", "broken", "small", "wide"]),
     ],
-)
+)  # fmt: skip
 def test_each_sort_goes_on_behind_its_cursor(four: Database, sort: str, expected: list[str]) -> None:
     assert names(four, sort) == expected
     chosen, seen = order(sort), list[str]()
@@ -160,10 +158,8 @@ def test_an_open_finding_is_attention_until_it_is_settled(four: Database) -> Non
     assert (before, after) == (None, 1)
     assert small is not None
     assert (small.findings, small.attention, small.urgency) == (
-        1,
-        " finding ",
-        documents.urgency(" finding "),
-    )
+        1, " finding ", documents.urgency(" finding "),
+    )  # fmt: skip
     assert names(four, "-attention")[2] == "small"
     with four.writing() as connection:
         assert ident is not None

@@ -37,10 +37,8 @@ def test_an_import_is_a_job_with_links_and_events(service: Service) -> None:
     ended = service.ended(job["id"])
     assert ended["result"]["config"] == "/v1/configs/chat"
     assert (ended["result"]["version"], ended["result"]["state"], ended["result"]["written"]) == (
-        1,
-        "draft",
-        True,
-    )
+        1, "draft", True,
+    )  # fmt: skip
 
     behind = {"Last-Event-ID": str(numbers[2])}
     with service.client.stream("GET", job["links"]["events"]["href"], headers=behind) as stream:

@@ -314,11 +314,9 @@ VIEWS = (
 )  # fmt: skip
 TABS = ("review", "decisions", "text", "probes", "memory", "history", "releases")
 PICTURED = {
-    ("documents", False, False): "overview",
-    ("documents", False, True): "overview-dark",
-    ("documents", True, False): "overview-phone",
-    ("operations", False, False): "operations",
-}  # place, on a phone, in the dark
+    ("documents", False, False): "overview", ("documents", False, True): "overview-dark",
+    ("documents", True, False): "overview-phone", ("operations", False, False): "operations",
+}  # place, on a phone, in the dark  # fmt: skip
 
 
 @pytest.mark.parametrize(

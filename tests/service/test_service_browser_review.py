@@ -58,11 +58,9 @@ STATES: dict[str, tuple[Callable[[Service, str], object], str, str | None, str]]
     ),
     "approved": (
         lambda service, name: service.approve(name).raise_for_status(),
-        "Validation is blocked: No worker can run vllm with enough memory now",
-        None,
-        "approved",
+        "Validation is blocked: No worker can run vllm with enough memory now", None, "approved",
     ),
-}
+}  # fmt: skip
 HEAD = """() => [".title", ".tabs"].map((one) => document.querySelector(one).getBoundingClientRect())
     .flatMap(({top, bottom}) => [top, bottom])"""
 HIGHEST = 160  # pixels of the head of a document

@@ -36,10 +36,8 @@ def test_from_import_to_published(service: Service) -> None:
     assert [e["data"]["step"] for e in seen if e["event"] == "step"] == ["weights", "run", "store"]
     ended = service.ended(job["id"])
     assert (ended["state"], ended["result"]["passed"], ended["result"]["state"]) == (
-        "succeeded",
-        True,
-        "draft",
-    )
+        "succeeded", True, "draft",
+    )  # fmt: skip
     assert not service.engines()
     approved = service.client.post(f"{path}/approve", json={"digest": ended["result"]["digest"]}).json()
     assert (approved["state"], approved["validation"], approved["reason"]) == ("published", "passed", None)

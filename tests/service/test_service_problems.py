@@ -48,10 +48,8 @@ def test_over_http_nothing_is_said_of_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ({}, "give either reference or references or organisation"),
-        ({"reference": 7}, "must be a string"),
-        ({"reference": ""}, "must not be empty"),
-        ({"reference": "a/b", "bakend": "vllm"}, "unknown field"),
+        ({}, "give either reference or references or organisation"), ({"reference": 7}, "must be a string"),
+        ({"reference": ""}, "must not be empty"), ({"reference": "a/b", "bakend": "vllm"}, "unknown field"),
         ({"reference": "a/b", "exact_fit": "no"}, "must be true or false"),
         ({"reference": "a/b", "set": []}, "must be an object"),
         ({"reference": "a/b", "unset": "x"}, "must be a list"),
@@ -86,10 +84,8 @@ def test_settings_come_from_flags_then_variables_then_a_file(tmp_path: Path) -> 
     file = tmp_path / "serve.toml"
     file.write_text('port = 1\nrate = 2\nimports = 3\nbackend = ["mlx"]\n')
     environment = {
-        "IMPORTER_SERVE_RATE": "20",
-        "IMPORTER_SERVE_IMPORTS": "30",
-        "IMPORTER_SERVE_VALIDATE": "no",
-    }
+        "IMPORTER_SERVE_RATE": "20", "IMPORTER_SERVE_IMPORTS": "30", "IMPORTER_SERVE_VALIDATE": "no",
+    }  # fmt: skip
     found = settings.read({"imports": "40"}, str(file), environment)
     assert (found.settings.port, found.settings.rate, found.settings.imports) == (1, 20, 40)
     assert (found.settings.backends, found.settings.validate) == (("mlx",), False)
