@@ -6,12 +6,14 @@ First a process dies at each point, then at random moments of imports and valida
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from tests.killer.kill import Kill, dump, killing, moments
+from tests.killer.kill import Kill, killing, moments
 from tests.killer.points import POINTS, Kind
 
 KINDS: tuple[Kind, ...] = ("import", "validation")
@@ -22,31 +24,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.killer", description=__doc__)
     parser.add_argument("--random", type=int, default=50, metavar="N", help="kills at random moments")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kind", action="append", choices=KINDS, help="only these; repeatable")
-    parser.add_argument("--no-points", action="store_true", help="random moments alone")
     parser.add_argument("--database", metavar="URL", help="postgresql://… in place of an SQLite file")
-    parser.add_argument("--lines", type=Path, help="where each kill is noted as JSON, too")
     options = parser.parse_args()
-    kinds = options.kind or KINDS
-    points = [point for point in POINTS if point.kind in kinds and not options.no_points]
     with (
         tempfile.TemporaryDirectory(prefix="importer-killer-") as folder,
         killing(Path(folder), options.database) as killer,
     ):
-        kills = [_told(killer.at(point), options.lines) for point in points]
-        for kind in kinds if options.random else ():
-            found = moments(options.seed, options.random // len(kinds), kind, killer.events(kind))
-            kills.extend(_told(killer.sometime(one), options.lines) for one in found)
+        kills = [_told(killer.at(point)) for point in POINTS]
+        for kind in KINDS if options.random else ():
+            found = moments(options.seed, options.random // len(KINDS), kind, killer.events(kind))
+            kills.extend(_told(killer.sometime(one)) for one in found)
     says = {(p.kind, p.process, p.at): p.says for p in POINTS}
     sys.stdout.write(table(kills, says))
     return any(kill.wrong for kill in kills)
 
 
-def _told(kill: Kill, lines: Path | None) -> Kill:
-    sys.stderr.write(dump(kill) + "\n")
-    if lines is not None:
-        with lines.open("a") as file:
-            file.write(dump(kill) + "\n")
+def _told(kill: Kill) -> Kill:
+    sys.stderr.write(f"{json.dumps(asdict(kill))}\n")
     return kill
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import secrets
 import subprocess
@@ -242,8 +241,3 @@ def moments(seed: int, count: int, kind: Kind, events: int) -> list[Moment]:
 
 def _so_far(said: list[dict[str, Any]], events: int) -> bool:
     return len(said) >= events or said[-1]["type"] in ENDS
-
-
-def dump(kill: Kill) -> str:
-    """A line of JSON."""
-    return json.dumps({name: getattr(kill, name) for name in Kill.__dataclass_fields__})

@@ -218,33 +218,6 @@ def test_bulk_deletes_brings_back_and_imports_again(service: Service) -> None:
 
 
 @pytest.mark.slow
-def test_a_review_shows_values_a_prompt_and_what_comes_next(service: Service) -> None:
-    job = service.imported("acme/chat", name="seen", device="h100-80g")
-    assert job["state"] == "succeeded", job
-    tag = service.etag("seen")
-    patch = {"parameters": {"temperature": 0.1}}
-    service.client.patch("/v1/configs/seen", json=patch, headers={"If-Match": tag}).raise_for_status()
-    found = service.client.get("/v1/configs/seen/review", params={"case": "question"}).json()
-    values = {one["key"]: one for one in found["settings"]}
-    heat = values["parameters.temperature"]
-    assert (heat["value"], heat["imported"], heat["vendor"]["value"]) == (0.1, 0.6, 0.6)
-    assert (heat["edited"], heat["new"], heat["by"]) == (True, False, "local")
-    assert found["changes"]["imported"] == [{"path": "parameters.temperature", "before": 0.6, "after": 0.1}]
-    assert found["case"]["prompt"].startswith("<|im_start|>user\nHow is the weather")
-    assert found["case"]["refused"] is None
-    assert {one["key"] for one in found["warnings"]} >= {"tool_parser"}
-    steps = {one["step"]: one["state"] for one in found["steps"]}
-    assert (steps["import"], steps["review"], steps["release"]) == ("done", "now", "later")
-    acts = {one["action"]: one for one in found["actions"]}
-    assert acts["approve"]["allowed"]
-    assert [one["kind"] for one in acts["release"]["blocked"]] == ["not-approved"]
-    assert [one["kind"] for one in acts["validate"]["blocked"]] == ["no-worker"]
-    assert [one["action"] for one in found["actions"] if one["primary"]] == ["approve"]
-    problem(service.client.get("/v1/configs/seen/review", params={"case": "x"}), 422, "bad-request")
-    problem(service.client.get("/v1/configs/nobody/review"), 404, "no-such-document")
-
-
-@pytest.mark.slow
 def test_figures_of_memory_and_runs_are_those_of_the_receipt(service: Service) -> None:
     name = fresh(service, "measured", device="h100-80g")
     with gallery_of(service) as gallery, gallery.change(AuditContext("worker", "validate")) as change:
@@ -290,37 +263,6 @@ def test_figures_of_memory_and_runs_are_those_of_the_receipt(service: Service) -
 
 
 @pytest.mark.slow
-def test_an_editor_gets_arguments_and_typed_places_of_mistakes(service: Service) -> None:
-    answer = service.client.get("/v1/editor/vllm", params={"version": "0.33.0"})
-    found = answer.json()
-    named = {one["name"]: one for one in found["arguments"]}
-    assert (named["max_num_seqs"]["type"], named["max_num_seqs"]["limits"]) == ("integer", {"ge": 1})
-    assert "fp8" in named["kv_cache_dtype"]["choices"]
-    assert "hermes" in found["tool_parsers"]
-    assert "parameters" in found["schema"]["properties"]
-    again = service.client.get(
-        "/v1/editor/vllm", params={"version": "0.33.0"}, headers={"If-None-Match": answer.headers["ETag"]}
-    )
-    assert (again.status_code, again.content) == (304, b"")
-    problem(service.client.get("/v1/editor/tgi"), 422, "unknown-engine")
-    name = fresh(service, "slips")
-    text = service.client.get(f"/v1/configs/{name}").json()["text"]
-    slip = f"{text}engine_args:\n  max_num_seq: 4\n"
-    [mistake] = service.client.post(
-        f"/v1/configs/{name}/check", content=slip, headers={"Content-Type": "application/yaml"}
-    ).json()["errors"]
-    assert (mistake["pointer"], mistake["kind"]) == ("/engine_args/max_num_seq", "unknown-near")
-    assert (mistake["column"], mistake["length"]) == (3, len("max_num_seq"))
-    assert slip.splitlines()[mistake["line"] - 1] == "  max_num_seq: 4"
-    assert mistake["fields"]["near"][0] == "max_num_seqs"
-    [broken] = service.client.post(
-        f"/v1/configs/{name}/check", content="a: [", headers={"Content-Type": "application/yaml"}
-    ).json()["errors"]
-    assert broken["line"] >= 1
-    assert broken["kind"]
-
-
-@pytest.mark.slow
 def test_progress_has_the_seconds_of_former_jobs(service: Service) -> None:
     fresh(service, "former")
     job = service.imported("acme/base", name="later")
@@ -343,19 +285,3 @@ def test_progress_has_the_seconds_of_former_jobs(service: Service) -> None:
             next(one for one in seen if one["data"]["queued"] == before["queued"] + 1)["event"] == "summary"
         )
     service.client.post(f"/v1/jobs/{answer.json()['id']}/cancel").raise_for_status()
-
-
-@pytest.mark.slow
-def test_operations_show_processes_queue_and_policy(service: Service) -> None:
-    found = service.client.get("/v1/operations").json()
-    [worker] = found["workers"]
-    assert worker["alive"]
-    assert {one["engine"] for one in found["engines"]} >= {"mlx", "vllm-cpu"}
-    assert found["database"]["kind"] == "sqlite"
-    assert found["database"]["rows"]["configs"] >= 1
-    policy = {one["kind"]: one for one in found["retention"]["policy"]}
-    assert policy["audit"]["due"] == 0
-    name = fresh(service, "audited")
-    log = service.client.get("/v1/audit", params={"subject": name, "action": "import"}).json()
-    assert (log["total"], [one["subject"] for one in log["items"]]) == (1, [name])
-    assert service.client.get("/v1/audit", params={"by": "nobody"}).json()["total"] == 0

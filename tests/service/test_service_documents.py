@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -93,7 +92,7 @@ def test_a_review_makes_states(service: Service) -> None:
     ]  # fmt: skip
 
 
-def test_a_reimport_merges_and_shows_conflicts(service: Service) -> None:
+def test_a_reimport_keeps_an_edit(service: Service) -> None:
     name = fresh(service, "merged")
     path = f"/v1/configs/{name}"
     edit = {"parameters": {"temperature": 0.5}}
@@ -101,15 +100,6 @@ def test_a_reimport_merges_and_shows_conflicts(service: Service) -> None:
     kept = service.imported("acme/base", name=name)
     assert (kept["state"], kept["result"]["written"]) == ("succeeded", False)
     assert service.client.get(path).json()["data"]["parameters"]["temperature"] == 0.5
-    clash = service.imported("acme/base", name=name, set={"temperature": 0.7})
-    assert (clash["state"], clash["error"]["kind"]) == ("waiting", "conflict")
-    assert clash["error"]["conflicts"] == [
-        {"path": "parameters.temperature", "base": 0.6, "mine": 0.5, "theirs": 0.7}
-    ]
-    assert "/tmp" not in json.dumps(clash["error"])
-    service.client.post(clash["links"]["retry"]["href"], json={"take": "theirs"})
-    assert service.ended(clash["id"])["state"] == "succeeded"
-    assert service.client.get(path).json()["data"]["parameters"]["temperature"] == 0.7
 
 
 def test_a_document_that_is_taken_away_leaves_its_history(service: Service) -> None:

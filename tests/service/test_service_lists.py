@@ -76,9 +76,12 @@ def test_each_conflict_has_a_choice_of_its_own(service: Service) -> None:
     service.client.patch(f"/v1/configs/{name}", json=patch, headers={"If-Match": "*"}).raise_for_status()
     again = {"name": name, "set": {"temperature": 0.9, "top_p": 0.9}}
     failed = service.imported("acme/base", **again)
-    assert failed["error"]["kind"] == "conflict"
-    paths = [one["path"] for one in failed["error"]["conflicts"]]
-    assert paths == ["parameters.temperature", "parameters.top_p"]
+    assert (failed["state"], failed["error"]["kind"]) == ("waiting", "conflict")
+    paths = ["parameters.temperature", "parameters.top_p"]
+    assert failed["error"]["conflicts"] == [
+        {"path": p, "base": 0.5, "mine": 0.1, "theirs": 0.9} for p in paths
+    ]
+    assert "/tmp" not in str(failed["error"])
     half = service.imported("acme/base", **again, on_conflict={paths[0]: "theirs"})
     assert [one["path"] for one in half["error"]["conflicts"]] == [paths[1]]
     retried = service.client.post(

@@ -221,31 +221,6 @@ def test_a_checkout_without_a_built_page_says_what_to_run(monkeypatch: pytest.Mo
     assert "make page" in hint(raised.value)
 
 
-def test_a_text_is_checked_at_its_lines_and_not_kept(service: Service) -> None:
-    name = fresh(service, "checked")
-    path = f"/v1/configs/{name}"
-    text = service.client.get(path).json()["text"]
-    before = service.etag(name)
-
-    def check(text: str) -> dict[str, object]:
-        found: dict[str, object] = service.client.post(f"{path}/check", content=text).json()
-        return found
-
-    assert check(text)["changes"] == check(text)["errors"] == []
-    line = next(n for n, one in enumerate(text.splitlines(), 1) if "temperature:" in one)
-    (hot,) = check(text.replace("temperature: 0.6", "temperature: hot"))["errors"]  # type: ignore[misc]
-    assert (hot["line"], hot["pointer"]) == (line, "/parameters/temperature")
-    (cool,) = check(text.replace("temperature: 0.6", "temperature: 0.5"))["changes"]  # type: ignore[misc]
-    assert cool == {"path": "parameters.temperature", "before": 0.6, "after": 0.5}
-    (other,) = check(text.replace(f"name: {name}", "name: other"))["errors"]  # type: ignore[misc]
-    assert (other["pointer"], other["line"]) == ("/name", 2)
-    (broken,) = check("a: [")["errors"]  # type: ignore[misc]
-    assert broken["line"] == 1
-    problem(service.client.post(f"{path}/check", content=b"\xff"), 422, "invalid")
-    problem(service.client.post("/v1/configs/nobody/check", content="a: 1"), 404, "no-such-document")
-    assert service.etag(name) == before
-
-
 def test_a_report_comes_in_every_format(service: Service) -> None:
     name = fresh(service, "reported")
     kinds = {"json": "application/json", "html": "text/html", "terminal": "text/plain"}

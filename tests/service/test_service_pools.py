@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,13 +15,14 @@ from importer.service.domain.grants import Caller
 from importer.service.domain.validations import usable
 from importer.service.settings import Settings
 from importer.storage import jobs
+from tests.commandline import Desk, desk
 from tests.far_machine import FarMachine, far_machine
 from tests.hubserver import Repo
 from tests.killer.check import wrong
-from tests.launchers.test_ssh import command, done
 from tests.publishing import gallery_of
 from tests.serving import Service, problem, running
 
+__all__ = ["desk"]
 ALONE = ("--no-validate",)  # of its own it validates nothing
 SLEEPS = '#!/bin/sh\ncase "$*" in *run-task*) echo $$ >> {begun}; sleep 600;; esac\nexec {python} "$@"\n'
 
@@ -204,6 +204,6 @@ def test_any_target_is_for_administrators_where_the_operator_allows_it() -> None
         ("far=ssh:box?shell=x", "no option"), ("Far=ssh:box", "NAME=TARGET"),
     ],
 )  # fmt: skip
-def test_a_pool_that_is_none_is_told_before_the_server_starts(tmp_path: Path, value: str, says: str) -> None:
-    code, said = done(command("serve", "--port", "0", "--pool", value, home=tmp_path))
-    assert (code, says in said, "Traceback" in said) == (7, True, False), said
+def test_a_pool_that_is_none_is_told_before_the_server_starts(desk: Desk, value: str, says: str) -> None:
+    ran = desk("serve", "--port", "0", "--pool", value)
+    assert (ran.code, says in ran.err) == (7, True), ran
