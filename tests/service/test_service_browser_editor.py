@@ -130,6 +130,7 @@ def test_errors_stand_at_their_places_and_keys_lead_from_one_to_the_next(
     seen.check()
 
 
+@pytest.mark.nightly
 def test_tab_does_not_hold_who_writes_and_control_s_saves(seen: Seen, service: Service) -> None:
     name = fresh(service, "kept")
     page = seen.go(f"documents/{name}/text")
@@ -152,6 +153,7 @@ def test_tab_does_not_hold_who_writes_and_control_s_saves(seen: Seen, service: S
     seen.check()
 
 
+@pytest.mark.nightly
 def test_what_is_written_during_a_save_is_the_next_text(seen: Seen, service: Service) -> None:
     name = fresh(service, "during")
     page = seen.go(f"documents/{name}/text")
@@ -181,6 +183,7 @@ def test_what_is_written_during_a_save_is_the_next_text(seen: Seen, service: Ser
     seen.check()
 
 
+@pytest.mark.nightly
 def test_what_is_written_for_a_review_outlasts_a_look_at_another_part(seen: Seen, service: Service) -> None:
     name = fresh(service, "noted")
     page = seen.go(f"documents/{name}/review")
@@ -223,6 +226,7 @@ def test_nothing_of_another_person_is_overwritten_unseen(seen: Seen, service: Se
     seen.check("412")
 
 
+@pytest.mark.nightly
 def test_a_refusal_goes_with_the_text_it_was_said_of(seen: Seen, service: Service) -> None:
     name = fresh(service, "refused")
     page = seen.go(f"documents/{name}/text")
@@ -329,6 +333,7 @@ def test_strangers_text_is_text_in_the_editor_too(seen: Seen, service: Service) 
     seen.check()
 
 
+@pytest.mark.nightly
 def test_a_text_outlasts_a_key_that_expired(chrome: Browser, tmp_path: Path) -> None:
     with running(tmp_path) as service:
         name = fresh(service, "locked")

@@ -52,6 +52,7 @@ def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, serv
     seen.check()
 
 
+@pytest.mark.nightly
 def test_a_name_that_is_taken_leads_to_the_form_with_another_one(seen: Seen, service: Service) -> None:
     service.hub.repos["acme/other"] = Repo(BASE)
     name = fresh(service, "taken")
@@ -83,6 +84,7 @@ def test_a_name_that_is_taken_leads_to_the_form_with_another_one(seen: Seen, ser
     seen.check()
 
 
+@pytest.mark.nightly
 def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
     copied(service, fresh(service, "one"), *(f"many-{number:02}" for number in range(60)))
     page = seen.go("documents?q=many&sort=name")

@@ -119,6 +119,7 @@ def test_ten_thousand_are_searched_filtered_and_sorted_with_the_address(seen: Se
     seen.check()
 
 
+@pytest.mark.nightly
 def test_the_device_is_remembered(seen: Seen) -> None:
     page = seen.go("documents?q=real")
     page.get_by_label("My device").select_option("h100-80g")
@@ -175,6 +176,7 @@ def test_documents_are_chosen_by_keys_and_one_action_is_on_all_of_them(seen: See
     seen.check("207")
 
 
+@pytest.mark.nightly
 def test_an_action_over_a_filter_says_what_it_would_do(seen: Seen, service: Service) -> None:
     for name in ("far-a", "far-b"):
         fresh(service, name)
@@ -193,6 +195,7 @@ def test_an_action_over_a_filter_says_what_it_would_do(seen: Seen, service: Serv
     seen.check("422", "400")
 
 
+@pytest.mark.nightly
 def test_an_approval_of_many_says_what_it_publishes_and_does_that(seen: Seen, service: Service) -> None:
     for name in ("ask-a", "ask-b", "ask-c"):
         fresh(service, name)
@@ -295,6 +298,7 @@ def test_operations_show_processes_and_the_audit(seen: Seen) -> None:
     seen.check()
 
 
+@pytest.mark.nightly
 def test_a_service_that_is_away_is_told(chrome: Browser, service: Service) -> None:
     away = Seen(chrome, service.url)
     page = away.go("documents?q=real")

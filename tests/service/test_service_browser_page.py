@@ -12,6 +12,7 @@ from tests.commandline import BASE
 from tests.hubserver import Fault, Repo
 from tests.pages import PHONE, Seen, picture
 from tests.serving import Service, fresh, running, service
+from tests.tiers import one_of_each
 
 __all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = pytest.mark.slow
@@ -53,7 +54,7 @@ LEAVING = {
 }
 
 
-@pytest.mark.parametrize("way", LEAVING)
+@pytest.mark.parametrize("way", one_of_each(LEAVING))
 def test_a_view_that_is_left_with_a_search_pending_stays_left(seen: Seen, service: Service, way: str) -> None:
     fresh(service, f"left-{way}")
     for place, name in WRITTEN.items():
@@ -67,6 +68,7 @@ def test_a_view_that_is_left_with_a_search_pending_stays_left(seen: Seen, servic
         seen.check()
 
 
+@pytest.mark.nightly
 def test_what_is_written_outlasts_a_filter_and_the_focus_stays(seen: Seen, service: Service) -> None:
     fresh(service, "filtered")
     page = seen.go("documents")
@@ -79,6 +81,7 @@ def test_what_is_written_outlasts_a_filter_and_the_focus_stays(seen: Seen, servi
     seen.check()
 
 
+@pytest.mark.nightly
 def test_the_hub_is_searched_in_the_field_of_the_models(seen: Seen, service: Service) -> None:
     service.hub.repos["acme/searched-8b"] = Repo(BASE, info={"downloads": 12345})
     service.hub.repos["acme/searched-secret"] = Repo(BASE, private=True)
@@ -127,6 +130,7 @@ def test_a_model_is_imported_with_a_plan_for_a_device(seen: Seen, service: Servi
     seen.check()
 
 
+@pytest.mark.nightly
 def test_a_preview_can_be_cancelled(seen: Seen, service: Service) -> None:
     page = seen.go("import?references=acme/base&backend=vllm")
     service.hub.latency = 3.0
@@ -222,6 +226,7 @@ def test_keys_and_webhooks_are_managed_on_the_page(seen: Seen, service: Service,
     seen.check("400", "422")
 
 
+@pytest.mark.nightly
 def test_views_documents_and_lists_are_reached_by_name(chrome: Browser, service: Service) -> None:
     fresh(service, "by-name")
     for size in ({"width": 1280, "height": 900}, PHONE):
@@ -250,6 +255,7 @@ def test_views_documents_and_lists_are_reached_by_name(chrome: Browser, service:
         seen.close()
 
 
+@pytest.mark.nightly
 def test_a_gallery_without_documents_leads_to_an_import(chrome: Browser, tmp_path: Path) -> None:
     with running(tmp_path) as empty:
         seen = Seen(chrome, empty.url)

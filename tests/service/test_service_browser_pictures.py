@@ -177,6 +177,7 @@ def test_a_job_tells_what_runs_what_is_next_and_how_long_it_took_before(
     seen.check()
 
 
+@pytest.mark.nightly
 def test_a_stream_that_was_cut_goes_on_where_it_is_by_then(seen: Seen, service: Service) -> None:
     service.hub.faults.append(slow())
     asked = {"reference": "acme/chat", "backend": "vllm", "name": "cut"}
@@ -189,6 +190,7 @@ def test_a_stream_that_was_cut_goes_on_where_it_is_by_then(seen: Seen, service: 
     seen.check("ERR_INTERNET_DISCONNECTED", "ERR_NETWORK")
 
 
+@pytest.mark.nightly
 def test_a_failure_is_counted_on_every_page_and_leads_on(seen: Seen, service: Service) -> None:
     job = service.imported("acme/absent")
     assert job["state"] == "failed"

@@ -13,6 +13,7 @@ from tests.browsing import chrome, folder, seen, state, unfold
 from tests.pages import PHONE, WIDE, Seen, picture
 from tests.publishing import published, validated
 from tests.serving import Service, fresh, service
+from tests.tiers import one_of_each
 
 __all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = pytest.mark.slow
@@ -66,7 +67,7 @@ HEAD = """() => [".title", ".tabs"].map((one) => document.querySelector(one).get
 HIGHEST = 160  # pixels of the head of a document
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", one_of_each(STATES))
 def test_each_state_has_its_sentence_and_its_button(seen: Seen, service: Service, state: str) -> None:
     reach, sentence, main, word = STATES[state]
     name = fresh(service, f"state-{state}")
@@ -115,6 +116,7 @@ def test_the_steps_follow_a_document_to_its_release(seen: Seen, service: Service
     seen.check()
 
 
+@pytest.mark.nightly
 def test_a_digest_is_short_and_copied_whole_and_a_moment_is_near(seen: Seen, service: Service) -> None:
     name = fresh(service, "shortened")
     seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -163,6 +165,7 @@ def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
     seen.check()
 
 
+@pytest.mark.nightly
 def test_each_export_is_shown_in_colours_and_is_copied(seen: Seen, service: Service) -> None:
     name = fresh(service, "exported")
     seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
