@@ -164,6 +164,16 @@ class Service:
         digest = self.client.get(f"/v1/configs/{name}").json()["digest"]
         return self.client.post(f"/v1/configs/{name}/approve", json={"digest": digest, **said})
 
+    def config(self, name: str) -> dict[str, Any]:
+        """The document as it is at this moment."""
+        found: dict[str, Any] = self.client.get(f"/v1/configs/{name}").json()
+        return found
+
+    def edit(self, name: str, change: Any, **params: str) -> httpx.Response:
+        """Change the document as it is at this moment."""
+        tag = {"If-Match": self.etag(name)}
+        return self.client.patch(f"/v1/configs/{name}", json=change, headers=tag, params=params)
+
     def etag(self, name: str) -> str:
         return self.client.get(f"/v1/configs/{name}").headers["ETag"]
 

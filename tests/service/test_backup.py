@@ -95,7 +95,7 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
     with running(first, "--no-validate", "--rate", "0", database=url, **{"acme/late": Repo(BASE)}) as service:
         service.imported("acme/base", name="kept")
         service.approve("kept", note="as it is")
-        before = service.client.get("/v1/configs/kept").json()
+        before = service.config("kept")
         service.hub.faults.append(Fault("acme/late", 429, {"retry-after": "600"}, times=1000))
         late = service.client.post(
             "/v1/imports", json={"reference": "acme/late", "backend": "vllm", "name": "late"}

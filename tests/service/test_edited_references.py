@@ -81,7 +81,7 @@ def edits(
     ids=".".join,
 )
 def test_an_edit_is_refused_as_an_import_is(service: Service, path: tuple[str, ...]) -> None:
-    before = service.client.get("/v1/configs/edited").json()
+    before = service.config("edited")
     taken: list[tuple[str, str]] = []
     for number, reference in enumerate(REFUSED):
         kind = imported(service, reference)
@@ -96,16 +96,14 @@ def test_an_edit_is_refused_as_an_import_is(service: Service, path: tuple[str, .
                 assert told["errors"][0]["pointer"] == f"/{'/'.join(path)}"
                 assert told["kind"] == kind or kind == "bad-request"  # of the body's own schema
     assert taken == []
-    assert service.client.get("/v1/configs/edited").json() == before
+    assert service.config("edited") == before
 
 
 def test_a_repository_of_an_artifact_is_a_reference_too(service: Service) -> None:
-    data = service.client.get("/v1/configs/edited").json()["data"]
+    data = service.config("edited")["data"]
     for reference in ("s3://bucket/model", "file:model", "/etc"):
         data["artifacts"][0]["source"]["repo"] = reference
-        answer = service.client.patch(
-            "/v1/configs/edited", json={"artifacts": data["artifacts"]}, headers=ANY
-        )
+        answer = service.edit("edited", {"artifacts": data["artifacts"]})
         assert problem(answer, 422, str(imported(service, reference)))["errors"][0]["pointer"] == (
             "/artifacts/0/source/repo"
         )
@@ -144,7 +142,7 @@ def test_a_pattern_that_holds_up_an_engine_is_refused_at_every_door(service: Ser
     fields = {"tool_calls": {"open_pattern": "(a+)+$", "content": "json"}}
     template = {"start_anchor": "<s>", "fields": fields}
     assert service.imported("acme/base", name="edited")["state"] == "succeeded"
-    before = service.client.get("/v1/configs/edited").json()
+    before = service.config("edited")
     block = {"importer": {"response_template": template}}
     config, data = "/v1/configs/edited", before["data"]
     whole = data | {"importer": data["importer"] | block["importer"]}

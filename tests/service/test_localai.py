@@ -81,7 +81,7 @@ def test_an_import_is_watched_until_it_is_completed(local: LocalAI, service: Ser
     assert (data["name"], data["description"], data["parameters"]["model"]) == (name, "why", "acme/base")
     everything = local.get("/models/jobs").json()
     assert decoded(everything[begun["uuid"]], OP_STATUS) == done
-    assert service.client.get(f"/v1/configs/{name}").json()["state"] == "draft"
+    assert service.config(name)["state"] == "draft"
 
 
 @slow
@@ -187,7 +187,7 @@ def test_a_patch_is_the_deep_merge_that_localai_documents(local: LocalAI, servic
     }  # maps of free keys, too
     assert "engine_args" not in patched({"engine_args": {}})  # an empty one is taken away
     assert patched({"dtype": None})["dtype"] is None  # null is a value
-    text = service.client.get("/v1/configs/p").json()["text"]
+    text = service.config("p")["text"]
     assert "#" in text
     assert yaml.safe_load(text) == local.get(path).json()
     versions = service.client.get("/v1/configs/p/history").json()["versions"]

@@ -140,7 +140,7 @@ def check(service: Service, job: str, number: int) -> None:
     found = summary(service, job)
     assert found["imported"] == number + 1
     for name in (f"m{i:03}" for i in range(number)):
-        assert service.client.get(f"/v1/configs/{name}").json()["version"] == 1, "it was written once"
+        assert service.config(name)["version"] == 1, "it was written once"
     asked = [p.partition("?")[0] for p in service.hub.paths()]
     assert asked.count("/api/models") == 1
 

@@ -194,7 +194,7 @@ def test_the_service_lists_and_counts_cards(service: Service) -> None:
 @pytest.mark.slow
 def test_bulk_deletes_brings_back_and_imports_again(service: Service) -> None:
     name = fresh(service, "lots")
-    digest = service.client.get(f"/v1/configs/{name}").json()["digest"]
+    digest = service.config(name)["digest"]
 
     def bulk(action: str, status: int = 200, **item: Any) -> dict[str, Any]:
         body = {"action": action, "items": [{"name": name, **item}]}
@@ -211,7 +211,7 @@ def test_bulk_deletes_brings_back_and_imports_again(service: Service) -> None:
     problem(service.client.post("/v1/bulk", json=by_filter), 422, "bad-request")
     again = service.ended(bulk("reimport")["job"])
     assert (again["state"], again["config"], again["request"]["name"]) == ("succeeded", name, name)
-    assert service.client.get(f"/v1/configs/{name}").json()["digest"] == digest
+    assert service.config(name)["digest"] == digest
     assert bulk("delete", digest=digest)["outcome"] == "done"
     assert service.client.get(f"/v1/configs/{name}").status_code == 404
     assert bulk("undelete")["config"]["name"] == name

@@ -35,10 +35,10 @@ def with_two_releases(service: Service, name: str) -> str:
     assert service.imported("acme/base", name=name)["state"] == "succeeded"
     for value in (0.1, 0.2, 0.3):
         patch = {"parameters": {"temperature": value}}
-        service.client.patch(f"/v1/configs/{name}", json=patch, headers={"If-Match": "*"}).raise_for_status()
+        service.edit(name, patch).raise_for_status()
         validated(service, name)
         service.approve(name, publish=value < 0.3).raise_for_status()
-    return str(service.client.get(f"/v1/configs/{name}").json()["digest"])
+    return str(service.config(name)["digest"])
 
 
 def served(service: Service, name: str) -> tuple[int | None, float | None]:
@@ -47,7 +47,7 @@ def served(service: Service, name: str) -> tuple[int | None, float | None]:
     number = found["served"]
     assert [r["release"] for r in found["items"] if r["served"]] == ([] if number is None else [number])
     assert [r["release"] for r in found["items"]] == [*range(found["total"], 0, -1)]
-    assert service.client.get(f"/v1/configs/{name}").json()["release"] == number
+    assert service.config(name)["release"] == number
     items = yaml.safe_load(service.client.get("/gallery/index.yaml").text)
     values = [i["config_file"]["parameters"]["temperature"] for i in items if i["name"] == name]
     assert len(values) == (number is not None)

@@ -50,7 +50,7 @@ def test_an_import_is_a_job_with_links_and_events(service: Service) -> None:
 
 def test_the_document_is_the_one_that_the_command_line_writes(service: Service) -> None:
     fresh(service, "same")
-    found = service.client.get("/v1/configs/same").json()
+    found = service.config("same")
     assert yaml.safe_load(found["text"]) == found["data"]
     assert found["data"]["parameters"] == {"model": "acme/base", "temperature": 0.6, "top_p": 0.9}
     receipt = service.client.get("/v1/configs/same/receipt").json()

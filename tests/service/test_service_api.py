@@ -60,9 +60,7 @@ def test_every_parameter_of_the_description_is_known(service: Service, described
 
 def test_documents_are_sorted_and_their_pages_have_each_once(service: Service) -> None:
     names = [fresh(service, f"sorted-{letter}") for letter in "cab"]
-    edited = service.client.patch(
-        "/v1/configs/sorted-a", json={"parameters": {"temperature": 0.3}}, headers={"If-Match": "*"}
-    )
+    edited = service.edit("sorted-a", {"parameters": {"temperature": 0.3}})
     assert edited.status_code == 200
     for sort in ("name", "-name", "created_at", "-created_at", "updated_at", "-updated_at"):
         found, cursor, column = [], "", sort.removeprefix("-")

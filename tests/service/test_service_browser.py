@@ -190,9 +190,7 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
         receipt = stored.need_receipt()
         change.checkout.write_receipt("model", receipt.with_validation(report, stored.digest))
     patch = {"description": HOSTILE, "importer": {"family": HARM}}
-    edited = service.client.patch(
-        "/v1/configs/model", json=patch, headers={"If-Match": service.etag("model")}, params={"why": HARM}
-    )
+    edited = service.edit("model", patch, why=HARM)
     assert edited.status_code == 200, edited.text
     service.client.post("/v1/configs/model/reject", json={"note": HARM})
     tabs = [

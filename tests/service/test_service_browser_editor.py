@@ -19,7 +19,7 @@ EDITOR = "**/page/codemirror-*.js"
 
 
 def stored(service: Service, name: str) -> str:
-    return str(service.client.get(f"/v1/configs/{name}").json()["text"])
+    return str(service.config(name)["text"])
 
 
 def at_line(page: Page, text: str) -> None:
@@ -149,7 +149,7 @@ def test_tab_does_not_hold_who_writes_and_control_s_saves(seen: Seen, service: S
     page.keyboard.press("Control+z")
     page.keyboard.press("Control+s")
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
-    assert service.client.get(f"/v1/configs/{name}").json()["data"]["system_prompt"] == "one"
+    assert service.config(name)["data"]["system_prompt"] == "one"
     seen.check()
 
 
@@ -175,11 +175,11 @@ def test_what_is_written_during_a_save_is_the_next_text(seen: Seen, service: Ser
     page.keyboard.insert_text("# two\n")
     assert written(page).endswith("system_prompt: one\n# two\n")
     expect(page.get_by_text("Somebody changed it")).to_have_count(0)
-    data = service.client.get(f"/v1/configs/{name}").json()["data"]
+    data = service.config(name)["data"]
     assert (data["parameters"]["temperature"], data.get("system_prompt")) == (0.3, None)
     page.keyboard.press("Control+s")
     expect(page.locator(".differences")).to_have_count(0)
-    assert service.client.get(f"/v1/configs/{name}").json()["data"]["system_prompt"] == "one"
+    assert service.config(name)["data"]["system_prompt"] == "one"
     seen.check()
 
 
@@ -209,18 +209,18 @@ def test_nothing_of_another_person_is_overwritten_unseen(seen: Seen, service: Se
     page.go_back()
     expect(page.locator(".cm-line").filter(has_text="temperature: 0.3")).to_be_visible()  # not lost
     change = {"parameters": {"top_p": 0.5}}
-    service.client.patch(f"/v1/configs/{name}", json=change, headers={"If-Match": service.etag(name)})
+    service.edit(name, change)
     page.get_by_label("Why").fill("cooler")
     page.get_by_role("button", name="Save").click()
     alert = page.get_by_role("alert").filter(has_text="Somebody changed it")
     expect(alert.locator(".added").filter(has_text="top_p: 0.5")).to_be_visible()  # what they did
     expect(alert.locator(".gone").filter(has_text="top_p: 0.5")).to_be_visible()  # what one's own would undo
-    data = service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]
+    data = service.config(name)["data"]["parameters"]
     assert (data["temperature"], data["top_p"]) == (0.6, 0.5)
     alert.get_by_role("button", name="Keep my text").click()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
-    data = service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]
+    data = service.config(name)["data"]["parameters"]
     assert data["temperature"] == 0.3
     assert data.get("top_p") != 0.5
     seen.check("412")
@@ -256,7 +256,7 @@ def test_an_action_on_the_saved_text_asks_while_another_is_written(seen: Seen, s
         expect(question).to_have_count(0)
         assert seen.focused() == action
     assert seen.grave() == []
-    assert service.client.get(f"/v1/configs/{name}").json()["review"] == "draft"
+    assert service.config(name)["review"] == "draft"
     assert service.client.get("/v1/jobs", params={"config": name, "kind": "validation"}).json()["items"] == []
     page.get_by_role("link", name="Document", exact=True).click()
     page.get_by_role("button", name="Approve").press("Enter")
@@ -266,7 +266,7 @@ def test_an_action_on_the_saved_text_asks_while_another_is_written(seen: Seen, s
     expect(page.get_by_text("Somebody changed it")).to_have_count(0)
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
-    assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.3
+    assert service.config(name)["data"]["parameters"]["temperature"] == 0.3
     expect(page.locator("main")).to_have_attribute("aria-busy", "false")
     write(page, stored(service, name).replace("temperature: 0.3", "temperature: 0.2"))
     held: list[Route] = []
@@ -287,7 +287,7 @@ def test_an_action_on_the_saved_text_asks_while_another_is_written(seen: Seen, s
     expect(page.get_by_role("button", name="Save", exact=True)).to_be_disabled()
     page.get_by_role("button", name="Approve").click()  # the same text is saved: nothing is asked
     expect(page.locator(".title .mark")).to_contain_text("approved")
-    assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.2
+    assert service.config(name)["data"]["parameters"]["temperature"] == 0.2
     seen.check()
 
 
@@ -303,16 +303,14 @@ def test_a_plain_field_does_where_the_editor_cannot_be_loaded(chrome: Browser, s
     text.fill(text.input_value().replace("temperature: hot", "temperature: 0.2"))
     text.press("Control+s")
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
-    assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.2
+    assert service.config(name)["data"]["parameters"]["temperature"] == 0.2
     seen.check("ERR_FAILED")
     seen.close()
 
 
 def test_strangers_text_is_text_in_the_editor_too(seen: Seen, service: Service) -> None:
     name = fresh(service, "strange")
-    edited = service.client.patch(
-        f"/v1/configs/{name}", json={"description": HOSTILE}, headers={"If-Match": service.etag(name)}
-    )
+    edited = service.edit(name, {"description": HOSTILE})
     assert edited.status_code == 200, edited.text
     page = seen.go(f"documents/{name}/text")
     assert "window.harmed" in written(page)
@@ -360,6 +358,6 @@ def test_a_text_outlasts_a_key_that_expired(chrome: Browser, tmp_path: Path) -> 
         expect(page.locator(".cm-line").filter(has_text="temperature: 0.4")).to_be_visible()
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
-        assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.4
+        assert service.config(name)["data"]["parameters"]["temperature"] == 0.4
         seen.check("401")
         seen.close()

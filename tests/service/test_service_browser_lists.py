@@ -124,7 +124,7 @@ def test_findings_are_looked_at_accepted_and_rejected(seen: Seen, service: Servi
     expect(page.get_by_role("heading", name="kept-up: new commit")).to_have_count(0)
     page.get_by_role("button", name="Reject: left-alone").click()
     expect(page.get_by_text("0 findings")).to_be_visible()
-    found = [service.client.get(f"/v1/configs/{name}").json()["data"] for name in names]
+    found = [service.config(name)["data"] for name in names]
     assert [data["parameters"]["temperature"] for data in found] == [0.7, 0.6]
     page.get_by_role("button", name="Recheck all documents").click()
     expect(page.get_by_role("heading", name="Recheck of")).to_be_visible()

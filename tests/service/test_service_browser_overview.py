@@ -149,9 +149,7 @@ def test_documents_are_chosen_by_keys_and_one_action_is_on_all_of_them(seen: See
     expect(page.get_by_role("heading", name="Recheck: 3 done.")).to_be_focused()
     page.get_by_role("button", name="Close the results").click()
     page.get_by_label("Select all on this page").check()
-    service.client.patch(
-        "/v1/configs/go-d", json={"description": "Another."}, headers={"If-Match": service.etag("go-d")}
-    )
+    service.edit("go-d", {"description": "Another."})
     bulk.get_by_role("button", name="Delete").press("Enter")  # one has changed since it was seen
     dialog = page.get_by_role("dialog", name="Delete 3 documents?")
     expect(dialog).to_contain_text("1 would be refused:")
@@ -231,7 +229,7 @@ def test_one_document_is_copied_saved_restored_and_deleted(seen: Seen, service: 
     page = seen.go(f"documents/{name}")
     page.locator(".menu > summary").press("Enter")
     for button, expected in {
-        "Copy: the digest": service.client.get(f"/v1/configs/{name}").json()["digest"],
+        "Copy: the digest": service.config(name)["digest"],
         "Copy: the GALLERIES line": (
             f'GALLERIES=[{{"name":"importer","url":"{seen.url}/gallery/index.yaml"}}]'
         ),
@@ -241,21 +239,21 @@ def test_one_document_is_copied_saved_restored_and_deleted(seen: Seen, service: 
         assert page.evaluate("navigator.clipboard.readText()") == expected
     page.get_by_role("button", name="Copy: the command").click()
     words = page.evaluate("navigator.clipboard.readText()")
-    revision = service.client.get(f"/v1/configs/{name}").json()["revision"]
+    revision = service.config(name)["revision"]
     assert words == f"importer acme/base --revision {revision} --name {name} --backend vllm"
     with page.expect_download() as saved:
         page.get_by_role("button", name="YAML").click()
     assert saved.value.suggested_filename == f"{name}.yaml"
-    assert Path(saved.value.path()).read_text() == service.client.get(f"/v1/configs/{name}").json()["text"]
+    assert Path(saved.value.path()).read_text() == service.config(name)["text"]
     assert page.get_by_role("link", name="this commit").get_attribute("href") == (
         f"{service.hub.url}/acme/base/tree/{revision}"
     )
     change = {"parameters": {"temperature": 0.33}}
-    service.client.patch(f"/v1/configs/{name}", json=change, headers={"If-Match": service.etag(name)})
+    service.edit(name, change)
     page = seen.go(f"documents/{name}/history")
     page.get_by_role("button", name="Restore version 1").press("Enter")
     expect(page.locator("#said")).to_contain_text("as it was in version 1")
-    assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.6
+    assert service.config(name)["data"]["parameters"]["temperature"] == 0.6
     page.get_by_role("link", name="Documents", exact=True).click()
     expect(page.locator("#said")).to_be_empty()  # what was said of it went with it
     page = seen.go(f"documents/{name}")

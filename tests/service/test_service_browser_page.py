@@ -125,7 +125,7 @@ def test_a_model_is_imported_with_a_plan_for_a_device(seen: Seen, service: Servi
     assert [asked[key] for key in ("device", "goal", "concurrency", "context")] == [
         "2xh200", "throughput", 64, 256,
     ]  # fmt: skip
-    found = service.client.get("/v1/configs/planned").json()["data"]
+    found = service.config("planned")["data"]
     assert (found["max_model_len"], found["engine_args"]["data_parallel_size"]) == (256, 2)
     seen.check()
 

@@ -24,9 +24,7 @@ SPILLING = (
 
 
 def edit(service: Service, name: str, **values: object) -> None:
-    answer = service.client.patch(
-        f"/v1/configs/{name}", json={"parameters": values}, headers={"If-Match": service.etag(name)}
-    )
+    answer = service.edit(name, {"parameters": values})
     assert answer.status_code == 200, answer.text
 
 
@@ -122,7 +120,7 @@ def test_a_digest_is_short_and_copied_whole_and_a_moment_is_near(seen: Seen, ser
     seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = seen.go(f"documents/{name}")
     unfold(page)
-    digest = service.client.get(f"/v1/configs/{name}").json()["digest"]
+    digest = service.config(name)["digest"]
     expect(page.locator(".facts").get_by_text(digest[7:14], exact=True)).to_be_visible()
     page.get_by_role("button", name="Copy: digest").click()
     expect(page.get_by_role("status")).to_have_text("Copied.")
@@ -192,7 +190,7 @@ def test_an_approval_counts_for_what_was_seen_alone(seen: Seen, service: Service
     edit(service, name, top_p=0.5)
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("alert")).to_contain_text("version")
-    assert service.client.get(f"/v1/configs/{name}").json()["state"] == "draft"
+    assert service.config(name)["state"] == "draft"
     page.get_by_role("button", name="Reject").click()
     expect(page.get_by_role("alert")).to_contain_text("says why")
     expect(page.get_by_label("Note")).to_be_focused()  # unfolded for it
@@ -249,7 +247,7 @@ def test_conflicts_are_settled_key_by_key(seen: Seen, service: Service, folder: 
     expect(mine).to_be_checked()
     go_on.press("Enter")
     expect(page.get_by_role("link", name=f"Review {name}")).to_be_visible()
-    data = service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]
+    data = service.config(name)["data"]["parameters"]
     assert (data["temperature"], data["top_p"]) == (0.9, 0.4)
     seen.check()
 
@@ -258,7 +256,7 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     name = fresh(service, "released")
     published(service, name)
     patch = {"parameters": {"temperature": 0.31}}
-    service.client.patch(f"/v1/configs/{name}", json=patch, headers={"If-Match": "*"}).raise_for_status()
+    service.edit(name, patch).raise_for_status()
     validated(service, name)
     page = seen.go(f"documents/{name}/decisions")
     state(page, "stale")

@@ -46,7 +46,7 @@ def test_an_edit_says_which_version_it_is_of(service: Service) -> None:
 
 def test_a_mistake_in_an_edit_is_told_with_its_key_and_its_line(service: Service) -> None:
     name = fresh(service, "wrong")
-    before = service.client.get(f"/v1/configs/{name}").json()
+    before = service.config(name)
     headers = {"If-Match": service.etag(name), "Content-Type": "application/yaml"}
     text = before["text"].replace("temperature: 0.6", "temperature: 6").replace("dtype", "dtipe")
     said = problem(service.client.put(f"/v1/configs/{name}", content=text, headers=headers), 422, "invalid")
@@ -61,7 +61,7 @@ def test_a_mistake_in_an_edit_is_told_with_its_key_and_its_line(service: Service
     long = before["text"] + "#" * 200_000
     said = problem(service.client.put(f"/v1/configs/{name}", content=long, headers=headers), 422, "invalid")
     assert "64,000" in said["detail"]
-    assert service.client.get(f"/v1/configs/{name}").json() == before
+    assert service.config(name) == before
 
 
 def test_a_review_makes_states(service: Service) -> None:

@@ -37,7 +37,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def document(service: Service, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = service.client.get(f"/v1/configs/{name}").json()
+    found: dict[str, Any] = service.config(name)
     return found
 
 

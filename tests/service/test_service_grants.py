@@ -24,7 +24,7 @@ from importer.storage.jobs import Job
 from importer.storage.migrations import migrate
 from tests.commandline import BASE
 from tests.publishing import keys_by_scopes, stored
-from tests.serving import Service, problem, running
+from tests.serving import Service, fresh, problem, running
 
 __all__ = ["stored"]
 slow = pytest.mark.slow
@@ -65,12 +65,6 @@ INDUCTOR = {"inductor_compile_config": {"cpp.march": WRAPPER}}
 def ask(service: Service, scopes: str, method: str, path: str, **said: Any) -> httpx.Response:
     headers = {"x-api-key": service.keys[scopes], **ANY, **said.pop("headers", {})}
     return service.client.request(method, path, headers=headers, **said)
-
-
-def fresh(service: Service, name: str, **said: Any) -> str:
-    job = service.imported("acme/base", name=name, **said)
-    assert job["state"] == "succeeded", job
-    return name
 
 
 def good(service: Service) -> str:

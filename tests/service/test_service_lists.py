@@ -73,7 +73,7 @@ def test_events_have_the_step_its_place_and_what_is_done(service: Service) -> No
 def test_each_conflict_has_a_choice_of_its_own(service: Service) -> None:
     name = fresh(service, "conflicting", set={"temperature": 0.5, "top_p": 0.5})
     patch = {"parameters": {"temperature": 0.1, "top_p": 0.1}}
-    service.client.patch(f"/v1/configs/{name}", json=patch, headers={"If-Match": "*"}).raise_for_status()
+    service.edit(name, patch).raise_for_status()
     again = {"name": name, "set": {"temperature": 0.9, "top_p": 0.9}}
     failed = service.imported("acme/base", **again)
     assert (failed["state"], failed["error"]["kind"]) == ("waiting", "conflict")
@@ -88,7 +88,7 @@ def test_each_conflict_has_a_choice_of_its_own(service: Service) -> None:
         f"/v1/jobs/{failed['id']}/retry", json={"take": "theirs", "on_conflict": {paths[1]: "mine"}}
     )
     assert service.ended(retried.json()["id"])["state"] == "succeeded"
-    parameters = service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]
+    parameters = service.config(name)["data"]["parameters"]
     assert (parameters["temperature"], parameters["top_p"]) == (0.9, 0.1)
     wrong = ask(service, reference="acme/base", on_conflict={paths[0]: "yours"})
     assert [one["pointer"] for one in problem(wrong, 422, "bad-request")["errors"]] == [

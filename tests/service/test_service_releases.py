@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.publishing import gallery_of, keys_by_scopes, published, validated
-from tests.serving import Service, problem, running
+from tests.serving import Service, fresh, problem, running
 
 pytestmark = pytest.mark.slow
 SCOPES = ("read", "import", "import+approve", "publish", "import+approve+publish")
@@ -35,11 +35,6 @@ def ask(service: Service, scopes: str, method: str, path: str, **said: Any) -> h
     return service.client.request(method, f"/v1/configs/{path}", headers=headers, **said)
 
 
-def config(service: Service, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = service.client.get(f"/v1/configs/{name}").json()
-    return found
-
-
 def entry(service: Service, name: str) -> Any:
     """The item of the index, as LocalAI reads it; nothing without one."""
     items = yaml.safe_load(service.client.get("/gallery/index.yaml").text)
@@ -57,24 +52,18 @@ def edited(service: Service, name: str, value: float) -> None:
     ask(service, "import", "PATCH", name, json=patch, headers=ANY).raise_for_status()
 
 
-def imported(service: Service, name: str) -> str:
-    job = service.imported("acme/base", name=name)
-    assert job["state"] == "succeeded", job
-    return name
-
-
 def approved(service: Service, name: str, value: float) -> str:
     """An edit that was validated and approved, and not released; its digest."""
     edited(service, name, value)
     validated(service, name)
     service.approve(name, publish=False).raise_for_status()
-    found = config(service, name)
+    found = service.config(name)
     assert (found["state"], found["reason"]) == ("ready", "it is ready to be released")
     return str(found["digest"])
 
 
 def test_the_last_release_is_served_until_another_one_is(service: Service) -> None:
-    name = imported(service, "steps")
+    name = fresh(service, "steps")
     releases = f"{name}/releases"
     empty = {"items": [], "served": None, "total": 0, "next": None}
     assert ask(service, "read", "GET", releases).json() == empty
@@ -93,17 +82,17 @@ def test_the_last_release_is_served_until_another_one_is(service: Service) -> No
     assert (again.status_code, again.json()["release"]["release"]) == (200, 1)
 
     edited(service, name, 0.2)
-    assert (config(service, name)["state"], temperature(service, name)) == ("stale", 0.1)
+    assert (service.config(name)["state"], temperature(service, name)) == ("stale", 0.1)
     second = approved(service, name, 0.3)
     assert temperature(service, name) == 0.1
     ask(service, "publish", "POST", releases, headers={"If-Match": service.etag(name)}).raise_for_status()
     assert temperature(service, name) == 0.3
-    assert config(service, name)["release"] == 2
+    assert service.config(name)["release"] == 2
 
     back = ask(service, "publish", "POST", f"{releases}/1/rollback", json={"note": "loops"})
     assert (back.status_code, back.json()["release"]["served"]) == (200, True)
-    assert (temperature(service, name), config(service, name)["state"]) == (0.1, "ready")
-    assert config(service, name)["digest"] == second  # the working copy stays as it is
+    assert (temperature(service, name), service.config(name)["state"]) == (0.1, "ready")
+    assert service.config(name)["digest"] == second  # the working copy stays as it is
     ask(service, "publish", "POST", f"{releases}/2/withdraw", json={"note": "loops"}).raise_for_status()
     assert temperature(service, name) == 0.1
     problem(ask(service, "publish", "POST", f"{releases}/2/rollback"), 409, "withdrawn")
@@ -129,10 +118,10 @@ def test_the_last_release_is_served_until_another_one_is(service: Service) -> No
 
 
 def test_a_release_keeps_what_was_reviewed(service: Service) -> None:
-    name = imported(service, "whole")
+    name = fresh(service, "whole")
     published(service, name)
     receipt = ask(service, "read", "GET", f"{name}/receipt").json()
-    before = config(service, name)
+    before = service.config(name)
     edited(service, name, 0.9)
     service.client.post(f"/v1/configs/{name}/reject", json={"note": "no"}).raise_for_status()
     release = ask(service, "read", "GET", f"{name}/releases/1").json()
@@ -148,8 +137,8 @@ def test_a_release_keeps_what_was_reviewed(service: Service) -> None:
 
 
 def test_only_what_was_seen_is_released(service: Service) -> None:
-    name = imported(service, "seen")
-    path, old = f"{name}/releases", config(service, name)["digest"]
+    name = fresh(service, "seen")
+    path, old = f"{name}/releases", service.config(name)["digest"]
     for unseen in ({}, {"json": {"note": "fine"}}, {"headers": ANY}):
         said = problem(ask(service, ALL, "POST", path, **unseen), 428, "digest-required")
         assert said["errors"][0]["pointer"] == "/digest"
@@ -173,7 +162,7 @@ def test_only_what_was_seen_is_released(service: Service) -> None:
 
 
 def test_a_key_that_may_not_publish_changes_nothing_that_is_served(service: Service) -> None:
-    name = imported(service, "kept")
+    name = fresh(service, "kept")
     published(service, name)
     before = entry(service, name)
     for scopes in ("read", *MOST):
@@ -192,10 +181,10 @@ def test_a_key_that_may_not_publish_changes_nothing_that_is_served(service: Serv
         assert pending.status_code == 200
         assert entry(service, name) == before
     validated(service, name)
-    digest = config(service, name)["digest"]
+    digest = service.config(name)["digest"]
     said = {"digest": digest, "publish": True}
     problem(ask(service, "import+approve", "POST", f"{name}/approve", json=said), 403, "wrong-scope")
-    assert config(service, name)["review"] != "approved"
+    assert service.config(name)["review"] != "approved"
     done = ask(service, "import+approve", "POST", f"{name}/approve", json={"digest": digest})
     assert (done.json()["state"], done.json()["release"]) == ("ready", 1)
     refused = ask(service, "import+approve", "POST", f"{name}/reject", json={"note": "no"})
@@ -204,20 +193,20 @@ def test_a_key_that_may_not_publish_changes_nothing_that_is_served(service: Serv
     assert entry(service, name) == before
     assert ask(service, ALL, "DELETE", name, headers=ANY).status_code == 204
     assert entry(service, name) is None
-    imported(service, name)  # another document under the same name
+    fresh(service, name)  # another document under the same name
     problem(ask(service, ALL, "POST", f"{name}/releases/1/rollback"), 409, "withdrawn")
-    assert config(service, name)["release"] is None
+    assert service.config(name)["release"] is None
 
 
 def test_an_approval_by_a_key_that_may_publish_releases(service: Service) -> None:
-    name = imported(service, "both")
+    name = fresh(service, "both")
     never = service.approve(name).json()
     assert (never["state"], never["release"]) == ("approved", None)  # nothing to release yet
-    digest = config(service, name)["digest"]
+    digest = service.config(name)["digest"]
     must = {"digest": digest, "publish": True}
     problem(ask(service, ALL, "POST", f"{name}/approve", json=must), 409, "not-ready-to-release")
     validated(service, name)
-    assert config(service, name)["state"] == "ready"  # a validation alone releases nothing
+    assert service.config(name)["state"] == "ready"  # a validation alone releases nothing
     done = service.approve(name, note="fine").json()
     assert (done["state"], done["release"]) == ("published", 1)
     release = ask(service, "read", "GET", f"{name}/releases/1").json()
@@ -236,8 +225,8 @@ def gallery_log(service: Service, name: str) -> list[dict[str, Any]]:
 
 
 def test_a_document_without_a_commit_is_not_released(service: Service) -> None:
-    name = imported(service, "loose")
-    text = config(service, name)["text"]
+    name = fresh(service, "loose")
+    text = service.config(name)["text"]
     data = yaml.safe_load(text)
     del data["importer"]["revision"]
     data.pop("artifacts", None)
@@ -245,7 +234,7 @@ def test_a_document_without_a_commit_is_not_released(service: Service) -> None:
     assert put.status_code == 200, put.text
     validated(service, name)
     service.approve(name).raise_for_status()
-    found = config(service, name)
+    found = service.config(name)
     assert (found["state"], found["release"]) == ("validated", None)
     said = {"digest": found["digest"]}
     refused = problem(ask(service, ALL, "POST", f"{name}/releases", json=said), 409, "not-ready-to-release")
@@ -253,11 +242,11 @@ def test_a_document_without_a_commit_is_not_released(service: Service) -> None:
 
 
 def test_a_commit_of_another_model_is_none(service: Service) -> None:
-    name = imported(service, "elsewhere")
+    name = fresh(service, "elsewhere")
     patch = {"parameters": {"model": "other/base"}}
     ask(service, "import", "PATCH", name, json=patch, headers=ANY).raise_for_status()
     validated(service, name)
     service.approve(name).raise_for_status()
-    found = config(service, name)
+    found = service.config(name)
     assert (found["state"], found["release"]) == ("validated", None)
     assert "commit" in found["reason"]

@@ -12,7 +12,6 @@ from tests.hubserver import Repo
 from tests.serving import Service, problem, running
 
 pytestmark = pytest.mark.slow
-ANY = {"If-Match": "*"}
 GEMMAS = 3
 
 
@@ -70,7 +69,7 @@ def test_findings_by_cause_are_accepted_and_rejected_together(service: Service) 
     assert (answer.status_code, answer.json()["counts"]) == (200, {"done": GEMMAS})
     assert groups(service) == {}
     for result in answer.json()["items"]:
-        config = service.client.get(f"/v1/configs/{result['name']}").json()
+        config = service.config(result["name"])
         assert (config["data"]["importer"]["engine"]["version"], config["state"]) == ("0.32.0", "draft")
     assert rechecked(service)["result"]["outcomes"] == {"rejected": 1, "unchanged": GEMMAS}
 
@@ -78,7 +77,7 @@ def test_findings_by_cause_are_accepted_and_rejected_together(service: Service) 
 def test_a_value_that_the_version_refuses_is_not_accepted(service: Service) -> None:
     patch = {"engine_args": {"max_num_seqs": 4, "speculative_config": {"method": "medusa"}}}
     assert service.imported("acme/chat", engine_version="0.32.0")["state"] == "succeeded"
-    service.client.patch("/v1/configs/chat", json=patch, headers=ANY).raise_for_status()
+    service.edit("chat", patch).raise_for_status()
     rechecked(service, engine="vllm@0.33.0", names=["chat"])
     [one] = service.client.get("/v1/upkeep", params={"name": "chat"}).json()["items"]
     assert one["kinds"] == ["argument-changed", "refused"]

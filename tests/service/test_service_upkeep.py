@@ -53,26 +53,21 @@ def findings(service: Service, **filters: Any) -> list[dict[str, Any]]:
     return found
 
 
-def config(service: Service, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = service.client.get(f"/v1/configs/{name}").json()
-    return found
-
-
 def temperature(service: Service, name: str) -> float:
-    return float(config(service, name)["data"]["parameters"]["temperature"])
+    return float(service.config(name)["data"]["parameters"]["temperature"])
 
 
 def test_what_moved_waits_in_the_queue_and_is_accepted(service: Service) -> None:
     name = "moved"
     repo = imported(service, name)
     published(service, name)
-    before, old = config(service, name), repo.sha
+    before, old = service.config(name), repo.sha
     assert rechecked(service, name)[name]["outcome"] == "unchanged"
     assert findings(service, name=name) == []
     new = repo.commit(WARM)
     found = rechecked(service, name)[name]
     assert found["outcome"] == "found"
-    now = config(service, name)
+    now = service.config(name)
     assert (now["findings"], now["attention"]) == (1, ["finding"])
     for told in ("findings", "attention", "checked_at"):
         before[told] = now[told]
@@ -94,7 +89,7 @@ def test_what_moved_waits_in_the_queue_and_is_accepted(service: Service) -> None
     assert rechecked(service, name)[name] | {"at": None} == found | {"outcome": "known", "at": None}
     accepted = service.client.post(f"/v1/upkeep/{one['id']}/accept", json={"note": "warmer"})
     assert accepted.status_code == 200, accepted.text
-    after = config(service, name)
+    after = service.config(name)
     assert (after["text"], after["digest"]) == (proposal["text"], proposal["digest"])
     assert accepted.headers["ETag"] == service.etag(name)
     assert accepted.json()["finding"]["state"] == "accepted"
@@ -114,7 +109,7 @@ def test_what_was_rejected_is_shown_again_after_another_change(service: Service)
     assert (rejected["state"], rejected["why"]) == ("rejected", "too warm")
     assert rechecked(service, name)[name]["outcome"] == "rejected"
     patch = {"parameters": {"top_p": 0.5}}  # an edit is no other change of the model
-    service.client.patch(f"/v1/configs/{name}", json=patch, headers=ANY).raise_for_status()
+    service.edit(name, patch).raise_for_status()
     assert rechecked(service, name)[name]["outcome"] == "rejected"
     assert findings(service, name=name) == []
     repo.commit(COLD)
@@ -130,7 +125,7 @@ def test_a_conflict_needs_a_side_and_an_edit_outdates_a_finding(service: Service
     name = "clash"
     repo = imported(service, name)
     patch = {"parameters": {"temperature": 0.5}}
-    service.client.patch(f"/v1/configs/{name}", json=patch, headers=ANY).raise_for_status()
+    service.edit(name, patch).raise_for_status()
     repo.commit(WARM)
     ident = rechecked(service, name)[name]["finding"]
     whole = service.client.get(f"/v1/upkeep/{ident}").json()
@@ -140,7 +135,7 @@ def test_a_conflict_needs_a_side_and_an_edit_outdates_a_finding(service: Service
     told = problem(service.client.post(f"/v1/upkeep/{ident}/accept"), 409, "conflict")
     assert told["conflicts"][0]["theirs"] == 0.7
 
-    service.client.patch(f"/v1/configs/{name}", json={"parameters": {"top_p": 0.4}}, headers=ANY)
+    service.edit(name, {"parameters": {"top_p": 0.4}})
     assert findings(service, name=name)[0]["outdated"] is True
     late = {"take": "theirs"}
     problem(service.client.post(f"/v1/upkeep/{ident}/accept", json=late), 409, "finding-outdated")
@@ -148,7 +143,7 @@ def test_a_conflict_needs_a_side_and_an_edit_outdates_a_finding(service: Service
         "name": name, "outcome": "known", "finding": ident, "error": None, "at": None,
     }  # fmt: skip
     service.client.post(f"/v1/upkeep/{ident}/accept", json=late).raise_for_status()
-    data = config(service, name)["data"]["parameters"]
+    data = service.config(name)["data"]["parameters"]
     assert (data["temperature"], data["top_p"]) == (0.7, 0.4)
     problem(service.client.get("/v1/upkeep/none"), 404, "no-such-finding")
 
@@ -196,25 +191,25 @@ def test_the_queue_has_pages_and_filters(service: Service) -> None:
 def test_an_earlier_version_is_restored_and_a_rejection_of_it_stays(service: Service) -> None:
     name = "restored"
     imported(service, name)
-    first = config(service, name)
+    first = service.config(name)
     published(service, name)
-    service.client.patch(f"/v1/configs/{name}", json={"parameters": {"temperature": 0.1}}, headers=ANY)
+    service.edit(name, {"parameters": {"temperature": 0.1}})
     url = f"/v1/configs/{name}/versions/1/restore"
     problem(service.client.post(url), 428, "precondition-required")
     problem(service.client.post(url, headers={"If-Match": '"1"'}), 412, "precondition-failed")
     problem(service.client.post(url.replace("/1/", "/99/"), headers=ANY), 404, "no-such-version")
     back = service.client.post(url, json={"note": "better"}, headers={"If-Match": service.etag(name)})
     assert back.status_code == 200, back.text
-    now = config(service, name)
+    now = service.config(name)
     assert (now["text"], now["digest"], now["release"]) == (first["text"], first["digest"], 1)
     assert now["review"] == "draft"  # an importer's key brings no approval back
     history = service.client.get(f"/v1/configs/{name}/history").json()
     assert history["versions"][0]["action"] == "restore"
     assert len(history["reviews"]) == 1
     service.client.post(f"/v1/configs/{name}/reject", json={"note": "no"}).raise_for_status()
-    service.client.patch(f"/v1/configs/{name}", json={"parameters": {"temperature": 0.3}}, headers=ANY)
+    service.edit(name, {"parameters": {"temperature": 0.3}})
     service.client.post(url, headers=ANY).raise_for_status()
-    assert config(service, name)["state"] == "rejected"
+    assert service.config(name)["state"] == "rejected"
 
 
 def test_a_deleted_document_is_brought_back_until_it_is_purged(service: Service) -> None:
@@ -222,12 +217,12 @@ def test_a_deleted_document_is_brought_back_until_it_is_purged(service: Service)
     imported(service, name)
     published(service, name)
     problem(service.client.post(f"/v1/configs/{name}/undelete"), 409, "not-deleted")
-    before = config(service, name)
+    before = service.config(name)
     service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
     assert [one["name"] for one in service.client.get("/v1/deleted").json()["items"]] == [name]
     answer = service.client.post(f"/v1/configs/{name}/undelete", json={"note": "a mistake"})
     assert answer.status_code == 200, answer.text
-    after = config(service, name)
+    after = service.config(name)
     assert (after["text"], after["review"], after["release"]) == (before["text"], "approved", None)
     assert service.client.get("/v1/deleted").json()["total"] == 0
     problem(service.client.post("/v1/configs/nothing/undelete"), 404, "no-such-document")
@@ -251,7 +246,7 @@ def test_equal_validations_are_one_job_while_it_waits(service: Service) -> None:
     assert scored["id"] not in (first["id"], other["id"])
     assert service.client.post(url, json={"score": True}).json()["merged"] is True
     problem(service.client.post(url, json={"score": "often"}), 422, "bad-request")
-    service.client.patch(f"/v1/configs/{name}", json={"parameters": {"temperature": 0.1}}, headers=ANY)
+    service.edit(name, {"parameters": {"temperature": 0.1}})
     assert service.client.post(url).json()["id"] not in (first["id"], other["id"])  # other data
     service.client.post(f"/v1/jobs/{first['id']}/cancel").raise_for_status()
 
@@ -269,9 +264,9 @@ def test_bulk_has_a_result_for_each_and_a_dry_run_changes_nothing(service: Servi
     assert tried.status_code == 200, tried.text
     assert tried.json()["counts"] == {"would": 2}
     assert [one["config"]["state"] for one in tried.json()["items"]] == ["ready", "ready"]
-    assert {config(service, name)["state"] for name in names} == {"draft"}
+    assert {service.config(name)["state"] for name in names} == {"draft"}
     seen = [{"name": one["name"], "digest": one["digest"]} for one in tried.json()["items"]]
-    service.client.patch("/v1/configs/bulk-b", json={"parameters": {"temperature": 0.1}}, headers=ANY)
+    service.edit("bulk-b", {"parameters": {"temperature": 0.1}})
     answer = service.client.post("/v1/bulk", json={"action": "approve", "items": [*seen, {"name": "none"}]})
     assert (answer.status_code, tried.status_code) == (207, 200)
     done = answer.json()
@@ -280,7 +275,7 @@ def test_bulk_has_a_result_for_each_and_a_dry_run_changes_nothing(service: Servi
         ("bulk-a", 200), ("bulk-b", 409), ("none", 428),
     ]  # fmt: skip
     assert done["items"][1]["problem"]["kind"] == "changed"
-    assert [config(service, name)["state"] for name in names] == ["ready", "draft"]
+    assert [service.config(name)["state"] for name in names] == ["ready", "draft"]
 
     runs = service.client.post("/v1/bulk", json={"action": "validate", "filter": {"q": "bulk-"}}).json()
     assert [(one["status"], one["merged"]) for one in runs["items"]] == [(202, False), (202, False)]
@@ -293,7 +288,7 @@ def test_bulk_has_a_result_for_each_and_a_dry_run_changes_nothing(service: Servi
     service.client.post(
         "/v1/bulk", json={"action": "reject", "items": items, "note": "no"}
     ).raise_for_status()
-    assert {config(service, name)["state"] for name in names} == {"rejected"}
+    assert {service.config(name)["state"] for name in names} == {"rejected"}
     asked = service.client.post(
         "/v1/bulk", json={"action": "recheck", "items": [*items, {"name": "none"}]}
     ).json()

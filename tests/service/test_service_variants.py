@@ -47,11 +47,6 @@ def done(service: Service, reference: str, backend: str | None, **said: Any) -> 
     return result
 
 
-def config(service: Service, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = service.client.get(f"/v1/configs/{name}").json()
-    return found
-
-
 def index(service: Service) -> dict[str, dict[str, Any]]:
     items = yaml.safe_load(service.client.get("/gallery/index.yaml").text)
     return {item["name"]: decoded(item, GALLERY_MODEL) for item in items}
@@ -61,12 +56,12 @@ def index(service: Service) -> dict[str, dict[str, Any]]:
 def test_another_backend_is_another_document(service: Service) -> None:
     assert done(service, "acme/both", "vllm")["name"] == "both"
     published(service, "both")
-    first, entry = config(service, "both"), index(service)["both"]
+    first, entry = service.config("both"), index(service)["both"]
     shown = service.client.post("/v1/imports/preview", json={"reference": "acme/both", "backend": "mlx"})
     assert (shown.json()["name"], shown.json()["new"]) == ("both-mlx", True)
     made = done(service, "acme/both", "mlx", set={"temperature": 0.3})
     assert (made["name"], made["backend"]) == ("both-mlx", "mlx")
-    assert (config(service, "both"), index(service)["both"]) == (first, entry)
+    assert (service.config("both"), index(service)["both"]) == (first, entry)
 
     assert "variants" not in entry
     published(service, "both-mlx")
@@ -77,7 +72,7 @@ def test_another_backend_is_another_document(service: Service) -> None:
 
     again = done(service, "acme/both", "mlx")  # the same document, with its earlier settings
     assert (again["name"], again["written"]) == ("both-mlx", False)
-    assert config(service, "both-mlx")["data"]["parameters"]["temperature"] == 0.3
+    assert service.config("both-mlx")["data"]["parameters"]["temperature"] == 0.3
     assert done(service, "acme/both", "vllm")["name"] == "both"
     assert done(service, "owner/both", "mlx")["name"] == "owner--both"
     listed = service.client.get("/v1/configs", params={"q": "acme/both"}).json()["items"]
@@ -92,13 +87,13 @@ def test_another_backend_is_another_document(service: Service) -> None:
 def test_a_new_commit_with_equal_files_keeps_the_validation(service: Service) -> None:
     name = done(service, "acme/moving", "vllm")["name"]
     published(service, name)
-    first = config(service, name)
+    first = service.config(name)
     assert (first["state"], first["carried"]) == ("published", None)
 
     repo = service.hub.repos["acme/moving"]
     repo.commit({**FILES, "README.md": "second"})
     result = done(service, "acme/moving", "vllm")
-    after = config(service, name)
+    after = service.config(name)
     assert after["revision"] != first["revision"]
     assert (after["validation"], after["review"], after["release"]) == ("passed", "draft", 1)
     assert after["carried"] == {"revision": first["revision"], "digest": first["digest"]} == result["carried"]
@@ -109,11 +104,11 @@ def test_a_new_commit_with_equal_files_keeps_the_validation(service: Service) ->
 
     repo.commit({**FILES, "README.md": "third"})
     done(service, "acme/moving", "vllm")
-    assert config(service, name)["carried"] == after["carried"]  # of the commit that was run
+    assert service.config(name)["carried"] == after["carried"]  # of the commit that was run
 
     repo.commit({**FILES, "model.safetensors": b"\x02" + bytes(7) + b"{}" + b"more"})
     done(service, "acme/moving", "vllm")
-    changed = config(service, name)
+    changed = service.config(name)
     assert (changed["validation"], changed["carried"]) == ("stale", None)
     assert changed["release"] == 2
 
@@ -124,7 +119,7 @@ def test_other_values_are_validated_anew(service: Service) -> None:
     validated(service, name)
     service.hub.repos["acme/moving"].commit({**FILES, "README.md": "fourth"})
     done(service, "acme/moving", "vllm", name="edited", set={"temperature": 0.11})
-    assert (config(service, name)["validation"], config(service, name)["carried"]) == ("stale", None)
+    assert (service.config(name)["validation"], service.config(name)["carried"]) == ("stale", None)
 
 
 @pytest.mark.parametrize("memory", [48 * 2**30, 7 * 10**9 + 1])
@@ -168,16 +163,16 @@ def test_a_device_is_another_document_where_that_is_asked(service: Service) -> N
     asked = {"reference": "acme/cards", "backend": "vllm", "device": "8xH100", "per_device": True}
     assert done(service, "acme/cards", "vllm", device="rtx4090")["name"] == "cards"
     published(service, "cards")
-    first = config(service, "cards")
+    first = service.config("cards")
     shown = service.client.post("/v1/imports/preview", json=asked).json()
     assert (shown["name"], shown["new"]) == ("cards-8xh100", True)
     made = done(service, **asked)
     assert (made["name"], made["written"]) == ("cards-8xh100", True)
-    whole = config(service, "cards-8xh100")
+    whole = service.config("cards-8xh100")
     assert (whole["device"], whole["per_device"], first["per_device"]) == ("8xh100-80g", True, False)
     assert "other-device" not in [warning["kind"] for warning in made["warnings"]]
     published(service, "cards-8xh100")
-    assert config(service, "cards") == first
+    assert service.config("cards") == first
     items = index(service)
     assert items["cards"]["variants"] == [{"model": "cards-8xh100"}]
     assert "8xh100" in items["cards-8xh100"]["tags"]
@@ -197,7 +192,7 @@ def test_a_device_is_another_document_where_that_is_asked(service: Service) -> N
     (warning,) = [one for one in warnings if one["kind"] == "other-device"]
     assert (warning["reason"]["before"], warning["reason"]["after"]) == ("rtx4090", "l4")
     assert warnings == seen
-    assert config(service, "cards-8xh100")["release"] == 1
+    assert service.config("cards-8xh100")["release"] == 1
 
 
 def served(name: str, backend: str, model: str = "a/b", device: str | None = None) -> Served:

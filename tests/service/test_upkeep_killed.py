@@ -120,7 +120,7 @@ def test_a_finding_is_accepted_once_or_not_at_all(service: Service, receiver: Re
     asked = service.client.post("/v1/recheck", json={"names": [name]}).json()
     service.ended(asked["id"])
     [one] = found(service, name)
-    version = service.client.get(f"/v1/configs/{name}").json()["version"]
+    version = service.config(name)["version"]
 
     def accept() -> httpx.Response:
         key = {"Idempotency-Key": f"once {name}"}
@@ -129,9 +129,9 @@ def test_a_finding_is_accepted_once_or_not_at_all(service: Service, receiver: Re
     killed(service, at, accept)
     committed = at.endswith("committed")
     [left] = found(service, name)
-    now = service.client.get(f"/v1/configs/{name}").json()
+    now = service.config(name)
     assert (left["state"], now["version"]) == (("accepted", version + 1) if committed else ("open", version))
     again = accept()
     assert again.status_code == 200, again.text
     assert ("Idempotency-Replayed" in again.headers) is committed
-    assert service.client.get(f"/v1/configs/{name}").json()["version"] == version + 1
+    assert service.config(name)["version"] == version + 1
