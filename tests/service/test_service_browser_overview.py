@@ -321,10 +321,8 @@ PICTURED = {
 }  # place, on a phone, in the dark  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "phone",
-    [pytest.param(False, id="wide"), pytest.param(True, id="phone", marks=pytest.mark.nightly)],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
 def test_axe_finds_nothing_grave_in_any_view(
     chrome: Browser, service: Service, folder: Path, phone: bool
 ) -> None:
