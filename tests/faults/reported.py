@@ -32,36 +32,20 @@ WRITTEN = {
 }
 
 FAULTS = (
-    Fault(
-        "thoughts-read-as-always-opened",
-        "Thoughts that the model opens itself are read by the parser that takes them for opened.",
-        "configuration",
-        (Option("reasoning_parser", "deepseek_r1"),),
-        apart=FLAGS | {"vllm-mlx": "its parser of that name takes an answer without a thought for one"},
-        mend="reasoning_parser:qwen3",
-        bitten="the commonest mistake in the field: an answer without a thought comes as reasoning",
-    ),
-    Fault(
-        "end-of-a-call-never-drawn",
-        "The row of </tool_call> is empty: calls are begun and not ended.",
-        "model",
-        (Blank(("</tool_call>",)),),
-    ),
-    Fault(
-        "agent-in-the-engine-s-python",
-        "A module that Python reads at its start takes the figures of usage out of answers.",
-        "environment",
-        (Module("sitecustomize", AGENT),),
-        apart=WRITTEN,
-        mend="PYTHONPATH",
-        bitten="agents for traces and for secrets, loaded by sitecustomize, change what a server writes",
-    ),
-    Fault(
-        "positions-stretched-as-it-came",
-        "config.json stretches positions by four, and was imported like that.",
-        "configuration",
-        (Json("config.json", {"rope_scaling": {"rope_type": "linear", "type": "linear", "factor": 4.0}}),),
-        mend="rope_scaling",
-        bitten="rope_scaling written in for long texts by who made the repository",
-    ),
-)
+    Fault("thoughts-read-as-always-opened",
+          "Thoughts that the model opens itself are read by the parser that takes them for opened.",
+          "configuration", (Option("reasoning_parser", "deepseek_r1"),),
+          apart=FLAGS | {"vllm-mlx": "its parser of that name takes an answer without a thought for one"},
+          mend="reasoning_parser:qwen3",
+          bitten="the commonest mistake in the field: an answer without a thought comes as reasoning"),
+    Fault("end-of-a-call-never-drawn", "The row of </tool_call> is empty: calls are begun and not ended.",
+          "model", (Blank(("</tool_call>",)),)),
+    Fault("agent-in-the-engine-s-python",
+          "A module that Python reads at its start takes the figures of usage out of answers.", "environment",
+          (Module("sitecustomize", AGENT),), apart=WRITTEN, mend="PYTHONPATH",
+          bitten="agents for traces and for secrets, loaded by sitecustomize, change what a server writes"),
+    Fault("positions-stretched-as-it-came",
+          "config.json stretches positions by four, and was imported like that.", "configuration",
+          (Json("config.json", {"rope_scaling": {"rope_type": "linear", "type": "linear", "factor": 4.0}}),),
+          mend="rope_scaling", bitten="rope_scaling written in for long texts by who made the repository"),
+)  # fmt: skip
