@@ -177,15 +177,11 @@ def test_a_refusal_has_the_words_of_the_template_and_its_trait(renderer: Rendere
 
 
 DEMANDS: Mapping[str, tuple[str, set[Shape]]] = {
-    "properties of parameters": (
-        "tool.function.parameters.properties.x",
-        {(T.NO_PARAMETERS,), (T.NULL_PARAMETERS,), (T.NO_PROPERTIES,)},
-    ),
-    "a text for a description": (
-        "'# ' + tool.function.description",
-        {(T.NO_DESCRIPTION,), (T.NULL_DESCRIPTION,)},
-    ),
-}
+    "properties of parameters": ("tool.function.parameters.properties.x",
+        {(T.NO_PARAMETERS,), (T.NULL_PARAMETERS,), (T.NO_PROPERTIES,)}),
+    "a text for a description": ("'# ' + tool.function.description",
+        {(T.NO_DESCRIPTION,), (T.NULL_DESCRIPTION,)}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DEMANDS)

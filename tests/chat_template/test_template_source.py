@@ -34,33 +34,18 @@ def named(*names: str) -> list[dict[str, str]]:
         ({"chat_template.json": {"chat_template": "T"}}, "T", "chat_template.json"),
         ({"processor_config.json": {"chat_template": "T"}}, "T", "processor_config.json"),
         ({"tokenizer_config.json": {"chat_template": {"default": "T"}}}, "T", "tokenizer_config.json"),
-        (
-            {"tokenizer_config.json": {"chat_template": "old"}, "chat_template.jinja": "new"},
-            "new",
-            "chat_template.jinja",
-        ),
-        (
-            {"tokenizer_config.json": {"chat_template": named("default", "tool_use", "rag")}},
-            "text of tool_use",
-            "tokenizer_config.json",
-        ),
-        (
-            {"tokenizer_config.json": {"chat_template": named("other")}},
-            "text of other",
-            "tokenizer_config.json",
-        ),
-        (
-            {"chat_template.jinja": "D", "additional_chat_templates/tool_use.jinja": "T"},
-            "T",
-            "additional_chat_templates/tool_use.jinja",
-        ),
-        (
-            {"chat_template.jinja": "D", "additional_chat_templates/rag.jinja": "R"},
-            "D",
-            "chat_template.jinja",
-        ),
+        ({"tokenizer_config.json": {"chat_template": "old"}, "chat_template.jinja": "new"}, "new",
+         "chat_template.jinja"),
+        ({"tokenizer_config.json": {"chat_template": named("default", "tool_use", "rag")}},
+         "text of tool_use", "tokenizer_config.json"),
+        ({"tokenizer_config.json": {"chat_template": named("other")}}, "text of other",
+         "tokenizer_config.json"),
+        ({"chat_template.jinja": "D", "additional_chat_templates/tool_use.jinja": "T"}, "T",
+         "additional_chat_templates/tool_use.jinja"),
+        ({"chat_template.jinja": "D", "additional_chat_templates/rag.jinja": "R"}, "D",
+         "chat_template.jinja"),
     ],
-)
+)  # fmt: skip
 def test_found(texts: dict[str, Any], text: str, file: str) -> None:
     found = find.find(snapshot(texts))
     assert found is not None
@@ -91,16 +76,11 @@ BOTH = {"tokenizer_config.json": TOOLS, "chat_template.json": IMAGES}
         ("mlx", {"chat_template.json": TOOLS} | PROCESSOR, None),
         ("vllm", BOTH | PROCESSOR | {"chat_template.jinja": "jinja"}, ("jinja", "images")),
         ("vllm", BOTH | {"processor_config.json": {"chat_template": "own"}}, ("tools", "own")),
-        (
-            "vllm",
-            {
-                "tokenizer_config.json": {"chat_template": named("default", "tool_use")},
-                "chat_template.jinja": "j",
-            },
-            ("j", "j"),
-        ),
+        ("vllm",
+         {"tokenizer_config.json": {"chat_template": named("default", "tool_use")},
+          "chat_template.jinja": "j"}, ("j", "j")),
     ],
-)
+)  # fmt: skip
 def test_each_engine_has_the_template_that_its_loader_opens(
     engine: str, texts: dict[str, Any], expected: tuple[str, str] | None
 ) -> None:
@@ -191,26 +171,22 @@ def test_a_huge_template_is_refused() -> None:
 
 def test_vocabulary_merges_its_files() -> None:
     read = read_vocabulary(
-        snapshot(
-            {
-                "tokenizer_config.json": {
-                    "added_tokens_decoder": {
-                        "7": {"content": "<|im_end|>", "special": True},
-                        "8": {"content": "<tool_call>", "special": False},
-                    },
-                    "eos_token": {"content": "<|im_end|>"},
-                    "bos_token": None,
-                    "extra_special_tokens": {"image_token": "<image>"},
+        snapshot({
+            "tokenizer_config.json": {
+                "added_tokens_decoder": {
+                    "7": {"content": "<|im_end|>", "special": True},
+                    "8": {"content": "<tool_call>", "special": False},
                 },
-                "special_tokens_map.json": {
-                    "pad_token": "<pad>",
-                    "additional_special_tokens": ["<a>", {"content": "<b>"}],
-                },
-                "added_tokens.json": {"<think>": 9, "<tool_call>": 8},
-                "generation_config.json": {"eos_token_id": [7, 9, 55]},
-            }
-        )
-    )
+                "eos_token": {"content": "<|im_end|>"}, "bos_token": None,
+                "extra_special_tokens": {"image_token": "<image>"},
+            },
+            "special_tokens_map.json": {
+                "pad_token": "<pad>", "additional_special_tokens": ["<a>", {"content": "<b>"}],
+            },
+            "added_tokens.json": {"<think>": 9, "<tool_call>": 8},
+            "generation_config.json": {"eos_token_id": [7, 9, 55]},
+        })
+    )  # fmt: skip
     assert {t.content: (t.special, t.id) for t in read.tokens} == {
         "<|im_end|>": (True, 7),
         "<tool_call>": (False, 8),

@@ -367,18 +367,10 @@ def test_no_marker_no_thinking(renderer: Renderer) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "{% if %}",
-        "{{ raise_exception('never') }}",
-        pytest.param(
-            "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
-            marks=pytest.mark.slow,
-        ),
-        "",
-        "no variables at all",
-        "{{ messages }}",
-    ],
-)
+    ["{% if %}", "{{ raise_exception('never') }}",
+     pytest.param("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+                  marks=pytest.mark.slow), "", "no variables at all", "{{ messages }}"],
+)  # fmt: skip
 def test_hopeless_templates_give_reasons(text: str) -> None:
     with Renderer(cpu_seconds=0.2) as renderer:
         found = learn(renderer, text)

@@ -174,15 +174,12 @@ def test_a_round_with_a_tool(renderer: Renderer) -> None:
     messages = [
         said("system", "Keep it short."),
         said("user", "How is it there?"),
-        said(
-            "assistant",
-            "Let me see.",
-            tool_calls=[call("get_weather", {"city": "Zürich"}, "a"), call("now", {}, "b")],
-        ),
+        said("assistant", "Let me see.",
+             tool_calls=[call("get_weather", {"city": "Zürich"}, "a"), call("now", {}, "b")]),
         said("tool", "rain", tool_call_id="a"),
         said("tool", [{"type": "text", "text": "noon"}], tool_call_id="b"),
         said("user", "And then?"),
-    ]
+    ]  # fmt: skip
     tool = {"type": "function", "function": {"name": "now", "description": "Say the time."}}
     text = rendered(renderer, dressed(renderer, texts.IMAGES, "json"), messages, [tool])
     assert text.startswith("<s><start_of_turn>user\nKeep it short.\n\nYou can call the functions below. ")
@@ -303,17 +300,14 @@ def test_developers_are_systems_and_a_system_turn_is_kept(renderer: Renderer) ->
     [
         ("{{ messages[-1].content }}", "does not show all that it is given"),
         ("{{ nothing.here }}", "does not go with it: 'nothing' is undefined"),
-        pytest.param(
-            "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
-            "took more than",
-            marks=pytest.mark.slow,
-        ),
+        pytest.param("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+                     "took more than", marks=pytest.mark.slow),
         ("{% include '/etc/passwd' %}", "no loader"),
         ("{% if %}", "does not go with it"),
         ("{{ messages | length }}", "does not show all"),
         ("{% for m in messages %}{{ m.content | e }}{% endfor %}", "does not show all"),
     ],
-)
+)  # fmt: skip
 def test_a_template_that_shows_less_is_refused(renderer: Renderer, own: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
         dressed(renderer, own, "json")

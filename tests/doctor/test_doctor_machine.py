@@ -120,19 +120,14 @@ def test_shared_memory_for_several_workers(tmp_path: Path) -> None:
     [
         ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "50000 100000\n"}, 0.5),
         ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max 100000\n"}, None),
-        (
-            {
-                "proc/self/cgroup": "3:cpuset:/\n2:cpu,cpuacct:/docker/x\n",
-                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "150000\n",
-                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
-            },
-            1.5,
-        ),
+        ({"proc/self/cgroup": "3:cpuset:/\n2:cpu,cpuacct:/docker/x\n",
+          "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "150000\n",
+          "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 1.5),
         ({"proc/self/cgroup": "1:cpu:/\n", "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n"}, None),
         ({"proc/self/cgroup": "nonsense\n0::/../..\n"}, None),
         ({}, None),
     ],
-)
+)  # fmt: skip
 def test_a_share_of_the_processors(tmp_path: Path, files: dict[str, str], share: float | None) -> None:
     case = DoctorCase(root=system(tmp_path, files))
     assert host.quota(case) == share
@@ -154,22 +149,17 @@ def test_memory_of_a_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        {
-            "proc/self/cgroup": "0::/kubepods/pod1\n",
-            "sys/fs/cgroup/kubepods/memory.max": "1500000000\n",
-            "sys/fs/cgroup/kubepods/memory.current": "1400000000\n",
-            "sys/fs/cgroup/kubepods/memory.stat": "anon 1\ninactive_file 900000000\n",
-            "sys/fs/cgroup/memory.max": "max\n",
-        },
-        {
-            "proc/self/cgroup": "4:memory:/docker/abc\n",
-            "sys/fs/cgroup/memory/memory.limit_in_bytes": "1500000000\n",
-            "sys/fs/cgroup/memory/memory.usage_in_bytes": "1400000000\n",
-            "sys/fs/cgroup/memory/memory.stat": "total_inactive_file 900000000\n",
-        },
+        {"proc/self/cgroup": "0::/kubepods/pod1\n", "sys/fs/cgroup/kubepods/memory.max": "1500000000\n",
+         "sys/fs/cgroup/kubepods/memory.current": "1400000000\n",
+         "sys/fs/cgroup/kubepods/memory.stat": "anon 1\ninactive_file 900000000\n",
+         "sys/fs/cgroup/memory.max": "max\n"},
+        {"proc/self/cgroup": "4:memory:/docker/abc\n",
+         "sys/fs/cgroup/memory/memory.limit_in_bytes": "1500000000\n",
+         "sys/fs/cgroup/memory/memory.usage_in_bytes": "1400000000\n",
+         "sys/fs/cgroup/memory/memory.stat": "total_inactive_file 900000000\n"},
     ],
     ids=["version 2", "version 1"],
-)
+)  # fmt: skip
 def test_a_containers_limit_counts(tmp_path: Path, files: dict[str, str]) -> None:
     case = DoctorCase(
         root=system(tmp_path, files), free=15_360_000_000, engine=get("mlx"), document=DOCUMENT, weights=MODEL

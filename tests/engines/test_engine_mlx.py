@@ -31,12 +31,9 @@ DOCUMENT = {
 }
 WEATHER = {
     "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Get the weather.",
-        "parameters": {"type": "object", "properties": {"location": {"type": "string"}}},
-    },
-}
+    "function": {"name": "get_weather", "description": "Get the weather.",
+                 "parameters": {"type": "object", "properties": {"location": {"type": "string"}}}},
+}  # fmt: skip
 
 
 @contextlib.contextmanager

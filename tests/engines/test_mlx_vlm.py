@@ -117,18 +117,14 @@ def test_the_constraints_pin_everything_with_hashes_and_agree_with_the_adapter()
     ("line", "says"),
     [
         ("[Errno 98] error while attempting to bind on address: address already in use", "the port is taken"),
-        (
-            "HTTPException: 400: Failed to load model: Model type qwen99 not supported.",
-            "qwen99 is not supported",
-        ),
-        (
-            "HTTPException: 400: Failed to load model: Unrecognized processing class",
-            "Unrecognized processing",
-        ),
+        ("HTTPException: 400: Failed to load model: Model type qwen99 not supported.",
+         "qwen99 is not supported"),
+        ("HTTPException: 400: Failed to load model: Unrecognized processing class",
+         "Unrecognized processing"),
         ("ValueError: Missing 11 parameters: ", "do not fit config.json"),
         ("(ModuleNotFoundError: No module named 'mlx_vlm').", "lacks mlx_vlm"),
     ],
-)
+)  # fmt: skip
 def test_its_deaths_are_explained(line: str, says: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(f"Traceback\n{line}\n\nERROR:    Application startup failed. Exiting.\n")

@@ -28,13 +28,10 @@ def test_one_process_is_started_as_ever() -> None:
     [
         ({"tensor_parallel_size": 2}, ["-n", "2", "--backend", "ring"], "1234"),
         ({"engine_args": {"pipeline_parallel_size": 4}}, ["-n", "4", "--backend", "ring"], "--pipeline"),
-        (
-            {"tensor_parallel_size": 2, "engine_args": {"distributed_executor_backend": "mpi"}},
-            ["-n", "2", "--backend", "mpi"],
-            "1234",
-        ),
+        ({"tensor_parallel_size": 2, "engine_args": {"distributed_executor_backend": "mpi"}},
+         ["-n", "2", "--backend", "mpi"], "1234"),
     ],
-)
+)  # fmt: skip
 def test_several_ranks_go_by_mlx_launch(document: dict[str, Any], where: list[str], last: str) -> None:
     words = launched(document)
     assert words[:6] == ["-c", mlx.START, *where]

@@ -32,30 +32,22 @@ SAID = [
     ("ValueError: not allowed to raise maximum limit", "ulimit -n"),
     ("OSError: [Errno 30] Read-only file system: '/root/.cache'", "nothing can be written"),
     ("PermissionError: [Errno 13] Permission denied: '/model/config.json'", "/model/config.json"),
-    (
-        "ImportError: libtbb.so.12: cannot open shared object file: No such file",
-        "lacks the library libtbb.so.12",
-    ),
+    ("ImportError: libtbb.so.12: cannot open shared object file: No such file",
+     "lacks the library libtbb.so.12"),
     ("ImportError: /lib/libm.so.6: version `GLIBC_2.38' not found (required by x.so)", "GLIBC_2.38"),
     ("ImportError: cannot import name 'A' from 'b.c' (/venv/b/c.py)", "cannot import name 'A' from 'b.c'"),
-    (
-        "ImportError: cannot import name 'Empty' from 'queue' (/home/me/notes/queue.py)",
-        "/home/me/notes/queue.py stands in the way of Python's own module queue",
-    ),
-    (
-        "cannot import name 'Q' from partially initialized module 'queue' (most likely …) (/me/queue.py)",
-        "/me/queue.py stands in the way",
-    ),
-    (
-        "ImportError: cannot import name 'A' from 'queue' (/usr/lib/python3.11/queue.py)",
-        "cannot import name 'A'",
-    ),
+    ("ImportError: cannot import name 'Empty' from 'queue' (/home/me/notes/queue.py)",
+     "/home/me/notes/queue.py stands in the way of Python's own module queue"),
+    ("cannot import name 'Q' from partially initialized module 'queue' (most likely …) (/me/queue.py)",
+     "/me/queue.py stands in the way"),
+    ("ImportError: cannot import name 'A' from 'queue' (/usr/lib/python3.11/queue.py)",
+     "cannot import name 'A'"),
     ("AttributeError: module 'queue' has no attribute 'LifoQueue'", "a file queue.py on PYTHONPATH hides"),
     ("ImportError: /venv/x.so: undefined symbol: _ZN3c105", "do not fit one another"),
     ("RuntimeError: can't start new thread", "not enough memory"),
     ("ImportError: x.so: failed to map segment from shared object", "not enough memory"),
     ("UnicodeDecodeError: 'ascii' codec can't decode byte 0xc3", "C.UTF-8"),
-]
+]  # fmt: skip
 
 
 def test_advice_on_what_might_happen_did_not_happen() -> None:

@@ -29,20 +29,10 @@ def told(document: dict[str, Any], engine: VllmCpu | VllmCuda | None = None) -> 
 
 def test_parsers_sampling_and_limits_are_set_at_the_start() -> None:
     said = told(
-        {
-            "options": ["tool_parser:hermes", "reasoning_parser:qwen3"],
-            "parameters": {
-                "temperature": 0,
-                "top_k": 20,
-                "repeat_penalty": 1.05,
-                "max_tokens": 64,
-                "seed": 1,
-            },
-            "max_model_len": 1024,
-            "dtype": "bfloat16",
-            "tensor_parallel_size": 2,
-        }
-    )
+        {"options": ["tool_parser:hermes", "reasoning_parser:qwen3"],
+         "parameters": {"temperature": 0, "top_k": 20, "repeat_penalty": 1.05, "max_tokens": 64, "seed": 1},
+         "max_model_len": 1024, "dtype": "bfloat16", "tensor_parallel_size": 2},
+    )  # fmt: skip
     assert said["tool-call-parser"] == "hermes"
     assert said["reasoning-parser"] == "qwen3"
     assert "enable-auto-tool-choice" in said
@@ -202,77 +192,41 @@ NMS = "operator torchvision::nms does not exist"
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (
-            f"TypeError: --tool-call-parser jamba cannot be used with the tokenizer of '/w': {LACKS}",
-            f"the parser --tool-call-parser jamba does not fit the tokenizer: {LACKS}",
-        ),
-        (
-            f"(APIServer pid=7) RuntimeError: {UNMARKED}",
-            f"{UNMARKED[:-1]}; another reasoning_parser, or none, is this model's",
-        ),
+        (f"TypeError: --tool-call-parser jamba cannot be used with the tokenizer of '/w': {LACKS}",
+         f"the parser --tool-call-parser jamba does not fit the tokenizer: {LACKS}"),
+        (f"(APIServer pid=7) RuntimeError: {UNMARKED}",
+         f"{UNMARKED[:-1]}; another reasoning_parser, or none, is this model's"),
         (f"RuntimeError: {LACKS}", f"{LACKS[:-1]}; another tool_parser is this model's"),
-        (
-            "KeyError: 'invalid tool call parser: nonsense (chose from { apertus,hermes })'",
-            "invalid tool call parser: nonsense",
-        ),
+        ("KeyError: 'invalid tool call parser: nonsense (chose from { apertus,hermes })'",
+         "invalid tool call parser: nonsense"),
         (f"ValueError: {TOO_LONG}. To allow greater lengths, set", TOO_LONG),
-        (
-            f"RuntimeError: {NMS}",
-            f"its torchvision is built for another torch ({NMS}); install the engine again",
-        ),
-        (
-            "ImportError: libnuma.so.1: cannot open shared object file: No such file or directory",
-            "the system lacks libnuma.so.1; install libnuma1 and libgomp1",
-        ),
-        (
-            (
-                "pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig\n"
-                "  Value error, Expecting ':' delimiter: line 1 column 993 (char 992) [type=value_error]"
-            ),
-            (
-                "a weights file, or another file of JSON, is broken: "
-                "Expecting ':' delimiter: line 1 column 993 (char 992)"
-            ),
-        ),
-        (
-            (
-                "pydantic_core._pydantic_core.ValidationError: 1 validation error for CacheConfig\n"
-                "block_size\n  Input should be 16 or 32 [type=literal_error, input_value=7]"
-            ),
-            "it refused its settings: Input should be 16 or 32",
-        ),
-        (
-            (
-                "AssertionError: Error in memory profiling. Initial free memory 70.1 GiB, current free "
-                "memory 71.3 GiB. This happens when other processes sharing the same container release it"
-            ),
-            "Error in memory profiling. Initial free memory 70.1 GiB, current free memory 71.3 GiB.",
-        ),
-        (
-            "ValueError: Couldn't instantiate the backend tokenizer from one of: ",
-            "the tokenizer is missing or broken (Couldn't instantiate the backend tokenizer)",
-        ),
-        (
-            "Exception: EOF while parsing an object at line 1 column 500",
-            "the tokenizer is missing or broken (EOF while parsing an object at line 1 column 500)",
-        ),
-        (
-            "  Value error, Invalid repository ID or local directory specified: '/w'.",
-            "config.json is missing or broken",
-        ),
-        (
-            "ValueError: Following weights were not initialized from checkpoint: {'model.layers.7.a.weight'}",
-            "the weights do not fit config.json (model.layers.7.a.weight)",
-        ),
-        (
-            "RuntimeError: The size of tensor a (96) must match the size of tensor b (64) at dimension 1",
-            (
-                "the weights do not fit config.json "
-                "(The size of tensor a (96) must match the size of tensor b (64))"
-            ),
-        ),
+        (f"RuntimeError: {NMS}",
+         f"its torchvision is built for another torch ({NMS}); install the engine again"),
+        ("ImportError: libnuma.so.1: cannot open shared object file: No such file or directory",
+         "the system lacks libnuma.so.1; install libnuma1 and libgomp1"),
+        (("pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig\n"
+          "  Value error, Expecting ':' delimiter: line 1 column 993 (char 992) [type=value_error]"),
+         ("a weights file, or another file of JSON, is broken: "
+          "Expecting ':' delimiter: line 1 column 993 (char 992)")),
+        (("pydantic_core._pydantic_core.ValidationError: 1 validation error for CacheConfig\n"
+          "block_size\n  Input should be 16 or 32 [type=literal_error, input_value=7]"),
+         "it refused its settings: Input should be 16 or 32"),
+        (("AssertionError: Error in memory profiling. Initial free memory 70.1 GiB, current free "
+          "memory 71.3 GiB. This happens when other processes sharing the same container release it"),
+         "Error in memory profiling. Initial free memory 70.1 GiB, current free memory 71.3 GiB."),
+        ("ValueError: Couldn't instantiate the backend tokenizer from one of: ",
+         "the tokenizer is missing or broken (Couldn't instantiate the backend tokenizer)"),
+        ("Exception: EOF while parsing an object at line 1 column 500",
+         "the tokenizer is missing or broken (EOF while parsing an object at line 1 column 500)"),
+        ("  Value error, Invalid repository ID or local directory specified: '/w'.",
+         "config.json is missing or broken"),
+        ("ValueError: Following weights were not initialized from checkpoint: {'model.layers.7.a.weight'}",
+         "the weights do not fit config.json (model.layers.7.a.weight)"),
+        ("RuntimeError: The size of tensor a (96) must match the size of tensor b (64) at dimension 1",
+         ("the weights do not fit config.json "
+          "(The size of tensor a (96) must match the size of tensor b (64))")),
     ],
-)
+)  # fmt: skip
 def test_what_the_log_of_a_dead_server_means(tmp_path: Path, words: str, says: str) -> None:
     log = tmp_path / "log"
     log.write_text(f"INFO loading\n{words}\nRuntimeError: Engine core initialization failed.\n")

@@ -39,23 +39,15 @@ PROOF = Proof(
     engine="vllm",
     version="9.9",
     template="d1",
-    verdicts={
-        "tool_parser": (
-            ParserVerdict(
-                "xml",
-                "Xml",
-                ("one-call", "nested"),
-                {"quotes": as_reason("lost 'text'")},
-                ("one-call",),
-                as_reason("whole-only"),
-            ),
-            ParserVerdict("hermes", "Hermes", (), {"one-call": as_reason("read no call")}, ("one-call",)),
-        )
-    },
+    verdicts={"tool_parser": (ParserVerdict("xml", "Xml", ("one-call", "nested"),
+                                            {"quotes": as_reason("lost 'text'")}, ("one-call",),
+                                            as_reason("whole-only")),
+                              ParserVerdict("hermes", "Hermes", (), {"one-call": as_reason("read no call")},
+                                            ("one-call",)))},
     written={"one-call": "<call>…</call>"},
     unasked={"reasoning_parser": NO_THINKING},
     assumed=True,
-)
+)  # fmt: skip
 
 words = st.text(max_size=12)
 reasons = st.one_of(

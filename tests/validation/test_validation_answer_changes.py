@@ -36,16 +36,12 @@ def changed(**parts: Any) -> Reply:
     ("came", "kind"),
     [
         (changed(reasoning=""), AnswerChange.THOUGHTS_LEFT_OUT),
-        (
-            changed(reasoning="", content=f"<think>{OWN.reasoning}</think>{OWN.content}"),
-            AnswerChange.THOUGHTS_IN_TEXT,
-        ),
+        (changed(reasoning="", content=f"<think>{OWN.reasoning}</think>{OWN.content}"),
+         AnswerChange.THOUGHTS_IN_TEXT),
         (changed(content="", reasoning=OWN.reasoning + OWN.content), AnswerChange.TEXT_IN_THOUGHTS),
         (changed(tool_calls=()), AnswerChange.CALLS_LEFT_OUT),
-        (
-            changed(tool_calls=(), content=OWN.content + ' {"name": "get_weather"}'),
-            AnswerChange.CALLS_IN_TEXT,
-        ),
+        (changed(tool_calls=(), content=OWN.content + ' {"name": "get_weather"}'),
+         AnswerChange.CALLS_IN_TEXT),
         (changed(tool_calls=(CALL, CALL)), AnswerChange.CALLS_ADDED),
         (changed(tool_calls=(ToolCall(0, "a", "mcp_get_weather", CALL.arguments),)), AnswerChange.OTHER_NAME),
         (changed(tool_calls=(ToolCall(0, "a", CALL.name, ""),)), AnswerChange.OTHER_ARGUMENTS),
@@ -60,15 +56,12 @@ def changed(**parts: Any) -> Reply:
         (changed(content=OWN.content.encode("ascii", "ignore").decode()), AnswerChange.LETTERS_LOST),
         (changed(content=OWN.content.encode().decode("latin-1")), AnswerChange.LATIN_1),
         (changed(content=OWN.content.replace("&", "&amp;")), AnswerChange.HTML_ESCAPED),
-        (
-            changed(content=json.dumps(OWN.content)[1:-1]),
-            AnswerChange.ESCAPED,
-        ),
+        (changed(content=json.dumps(OWN.content)[1:-1]), AnswerChange.ESCAPED),
         (changed(content=OWN.content.replace(" ", "")), AnswerChange.SPACES_CHANGED),
         (changed(content="[ad] " + OWN.content), AnswerChange.TEXT_ADDED),
         (changed(content=OWN.content.replace("sunny", "rainy")), AnswerChange.WORDS_CHANGED),
     ],
-)
+)  # fmt: skip
 def test_each_change_of_an_answer_has_its_name(came: Reply, kind: AnswerChange) -> None:
     change = told(OWN, came)
     assert change is not None

@@ -168,11 +168,8 @@ def test_a_chunked_stream_is_read_as_it_comes() -> None:
 @pytest.mark.parametrize(
     ("answer", "kind", "blamed"),
     [
-        (
-            http(b'{"error": {"message": "no tool parser"}}', "400 Bad Request"),
-            RequestRefused,
-            "configuration",
-        ),
+        (http(b'{"error": {"message": "no tool parser"}}', "400 Bad Request"), RequestRefused,
+         "configuration"),
         (http(b'{"detail": "Not Found"}', "404 Not Found"), RequestRefused, "configuration"),
         (http(b"<html>oops</html>", "500 Internal Server Error"), RequestRefused, "engine"),
         (http(b"not json"), ReplyError, "engine"),
@@ -181,7 +178,7 @@ def test_a_chunked_stream_is_read_as_it_comes() -> None:
         (b"SSH-2.0-OpenSSH\r\n", ServerUnreachable, "engine"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1f4\r\nhalf", ServerUnreachable, "engine"),
     ],
-)
+)  # fmt: skip
 def test_every_failure_has_a_kind_and_someone_to_blame(
     answer: bytes, kind: type[ExchangeError], blamed: str
 ) -> None:

@@ -270,16 +270,12 @@ def test_what_a_model_does_not_do_is_a_figure_and_damaged_weights_are_a_fault() 
         ((("tool-call", NotShown(as_reason("declined"), trials=3)),), ("holds", "no verdict", True, (1, 4))),
         ((("simple-answers", Pass(as_reason("right"))),), ("holds", "whole", True, (1, 1))),
         ((("likelihood", Fail(as_reason("worse"), "model")),), ("holds", "damaged", False, (1, 1))),
-        (
-            (("simple-answers", Inconclusive(as_reason("?"), "unexplained")),),
-            ("no verdict", "no verdict", False, (1, 1)),
-        ),
-        (
-            (("message-forms", Fail(as_reason("lost"), "configuration")),),
-            ("broken", "no verdict", False, (1, 1)),
-        ),
+        ((("simple-answers", Inconclusive(as_reason("?"), "unexplained")),),
+         ("no verdict", "no verdict", False, (1, 1))),
+        ((("message-forms", Fail(as_reason("lost"), "configuration")),),
+         ("broken", "no verdict", False, (1, 1))),
     ],
-)
+)  # fmt: skip
 def test_contract_weights_and_abilities_are_three_verdicts(
     rows: tuple[tuple[str, Outcome], ...], expected: tuple[object, ...]
 ) -> None:

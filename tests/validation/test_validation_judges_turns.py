@@ -177,24 +177,17 @@ def test_defects_of_tools_are_of_documents_with_tools(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        (
-            "{%- else -%}\n    {{- message.content or '' -}}",
-            "{%- else -%}\n    {{- (message.content or '').split('</think>')[-1] -}}",
-            "where a user writes </think>, the rest is not in the prompt: 'The maple fell.'",
-        ),
+        ("{%- else -%}\n    {{- message.content or '' -}}",
+         "{%- else -%}\n    {{- (message.content or '').split('</think>')[-1] -}}",
+         "where a user writes </think>, the rest is not in the prompt: 'The maple fell.'"),
         ("'<|im_start|>system\\n' ~", "'<|im_start|>system\\n' ~ strftime_now('%H:%M') ~", "time of day"),
-        (
-            "message.role ~ '\\n' -}}",
-            "('bot' if message.role == 'assistant' else message.role) ~ '\\n' -}}",
-            "begin",
-        ),
-        (
-            "{{- '<|im_end|>\\n' -}}\n{%- endfor",
-            "{{- '<|im_end|>\\n' if message.role != 'assistant' -}}\n{%- endfor",
-            "nothing ends an earlier answer",
-        ),
+        ("message.role ~ '\\n' -}}", "('bot' if message.role == 'assistant' else message.role) ~ '\\n' -}}",
+         "begin"),
+        ("{{- '<|im_end|>\\n' -}}\n{%- endfor",
+         "{{- '<|im_end|>\\n' if message.role != 'assistant' -}}\n{%- endfor",
+         "nothing ends an earlier answer"),
     ],
-)
+)  # fmt: skip
 def test_what_a_template_loses_or_adds(tmp_path: Path, old: str, new: str, says: str) -> None:
     found = read(edited(tmp_path, old, new))
     assert isinstance(found, Fail)

@@ -21,21 +21,15 @@ MESSAGE = {"choices": [{"index": 0, "finish_reason": "length", "message": {"cont
     [
         ("mlx_vlm/0.7.10", {"/v1/models": {"data": [{"id": "m"}]}}, Make("mlx-vlm", "0.7.10")),
         ("uvicorn", {"/v1/models": {"data": [{"owned_by": "vllm-mlx"}]}}, Make("vllm-mlx", None)),
-        (
-            "envoy",
-            {"/v1/models": {"data": [{"owned_by": "vllm"}]}, "/version": {"version": "0.32.0"}},
-            Make("vllm", "0.32.0"),
-        ),
-        (
-            "BaseHTTP/0.6",
-            {"/v1/chat/completions": {**MESSAGE, "system_fingerprint": FINGERPRINT}},
-            Make("mlx", "0.32.2"),
-        ),
+        ("envoy", {"/v1/models": {"data": [{"owned_by": "vllm"}]}, "/version": {"version": "0.32.0"}},
+         Make("vllm", "0.32.0")),
+        ("BaseHTTP/0.6", {"/v1/chat/completions": {**MESSAGE, "system_fingerprint": FINGERPRINT}},
+         Make("mlx", "0.32.2")),
         ("x", {"/v1/chat/completions": {**MESSAGE, "system_fingerprint": "fp_44709d6fcb"}}, None),
         ("x", {"/v1/models": {"data": "none"}, "/v1/chat/completions": []}, None),
         ("x", {}, None),
     ],
-)
+)  # fmt: skip
 def test_a_server_is_recognised_by_what_it_shows(
     server: str, answers: dict[str, Any], make: Make | None
 ) -> None:

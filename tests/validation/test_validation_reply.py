@@ -90,14 +90,9 @@ def test_a_whole_answer_is_the_same_reply() -> None:
         "role": "assistant",
         "content": None,
         "reasoning": EXPECTED.reasoning,
-        "tool_calls": [
-            {
-                "id": "a1",
-                "type": "function",
-                "function": {"name": "get_weather", "arguments": '{"location": "Zürich"}'},
-            }
-        ],
-    }
+        "tool_calls": [{"id": "a1", "type": "function",
+                        "function": {"name": "get_weather", "arguments": '{"location": "Zürich"}'}}],
+    }  # fmt: skip
     body = {"choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": USAGE["usage"]}
     assert from_whole(json.dumps(body).encode()) == EXPECTED
 

@@ -109,19 +109,14 @@ def test_an_engine_writes_history_by_its_parser() -> None:
 @pytest.mark.parametrize("part", ["configuration", "engine"])
 def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Attribution) -> None:
     outcomes: dict[str, Outcome] = {
-        "reasoning-apart": Fail(
-            as_reason("the thinking marker <think> is in the content"),
-            part,
-            Reason(Remedy.CHOOSE_REASONING_PARSER),
-        ),
+        "reasoning-apart": Fail(as_reason("the thinking marker <think> is in the content"), part,
+                                Reason(Remedy.CHOOSE_REASONING_PARSER)),
         "structured-output": Fail(Reason(StructuredReason.NOT_JSON, text="<think>\nA person"), "engine"),
-        "stream-equals-whole": Fail(
-            Reason(StreamReason.DIFFERS, name="content", whole="<ponder>\nA.\n</ponder>\nHi", streamed=""),
-            "engine",
-        ),
+        "stream-equals-whole": Fail(Reason(StreamReason.DIFFERS, name="content",
+                                           whole="<ponder>\nA.\n</ponder>\nHi", streamed=""), "engine"),
         "tool-choice": Fail(as_reason("a call was required, and none came: 'Hello.'"), "engine"),
         "guided": Inconclusive(as_reason("the answer came to the limit of tokens"), "model"),
-    }
+    }  # fmt: skip
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
     told = [verdict(row.outcome) for row in root_causes.traced(rows)]
     assert told == [*[f"fail {part}"] * 3, "fail engine", "inconclusive model"]
