@@ -12,9 +12,10 @@ unexport PYTHONDONTWRITEBYTECODE
 WEB := importer/service/web
 PAGE := $(WEB)/built/index.html
 
-# Tests of parser workers and of engines that die: 'make recordings' keeps what the engines answer them.
-RECORDED := tests/proof tests/chat_template tests/cli/test_response_template.py \
-	$(addprefix tests/engines/test_,parser_worker_engine.py renderers_engine.py engine_vllm_mlx.py deaths_engine.py) \
+# Tests of parser workers, of scripts and of engines that die: 'make recordings' keeps what engines answer them.
+RECORDED := tests/proof tests/chat_template tests/cli/test_response_template.py tests/validation/test_models.py \
+	$(addprefix tests/engines/test_,parser_worker_engine.py renderers_engine.py engine_vllm_mlx.py deaths_engine.py \
+	context_engine.py loaders_engine.py ranks_engine.py) \
 	tests/gen_defaults/test_score.py tests/gen_defaults/test_accuracy.py
 
 .PHONY: demo page test test-fast test-nightly recordings faults lint bench docs lock clean

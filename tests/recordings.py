@@ -1,11 +1,12 @@
-"""Recordings of engines: answers of parser workers, logs of deaths. With the engines they take minutes.
+"""Recordings of engines: answers of parser workers and of scripts, logs of deaths; engines take minutes.
 
-A recording is found by everything that decides the answer: the versions in the engine's environment, the code
-of the worker, the question and the files that it names. Where one of them changes, the engine answers.
+A recording is found by all that decides the answer: the versions in the engine's environment, the modules of
+the worker, the question and the files that it names. Where one of them changes, the engine answers.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import lzma
@@ -50,7 +51,9 @@ class Recordings:
         versions = _versions(worker._python)
         if not any(version.split("-")[0] in ENGINES for version in versions):
             return None
-        return RecordedWorker(self, _digest(versions, _code(parsers.SCRIPT.parent), _named(worker)), start)
+        engine, *_ = worker._arguments
+        modules = _program(parsers.SCRIPT.parent, f"{engine.replace('-', '_')}_worker")
+        return RecordedWorker(self, _digest(versions, modules, _named(worker)), start)
 
     def kept(self, key: str) -> str | None:
         """Return the text under a key, where this run replays or compares."""
@@ -61,6 +64,15 @@ class Recordings:
         self._renewed[key] = text
         before = self.kept(key)
         assert before is None or before == text, f"the engine answers {text[:2000]}, recorded {before[:2000]}"
+
+    def answer(self, python: Path, *question: object, ask: Callable[[], Any]) -> Any:
+        """Return what an engine's Python answers a script of a test: the recording, or from ``ask``."""
+        key = _digest(_versions(python), *question)
+        text = self.kept(key)
+        if text is None or self.mode is Mode.COMPARE:
+            text = json.dumps(ask())
+            self.add(key, text)
+        return json.loads(text)
 
     def died(self, name: str, log: str) -> None:
         """Keep the log of an engine's end for ``write``."""
@@ -134,6 +146,20 @@ def _versions(python: Path) -> list[str]:
 @cache
 def _code(folder: Path) -> str:
     return _digest({str(file.relative_to(folder)): _bytes(file) for file in sorted(folder.rglob("*.py"))})
+
+
+@cache
+def _program(folder: Path, worker: str) -> dict[str, str]:
+    """Return the digests of a worker's modules: those that its start loads, and what these import."""
+    found: dict[str, str] = {}
+    left = ["__init__", "__main__", "wire", worker]
+    while left:
+        file = folder / f"{left.pop()}.py"
+        if file.stem not in found:
+            found[file.stem] = _bytes(file)
+            nodes = ast.walk(ast.parse(file.read_text("utf-8")))
+            left += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
+    return found
 
 
 def _named(worker: ParserWorker) -> list[str]:

@@ -14,6 +14,7 @@ from importer.engines.install import Installed
 from importer.hub.snapshot import Snapshot
 from importer.signals import caching, context, overrides
 from importer.signals.engine_capabilities import Machine
+from tests.recordings import RECORDINGS
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.engine
@@ -72,20 +73,25 @@ OVERRIDES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def told(vllm_engine: Installed, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    root = tmp_path_factory.mktemp("configs")
-    for name, config in CONFIGS.items():
-        (root / name).mkdir()
-        (root / name / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    files: dict[str, dict[str, Any]] = {name: {"config.json": config} for name, config in CONFIGS.items()}
     for name, completed in _completed(vllm_engine).items():
-        (root / name).mkdir()
-        (root / name / "config.json").write_text(json.dumps(LLAMA), encoding="utf-8")
-        given = json.dumps(completed.settings[overrides.KEY])
-        (root / name / "overrides.json").write_text(given, encoding="utf-8")
-    names = (*CONFIGS, *OVERRIDES)
-    command = [str(vllm_engine.python), str(SCRIPT), *(str(root / name) for name in names)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {Path(line["folder"]).name: line for line in lines}
+        files[name] = {"config.json": LLAMA, "overrides.json": completed.settings[overrides.KEY]}
+
+    def ask() -> dict[str, dict[str, Any]]:
+        root = tmp_path_factory.mktemp("configs")
+        for name, written in files.items():
+            (root / name).mkdir()
+            for file, data in written.items():
+                (root / name / file).write_text(json.dumps(data), encoding="utf-8")
+        command = [str(vllm_engine.python), str(SCRIPT), *(str(root / name) for name in files)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        return {Path(line.pop("folder")).name: line for line in lines}
+
+    found: dict[str, dict[str, Any]] = RECORDINGS.answer(
+        vllm_engine.python, SCRIPT.read_text(), files, ask=ask
+    )
+    return found
 
 
 @pytest.mark.parametrize("name", CONFIGS)

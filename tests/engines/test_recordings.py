@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from importer.engines.jsonl_worker import JsonLinesWorker
+from importer.engines.parsers import SCRIPT
 from importer.launcher import Purpose, isolated
 from tests import recordings
 from tests.recordings import Mode, RecordedWorker, Recordings
@@ -55,3 +56,9 @@ def test_another_answer_than_the_recorded_one_fails_a_comparison(asked: Asked) -
     kept.write()
     with pytest.raises(AssertionError, match="recorded"):
         asked(Mode.COMPARE, "one version")
+
+
+def test_programs_beside_a_worker_decide_none_of_its_answers() -> None:
+    modules = recordings._program(SCRIPT.parent, "mlx_worker")
+    assert {"__main__", "mlx_worker", "serving", "wire"} <= modules.keys()
+    assert not {"vllm_worker", "requirements", "tokens"} & modules.keys()
