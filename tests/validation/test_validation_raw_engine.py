@@ -89,12 +89,6 @@ def compare(ctx: Context, *, calls_read: bool = True) -> None:
             assert "<tool_call>" in raw
 
 
-def test_raw_on_mlx_lm_is_what_the_chat_was_made_of(mlx_engine: Installed) -> None:
-    made = document("mlx", "tool_parser:json_tools", "reasoning_parser:think")
-    with running("mlx", mlx_engine, made, MODEL) as (_, ctx):
-        compare(ctx)
-
-
 @pytest.mark.nightly
 def test_a_beginning_that_the_tokenizer_adds_is_not_sent_twice(mlx_engine: Installed, tmp_path: Path) -> None:
     """A real Llama's tokenizer puts the beginning before any text, and its template writes it as well."""

@@ -59,8 +59,9 @@ def test_sampling_that_is_nearly_the_documents_is_found_out_by_its_dice(
 ) -> None:
     warm = document("mlx", parameters={"temperature": 1.0, "top_k": 0})
     narrow = document("mlx", parameters={"temperature": 1.0, "top_p": 0.2, "top_k": 0})
-    assert found(mlx_engine, warm, warm, sampling_arrives) == {"sampling-arrives": ("pass", None)}
-    assert found(mlx_engine, warm, narrow, sampling_arrives) == {"sampling-arrives": ("fail", "engine")}
+    with serve(get("mlx"), mlx_engine.python, warm, MODEL) as served:
+        assert held(served, warm, sampling_arrives) == {"sampling-arrives": ("pass", None)}
+        assert held(served, narrow, sampling_arrives) == {"sampling-arrives": ("fail", "engine")}
 
 
 @pytest.mark.nightly
