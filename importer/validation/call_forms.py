@@ -163,7 +163,7 @@ def _templates(
     """Yield templates to try by their names: the model's own in its own spelling, then those of ours."""
     learnt = learn_format(analysis.samples)
     marks = () if learnt is None else learnt.markers
-    seen = written(answers)
+    seen = written(answers, render.stops)
     if seen is not None and len(marks) == 2 and mirror(marks[0]) == marks[1]:
         spelling = tuple(zip(marks, seen, strict=True))
         yield AS_WRITTEN, respelled(render.text, spelling), spelling
@@ -173,11 +173,10 @@ def _templates(
             yield name, text, ()
 
 
-def written(answers: Answers) -> tuple[str, str] | None:
+def written(answers: Answers, stops: tuple[str, ...] = ()) -> tuple[str, str] | None:
     """Return the marks that the model writes around most of its calls; ``None`` where it writes none."""
-    seen = Counter(
-        filter(None, (_marks(reply.written or reply.content, prompt) for prompt, reply in answers))
-    )
+    texts = ((without_end(reply.written or reply.content, stops), prompt) for prompt, reply in answers)
+    seen = Counter(filter(None, (_marks(text, prompt) for text, prompt in texts)))
     return seen.most_common(1)[0][0] if seen else None
 
 

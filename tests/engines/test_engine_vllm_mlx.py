@@ -15,6 +15,7 @@ from importer.engines.install import Installed
 from importer.engines.parsers import ParserWorker
 from importer.engines.process import serve
 from tests.engines.test_engine_mlx import request
+from tests.tiers import one_of_each
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("vllm-mlx")]
 APART = {  # the model chats, and the server has none of the others
@@ -65,8 +66,7 @@ def test_its_parsers_are_those_of_the_registry(vllm_mlx_engine: Installed) -> No
     assert listed == {(k, name): c for k in kinds for name, c in known.classes(k).items()}
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("batching", [True, False])
+@pytest.mark.parametrize("batching", one_of_each([True, False]))
 def test_top_k_is_heard_by_one_of_its_two_engines_only(
     batching: bool, vllm_mlx_engine: Installed, importer_home: Path
 ) -> None:

