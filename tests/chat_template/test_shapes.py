@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import combinations, product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.chat_template.analyze import analyze
-from importer.chat_template.find import Template
-from importer.chat_template.render import Renderer
 from importer.chat_template.request_coverage.compare import cause_of
 from importer.chat_template.request_coverage.covering import covering, shapes
 from importer.chat_template.request_coverage.findings import (
@@ -33,15 +30,14 @@ from importer.chat_template.request_coverage.traits import (
     without,
 )
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.vocabulary import Vocabulary
 from importer.sentences import render
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Pass
 from importer.validation.probes.prompt import judge_template_coverage
+from tests.analysing import analysed
 from tests.tiers import one_of_each
 from tests.way_in_faults import SOUND
 
-VOCABULARY = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"}, stops=("</s>",))
 PROMISE = Expectations(tool_parser="hermes")
 T, F, K = Trait, WayInField, WayInKind
 RESULT = "{{- '<tool_response>\\n' ~ said(m.content) ~ '\\n</tool_response>' -}}"
@@ -51,16 +47,6 @@ THOUGHT = "{%- if m.reasoning_content %}"
 CALL = "{%- for call in m.tool_calls or [] -%}"
 TURNS = "{%- for m in turns -%}"
 TOOL = "{%- for tool in tools -%}"
-
-
-@pytest.fixture(scope="module")
-def renderer() -> Iterator[Renderer]:
-    with Renderer() as warm:
-        yield warm
-
-
-def analysis(text: str, renderer: Renderer, plain: str = "") -> TemplateAnalysis:
-    return analyze(Template(text, "own", plain=plain), VOCABULARY, renderer)
 
 
 def harmed(**changes: str) -> str:
@@ -129,9 +115,9 @@ HARMS: Mapping[str, tuple[str, WayInKind, WayInField | None, Shape]] = {
 
 
 @pytest.mark.parametrize("name", one_of_each(HARMS, tier="slow"))
-def test_what_some_shapes_lose_is_an_error_with_its_traits(renderer: Renderer, name: str) -> None:
+def test_what_some_shapes_lose_is_an_error_with_its_traits(name: str) -> None:
     text, kind, place, traits = HARMS[name]
-    found = analysis(text, renderer)
+    found = analysed(text)
     assert found.way_in is not None
     findings = [f for f in found.way_in.findings if (f.kind, f.field) == (kind, place)]
     assert findings, found.way_in.findings
@@ -165,13 +151,13 @@ CHOICES: Mapping[str, str] = {
 
 
 @pytest.mark.parametrize("name", one_of_each(CHOICES, tier="slow"))
-def test_what_no_shape_shows_or_the_template_refuses_is_its_choice(renderer: Renderer, name: str) -> None:
-    found = analysis(CHOICES[name], renderer)
+def test_what_no_shape_shows_or_the_template_refuses_is_its_choice(name: str) -> None:
+    found = analysed(CHOICES[name])
     assert [f for f in in_shapes(found) if f.severity is WayInSeverity.ERROR] == []
 
 
-def test_a_refusal_has_the_words_of_the_template_and_its_trait(renderer: Renderer) -> None:
-    found = in_shapes(analysis(CHOICES["tools need a description"], renderer))
+def test_a_refusal_has_the_words_of_the_template_and_its_trait() -> None:
+    found = in_shapes(analysed(CHOICES["tools need a description"]))
     refused = {f.shape: f.words for f in found if f.kind is K.REFUSED}
     assert refused == {(T.NO_DESCRIPTION,): "what?", (T.NULL_DESCRIPTION,): "what?"}
 
@@ -185,10 +171,10 @@ DEMANDS: Mapping[str, tuple[str, set[Shape]]] = {
 
 
 @pytest.mark.parametrize("name", DEMANDS)
-def test_what_a_template_breaks_without_is_a_warning_and_no_failure(renderer: Renderer, name: str) -> None:
+def test_what_a_template_breaks_without_is_a_warning_and_no_failure(name: str) -> None:
     """A client can send it; vendors' templates demand it, too."""
     demanded, traits = DEMANDS[name]
-    found = analysis(harmed(TOOL=TOOL + "{%- set n = " + demanded + " -%}"), renderer)
+    found = analysed(harmed(TOOL=TOOL + "{%- set n = " + demanded + " -%}"))
     assert found.way_in is not None
     broken = [f for f in in_shapes(found) if f.kind is K.FAILS]
     assert {f.shape for f in broken} == traits
@@ -198,18 +184,18 @@ def test_what_a_template_breaks_without_is_a_warning_and_no_failure(renderer: Re
     assert len(outcome.notes) == len(broken)
 
 
-def test_a_second_template_for_tools_is_measured_by_the_first(renderer: Renderer) -> None:
+def test_a_second_template_for_tools_is_measured_by_the_first() -> None:
     older = (
         "{%- for m in messages -%}{{- '<|im_start|>' ~ m.role ~ '\\n' ~ (m.content or '') -}}"
         "{{- '<|im_end|>\\n' -}}{%- endfor -%}"
         "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' -}}{% endif -%}"
     )
-    found = analysis(older, renderer, plain=SOUND)
+    found = analysed(older, plain=SOUND)
     assert found.way_in is not None
     assert found.way_in.tools == "lost"
     lost = {f.field for f in in_shapes(found) if f.shape == (T.TOOL_TEMPLATE,)}
     assert F.TOOL_NAME in lost
-    alone = analysis(older, renderer)
+    alone = analysed(older)
     assert alone.way_in is not None
     assert (alone.way_in.tools, in_shapes(alone)) == ("none", [])
 
@@ -258,6 +244,6 @@ def test_a_cause_is_the_fewest_traits_that_no_whole_shape_has() -> None:
     assert without(both, T.NAMES) == system
 
 
-def test_a_document_without_tools_is_not_judged_by_them(renderer: Renderer) -> None:
-    found = analysis(HARMS["a default breaks the rendering"][0], renderer)
+def test_a_document_without_tools_is_not_judged_by_them() -> None:
+    found = analysed(HARMS["a default breaks the rendering"][0])
     assert isinstance(judge_template_coverage(found, Expectations()), Pass)

@@ -128,6 +128,7 @@ def test_hostile_templates_are_refused_with_a_reason(
     assert text(renderer, "still here") == "still here"
 
 
+@pytest.mark.slow
 def test_doubling_ends_at_some_limit(renderer: Renderer) -> None:
     template = (
         "{% set n = namespace(s='x' * 900000) %}{% for i in range(40) %}{% set n.s = n.s ~ n.s %}{% endfor %}"

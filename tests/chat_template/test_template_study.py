@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from importer.chat_template import analyze as learning
+from importer.chat_template.analyze import analyze
 from importer.chat_template.cases import ANSWER, CALLS, NARRATION, ONE, OTHER, REASONING, TOOLS
 from importer.chat_template.find import Template
 from importer.chat_template.probe import SERVERS
@@ -17,20 +16,9 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.reasons import Reason
 from tests import template_texts as texts
-
-VOCABULARY = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"}, stops=("</s>",))
-
-
-@pytest.fixture(scope="module")
-def renderer() -> Iterator[Renderer]:
-    with Renderer() as warm:
-        yield warm
-
-
-def learn(
-    renderer: Renderer, text: str, vocabulary: Vocabulary = VOCABULARY, plain: str = ""
-) -> TemplateAnalysis:
-    return learning.analyze(Template(text, "chat_template.jinja", plain=plain), vocabulary, renderer)
+from tests.analysing import RENDERER, VOCABULARY
+from tests.analysing import analysed as learn
+from tests.tiers import one_of_each
 
 
 def refused(words: str) -> Reason:
@@ -41,8 +29,8 @@ def samples(found: TemplateAnalysis) -> dict[str, Sample]:
     return {s.case: s for s in found.samples}
 
 
-def test_json_between_tags(renderer: Renderer) -> None:
-    found = learn(renderer, texts.CHATML_JSON)
+def test_json_between_tags() -> None:
+    found = learn(texts.CHATML_JSON)
     cases = samples(found)
     assert found.problems == {}
     assert set(CALLS) <= set(cases)
@@ -65,21 +53,21 @@ def test_json_between_tags(renderer: Renderer) -> None:
     assert found.thinking.markers is None
 
 
-def test_every_case_holds_its_arguments(renderer: Renderer) -> None:
-    cases = samples(learn(renderer, texts.CHATML_JSON))
+def test_every_case_holds_its_arguments() -> None:
+    cases = samples(learn(texts.CHATML_JSON))
     for name, calls in CALLS.items():
         body = cases[name].completion.split("<tool_call>\n")[1].split("\n</tool_call>")[0]
         assert json.loads(body) == {"name": calls[0].name, "arguments": calls[0].arguments}
 
 
-def test_the_tools_on_offer_fit_the_calls(renderer: Renderer) -> None:
-    for sample in learn(renderer, texts.CHATML_JSON).samples:
+def test_the_tools_on_offer_fit_the_calls() -> None:
+    for sample in learn(texts.CHATML_JSON).samples:
         offered = {t["function"]["name"] for t in sample.tools}
         assert {c.name for c in sample.calls} <= offered or not sample.calls
 
 
-def test_a_broken_call_beside_a_good_one(renderer: Renderer) -> None:
-    broken = samples(learn(renderer, texts.CHATML_JSON))["broken-beside"]
+def test_a_broken_call_beside_a_good_one() -> None:
+    broken = samples(learn(texts.CHATML_JSON))["broken-beside"]
     assert (broken.calls, broken.at_least) == ((OTHER,), True)
     first, second = broken.completion.split("</tool_call>\n<tool_call>")
     with pytest.raises(json.JSONDecodeError):
@@ -87,14 +75,15 @@ def test_a_broken_call_beside_a_good_one(renderer: Renderer) -> None:
     assert json.loads(second.split("</tool_call>")[0])["name"] == OTHER.name
 
 
-def test_no_broken_case_where_calls_share_one_text(renderer: Renderer) -> None:
-    cases = samples(learn(renderer, texts.INST))
+@pytest.mark.slow
+def test_no_broken_case_where_calls_share_one_text() -> None:
+    cases = samples(learn(texts.INST))
     assert "parallel" in cases
     assert "broken-beside" not in cases
 
 
-def test_parameters_in_tags_are_text(renderer: Renderer) -> None:
-    cases = samples(learn(renderer, texts.XML_PARAMETERS))
+def test_parameters_in_tags_are_text() -> None:
+    cases = samples(learn(texts.XML_PARAMETERS))
     assert all(s.text_arguments for s in cases.values() if s.calls and not s.case.startswith("thinking"))
     assert "<parameter=count>\n-3\n</parameter>" in cases["numbers"].completion
     assert (
@@ -103,43 +92,47 @@ def test_parameters_in_tags_are_text(renderer: Renderer) -> None:
     assert "</parameter>" not in cases["broken-beside"].completion.split("</function>")[0]
 
 
-def test_arguments_nobody_could_read_back_are_no_samples(renderer: Renderer) -> None:
+@pytest.mark.slow
+def test_arguments_nobody_could_read_back_are_no_samples() -> None:
     printed = texts.XML_PARAMETERS.replace(
         "(value if value is string else value | tojson)", "(value | string)"
     )
-    found = learn(renderer, printed)
+    found = learn(printed)
     assert {"nested", "array", "null"} <= set(found.problems)
     assert "True" in samples(found)["booleans"].completion  # a schema can still tell
-    pythonic = learn(renderer, texts.PYTHONIC)
+    pythonic = learn(texts.PYTHONIC)
     assert {"quotes", "newlines"} <= set(pythonic.problems)
     assert samples(pythonic)["array"].completion == "<call>plan_trip(cities=['Rome', 'Bern'])</call>"
 
 
-def test_arguments_as_text_where_the_template_wants_text(renderer: Renderer) -> None:
-    found = learn(renderer, texts.ARGUMENTS_AS_TEXT)
+@pytest.mark.slow
+def test_arguments_as_text_where_the_template_wants_text() -> None:
+    found = learn(texts.ARGUMENTS_AS_TEXT)
     assert found.form["arguments"] == "text"
     assert samples(found)["one-call"].completion == '<call>get_weather {"city": "Paris"}</call>'
     assert not samples(found)["one-call"].text_arguments
 
 
-def test_ids_that_name_the_function(renderer: Renderer) -> None:
-    found = learn(renderer, texts.KIMI_IDS)
+@pytest.mark.slow
+def test_ids_that_name_the_function() -> None:
+    found = learn(texts.KIMI_IDS)
     assert found.form["ids"] == "functions"
     parallel = samples(found)["parallel"].completion
     assert "functions.get_weather:0" in parallel
     assert "functions.find_hotel:1" in parallel
 
 
-def test_content_that_must_be_null(renderer: Renderer) -> None:
-    found = learn(renderer, texts.NULL_CONTENT)
+@pytest.mark.slow
+def test_content_that_must_be_null() -> None:
+    found = learn(texts.NULL_CONTENT)
     assert found.form["empty"] == "null"
     assert samples(found)["one-call"].completion == '<call>get_weather{"city": "Paris"}</call>'
     assert "parallel" in found.problems
     assert "narrated" in found.problems
 
 
-def test_headers_and_another_end_after_calls(renderer: Renderer) -> None:
-    found = learn(renderer, texts.HEADERS)
+def test_headers_and_another_end_after_calls() -> None:
+    found = learn(texts.HEADERS)
     cases = samples(found)
     assert cases["one-call"].completion == '{"name": "get_weather", "parameters": {"city": "Paris"}}'
     assert cases["one-call"].prompt.startswith("<s>")
@@ -168,21 +161,21 @@ def test_what_a_server_makes_up_is_not_the_models_text(written: str, left: str) 
     assert SERVERS.sub("", written) == left
 
 
-def test_an_id_of_the_server_is_no_part_of_a_completion(renderer: Renderer) -> None:
+def test_an_id_of_the_server_is_no_part_of_a_completion() -> None:
     """As Mistral-Small-3.2, whose derived parser required ``[CALL_ID]`` and lost every call."""
     call = "[TOOL_CALLS]{{ c.function.name }}[CALL_ID]{{ c.id }}[ARGS]{{ c.function.arguments | tojson }}"
     text = (
         "{% for m in messages %}[INST]{{ m.content }}[/INST]"
         "{% for c in m.tool_calls or [] %}" + call + "{% endfor %}{% endfor %}"
     )
-    cases = samples(learn(renderer, text))
+    cases = samples(learn(text))
     assert cases["one-call"].completion.endswith('[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}')
     assert not any("c4ll" in case.completion for case in cases.values())
 
 
 @pytest.mark.parametrize(
     ("call", "left"),
-    [
+    one_of_each([
         ("{{ f.name }}[TIME]{{ strftime_now('%H:%M') }}[ARGS]{{ f.arguments | tojson }}",
          '[CALLS]get_weather[ARGS]{"city": "Paris"}'),
         (('{"name": "{{ f.name }}", "at": "{{ strftime_now(\'%Y-%m-%dT%H:%M:%SZ\') }}", '
@@ -191,31 +184,29 @@ def test_an_id_of_the_server_is_no_part_of_a_completion(renderer: Renderer) -> N
         (('<f name="{{ f.name }}" time="{{ strftime_now(\'%d %B %Y, %I:%M %p\') }}">'
          "{{ f.arguments | tojson }}</f>"),
          '[CALLS]<f name="get_weather">{"city": "Paris"}</f>'),
-    ],
+    ], tier="slow"),
     ids=["tag", "member", "attribute"],
 )  # fmt: skip
-def test_what_changes_with_the_clock_is_no_part_of_a_completion(
-    renderer: Renderer, call: str, left: str
-) -> None:
+def test_what_changes_with_the_clock_is_no_part_of_a_completion(call: str, left: str) -> None:
     text = (
         "{{ strftime_now('%d %b %Y') }}{% for m in messages %}[INST]{{ m.content }}[/INST]"
         "{% for c in m.tool_calls or [] %}{% set f = c.function %}[CALLS]" + call + "{% endfor %}{% endfor %}"
     )
-    one = samples(learn(renderer, text))["one-call"]
+    one = samples(learn(text))["one-call"]
     assert one.completion.endswith(left)
     assert one.prompt.startswith("15 Jan 2026")
 
 
-def test_nine_characters_and_no_header(renderer: Renderer) -> None:
-    cases = samples(learn(renderer, texts.INST))
+def test_nine_characters_and_no_header() -> None:
+    cases = samples(learn(texts.INST))
     assert cases["one-call"].completion.startswith('[TOOL_CALLS][{"name": "get_weather"')
     assert cases["one-call"].completion.endswith("}}]")  # the id is the server's
     assert cases["one-call"].prompt.endswith("[/INST]")
     assert "[AVAILABLE_TOOLS]" in cases["one-call"].prompt
 
 
-def test_channels(renderer: Renderer) -> None:
-    found = learn(renderer, texts.CHANNELS)
+def test_channels() -> None:
+    found = learn(texts.CHANNELS)
     cases = samples(found)
     assert found.thinking.markers == ("<|channel|>analysis<|message|>", "<|end|>")
     assert (found.thinking.source, found.thinking.opened, found.thinking.default) == ("rendered", False, None)
@@ -233,9 +224,10 @@ def test_channels(renderer: Renderer) -> None:
     assert "parallel" in found.problems
 
 
-def test_strict_alternation_without_system_or_tools(renderer: Renderer) -> None:
+@pytest.mark.slow
+def test_strict_alternation_without_system_or_tools() -> None:
     for text in (texts.ALTERNATING, texts.REFUSES_TOOLS):
-        found = learn(renderer, text)
+        found = learn(text)
         cases = samples(found)
         assert not found.calls_rendered
         assert not found.tools_rendered
@@ -246,34 +238,37 @@ def test_strict_alternation_without_system_or_tools(renderer: Renderer) -> None:
     assert found.problems["one-call"] == refused("this model has no tools")
 
 
-def test_history_that_must_end_with_the_user(renderer: Renderer) -> None:
-    cases = samples(learn(renderer, texts.ENDS_WITH_USER))
+@pytest.mark.slow
+def test_history_that_must_end_with_the_user() -> None:
+    cases = samples(learn(texts.ENDS_WITH_USER))
     assert cases["plain"].completion == ANSWER
 
 
-def test_content_in_parts(renderer: Renderer) -> None:
-    found = learn(renderer, texts.PARTS_ONLY)
+def test_content_in_parts() -> None:
+    found = learn(texts.PARTS_ONLY)
     assert found.form["parts"]
     assert samples(found)["plain"].completion == ANSWER
 
 
-def test_a_generation_prompt_that_is_always_there(renderer: Renderer) -> None:
-    found = learn(renderer, texts.ALWAYS_OPENS)
+@pytest.mark.slow
+def test_a_generation_prompt_that_is_always_there() -> None:
+    found = learn(texts.ALWAYS_OPENS)
     assert samples(found)["plain"].completion == ANSWER
     assert found.end_of_turn == "<|im_end|>"
 
 
-def test_the_plain_template_serves_answers(renderer: Renderer) -> None:
+@pytest.mark.slow
+def test_the_plain_template_serves_answers() -> None:
     needs_tools = "{% if not tools %}{{ raise_exception('no tools given') }}{% endif %}" + texts.CHATML_JSON
-    alone = samples(learn(renderer, needs_tools))
+    alone = samples(learn(needs_tools))
     assert alone["plain"].completion == ANSWER
-    both = learn(renderer, needs_tools, plain=texts.ALTERNATING)
+    both = learn(needs_tools, plain=texts.ALTERNATING)
     assert samples(both)["plain"].prompt.endswith("<start_of_turn>model\n")
     assert samples(both)["one-call"].prompt.endswith("<|im_start|>assistant\n")
 
 
-def test_thinking_with_a_switch(renderer: Renderer) -> None:
-    found = learn(renderer, texts.SWITCHED)
+def test_thinking_with_a_switch() -> None:
+    found = learn(texts.SWITCHED)
     thinking, cases = found.thinking, samples(found)
     assert thinking.markers == ("<think>", "</think>")
     assert thinking.block == ("<think>\n", "\n</think>\n\n")
@@ -303,8 +298,8 @@ def test_thinking_with_a_switch(renderer: Renderer) -> None:
     assert cases["thinking-call"].completion.startswith(f"<think>\n{REASONING}\n</think>\n\n<tool_call>")
 
 
-def test_thinking_opened_by_the_prompt(renderer: Renderer) -> None:
-    found = learn(renderer, texts.OPENED)
+def test_thinking_opened_by_the_prompt() -> None:
+    found = learn(texts.OPENED)
     thinking, cases = found.thinking, samples(found)
     assert (thinking.markers, thinking.opened, thinking.default) == (("<think>", "</think>"), True, True)
     assert (thinking.switch, thinking.off) == (None, None)
@@ -320,8 +315,8 @@ def test_thinking_opened_by_the_prompt(renderer: Renderer) -> None:
     assert one.reasoning == REASONING
 
 
-def test_thinking_on_demand(renderer: Renderer) -> None:
-    found = learn(renderer, texts.OPENED_ON_DEMAND)
+def test_thinking_on_demand() -> None:
+    found = learn(texts.OPENED_ON_DEMAND)
     thinking, cases = found.thinking, samples(found)
     assert (thinking.opened, thinking.empty_block, thinking.default) == (False, True, False)
     assert thinking.on == {"enable_thinking": True}
@@ -330,20 +325,22 @@ def test_thinking_on_demand(renderer: Renderer) -> None:
     assert cases["thinking-opened"].kwargs == {"enable_thinking": True}
 
 
-def test_a_switch_of_words(renderer: Renderer) -> None:
-    thinking = learn(renderer, texts.EFFORT).thinking
+@pytest.mark.slow
+def test_a_switch_of_words() -> None:
+    thinking = learn(texts.EFFORT).thinking
     assert (thinking.switch, thinking.off) == ("reasoning_effort", {"reasoning_effort": "no_think"})
     assert thinking.on in ({"reasoning_effort": "low"}, {"reasoning_effort": "high"})
     assert thinking.default is False
 
 
-def test_a_switch_of_any_name(renderer: Renderer) -> None:
-    thinking = learn(renderer, texts.OTHER_NAME).thinking
+@pytest.mark.slow
+def test_a_switch_of_any_name() -> None:
+    thinking = learn(texts.OTHER_NAME).thinking
     assert (thinking.switch, thinking.off) == ("quick_reply", {"quick_reply": True})
 
 
-def test_stripping_history_is_not_thinking(renderer: Renderer) -> None:
-    found = learn(renderer, texts.STRIPS)
+def test_stripping_history_is_not_thinking() -> None:
+    found = learn(texts.STRIPS)
     assert found.thinking.source == "stripped"
     assert (found.thinking.opened, found.thinking.default, found.thinking.keeps_history) == (
         False,
@@ -353,14 +350,15 @@ def test_stripping_history_is_not_thinking(renderer: Renderer) -> None:
     assert samples(found)["thinking-whole"].completion == f"<think>\n{REASONING}\n</think>\n\n{ANSWER}"
 
 
-def test_opened_and_stripped_from_history(renderer: Renderer) -> None:
-    found = learn(renderer, texts.STRIPS_AND_OPENS)
+@pytest.mark.slow
+def test_opened_and_stripped_from_history() -> None:
+    found = learn(texts.STRIPS_AND_OPENS)
     assert (found.thinking.source, found.thinking.opened) == ("prompt", True)
     assert samples(found)["thinking-opened"].completion == f"{REASONING}\n</think>\n\n{ANSWER}"
 
 
-def test_no_marker_no_thinking(renderer: Renderer) -> None:
-    found = learn(renderer, texts.CHATML_JSON)
+def test_no_marker_no_thinking() -> None:
+    found = learn(texts.CHATML_JSON)
     assert found.thinking.source is None
     assert not [s for s in samples(found) if s.startswith("thinking")]
 
@@ -373,29 +371,32 @@ def test_no_marker_no_thinking(renderer: Renderer) -> None:
 )  # fmt: skip
 def test_hopeless_templates_give_reasons(text: str) -> None:
     with Renderer(cpu_seconds=0.2) as renderer:
-        found = learn(renderer, text)
+        found = analyze(Template(text, "chat_template.jinja"), VOCABULARY, renderer)
     assert not found.calls_rendered
     assert found.problems
     assert "one-call" not in samples(found)
 
 
-def test_a_template_that_appends_to_lists(renderer: Renderer) -> None:
-    found = learn(renderer, "{% set l = [] %}{% set _ = l.append(1) %}" + texts.CHATML_JSON)
+@pytest.mark.slow
+def test_a_template_that_appends_to_lists() -> None:
+    found = learn("{% set l = [] %}{% set _ = l.append(1) %}" + texts.CHATML_JSON)
     assert found.calls_rendered
     assert "unsafe" in str(found.problems["template"].fields["words"])
 
 
-def test_declared_tokens_are_not_cut(renderer: Renderer) -> None:
+@pytest.mark.slow
+def test_declared_tokens_are_not_cut() -> None:
     template = (
         "{% for m in messages %}{{ '~' + m.role + '~' + m.content + '~end~' }}{% endfor %}"
         "{% if add_generation_prompt %}{{ '~assistant~~brief~' }}{% endif %}"
     )
     vocabulary = Vocabulary(tokens=(Token("~brief~", True), Token("~bold~", True)), declared=True)
-    assert samples(learn(renderer, template, vocabulary))["plain"].completion == ANSWER
+    assert samples(learn(template, vocabulary))["plain"].completion == ANSWER
 
 
-def test_the_study_is_repeatable(renderer: Renderer) -> None:
-    assert learn(renderer, texts.SWITCHED) == learn(renderer, texts.SWITCHED)
+def test_the_study_is_repeatable() -> None:
+    again = analyze(Template(texts.SWITCHED, "chat_template.jinja"), VOCABULARY, RENDERER)
+    assert again == learn(texts.SWITCHED)
 
 
 def test_tools_are_valid_schemas() -> None:

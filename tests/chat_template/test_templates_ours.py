@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.chat_template import cases
-from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import CONVENTIONS, offered
 from importer.chat_template.conventions.wrap import Traits, compose, wrap
 from importer.chat_template.find import Template
 from importer.chat_template.override import FILE, TemplateOverride, by_name, read, template_of
-from importer.chat_template.render import Rendered, Renderer, RenderJob, RenderRefused
-from importer.chat_template.vocabulary import Vocabulary
+from importer.chat_template.render import Rendered, RenderJob, RenderRefused
 from importer.errors import UsageError
 from tests import template_texts as texts
+from tests.analysing import RENDERER, VOCABULARY, analysed
 
-VOCABULARY = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"}, stops=("</s>",))
 OWN = {
     "strict": texts.ALTERNATING,
     "images": texts.IMAGES,
@@ -39,21 +37,13 @@ OUT_OF_REACH = {texts.ENDS_WITH_USER: {"call-after-result", "answer-after-result
 TURN = re.compile(r"<start_of_turn>(user|model)\n(.*?)<end_of_turn>\n", re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def renderer() -> Iterator[Renderer]:
-    with Renderer() as warm:
-        yield warm
-
-
 @cache
-def dressed(renderer: Renderer, own: str, convention: str = "json") -> str:
-    return wrap(Template(own, "own"), convention, VOCABULARY, renderer)
+def dressed(own: str, convention: str = "json") -> str:
+    return wrap(Template(own, "own"), convention, VOCABULARY, RENDERER)
 
 
-def rendered(
-    renderer: Renderer, template: str, messages: Sequence[Mapping[str, Any]], tools: Any = None
-) -> str:
-    [result] = renderer.render(template, [RenderJob(messages, tools, True)], VOCABULARY.variables).results
+def rendered(template: str, messages: Sequence[Mapping[str, Any]], tools: Any = None) -> str:
+    [result] = RENDERER.render(template, [RenderJob(messages, tools, True)], VOCABULARY.variables).results
     assert isinstance(result, Rendered), result
     return result.text
 
@@ -69,8 +59,8 @@ def call(name: str, arguments: Any, number: str = "c4ll00000") -> dict[str, Any]
 @pytest.mark.slow
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @pytest.mark.parametrize("own", OWN.values(), ids=OWN)
-def test_every_case_is_written(renderer: Renderer, own: str, convention: str) -> None:
-    study = analyze(Template(dressed(renderer, own, convention), "ours"), VOCABULARY, renderer)
+def test_every_case_is_written(own: str, convention: str) -> None:
+    study = analysed(dressed(own, convention))
     assert study.tools_rendered
     assert set(study.problems) <= {"thinking-call", *OUT_OF_REACH.get(own, set())}
     assert {s.case for s in study.samples} >= CALLS_AND_ANSWERS - OUT_OF_REACH.get(own, set())
@@ -92,8 +82,8 @@ def test_every_case_is_written(renderer: Renderer, own: str, convention: str) ->
         ("parts", Traits("anywhere", strict=False, parts=True)),
     ],
 )
-def test_what_a_template_takes_is_found_by_rendering(renderer: Renderer, own: str, traits: Traits) -> None:
-    assert dressed(renderer, OWN[own]) == compose(OWN[own], "json", traits)
+def test_what_a_template_takes_is_found_by_rendering(own: str, traits: Traits) -> None:
+    assert dressed(OWN[own]) == compose(OWN[own], "json", traits)
 
 
 # Without tools the model's own words come out, whatever they begin with.
@@ -106,29 +96,28 @@ PLAIN = st.integers(0, 6).flatmap(
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     PLAIN, st.sampled_from(["images", "chatml", "thinking", "refuses tools"]), st.sampled_from([*CONVENTIONS])
 )
 def test_a_plain_conversation_is_the_models_own(
-    renderer: Renderer, plain: tuple[bool, list[str]], own: str, convention: str
+    plain: tuple[bool, list[str]], own: str, convention: str
 ) -> None:
     system, words = plain
     turns = [said("assistant" if n % 2 else "user", word) for n, word in enumerate(words)]
     turns = [said("system", "Keep it short.")] * (system and own != "refuses tools") + turns
     jobs = [RenderJob(turns, None, True)]
-    other = renderer.render(dressed(renderer, OWN[own], convention), jobs, VOCABULARY.variables).results[0]
-    first = renderer.render(OWN[own], jobs, VOCABULARY.variables).results[0]
+    other = RENDERER.render(dressed(OWN[own], convention), jobs, VOCABULARY.variables).results[0]
+    first = RENDERER.render(OWN[own], jobs, VOCABULARY.variables).results[0]
     if isinstance(first, Rendered):
         assert other == first
 
 
 @pytest.mark.parametrize("start", ["", "\n", "  \n", "\n\n", " ", "{#- note -#}\n", "{{- '' }}\n", "text\n"])
-def test_what_the_template_begins_with_is_kept(renderer: Renderer, start: str) -> None:
+def test_what_the_template_begins_with_is_kept(start: str) -> None:
     own = start + "  {% if true %}\n" + texts.CHATML + "\n  {% endif %}"
-    text = dressed(renderer, own)
+    text = dressed(own)
     assert text.endswith(own)
-    assert rendered(renderer, text, [said("user", "x")]) == rendered(renderer, own, [said("user", "x")])
+    assert rendered(text, [said("user", "x")]) == rendered(own, [said("user", "x")])
 
 
 # Whatever a conversation looks like, it becomes turns that alternate.
@@ -139,10 +128,10 @@ ANY = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@pytest.mark.slow
 @given(ANY, st.booleans(), st.sampled_from(["strict", "images"]), st.sampled_from([*CONVENTIONS]))
 def test_any_order_of_roles_becomes_alternating_turns(
-    renderer: Renderer, roles: list[str], tools: bool, own: str, convention: str
+    roles: list[str], tools: bool, own: str, convention: str
 ) -> None:
     messages = []
     for n, role in enumerate(roles):
@@ -157,7 +146,7 @@ def test_any_order_of_roles_becomes_alternating_turns(
     offer = list(cases.TOOLS) if tools else None
     if own == "images" and not {m["role"] for m in messages} - {"system", "developer"}:
         return  # a template that looks at the first message, and writes a system turn with the next one only
-    text = rendered(renderer, dressed(renderer, OWN[own], convention), messages, offer)
+    text = rendered(dressed(OWN[own], convention), messages, offer)
     turns = TURN.findall(text)
     assert text.endswith("<start_of_turn>model\n")
     assert [role for role, _ in turns] == (["user", "model"] * len(turns))[: len(turns)]
@@ -170,7 +159,7 @@ def test_any_order_of_roles_becomes_alternating_turns(
     assert all((tool["function"]["description"] in text) == tools for tool in cases.TOOLS)
 
 
-def test_a_round_with_a_tool(renderer: Renderer) -> None:
+def test_a_round_with_a_tool() -> None:
     messages = [
         said("system", "Keep it short."),
         said("user", "How is it there?"),
@@ -181,7 +170,7 @@ def test_a_round_with_a_tool(renderer: Renderer) -> None:
         said("user", "And then?"),
     ]  # fmt: skip
     tool = {"type": "function", "function": {"name": "now", "description": "Say the time."}}
-    text = rendered(renderer, dressed(renderer, texts.IMAGES, "json"), messages, [tool])
+    text = rendered(dressed(texts.IMAGES, "json"), messages, [tool])
     assert text.startswith("<s><start_of_turn>user\nKeep it short.\n\nYou can call the functions below. ")
     assert text.partition(" plain words.\n\n")[2] == (
         '{"name": "now", "description": "Say the time."}\n\n'
@@ -191,7 +180,7 @@ def test_a_round_with_a_tool(renderer: Renderer) -> None:
         "<tool_response>\nget_weather: rain\n</tool_response>\n\n"
         "<tool_response>\nnow: noon\n</tool_response>\n\nAnd then?<end_of_turn>\n<start_of_turn>model\n"
     )
-    text = rendered(renderer, dressed(renderer, texts.ALTERNATING, "pythonic"), messages, [tool])
+    text = rendered(dressed(texts.ALTERNATING, "pythonic"), messages, [tool])
     assert text.startswith("<start_of_turn>user\nYou can call the functions below. ")
     assert text.partition(" plain words.\n\n")[2] == (
         'def now():\n    """Say the time."""\n\nKeep it short.\n\n'
@@ -202,7 +191,7 @@ def test_a_round_with_a_tool(renderer: Renderer) -> None:
     )
 
 
-def test_images_keep_their_places(renderer: Renderer) -> None:
+def test_images_keep_their_places() -> None:
     picture = {"type": "image"}
     messages = [
         said("system", "Keep it short."),
@@ -212,7 +201,7 @@ def test_images_keep_their_places(renderer: Renderer) -> None:
         said("assistant", None, tool_calls=[call("look", {})]),
         said("tool", [picture], tool_call_id="c4ll00000"),
     ]
-    text = rendered(renderer, dressed(renderer, texts.IMAGES, "json"), messages, list(cases.TOOLS))
+    text = rendered(dressed(texts.IMAGES, "json"), messages, list(cases.TOOLS))
     first, answer, result = (said for _, said in TURN.findall(text))
     assert first.endswith("<start_of_image>What is it?\n\nAnd this?<start_of_image><start_of_image>")
     assert first.index("plan_trip") < first.index("What is it?")
@@ -220,7 +209,7 @@ def test_images_keep_their_places(renderer: Renderer) -> None:
     assert result == "<tool_response>\nlook:<start_of_image></tool_response>"  # this template trims each part
 
 
-def test_signatures_say_what_a_schema_says(renderer: Renderer) -> None:
+def test_signatures_say_what_a_schema_says() -> None:
     properties = {
         "path": {"type": "string", "description": "Where."},
         "mode": {"type": "string", "enum": ["a", "b"]},
@@ -233,7 +222,7 @@ def test_signatures_say_what_a_schema_says(renderer: Renderer) -> None:
         {"type": "function", "function": {"name": "open_it", "parameters": parameters}},
         {"name": "bare"},
     ]
-    text = rendered(renderer, dressed(renderer, texts.CHATML, "pythonic"), [said("user", "x")], tools)
+    text = rendered(dressed(texts.CHATML, "pythonic"), [said("user", "x")], tools)
     assert text.partition("\ndef ")[2].partition("\n\nx<|im_end|>")[0].splitlines() == [
         "open_it(path: str, mode: str = ..., deep: object = ..., no: int | None = ..., odd: object = ...):",
         '    """',
@@ -260,25 +249,23 @@ def test_signatures_say_what_a_schema_says(renderer: Renderer) -> None:
         (None, "[f()]"),
     ],
 )
-def test_calls_as_python_writes_them(renderer: Renderer, arguments: Any, written: str) -> None:
+def test_calls_as_python_writes_them(arguments: Any, written: str) -> None:
     messages = [
         said("user", "x"),
         said("assistant", None, tool_calls=[call("f", arguments)]),
         said("user", "y"),
     ]
-    assert f"assistant\n{written}<|im_end|>" in rendered(
-        renderer, dressed(renderer, texts.CHATML, "pythonic"), messages
-    )
+    assert f"assistant\n{written}<|im_end|>" in rendered(dressed(texts.CHATML, "pythonic"), messages)
 
 
-def test_reasoning_goes_with_its_turn(renderer: Renderer) -> None:
+def test_reasoning_goes_with_its_turn() -> None:
     own = texts.THINKING.replace("PROMPT", "")
     messages = [said("user", "x"), said("assistant", "", reasoning_content="Hm.", tool_calls=[call("f", {})])]
-    text = rendered(renderer, dressed(renderer, own, "json"), messages)
+    text = rendered(dressed(own, "json"), messages)
     assert '<think>\nHm.\n</think>\n\n<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>' in text
 
 
-def test_developers_are_systems_and_a_system_turn_is_kept(renderer: Renderer) -> None:
+def test_developers_are_systems_and_a_system_turn_is_kept() -> None:
     messages = [
         said("developer", "d"),
         said("user", "x"),
@@ -286,7 +273,7 @@ def test_developers_are_systems_and_a_system_turn_is_kept(renderer: Renderer) ->
         said("system", "s"),
         said("user", "z"),
     ]
-    assert rendered(renderer, dressed(renderer, texts.CHATML), messages) == (
+    assert rendered(dressed(texts.CHATML), messages) == (
         "<|im_start|>system\nd<|im_end|>\n<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\ny<|im_end|>\n"
         "<|im_start|>system\ns<|im_end|>\n<|im_start|>user\nz<|im_end|>\n<|im_start|>assistant\n"
     )
@@ -308,14 +295,14 @@ def test_developers_are_systems_and_a_system_turn_is_kept(renderer: Renderer) ->
         ("{% for m in messages %}{{ m.content | e }}{% endfor %}", "does not show all"),
     ],
 )  # fmt: skip
-def test_a_template_that_shows_less_is_refused(renderer: Renderer, own: str, words: str) -> None:
+def test_a_template_that_shows_less_is_refused(own: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
-        dressed(renderer, own, "json")
+        dressed(own, "json")
     assert caught.value.kind == "bad-value"
     assert words in caught.value.message
 
 
-def test_names_and_files(tmp_path: Any, renderer: Renderer) -> None:
+def test_names_and_files(tmp_path: Any) -> None:
     assert read(None) is None
     assert read("none") == by_name("none")
     assert read("pythonic") == TemplateOverride("pythonic", "the convention pythonic")
@@ -324,7 +311,7 @@ def test_names_and_files(tmp_path: Any, renderer: Renderer) -> None:
     mine = read(str(file))
     assert mine is not None
     assert (mine.name, mine.text, mine.word) == (FILE, texts.CHATML, str(file))
-    assert template_of(mine, None, VOCABULARY, renderer).text == texts.CHATML
+    assert template_of(mine, None, VOCABULARY, RENDERER).text == texts.CHATML
     assert read(mine.word) == mine
 
 
@@ -351,12 +338,12 @@ def test_a_file_that_is_no_template(tmp_path: Any, content: bytes | None, words:
 
 
 @pytest.mark.parametrize("char", ["\0", "\ud800"])
-def test_what_no_file_can_hold_is_refused(renderer: Renderer, char: str) -> None:
+def test_what_no_file_can_hold_is_refused(char: str) -> None:
     own = Template(texts.CHATML + "{# " + char + " #}", "own")
     with pytest.raises(UsageError, match="characters that no file of text has"):
-        template_of(by_name("json"), own, VOCABULARY, renderer)
+        template_of(by_name("json"), own, VOCABULARY, RENDERER)
     with pytest.raises(UsageError, match="characters that no file of text has"):
-        template_of(TemplateOverride(FILE, "/x", own.text), None, VOCABULARY, renderer)
+        template_of(TemplateOverride(FILE, "/x", own.text), None, VOCABULARY, RENDERER)
 
 
 def test_each_engine_is_offered_what_it_reads() -> None:
@@ -364,7 +351,7 @@ def test_each_engine_is_offered_what_it_reads() -> None:
     assert offered("mlx") == offered("mlx-vlm") == offered("vllm-mlx") == ("json",)
 
 
-def test_mlx_finds_its_parser_in_the_text(renderer: Renderer) -> None:
+def test_mlx_finds_its_parser_in_the_text() -> None:
     """mlx-lm and mlx-vlm look for these two texts, and for others before them."""
     prelude = compose("", "json", Traits("first", strict=True, parts=False))
     assert "<tool_call>" in prelude
@@ -382,8 +369,6 @@ def test_mlx_finds_its_parser_in_the_text(renderer: Renderer) -> None:
     assert not [mark for mark in others if mark in prelude]
 
 
-def test_a_refused_render_is_no_text(renderer: Renderer) -> None:
-    [result] = renderer.render(
-        dressed(renderer, texts.CHATML), [RenderJob([{"role": "user"}] * 2, [{}])]
-    ).results
+def test_a_refused_render_is_no_text() -> None:
+    [result] = RENDERER.render(dressed(texts.CHATML), [RenderJob([{"role": "user"}] * 2, [{}])]).results
     assert isinstance(result, RenderRefused | Rendered)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import own_calls
 from importer.chat_template.find import Template
 from importer.chat_template.override import TemplateOverride, by_name, is_name, template_of
-from importer.chat_template.render import Renderer
 from importer.chat_template.request_coverage import nonces
 from importer.chat_template.request_coverage.compare import judge
 from importer.chat_template.request_coverage.conversations import USERS, Mark, calling, offering, plain
@@ -28,32 +25,25 @@ from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import UsageError
 from importer.sentences import render
 from tests import template_texts as texts
+from tests.analysing import RENDERER, VOCABULARY, analysed
 from tests.tiers import one_of_each
 from tests.way_in_faults import FAULTS, JSON, SOUND, Fault
 from tests.way_in_twins import CUTS, MORE, TEXTS, TWINS, cut_short
 
 ALONE = ("first tool only", "calls dropped", "permitted values dropped")
-VOCABULARY = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"}, stops=("</s>",))
 
 
-@pytest.fixture(scope="module")
-def renderer() -> Iterator[Renderer]:
-    with Renderer() as warm:
-        yield warm
-
-
-def way_in(text: str, renderer: Renderer) -> WayIn:
-    found = analyze(Template(text, "own"), VOCABULARY, renderer).way_in
+def way_in(text: str) -> WayIn:
+    found = analysed(text).way_in
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize(
-    "text", [SOUND, JSON, texts.CHATML_JSON, texts.XML_PARAMETERS, texts.KIMI_IDS],
-    ids=["sound", "json", "chatml", "xml", "kimi"],
-)  # fmt: skip
-def test_a_sound_template_has_no_finding(renderer: Renderer, text: str) -> None:
-    found = way_in(text, renderer)
+    "text", one_of_each([SOUND, JSON, texts.CHATML_JSON, texts.XML_PARAMETERS, texts.KIMI_IDS], tier="slow")
+)
+def test_a_sound_template_has_no_finding(text: str) -> None:
+    found = way_in(text)
     assert (found.tools, found.findings) == ("shown", ())
     assert found.checked > 150
 
@@ -61,8 +51,8 @@ def test_a_sound_template_has_no_finding(renderer: Renderer, text: str) -> None:
 @pytest.mark.parametrize(
     "fault", one_of_each((*FAULTS, *MORE), lambda fault: fault.kind), ids=lambda fault: fault.name
 )
-def test_a_planted_fault_is_found_at_its_place(renderer: Renderer, fault: Fault) -> None:
-    found = way_in(fault.text, renderer)
+def test_a_planted_fault_is_found_at_its_place(fault: Fault) -> None:
+    found = way_in(fault.text)
     places = [(f.kind, f.field, f.numbers) for f in found.findings]
     assert (fault.kind, fault.field, fault.numbers) in places
     # A lost tool is one finding, not one for each of its fields.
@@ -74,61 +64,61 @@ def test_a_planted_fault_is_found_at_its_place(renderer: Renderer, fault: Fault)
         assert len(render(finding.reason).split()) <= 25
 
 
-@pytest.mark.parametrize("mark", ["\ufeff", "\u200b", "\u202e", "\ue000"])
-def test_characters_that_nobody_sees_are_found(renderer: Renderer, mark: str) -> None:
-    [finding] = way_in(mark + SOUND.lstrip(), renderer).findings
+@pytest.mark.parametrize("mark", one_of_each(["\ufeff", "\u200b", "\u202e", "\ue000"], tier="slow"))
+def test_characters_that_nobody_sees_are_found(mark: str) -> None:
+    [finding] = way_in(mark + SOUND.lstrip()).findings
     assert (finding.kind, finding.words) == (WayInKind.UNSEEN, f"U+{ord(mark):04X}")
 
 
-@pytest.mark.parametrize("end", ["{{- eos_token -}}", "{{- '<|im_end|>' ~ '\\n' -}}"])
-def test_a_prompt_that_ends_an_answer_is_found(renderer: Renderer, end: str) -> None:
-    first = way_in(SOUND + end, renderer).findings[0]
+@pytest.mark.parametrize(
+    "end", one_of_each(["{{- eos_token -}}", "{{- '<|im_end|>' ~ '\\n' -}}"], tier="slow")
+)
+def test_a_prompt_that_ends_an_answer_is_found(end: str) -> None:
+    first = way_in(SOUND + end).findings[0]
     assert (first.kind, first.severity) == (WayInKind.CLOSED, WayInSeverity.ERROR)
 
 
-def test_the_header_of_an_answer_is_no_end(renderer: Renderer) -> None:
+def test_the_header_of_an_answer_is_no_end() -> None:
     """Some files name the token of a header among those that end generation."""
     ends = Vocabulary(stops=("<|im_start|>assistant", "<|im_end|>"))
-    found = analyze(Template(SOUND, "own"), ends, renderer).way_in
+    found = analysed(SOUND, ends).way_in
     assert found is not None
     assert found.findings == ()
 
 
 @pytest.mark.parametrize(("field", "cut"), one_of_each(product(TEXTS, CUTS)))
-def test_a_text_cut_anywhere_is_found(renderer: Renderer, field: WayInField, cut: str) -> None:
-    found = way_in(cut_short(field, cut), renderer).findings
+def test_a_text_cut_anywhere_is_found(field: WayInField, cut: str) -> None:
+    found = way_in(cut_short(field, cut)).findings
     assert (WayInKind.CUT, field) in [(f.kind, f.field) for f in found]
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_another_way_of_writing_is_no_fault(renderer: Renderer, name: str) -> None:
+@pytest.mark.parametrize("name", one_of_each(TWINS, tier="slow"))
+def test_another_way_of_writing_is_no_fault(name: str) -> None:
     assert TWINS[name] not in (SOUND, JSON)
-    found = way_in(TWINS[name], renderer)
+    found = way_in(TWINS[name])
     assert (found.tools, found.findings) == ("shown", ())
 
 
 @pytest.mark.parametrize(
     ("text", "tools", "severities"),
-    [
+    one_of_each([
         (texts.CHATML, "none", {"notice"}),
         (texts.ALTERNATING, "none", {"notice", "warning"}),  # it refuses a second turn of one role
         (texts.IMAGES, "none", {"notice", "warning"}),  # it drops the turn of a developer
         (texts.PARTS_ONLY, "none", {"notice"}),
         (texts.REFUSES_TOOLS, "refused", {"notice", "warning"}),
         (texts.THINKING, "lost", {"error"}),
-    ],
-)
-def test_what_a_template_does_by_design_is_a_notice(
-    renderer: Renderer, text: str, tools: str, severities: set[str]
-) -> None:
-    found = way_in(text, renderer)
+    ], lambda row: row[1], "slow"),
+)  # fmt: skip
+def test_what_a_template_does_by_design_is_a_notice(text: str, tools: str, severities: set[str]) -> None:
+    found = way_in(text)
     assert found.tools == tools
     assert {f.severity.value for f in found.findings} == severities
 
 
-def test_reasoning_of_past_turns_may_go(renderer: Renderer) -> None:
+def test_reasoning_of_past_turns_may_go() -> None:
     past = SOUND.replace("{%- if m.reasoning_content %}", "{%- if m.reasoning_content and m.tool_calls %}")
-    assert way_in(past, renderer).findings == ()
+    assert way_in(past).findings == ()
 
 
 APPENDS = "{%- set l = [] %}{%- for m in messages %}{%- set _ = l.append(m) %}{%- endfor %}"
@@ -147,17 +137,17 @@ ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% set x = i * 
     ],
 )
 def test_a_template_that_no_server_renders_has_one_error(
-    renderer: Renderer, text: str, tools: str, kind: WayInKind, words: str
+    text: str, tools: str, kind: WayInKind, words: str
 ) -> None:
-    found = way_in(text, renderer)
+    found = way_in(text)
     assert found.tools == tools
     [finding] = found.findings
     assert (finding.kind, finding.severity, finding.conversation) == (kind, WayInSeverity.ERROR, "bare")
     assert finding.words.startswith(words)
 
 
-def test_a_template_that_changes_a_list_for_tools_alone_fails_for_tools(renderer: Renderer) -> None:
-    found = way_in("{%- if tools %}" + APPENDS + "{%- endif %}" + SOUND, renderer)
+def test_a_template_that_changes_a_list_for_tools_alone_fails_for_tools() -> None:
+    found = way_in("{%- if tools %}" + APPENDS + "{%- endif %}" + SOUND)
     assert found.tools == "refused"
     assert all("append" in f.words for f in found.findings if f.severity is WayInSeverity.ERROR)
     assert WayInSeverity.ERROR in {f.severity for f in found.findings}
@@ -212,13 +202,13 @@ NO_SYSTEM = HIDES.replace(
 @pytest.mark.parametrize(
     "own", one_of_each([HIDES, AS_TEXT, NO_SYSTEM, texts.THINKING, texts.NULL_CONTENT], tier="slow")
 )
-def test_tools_offered_before_own_calls_reach_the_prompt(renderer: Renderer, own: str) -> None:
+def test_tools_offered_before_own_calls_reach_the_prompt(own: str) -> None:
     own = own.replace(texts.OFFER, "")
-    bare = analyze(Template(own, "own"), VOCABULARY, renderer)
+    bare = analysed(own)
     assert bare.way_in is not None
     assert bare.way_in.tools == "lost"
-    template = template_of(by_name(own_calls.NAME), Template(own, "own"), VOCABULARY, renderer)
-    study = analyze(template, VOCABULARY, renderer)
+    template = template_of(by_name(own_calls.NAME), Template(own, "own"), VOCABULARY, RENDERER)
+    study = analysed(template.text)
     assert study.way_in is not None
     assert study.way_in.tools == "shown"
     lost = {WayInKind.TOOLS_LOST, WayInKind.TEXT_ARGUMENTS}
@@ -229,37 +219,32 @@ def test_tools_offered_before_own_calls_reach_the_prompt(renderer: Renderer, own
     assert example.replace("Paris", "value").strip() in study.tools_prompt
 
 
-def test_a_template_without_calls_gets_no_tools_of_its_own(renderer: Renderer) -> None:
+def test_a_template_without_calls_gets_no_tools_of_its_own() -> None:
     with pytest.raises(UsageError) as caught:
-        template_of(by_name(own_calls.NAME), Template(texts.CHATML, "own"), VOCABULARY, renderer)
+        template_of(by_name(own_calls.NAME), Template(texts.CHATML, "own"), VOCABULARY, RENDERER)
     assert caught.value.details["problem"].kind is own_calls.OwnCallsReason.NO_CALLS
 
 
-def test_a_template_of_the_repositorys_set_is_taken_by_its_name(renderer: Renderer) -> None:
+def test_a_template_of_the_repositorys_set_is_taken_by_its_name() -> None:
     override = by_name("repository:tools")
     assert isinstance(override, TemplateOverride)
     assert is_name("repository:tools")
     own = Template(HIDES, "own")
-    found = template_of(override, own, VOCABULARY, renderer, {"default": HIDES, "tools": SOUND})
+    found = template_of(override, own, VOCABULARY, RENDERER, {"default": HIDES, "tools": SOUND})
     assert found.text == SOUND
     with pytest.raises(UsageError) as caught:
-        template_of(override, own, VOCABULARY, renderer, {"default": HIDES})
+        template_of(override, own, VOCABULARY, RENDERER, {"default": HIDES})
     assert caught.value.details["problem"].fields["known"] == ("repository:default",)
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("{% if keep %}{{ messages[1].reasoning_content }}{% endif %}", ("keep", (True, False), False)),
-        ("{% if keep is not defined or keep %}k{% endif %}", ("keep", (True, False), True)),
-        ("{{ effort | default('low') }}{% if effort == 'high' %}!{% endif %}", ("effort", ("high",), None)),
-    ],
-)
-def test_variables_have_their_values_and_their_default(
-    renderer: Renderer, text: str, found: tuple[str, tuple[object, ...], object]
-) -> None:
-    analysis = analyze(Template(SOUND + text, "own"), VOCABULARY, renderer)
-    assert [(one.name, one.values, one.default) for one in analysis.variables] == [found]
+def test_variables_have_their_values_and_their_default() -> None:
+    keep = "{% if keep %}{{ messages[1].reasoning_content }}{% endif %}"
+    held = "{% if held is not defined or held %}k{% endif %}"
+    effort = "{{ effort | default('low') }}{% if effort == 'high' %}!{% endif %}"
+    found = [(one.name, one.values, one.default) for one in analysed(SOUND + keep + held + effort).variables]
+    assert sorted(found) == [
+        ("effort", ("high",), None), ("held", (True, False), True), ("keep", (True, False), False),
+    ]  # fmt: skip
 
 
 def test_severity_is_of_kind_and_field() -> None:

@@ -163,6 +163,7 @@ def test_no_weights(importer_home: Path, tmp_path: Path) -> None:
     assert caught.value.kind == "no-weights"
 
 
+@pytest.mark.slow
 def test_a_stubborn_engine_is_killed(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +173,7 @@ def test_a_stubborn_engine_is_killed(
     assert (report.group_ended, report.port_free, report.killed) == (True, True, True)
 
 
+@pytest.mark.slow
 def test_the_whole_group_ends_with_it(importer_home: Path, weights: Path) -> None:
     with toy("parent", weights) as served:
         pass
@@ -203,9 +205,8 @@ def serving_elsewhere(
         launcher.send(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    "number", one_of_each([signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP], tier="slow")
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
 def test_no_engine_outlives_its_owner(number: signal.Signals, importer_home: Path, weights: Path) -> None:
     with serving_elsewhere(weights) as (owner, pid, port):
         owner.send_signal(number)

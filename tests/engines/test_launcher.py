@@ -139,6 +139,7 @@ def test_a_module_of_an_engine_is_not_looked_for_in_its_folder(tmp_path: Path) -
 FORKS = "import os, time; os.fork(); print(os.getpgid(0), flush=True); time.sleep(600)"
 
 
+@pytest.mark.slow
 def test_a_time_out_ends_the_whole_group(tmp_path: Path) -> None:
     place = tmp_path / "group"
     code = f"open({str(place)!r}, 'w').write(str(__import__('os').getpid())); {FORKS}"

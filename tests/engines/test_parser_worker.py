@@ -42,10 +42,10 @@ def test_reads_each_sample_with_each_parser(worker):
     ("fault", "says"),
     [
         ("raises", "LookupError: no such marker"),
-        ("loops", f"it took longer than {LIMIT:g} s"),
         ("dies", "the worker ended with status 7: last words"),
+        pytest.param("loops", f"it took longer than {LIMIT:g} s", marks=pytest.mark.slow),
         pytest.param("hangs", "no answer within", marks=pytest.mark.slow),
-        ("hoards", "more memory than it may"),
+        pytest.param("hoards", "more memory than it may", marks=pytest.mark.slow),
     ],
 )
 def test_a_fault_costs_only_its_own_parser(worker, fault, says, monkeypatch):

@@ -134,6 +134,7 @@ def test_a_secret_value_is_not_shown() -> None:
 # Servers that live and do not serve
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is an address of Linux")
 def test_an_engine_that_listens_elsewhere(importer_home: Path, weights: Path) -> None:
     error = died(weights, host="127.0.0.2")

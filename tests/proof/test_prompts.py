@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from importer.chat_template.analyze import analyze
 from importer.chat_template.cases import CaseStyle
 from importer.chat_template.find import Template
-from importer.chat_template.render import Rendered, Renderer, RenderJob, date_at, now
+from importer.chat_template.render import Rendered, RenderJob, date_at, now
 from importer.chat_template.vocabulary import Vocabulary
 from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
@@ -38,8 +37,11 @@ from importer.proof.prompts import (
 from importer.reasons import Reason
 from importer.sentences import render
 from tests import template_texts as texts
+from tests.analysing import RENDERER, analysed
+from tests.tiers import one_of_each
 
 TARGET = Target("vllm", "0.32.0")
+WORDS = Vocabulary(sources=("tokenizer_config.json",))
 PARTS = """
 {%- for m in messages %}
 {{- '<' + m.role + '>' }}{% for part in m.content %}{{ part.text }}{% endfor %}
@@ -54,37 +56,35 @@ class Scripted:
     frontend = "vllm"
     formats = ("auto", "string", "openai")
 
-    def __init__(self, text: str, renderer: Renderer, changes: Mapping[str, Any]) -> None:
-        self._text, self._renderer, self._changes = text, renderer, changes
+    def __init__(self, text: str, changes: Mapping[str, Any]) -> None:
+        self._text, self._changes = text, changes
 
     def version(self) -> str:
         return "0.32.0"
 
     def render(self, _: Tokens, conversations: Sequence[Conversation]) -> dict[str, list[Answer]]:
-        return {
-            form: [self._answer(c, self._changes.get(form)) for c in conversations] for form in self.formats
-        }
+        plain = self._answers(conversations, None)
+        changes = {form: self._changes.get(form) for form in self.formats}
+        return {form: self._answers(conversations, c) if c else [*plain] for form, c in changes.items()}
 
-    def _answer(self, conversation: Conversation, change: Any) -> Answer:
+    def _answers(self, conversations: Sequence[Conversation], change: Any) -> list[Answer]:
         shape = change if isinstance(change, CaseStyle) else CaseStyle()
-        tools = [*conversation.tools] or None
-        job = RenderJob(shaped(conversation, shape), tools, add_generation_prompt=True)
-        (result,) = self._renderer.render(self._text, [job], {}).results
+        jobs = [RenderJob(shaped(c, shape), [*c.tools] or None, True) for c in conversations]
+        results = RENDERER.render(self._text, jobs, {}).results
+        return [self._answer(*one, change) for one in zip(conversations, results, strict=True)]
+
+    def _answer(self, conversation: Conversation, result: Any, change: Any) -> Answer:
         if not isinstance(result, Rendered):
             return EngineRefused(result.reason)
         return EnginePrompt(change(conversation, result.text) if callable(change) else result.text, "string")
 
 
-@pytest.fixture(scope="module")
-def renderer() -> Iterator[Renderer]:
-    with Renderer() as renderer:
-        yield renderer
+def ours(text: str = texts.CHATML_JSON) -> Ours:
+    return Ours(Template(text, "chat_template.jinja"), WORDS, RENDERER, analysed(text, WORDS))
 
 
-def compared(renderer: Renderer, text: str, **changes: Any) -> FrontendPrompts:
-    template, words = Template(text, "chat_template.jinja"), Vocabulary(sources=("tokenizer_config.json",))
-    ours = Ours(template, words, renderer, analyze(template, words, renderer))
-    return compare(ours, Tokens(chat_template=text), Scripted(text, renderer, changes))
+def compared(text: str, **changes: Any) -> FrontendPrompts:
+    return compare(ours(text), Tokens(chat_template=text), Scripted(text, changes))
 
 
 def found(prompts: FrontendPrompts, form: str = "auto") -> dict[str, tuple[str, Any]]:
@@ -92,22 +92,21 @@ def found(prompts: FrontendPrompts, form: str = "auto") -> dict[str, tuple[str, 
 
 
 @pytest.mark.parametrize(
-    "text", [texts.CHATML_JSON, texts.XML_PARAMETERS, PARTS.replace("part.text", "part")]
+    "text",
+    one_of_each([texts.CHATML_JSON, texts.XML_PARAMETERS, PARTS.replace("part.text", "part")], tier="slow"),
 )
-def test_an_engine_that_renders_as_transformers_has_no_finding(renderer: Renderer, text: str) -> None:
-    prompts = compared(renderer, text)
+def test_an_engine_that_renders_as_transformers_has_no_finding(text: str) -> None:
+    prompts = compared(text)
     assert prompts.outcomes["auto"].equal == prompts.outcomes["auto"].of > 10
     assert prompts.best == "auto"
     assert evidence_of([prompts], TARGET) == []
 
 
-def test_a_date_is_that_of_the_engines_rendering(renderer: Renderer) -> None:
+def test_a_date_is_that_of_the_engines_rendering() -> None:
     """A prompt of any moment of the engine's rendering is meant: a day may end between two of them."""
     text = texts.CHATML_JSON + "{{ strftime_now('%d %B %Y') }}"
-    template, words = Template(text, "chat_template.jinja"), Vocabulary(sources=("tokenizer_config.json",))
-    ours = Ours(template, words, renderer, analyze(template, words, renderer))
     day = 86_400.0
-    found = ours.references([PromptCase.PLAIN], moments=(0.0, day))[PromptCase.PLAIN]
+    found = ours(text).references([PromptCase.PLAIN], moments=(0.0, day))[PromptCase.PLAIN]
     assert [one[-15:] for one in found.texts] == ["15 January 2026", "16 January 2026"]
     assert date_at(now()) == datetime.now(UTC).astimezone().date().isoformat()
 
@@ -126,6 +125,12 @@ def without_result(conversation: Conversation, text: str) -> str:
     return text
 
 
+def name_behind(_: Conversation, text: str) -> str:
+    described = 'level, e.g. \\"Zürich\\".", '
+    moved = text.replace('"name": "read_gauge", "desc', '"desc')
+    return moved.replace(described, f'{described}"name": "read_gauge", ')
+
+
 RESULTS = {
     case.value for case in PromptCase if any(m["role"] == "tool" for m in CONVERSATIONS[case].messages)
 }
@@ -133,26 +138,17 @@ RESULTS = {
 
 @pytest.mark.parametrize(
     ("change", "kind", "place", "cases"),
-    [
+    one_of_each([
         (parts_printed, "parts-printed", "tool.content", RESULTS),
         (without_result, "dropped", "tool.content", RESULTS),
         (lambda _, text: text.replace("null", "None"), "value-form", None, {"nested", "tools"}),
         (lambda _, text: text.replace("\n<tool_call>", "\n\n<tool_call>"), "whitespace", None, {"call"}),
         (lambda _, text: text.replace("user\n", "user: "), "other", None, {"plain", "system", "turns"}),
-        (
-            lambda _, text: text.replace('"name": "read_gauge", "desc', '"desc').replace(
-                'level, e.g. \\"Zürich\\".", ', 'level, e.g. \\"Zürich\\".", "name": "read_gauge", '
-            ),
-            "key-order",
-            "tools",
-            {"tools"},
-        ),
-    ],
-)
-def test_a_planted_difference_is_found(
-    renderer: Renderer, change: Change, kind: str, place: str | None, cases: set[str]
-) -> None:
-    prompts = compared(renderer, texts.CHATML_JSON, auto=change)
+        (name_behind, "key-order", "tools", {"tools"}),
+    ], tier="slow"),
+)  # fmt: skip
+def test_a_planted_difference_is_found(change: Change, kind: str, place: str | None, cases: set[str]) -> None:
+    prompts = compared(texts.CHATML_JSON, auto=change)
     differing = found(prompts)
     assert cases <= differing.keys()
     assert {differing[case][0] for case in cases} == {kind}
@@ -163,15 +159,15 @@ def test_a_planted_difference_is_found(
     assert all(render(finding) for finding in prompts.outcomes["auto"].findings)
 
 
-def test_arguments_that_an_engine_passes_as_an_object_are_a_value_in_another_form(renderer: Renderer) -> None:
+def test_arguments_that_an_engine_passes_as_an_object_are_a_value_in_another_form() -> None:
     """The template needs JSON text; every engine passes an object, and Python prints its own form."""
-    prompts = compared(renderer, REPR)
+    prompts = compared(REPR)
     assert found(prompts)["nested"] == ("value-form", "assistant.arguments")
 
 
-def test_a_template_of_parts_gets_the_form_that_keeps_its_text(renderer: Renderer) -> None:
+def test_a_template_of_parts_gets_the_form_that_keeps_its_text() -> None:
     openai = CaseStyle(parts=True)
-    prompts = compared(renderer, PARTS, auto=CaseStyle(), openai=openai)
+    prompts = compared(PARTS, auto=CaseStyle(), openai=openai)
     assert found(prompts)["plain"] == ("dropped", "user.content")
     assert prompts.best == "openai"
     (fact, *_) = evidence_of([prompts], TARGET)
@@ -189,29 +185,27 @@ def test_an_image_that_left_its_place_is_found(theirs: str, elsewhere: bool) -> 
     assert moved("noon [IMG] boat", theirs, "noon", "boat") is elsewhere
 
 
-def test_a_form_is_not_changed_where_images_were_not_rendered(renderer: Renderer) -> None:
-    prompts = compared(renderer, PARTS, auto=CaseStyle(), openai=CaseStyle(parts=True))
+def test_a_form_is_not_changed_where_images_were_not_rendered() -> None:
+    prompts = compared(PARTS, auto=CaseStyle(), openai=CaseStyle(parts=True))
     unseen = FrontendPrompts("vllm-rust", "0.33.0", prompts.outcomes, unseen=True)
     assert unseen.best == "auto"
 
 
-def test_refusals_are_losses_unless_transformers_refuses_too(renderer: Renderer) -> None:
+def test_refusals_are_losses_unless_transformers_refuses_too() -> None:
     strict = "{% if tools %}{{ raise_exception('no tools') }}{% endif %}" + texts.TURNS.replace(
         "CALL", "call"
     )
-    assert compared(renderer, strict).outcomes["auto"].findings == ()
-    prompts = compared(renderer, texts.CHATML_JSON)
+    assert compared(strict).outcomes["auto"].findings == ()
+    prompts = compared(texts.CHATML_JSON)
     refusal = EngineRefused(Reason(ParserFailure.RAISED, words="ValueError: no"))
-    scripted = Scripted(texts.CHATML_JSON, renderer, {})
+    scripted = Scripted(texts.CHATML_JSON, {})
     scripted._answer = lambda *_: refusal  # type: ignore[method-assign]
-    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary(sources=("x",))
-    ours = Ours(template, words, renderer, analyze(template, words, renderer))
-    prompts = compare(ours, Tokens(), scripted)
+    prompts = compare(ours(), Tokens(), scripted)
     assert {f.kind for f in prompts.outcomes["auto"].findings} == {PromptDifference.REFUSED}
     assert "ValueError: no" in render(prompts.outcomes["auto"].findings[0])
 
 
-def test_a_switch_that_the_engine_sets_is_named(renderer: Renderer) -> None:
+def test_a_switch_that_the_engine_sets_is_named() -> None:
     text = texts.OFFER + texts.SWITCHED
 
     def off(conversation: Conversation, _: str) -> str:
@@ -219,24 +213,22 @@ def test_a_switch_that_the_engine_sets_is_named(renderer: Renderer) -> None:
             shaped(conversation, CaseStyle()), [*conversation.tools] or None, add_generation_prompt=True,
             kwargs={"enable_thinking": False},
         )  # fmt: skip
-        (result,) = renderer.render(text, [job], {}).results
+        (result,) = RENDERER.render(text, [job], {}).results
         assert isinstance(result, Rendered)
         return result.text
 
-    prompts = compared(renderer, text, auto=off)
+    prompts = compared(text, auto=off)
     finding = prompts.outcomes["auto"].findings[0]
     assert finding.kind is PromptDifference.SWITCHED
     assert (finding.fields["variable"], finding.fields["value"]) == ("enable_thinking", False)
 
 
-def test_a_frontend_that_does_not_start_gives_its_reason(renderer: Renderer) -> None:
+def test_a_frontend_that_does_not_start_gives_its_reason() -> None:
     class Broken(Scripted):
         def render(self, _: Tokens, __: Sequence[Conversation]) -> dict[str, list[Answer]]:
             raise EngineError("worker-failed", name="vllm-rs", problem="expected a string")
 
-    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary()
-    ours = Ours(template, words, renderer, analyze(template, words, renderer))
-    prompts = compare(ours, Tokens(), Broken(texts.CHATML_JSON, renderer, {}))
+    prompts = compare(ours(), Tokens(), Broken(texts.CHATML_JSON, {}))
     assert prompts.failed is not None
     (fact,) = evidence_of([prompts], TARGET)
     assert fact.key == KEY
@@ -244,7 +236,7 @@ def test_a_frontend_that_does_not_start_gives_its_reason(renderer: Renderer) -> 
 
 
 @pytest.mark.parametrize(("times", "known"), [(1, True), (9, False)])
-def test_an_accident_is_no_refusal(renderer: Renderer, times: int, known: bool) -> None:
+def test_an_accident_is_no_refusal(times: int, known: bool) -> None:
     """A busy machine stops a rendering in time; the engine refused nothing."""
 
     class Busy(Scripted):
@@ -257,18 +249,14 @@ def test_an_accident_is_no_refusal(renderer: Renderer, times: int, known: bool) 
                 answers["auto"][0] = EngineRefused(Reason(Accident.OVERRUN, seconds=5))
             return answers
 
-    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary(sources=("x",))
-    ours = Ours(template, words, renderer, analyze(template, words, renderer))
-    prompts = compare(ours, Tokens(), Busy(texts.CHATML_JSON, renderer, {}))
+    prompts = compare(ours(), Tokens(), Busy(texts.CHATML_JSON, {}))
     assert (prompts.failed is None) is known
     assert prompts.best == "auto"
     assert all(outcome.findings == () for outcome in prompts.outcomes.values())
 
 
-def test_harmonys_models_are_not_compared(renderer: Renderer) -> None:
-    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary()
-    ours = Ours(template, words, renderer, analyze(template, words, renderer))
-    prompts = compare(ours, Tokens(model_type="gpt_oss"), Scripted(texts.CHATML_JSON, renderer, {}))
+def test_harmonys_models_are_not_compared() -> None:
+    prompts = compare(ours(), Tokens(model_type="gpt_oss"), Scripted(texts.CHATML_JSON, {}))
     assert prompts.failed is not None
     assert prompts.failed.kind is PromptVerdict.OWN_CODE
 
@@ -305,9 +293,8 @@ def test_equal_texts_have_no_difference_and_every_leaf_is_unique() -> None:
     assert difference("plain", "a", "a", ()) is None
 
 
-def test_prompts_are_kept_unless_a_frontend_did_not_start(importer_home: Path, renderer: Renderer) -> None:
-    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary()
-    analysis = analyze(template, words, renderer)
+def test_prompts_are_kept_unless_a_frontend_did_not_start(importer_home: Path) -> None:
+    analysis = ours().analysis
     program = importer_home.parent / "vllm-rs"
     program.write_text("1")
     broken = FrontendPrompts("vllm", "0.32.0", failed=Reason(PromptVerdict.NOT_STARTED, problem="no"))

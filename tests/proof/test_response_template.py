@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from importer.chat_template.analyze import analyze
-from importer.chat_template.find import Template
 from importer.chat_template.markers import Marks
-from importer.chat_template.render import Renderer
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.proof.response_template import derive, escaped, flexible, frame, general, json_value
 from importer.proof.template_proof import BRACKETS, RENAMED, variants
 from tests import template_texts as texts
+from tests.analysing import analysed as with_words
 
 HEAD = texts.OFFER + texts.TURNS
 UNKNOWN = {
@@ -36,29 +33,23 @@ UNKNOWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def renderer() -> Iterator[Renderer]:
-    with Renderer() as one:
-        yield one
+def analysed(text: str) -> TemplateAnalysis:
+    return with_words(text, Vocabulary(()))
 
 
-def analysed(text: str, renderer: Renderer) -> TemplateAnalysis:
-    return analyze(Template(text, "chat_template.jinja"), Vocabulary(()), renderer)
-
-
-def first(call: str, renderer: Renderer) -> dict[str, Any]:
-    analysis = analysed(HEAD.replace("CALL", call), renderer)
+def first(call: str) -> dict[str, Any]:
+    analysis = analysed(HEAD.replace("CALL", call))
     return json.loads(json.dumps(next(derive(analysis, ()))))
 
 
-def test_the_turn_of_the_model_begins_the_text(renderer: Renderer) -> None:
-    template = first(UNKNOWN["braided"], renderer)
+def test_the_turn_of_the_model_begins_the_text() -> None:
+    template = first(UNKNOWN["braided"])
     assert template["start_anchor"] == "<|im_start|>assistant\n"
     assert template["fields"]["content"] == {"close": "<|im_end|>"}
 
 
-def test_marks_around_a_name_and_its_json(renderer: Renderer) -> None:
-    calls = first(UNKNOWN["braided"], renderer)["fields"]["tool_calls"]
+def test_marks_around_a_name_and_its_json() -> None:
+    calls = first(UNKNOWN["braided"])["fields"]["tool_calls"]
     opened = re.search(calls["open_pattern"], '<~braid~><|strand|>fly_kite<|knot|>{"a": 1}<|loose|>')
     assert opened is not None
     assert opened["name"] == "fly_kite"
@@ -66,15 +57,15 @@ def test_marks_around_a_name_and_its_json(renderer: Renderer) -> None:
     assert re.match(calls["close_pattern"], "<|loose|>")
 
 
-def test_tags_around_each_argument(renderer: Renderer) -> None:
-    calls = first(UNKNOWN["tagged"], renderer)["fields"]["tool_calls"]
+def test_tags_around_each_argument() -> None:
+    calls = first(UNKNOWN["tagged"])["fields"]["tool_calls"]
     body = '<with key="a">1</with><with key="b-c">x\ny</with>'
     found = re.finditer(calls["content_args"]["tag_pattern"], body, re.DOTALL)
     assert [(m["key"], m["value"]) for m in found] == [("a", "1"), ("b-c", "x\ny")]
 
 
-def test_a_mark_that_only_opens_is_cut_in_two(renderer: Renderer) -> None:
-    calls = first(UNKNOWN["open-ended"], renderer)["fields"]["tool_calls"]
+def test_a_mark_that_only_opens_is_cut_in_two() -> None:
+    calls = first(UNKNOWN["open-ended"])["fields"]["tool_calls"]
     end = calls["close"][0]
     text = "[[PLEASE]]one[[WITH]]{}[[PLEASE]]two[[WITH]]{}"
     opened = re.match(calls["open_pattern"], text)
@@ -87,22 +78,22 @@ def test_a_mark_that_only_opens_is_cut_in_two(renderer: Renderer) -> None:
 
 
 @pytest.mark.parametrize("call", [*UNKNOWN])
-def test_no_pattern_looks_around_or_begins_with_a_class(call: str, renderer: Renderer) -> None:
+def test_no_pattern_looks_around_or_begins_with_a_class(call: str) -> None:
     """Both are outside the syntax that vLLM's Rust frontend compiles."""
-    for template in derive(analysed(HEAD.replace("CALL", UNKNOWN[call]), renderer), ()):
+    for template in derive(analysed(HEAD.replace("CALL", UNKNOWN[call])), ()):
         calls = template["fields"]["tool_calls"]
         for pattern in (calls["open_pattern"], calls.get("close_pattern", "x")):
             assert not re.search(r"\(\?<?[=!]", pattern)
             assert not pattern.startswith(("\\s", "\\w", "\\d", "[", ".", "(?P<name>"))
 
 
-def test_a_template_without_calls_or_reasoning_gives_none(renderer: Renderer) -> None:
+def test_a_template_without_calls_or_reasoning_gives_none() -> None:
     plain = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
-    assert [*derive(analysed(plain, renderer), ())] == []
+    assert [*derive(analysed(plain), ())] == []
 
 
-def test_variants_have_another_name_and_brackets(renderer: Renderer) -> None:
-    analysis = analysed(HEAD.replace("CALL", UNKNOWN["tagged"]), renderer)
+def test_variants_have_another_name_and_brackets() -> None:
+    analysis = analysed(HEAD.replace("CALL", UNKNOWN["tagged"]))
     made = {s.case: s for s in variants([s for s in analysis.samples if s.tools])}
     assert made["renamed"].calls[0].name == RENAMED
     assert RENAMED in made["renamed"].completion

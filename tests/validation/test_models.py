@@ -62,6 +62,7 @@ def test_none_is_large() -> None:
         assert sum(path.stat().st_size for path in Path(recipe.folder).iterdir()) < 600_000
 
 
+@pytest.mark.slow
 def test_harmed_models_are_those_of_their_recipes() -> None:
     record = json.loads(harmed.RECORD.read_text())
     assert set(record) == set(harmed.TWISTS)

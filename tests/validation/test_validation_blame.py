@@ -131,7 +131,7 @@ def test_a_log_that_takes_no_line_of_a_lost_request_is_full(
             self.do_GET()
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Hangs) as lost:
-        threading.Thread(target=lost.serve_forever).start()
+        threading.Thread(target=lost.serve_forever, args=(0.01,)).start()
         client = Client(f"http://127.0.0.1:{lost.server_port}")
         bench = Context(Expectations(), "m", client, journal=Journal(log, lambda: True, ready=ready))
         with pytest.raises(ServerUnreachable) as error:
@@ -155,7 +155,7 @@ def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
             over.wait(PATIENCE)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Hangs) as hung:
-        threading.Thread(target=hung.serve_forever).start()
+        threading.Thread(target=hung.serve_forever, args=(0.01,)).start()
         client = Client(f"http://127.0.0.1:{hung.server_port}", time_limit=0.2)
         later = [one for one in PROBES if one is not first_answer]
         rows = probe(Context(Expectations(), "m", client), later, lambda _: None)

@@ -254,7 +254,8 @@ def test_null_is_no_text() -> None:
 def test_a_switch_that_is_turned_round(tmp_path: Path) -> None:
     old = "enable_thinking is defined and not enable_thinking"
     for folder, turned in ((MODEL, False), (edited(tmp_path, old, f"not ({old})"), True)):
-        texts = [context(folder).rendered(prompt) or "" for prompt in (SUM_THINKING, SUM_SILENT)]
+        ctx = context(folder)
+        texts = [ctx.rendered(prompt) or "" for prompt in (SUM_THINKING, SUM_SILENT)]
         assert isinstance(inverted(*texts), Fail) is turned
     assert inverted("<assistant><think>", "<assistant></think>") is None
 

@@ -50,7 +50,7 @@ def test_a_server_is_recognised_by_what_it_shows(
             """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Shows) as made:
-        threading.Thread(target=made.serve_forever).start()
+        threading.Thread(target=made.serve_forever, args=(0.01,)).start()
         try:
             assert recognise(Client(f"http://127.0.0.1:{made.server_port}"), "m") == make
         finally:

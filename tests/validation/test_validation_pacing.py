@@ -85,7 +85,7 @@ class Talking(BaseHTTPRequestHandler):
 @contextmanager
 def serving(handler: type[Talking], kind: type[HTTPServer] = ThreadingHTTPServer) -> Iterator[str]:
     with kind(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"
@@ -103,6 +103,7 @@ def unasked(rows: dict[str, ProbeRow]) -> list[ProbeRow]:
     return [row for row in rows.values() if row.outcome.gives(CommonReason.NOT_ASKED)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "share"), [(ThreadingHTTPServer, (0.0, 0.5)), (HTTPServer, (0.8, 1.0))])
 def test_a_server_is_heard_while_another_waits(
     kind: type[HTTPServer], share: tuple[float, float], monkeypatch: pytest.MonkeyPatch
@@ -177,6 +178,7 @@ def test_a_server_that_refuses_for_load_is_one_outcome(monkeypatch: pytest.Monke
     assert len(unasked(rows)) == len(PROBES) - 2
 
 
+@pytest.mark.slow
 def test_a_refusal_for_load_is_asked_again_after_the_time_that_it_names() -> None:
     times: list[float] = []
 
@@ -223,6 +225,7 @@ def test_the_time_limit_ends_the_requests() -> None:
     assert bench.client.seconds_left > 3000
 
 
+@pytest.mark.slow
 def test_a_slow_server_is_asked_for_its_contract_until_the_time_is_over() -> None:
     class Slow(Talking):
         pause = 0.05
@@ -240,6 +243,7 @@ def test_a_slow_server_is_asked_for_its_contract_until_the_time_is_over() -> Non
     assert sum(order) <= len(order) / 2, "what the model can was asked first"
 
 
+@pytest.mark.slow
 def test_steps_count_and_name_what_runs_and_the_speed_is_that_of_the_server() -> None:
     steps: list[Step] = []
 
