@@ -11,13 +11,14 @@ import sys
 import time
 from pathlib import Path
 
-from importer.engines import get
+from importer.engines import get, process
 from importer.engines.process import serve
 from tests.toy_engine import adapter
 
 if __name__ == "__main__":
     name, python, model, *lock = sys.argv[1:]
     modes = {"toy": "parent", "stubborn": "stubborn"}
+    process.GRACE = 4.0  # seconds that a stubborn one has
     engine = adapter(modes[name]) if name in modes else get(name)
     document = {"name": "demo", "parameters": {"temperature": 0}}
     held = [os.open(path, os.O_RDWR | os.O_CREAT) for path in lock]

@@ -85,24 +85,12 @@ def test_mirrors(opening: str, closing: str) -> None:
 
 
 ENDINGS = [
-    "<|im_end|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "</s>",
-    "<|call|>",
-    "<|return|>",
-    "<end_of_turn>",
-    "<turn|>",
-]
+    "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<|call|>", "<|return|>", "<end_of_turn>", "<turn|>",
+]  # fmt: skip
 ENDINGS += ["<seed:eos>", "<｜end▁of▁sentence｜>", "<|END_OF_TURN_TOKEN|>"]
 CLOSINGS = [
-    "</tool_call>",
-    "<tool_call|>",
-    "<|tool_call_end|>",
-    "<｜tool▁calls▁end｜>",
-    "<|END_ACTION|>",
-    "</think>",
-]
+    "</tool_call>", "<tool_call|>", "<|tool_call_end|>", "<｜tool▁calls▁end｜>", "<|END_ACTION|>", "</think>",
+]  # fmt: skip
 CLOSINGS += ["<|tool_calls_section_end|>", "<|im_end|>."]
 
 

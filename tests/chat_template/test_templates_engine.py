@@ -37,12 +37,9 @@ from tests.waiting import PATIENCE
 pytestmark = pytest.mark.engine
 
 OWN = {
-    "strict": texts.ALTERNATING,
-    "images": texts.IMAGES,
-    "chatml": texts.CHATML,
-    "parts": texts.PARTS_ONLY,
+    "strict": texts.ALTERNATING, "images": texts.IMAGES, "chatml": texts.CHATML, "parts": texts.PARTS_ONLY,
     "thinking": texts.STRIPS_AND_OPENS,
-}
+}  # fmt: skip
 TOOL = {
     "type": "function",
     "function": {

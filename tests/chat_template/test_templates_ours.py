@@ -22,15 +22,10 @@ from tests import template_texts as texts
 from tests.analysing import RENDERER, VOCABULARY, analysed
 
 OWN = {
-    "strict": texts.ALTERNATING,
-    "images": texts.IMAGES,
-    "chatml": texts.CHATML,
-    "user-last": texts.ENDS_WITH_USER,
-    "parts": texts.PARTS_ONLY,
-    "thinking": texts.STRIPS_AND_OPENS,
-    "has tools": texts.CHATML_JSON,
-    "refuses tools": texts.REFUSES_TOOLS,
-}
+    "strict": texts.ALTERNATING, "images": texts.IMAGES, "chatml": texts.CHATML,
+    "user-last": texts.ENDS_WITH_USER, "parts": texts.PARTS_ONLY, "thinking": texts.STRIPS_AND_OPENS,
+    "has tools": texts.CHATML_JSON, "refuses tools": texts.REFUSES_TOOLS,
+}  # fmt: skip
 CALLS_AND_ANSWERS = {*cases.CALLS, "narrated", "narrated-parallel", "call-after-result", "no-call"}
 # What stands between two results cannot be cut out where each conversation has to end with one.
 OUT_OF_REACH = {texts.ENDS_WITH_USER: {"call-after-result", "answer-after-result"}}
@@ -357,15 +352,9 @@ def test_mlx_finds_its_parser_in_the_text() -> None:
     assert "<tool_call>" in prelude
     assert "tool_call.name" in prelude
     others = (
-        "<|tool_call",
-        "<arg_key>",
-        "[TOOL_CALLS]",
-        "<function",
-        "<minimax",
-        "<start_function",
-        "<mm:",
+        "<|tool_call", "<arg_key>", "[TOOL_CALLS]", "<function", "<minimax", "<start_function", "<mm:",
         "<longcat",
-    )
+    )  # fmt: skip
     assert not [mark for mark in others if mark in prelude]
 
 

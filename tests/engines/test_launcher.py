@@ -20,28 +20,15 @@ from importer.launcher import PIPE, Purpose, isolated
 from tests.waiting import wait_until
 
 SECRETS = {
-    "HF_TOKEN": "hf_secret",
-    "HUGGING_FACE_HUB_TOKEN": "hf_secret",
-    "HF_TOKEN_PATH": "/secret",
-    "PGPASSWORD": "secret",
-    "PGHOST": "secret",
-    "DATABASE_URL": "postgresql://secret",
-    "GALLERY_DATABASE_URL": "postgresql://secret",
-    "SYSTEM_DATABASE_URL": "postgresql://secret",
-    "AWS_ACCESS_KEY_ID": "secret",
-    "AWS_SESSION_TOKEN": "secret",
-    "OPENAI_API_KEY": "secret",
-    "VLLM_API_KEY": "secret",
-    "RAY_AUTH_TOKEN": "secret",
-    "CONDA_TOKEN": "secret",
-    "CARGO_REGISTRY_TOKEN": "secret",
-    "IMPORTER_SERVE_DATABASE": "postgresql://secret",
-    "IMPORTER_API_KEY": "secret",
-    "SSH_AUTH_SOCK": "/secret",
-    "PYTHONPATH": "/secret",
-    "PYTHONSTARTUP": "/secret",
-    "UNHEARD_OF": "secret",
-}
+    "HF_TOKEN": "hf_secret", "HUGGING_FACE_HUB_TOKEN": "hf_secret", "HF_TOKEN_PATH": "/secret",
+    "PGPASSWORD": "secret", "PGHOST": "secret", "DATABASE_URL": "postgresql://secret",
+    "GALLERY_DATABASE_URL": "postgresql://secret", "SYSTEM_DATABASE_URL": "postgresql://secret",
+    "AWS_ACCESS_KEY_ID": "secret", "AWS_SESSION_TOKEN": "secret", "OPENAI_API_KEY": "secret",
+    "VLLM_API_KEY": "secret", "RAY_AUTH_TOKEN": "secret", "CONDA_TOKEN": "secret",
+    "CARGO_REGISTRY_TOKEN": "secret", "IMPORTER_SERVE_DATABASE": "postgresql://secret",
+    "IMPORTER_API_KEY": "secret", "SSH_AUTH_SOCK": "/secret", "PYTHONPATH": "/secret",
+    "PYTHONSTARTUP": "/secret", "UNHEARD_OF": "secret",
+}  # fmt: skip
 
 
 AWAY = (Purpose.EDITOR, Purpose.REMOTE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from importer.config_file.argument_check import arguments_of
 from importer.demo import MODEL
 from importer.engines import registries
 from importer.engines.logs import explain
-from importer.engines.mlx_vlm import CONSTRAINTS, VERSION, MlxVlm
+from importer.engines.mlx_vlm import MlxVlm
 from importer.errors import DocumentError
 from importer.sentences import render
 from tests.commandline import Desk, desk  # noqa: F401 - a fixture
@@ -74,20 +73,10 @@ def test_every_numeric_option_is_passed_under_its_name() -> None:
     assert told[8:] == [w for key in numeric for w in (f"--{key.replace('_', '-')}", "1")]
 
 
-def test_repository_code_runs_only_on_the_users_word() -> None:
-    assert "--trust-remote-code" not in launched({"trust_remote_code": "yes"})
-    assert "--trust-remote-code" in launched({"trust_remote_code": True})
-
-
 def test_all_sampling_is_the_clients() -> None:
     given = {
-        "temperature": 0,
-        "top_p": 0.9,
-        "top_k": 20,
-        "min_p": 0.1,
-        "repeat_penalty": 1.0,
-        "max_tokens": 9,
-    }
+        "temperature": 0, "top_p": 0.9, "top_k": 20, "min_p": 0.1, "repeat_penalty": 1.0, "max_tokens": 9,
+    }  # fmt: skip
     sent = MlxVlm().client_sampling({"parameters": given | {"presence_penalty": 1.5, "seed": 7}})
     assert sent == {
         "temperature": 0, "top_p": 0.9, "top_k": 20, "min_p": 0.1, "presence_penalty": 1.5, "seed": 7,
@@ -101,16 +90,6 @@ def test_none_is_sent_as_what_its_server_does_without_the_models_file() -> None:
     }
     assert MlxVlm().client_sampling(document) == {"temperature": 0, "top_k": 0, "top_p": 0.9}
     assert MlxVlm().client_sampling({"stopwords": ["<end>"]}) == {}, "it ignores them"
-
-
-def test_the_constraints_pin_everything_with_hashes_and_agree_with_the_adapter() -> None:
-    text = CONSTRAINTS.read_text()
-    pins = [line.split(" ")[0] for line in text.splitlines() if line and not line.startswith(("#", " "))]
-    assert all("==" in pin for pin in pins)
-    assert len(pins) == len(re.findall(r"^\S+==.*\\\n +--hash=sha256:", text, re.MULTILINE))
-    assert f"mlx-vlm=={VERSION}" in pins
-    assert "://" not in text
-    assert not any(pin.startswith("torch") for pin in pins)
 
 
 @pytest.mark.parametrize(

@@ -278,31 +278,13 @@ def metrics(server: Server) -> bool:
 
 
 TRIALS: dict[str, Callable[[Server], bool]] = {
-    "completions": completions,
-    "tool-choice": tool_choice,
-    "structured": structured,
-    "guided": guided,
-    "logprobs": logprobs,
-    "drawn": drawn,
-    "usage": usage,
-    "renamed-limit": renamed_limit,
-    "stop": stop,
-    "bias": bias,
-    "seed": seed,
-    "top-k": top_k,
-    "penalties": penalties,
-    "cut-calls": cut_calls,
-    "tools-as-sent": tools_as_sent,
-    "tokenize": tokenize,
-    "cached": cached,
-    "messages": messages,
-    "counts": counts,
-    "responses": responses,
-    "call-pieces": call_pieces,
-    "switches": switches,
-    "limit": limit,
-    "metrics": metrics,
-}
+    "completions": completions, "tool-choice": tool_choice, "structured": structured, "guided": guided,
+    "logprobs": logprobs, "drawn": drawn, "usage": usage, "renamed-limit": renamed_limit, "stop": stop,
+    "bias": bias, "seed": seed, "top-k": top_k, "penalties": penalties, "cut-calls": cut_calls,
+    "tools-as-sent": tools_as_sent, "tokenize": tokenize, "cached": cached, "messages": messages,
+    "counts": counts, "responses": responses, "call-pieces": call_pieces, "switches": switches,
+    "limit": limit, "metrics": metrics,
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -91,12 +91,7 @@ WRITTEN: dict[str, Read] = {
 
 
 @pytest.mark.parametrize("text", WRITTEN)
-def test_what_is_read(text: str) -> None:
-    assert read(text) == WRITTEN[text]
-
-
-@pytest.mark.parametrize("text", WRITTEN)
-def test_every_cut_in_two_and_letter_by_letter_give_the_same(text: str) -> None:
+def test_what_is_read_whole_cut_in_two_and_letter_by_letter(text: str) -> None:
     for cuts in [*([at] for at in range(len(text) + 1)), list(range(len(text)))]:
         reader, pieces = Reader(TOOLS), []
         for start, stop in zip([0, *cuts], [*cuts, len(text)], strict=True):

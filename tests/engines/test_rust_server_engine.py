@@ -33,16 +33,10 @@ PROBES = (
 )  # fmt: skip
 ABSENT = {"messages", "responses"}
 STATUSES = {
-    "/v1/chat/completions": 400,
-    "/v1/completions": 400,
-    "/tokenize": 400,
-    "/v1/messages": 501,
-    "/v1/messages/count_tokens": 501,
-    "/v1/responses": 404,
-    "/v1/embeddings": 404,
-    "/v1/chat/completions/render": 403,
-    "/inference/v1/generate": 403,
-}
+    "/v1/chat/completions": 400, "/v1/completions": 400, "/tokenize": 400, "/v1/messages": 501,
+    "/v1/messages/count_tokens": 501, "/v1/responses": 404, "/v1/embeddings": 404,
+    "/v1/chat/completions/render": 403, "/inference/v1/generate": 403,
+}  # fmt: skip
 DOCUMENT = {
     "name": "demo",
     "backend": "vllm",

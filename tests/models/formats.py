@@ -58,10 +58,6 @@ DEEPSEEK = Recipe(
 )  # fmt: skip
 
 FORMATS: dict[str, Recipe] = {
-    "hermes": DEMO,
-    "qwen3coder": QWEN3_CODER,
-    "llama3": LLAMA3,
-    "mistral": MISTRAL,
-    "glm": GLM,
+    "hermes": DEMO, "qwen3coder": QWEN3_CODER, "llama3": LLAMA3, "mistral": MISTRAL, "glm": GLM,
     "deepseek": DEEPSEEK,
-}
+}  # fmt: skip

@@ -29,28 +29,13 @@ DOCUMENT = {
     "options": ["tool_parser:json_tools", "reasoning_parser:think"],
     "max_model_len": 600,
 }
-APART = (  # the model chats, and mlx-lm's server has none of the others
-    "memory-predicted",
-    "files-as-imported",
-    "pooling",
-    "transcription",
-    "plain-completion",
-    "prompt-rendered",  # nobody renders here, or has the tokenizer
-    "template-whole",
-    "tokenizer-whole",
-    "token-numbers",
-    "likelihood",
-    "prompt-arrives",
-    "request-options",
-    "stop-strings",
-    "log-probabilities",
-    "structured-output",
-    "tool-choice",
-    "images",
-    "messages",
-    "responses",
-    "long-prompt",
-)
+# The model chats, and mlx-lm's server has none of the others; nobody renders here, or has the tokenizer.
+APART = (
+    "memory-predicted", "files-as-imported", "pooling", "transcription", "plain-completion",
+    "prompt-rendered", "template-whole", "tokenizer-whole", "token-numbers", "likelihood", "prompt-arrives",
+    "request-options", "stop-strings", "log-probabilities", "structured-output", "tool-choice", "images",
+    "messages", "responses", "long-prompt",
+)  # fmt: skip
 Found = dict[str, tuple[str, str | None]]
 
 

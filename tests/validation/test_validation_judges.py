@@ -30,7 +30,7 @@ from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply, ToolCall, Usage
 from importer.validation.tool_markup import control_token, looks_like_call, thinking_markup
 from tests.facts import as_reason
-from tests.judging import CALL, words
+from tests.judging import CALL, verdict, words
 
 PARIS = '{"location": "Paris"}'
 
@@ -49,10 +49,6 @@ def said(
 def tokens(text: str) -> tuple[object, ...]:
     """As vLLM shows what was written, one token per character."""
     return tuple({"token": c, "bytes": list(c.encode())} for c in text)
-
-
-def verdict(outcome: Outcome) -> str:
-    return f"{outcome.outcome} {outcome.attribution}" if outcome.attribution else outcome.outcome
 
 
 # The same call as ten families write it: none of these may be taken for prose.

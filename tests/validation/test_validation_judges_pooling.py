@@ -9,7 +9,6 @@ import wave
 import pytest
 
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Outcome
 from importer.validation.probes import PROBES
 from importer.validation.probes.tasks import (
     RATE,
@@ -20,12 +19,9 @@ from importer.validation.probes.tasks import (
     tone,
     vectors,
 )
+from tests.judging import verdict
 
 A, B = [0.6, 0.8], [0.8, 0.6]
-
-
-def verdict(outcome: Outcome) -> str:
-    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from importer.validation.other_apis import (
     from_response_events,
     numbered,
 )
-from importer.validation.outcome import Outcome
 from importer.validation.probes.other_apis import (
     judge_responses,
     judge_responses_tools,
@@ -30,6 +29,7 @@ from importer.validation.probes.other_apis import (
 )
 from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.prompts import GREETING, SYSTEM, WEATHER, WEATHER_ANSWERED
+from tests.judging import verdict
 
 Event = dict[str, Any]
 # Recorded by ``python -m tests.record_streams`` from the engines named, which served the demo model.
@@ -41,10 +41,6 @@ BROKEN = {
     ("vllm-mlx-0.6.0", "thought-cut"): ResponsesReason.PIECES_DIFFER,  # the thought again, as the answer
 }
 SOUND = [(name, case) for name in ENGINES for case in ("greeting", "weather", "thought-cut")]
-
-
-def verdict(outcome: Outcome) -> str:
-    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
 
 
 def recorded(engine: str, case: str, ending: str) -> bytes:

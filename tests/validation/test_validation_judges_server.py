@@ -6,19 +6,15 @@ import pytest
 
 from importer.validation.errors import ExchangeError, RequestRefused, TimedOut
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Outcome
 from importer.validation.probes.chat import long_prompt
 from importer.validation.probes.server import judge_client_disconnect, judge_concurrency, judge_context_length
 from importer.validation.prompts import COUNT, SUM
 from importer.validation.reply import Reply
 from tests.facts import as_reason
+from tests.judging import verdict
 
 FOUR, TEN = Reply("Two plus two is four."), Reply("One, two, and so on to ten.")
 PROMPTS = [SUM, COUNT]
-
-
-def verdict(outcome: Outcome) -> str:
-    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
 
 
 @pytest.mark.parametrize(

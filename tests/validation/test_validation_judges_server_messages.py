@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.validation import other_apis
-from importer.validation.calls import judge_call
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Outcome
 from importer.validation.probes.other_apis import (
     judge_count_tokens,
     judge_messages,
@@ -23,13 +21,10 @@ from importer.validation.probes.other_apis import (
 )
 from importer.validation.probes.tasks import RED, images, judge_images, png, ways
 from importer.validation.prompts import WEATHER
+from tests.judging import verdict
 
 Event = dict[str, Any]
 USAGE = {"input_tokens": 3, "cache_read_input_tokens": 8, "output_tokens": 21}
-
-
-def verdict(outcome: Outcome) -> str:
-    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
 
 
 def whole(*content: Event, stop: str = "end_turn", **more: Any) -> bytes:
@@ -240,8 +235,3 @@ def test_the_images_are_images() -> None:
     assert images.needs(Expectations(images=1, offers=frozenset({"images"}))) is None
     assert images.needs(Expectations(images=1, offers=frozenset()))
     assert images.needs(Expectations(offers=frozenset({"images"})))
-
-
-def test_the_chats_judge_is_the_messages_judge() -> None:
-    reply = other_apis.from_message(whole(use({"location": "Paris"}), stop="tool_use"))
-    assert verdict(judge_call(reply, WEATHER)) == "pass"

@@ -11,7 +11,6 @@ from importer.engines.logs import EffectiveSettings
 from importer.engines.process import StopReport
 from importer.memory.estimate_types import resident
 from importer.validation.expectations import Expectations, promise_of
-from importer.validation.outcome import Outcome
 from importer.validation.probes import stops_cleanly
 from importer.validation.probes.cache import CacheUse, judge_prefix_cache, judge_times, prefix_cache
 from importer.validation.probes.sampling import judge_seeded
@@ -25,7 +24,7 @@ from importer.validation.probes.server import (
     read_right,
 )
 from importer.validation.reply import Reply, ToolCall
-from tests.judging import words
+from tests.judging import verdict, words
 
 MIB = 2**20
 # As vLLM 0.32.0 writes it, shortened.
@@ -36,10 +35,6 @@ model='m', structured_outputs_config=X(reasoning_parser='qwen3'), enable_prefix_
 (APIServer pid=1) WARNING [model.py:1893] Default vLLM sampling parameters have been overridden by \
 the model's `generation_config.json`: `{'temperature': 0.6, 'top_k': 20}`. If this is not intended, relaunch.
 """
-
-
-def verdict(outcome: Outcome) -> str:
-    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
 
 
 def test_what_vllm_says_of_itself() -> None:

@@ -12,7 +12,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context, together
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass
 from importer.validation.probes.chat import (
     judge_history,
     judge_log_probabilities,
@@ -40,13 +40,9 @@ from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Promp
 from importer.validation.reply import Reply, Usage
 from importer.validation.run import steadied
 from tests.facts import as_reason
-from tests.judging import remedy, words
+from tests.judging import remedy, verdict, words
 
 COUNTED = Reply("One, two, three, four, five.", finish_reason="stop")
-
-
-def verdict(outcome: Outcome) -> str:
-    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
 
 
 def said(content: str, finish: str = "stop", *, reasoning: str = "", usage: Usage = Usage()) -> Reply:  # noqa: B008

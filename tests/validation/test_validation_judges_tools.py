@@ -12,7 +12,7 @@ from importer.reasons import Reason
 from importer.validation.calls import CallReason, judge_call
 from importer.validation.context import tally
 from importer.validation.expectations import CommonReason, Expectations, PromiseReason
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
+from importer.validation.outcome import Fail, Inconclusive, Pass
 from importer.validation.probes.tools import (
     ToolChoiceReason,
     id_answered,
@@ -27,7 +27,7 @@ from importer.validation.probes.tools import (
 )
 from importer.validation.prompts import ALARMS, NAMED, REQUIRED, TRIP, TRIP_ARGUMENTS, WEATHER
 from importer.validation.reply import Reply, ToolCall, Usage
-from tests.judging import asked, said
+from tests.judging import asked, said, verdict
 
 
 def calls(*made: tuple[str, Any], finish: str | None = "tool_calls", wrote: str = "") -> Reply:
@@ -38,10 +38,6 @@ def calls(*made: tuple[str, Any], finish: str | None = "tool_calls", wrote: str 
     )
     shown = ({"bytes": list(wrote.encode())},) if wrote else ()
     return Reply(tool_calls=listed, finish_reason=finish, logprobs=shown)
-
-
-def verdict(outcome: Outcome) -> str:
-    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
 
 
 PARIS, ROME = ("get_weather", {"location": "Paris"}), ("get_weather", {"location": "Rome"})

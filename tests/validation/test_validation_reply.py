@@ -80,11 +80,6 @@ def test_cuts_do_not_matter(end: str, places: list[int]) -> None:
     assert from_stream(cut(body, places)) == EXPECTED
 
 
-def test_every_single_byte_alone() -> None:
-    body = stream(*CALL, end="\r\n\r\n")
-    assert from_stream(bytes([b]) for b in body) == EXPECTED
-
-
 def test_a_whole_answer_is_the_same_reply() -> None:
     message = {
         "role": "assistant",

@@ -67,15 +67,10 @@ def test_no_module_reads_a_sentence() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "if outcome.remedy_message.startswith('Declare'): pass",
-        "seen = 'finish_reason' in outcome.reason",
-        "broken = re.search(BROKEN, row.outcome.reason)",
-        "key = render(outcome.remedy).partition(' ')",
-        "same = (one.reason, 1) == (other.reason, 1)",
-        "head = found.reason[:10]",
-    ],
-)
+    ["if outcome.remedy_message.startswith('Declare'): pass", "seen = 'finish_reason' in outcome.reason",
+     "broken = re.search(BROKEN, row.outcome.reason)", "key = render(outcome.remedy).partition(' ')",
+     "same = (one.reason, 1) == (other.reason, 1)", "head = found.reason[:10]"],
+)  # fmt: skip
 def test_the_search_for_readers_finds_them(line: str, tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text(line)
     assert reading(tmp_path / "module.py")
