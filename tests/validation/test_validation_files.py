@@ -149,7 +149,7 @@ def test_of_a_hub_s_model_only_what_was_fetched_is_looked_at(
 
 
 @pytest.mark.slow
-def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path) -> None:
+def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path, importer_home: Path) -> None:
     from importer.cli.main import run
 
     words = ["--backend", "mlx", "--dir", str(tmp_path / "out"), "--yes", "--no-validate"]
