@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 from importer.chat_template import cases
-from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import CONVENTIONS, PYTHONIC
 from importer.chat_template.find import Template
 from importer.chat_template.override import read, template_of
-from importer.chat_template.render import Renderer
 from importer.chat_template.samples import Sample
 from importer.chat_template.vocabulary import Vocabulary
 from importer.cli.main import run
@@ -31,6 +29,7 @@ from importer.proof import ParserVerdict, Proof
 from importer.proof.prove import prove
 from importer.sentences import render
 from tests import template_texts as texts
+from tests.analysing import RENDERER, analysed
 from tests.tiers import one_of_each
 from tests.waiting import PATIENCE
 
@@ -59,12 +58,6 @@ IN_PIECES = {"vllm-mlx": "whole-only (one-call: 1 of 1 splits differ, first toke
 
 
 @pytest.fixture(scope="module")
-def renderer() -> Iterator[Renderer]:
-    with Renderer() as warm:
-        yield warm
-
-
-@pytest.fixture(scope="module")
 def workers(request: pytest.FixtureRequest) -> Iterator[dict[str, ParserWorker]]:
     """A worker of each engine, started with its first question; vLLM's knows our parser."""
     with contextlib.ExitStack() as stack:
@@ -76,12 +69,12 @@ def workers(request: pytest.FixtureRequest) -> Iterator[dict[str, ParserWorker]]
         yield found
 
 
-def proved(worker: ParserWorker, renderer: Renderer, own: str, convention: str) -> Proof:
+def proved(worker: ParserWorker, own: str, convention: str) -> Proof:
     given = read(convention)
     assert given is not None
-    template = template_of(given, Template(own, "own"), Vocabulary(), renderer)
+    template = template_of(given, Template(own, "own"), Vocabulary(), RENDERER)
     tokens = Tokens(tokens=(("<eos>", True),), eos="<eos>", chat_template=template.text)
-    return prove(analyze(template, Vocabulary(), renderer), tokens, True, worker)
+    return prove(analysed(template.text, Vocabulary()), tokens, True, worker)
 
 
 def verdict(proof: Proof, parser: str) -> ParserVerdict:
@@ -91,9 +84,9 @@ def verdict(proof: Proof, parser: str) -> ParserVerdict:
 @pytest.mark.xdist_group("parsers")
 @pytest.mark.parametrize(("engine", "convention", "parser", "own"), one_of_each(READ, lambda one: one[:3]))
 def test_every_case_is_read_back_whole_and_in_pieces(
-    workers: dict[str, ParserWorker], renderer: Renderer, own: str, engine: str, convention: str, parser: str
+    workers: dict[str, ParserWorker], own: str, engine: str, convention: str, parser: str
 ) -> None:
-    proof = proved(workers[engine], renderer, OWN[own], convention)
+    proof = proved(workers[engine], OWN[own], convention)
     found = verdict(proof, parser)
     assert found.reads
     assert set(found.failed) == UNREAD.get(parser, set())
@@ -106,9 +99,9 @@ def test_every_case_is_read_back_whole_and_in_pieces(
 
 
 @pytest.mark.xdist_group("parsers")
-def test_vllms_own_parser_would_lose_calls(workers: dict[str, ParserWorker], renderer: Renderer) -> None:
+def test_vllms_own_parser_would_lose_calls(workers: dict[str, ParserWorker]) -> None:
     """Why there is a plugin: words before a call, positions, a broken call beside a good one, pieces."""
-    proof = proved(workers["vllm"], renderer, texts.IMAGES, "pythonic")
+    proof = proved(workers["vllm"], texts.IMAGES, "pythonic")
     own = verdict(proof, "pythonic")
     assert set(own.failed) == {"narrated", "narrated-parallel"}
     assert own.streaming is not None

@@ -13,9 +13,6 @@ from typing import Any
 import pytest
 
 from importer.app.target import bind
-from importer.chat_template.analyze import analyze
-from importer.chat_template.find import Template
-from importer.chat_template.render import Renderer
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary, read_vocabulary
 from importer.cli.main import run
@@ -28,6 +25,7 @@ from importer.proof import Proof
 from importer.proof.prove import prove
 from importer.sentences import render
 from tests import template_texts as texts
+from tests.analysing import analysed
 from tests.facts import whys
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
@@ -57,12 +55,6 @@ FENCED = """{% if tools %}{{ tools | tojson }}{% endif %}
 
 
 @pytest.fixture(scope="module")
-def renderer() -> Iterator[Renderer]:
-    with Renderer() as warm:
-        yield warm
-
-
-@pytest.fixture(scope="module")
 def vllm(vllm_engine: Installed) -> Iterator[ParserWorker]:
     with ParserWorker("vllm", vllm_engine.python) as worker:
         yield worker
@@ -82,27 +74,25 @@ def declares(words: tuple[str, ...]) -> dict[str, Any]:
     return {"added_tokens_decoder": table, "eos_token": words[0]}
 
 
-def study_of(renderer: Renderer, text: str, words: tuple[str, ...] = ()) -> TemplateAnalysis:
-    source = Snapshot(
-        "r", None, None, (), {"tokenizer_config.json": json.dumps(declares(words))} if words else {}
-    )
-    return analyze(
-        Template(text, "chat_template.jinja"), read_vocabulary(source) if words else Vocabulary(), renderer
-    )
+def study_of(text: str, words: tuple[str, ...] = ()) -> TemplateAnalysis:
+    if not words:
+        return analysed(text, Vocabulary())
+    source = Snapshot("r", None, None, (), {"tokenizer_config.json": json.dumps(declares(words))})
+    return analysed(text, read_vocabulary(source))
 
 
 def tokens_of(words: tuple[str, ...]) -> Tokens:
     return Tokens(tokens=tuple((w, w.startswith("<|")) for w in words), eos=words[0] if words else None)
 
 
-def ask(worker: ParserWorker, renderer: Renderer, text: str, words: tuple[str, ...]) -> Proof:
-    return prove(study_of(renderer, text, words), tokens_of(words), bool(words), worker)
+def ask(worker: ParserWorker, text: str, words: tuple[str, ...]) -> Proof:
+    return prove(study_of(text, words), tokens_of(words), bool(words), worker)
 
 
 def test_a_template_without_reasoning_finds_the_parsers_that_lose_its_plain_answer(
-    vllm: ParserWorker, renderer: Renderer
+    vllm: ParserWorker,
 ) -> None:
-    proof = ask(vllm, renderer, texts.CHATML_JSON, CHATML)
+    proof = ask(vllm, texts.CHATML_JSON, CHATML)
     assert "reasoning_parser" in proof.unasked
     assert {"qwen3", "deepseek_r1"} <= set(proof.plain)
     assert "deepseek_v3" not in proof.plain  # it reads reasoning where the request switches it on
@@ -119,9 +109,9 @@ def test_a_template_without_reasoning_finds_the_parsers_that_lose_its_plain_answ
     ids=["json", "xml", "headers", "fenced"],
 )
 def test_vllm_reads_its_formats_and_refutes_the_others(
-    vllm: ParserWorker, renderer: Renderer, text: str, words: tuple[str, ...], right: set[str], wrong: str
+    vllm: ParserWorker, text: str, words: tuple[str, ...], right: set[str], wrong: str
 ) -> None:
-    proof = ask(vllm, renderer, text, words)
+    proof = ask(vllm, text, words)
     assert right <= set(proof.reads("tool_parser"))
     assert wrong not in proof.reads("tool_parser")
     tool = proof.evidence()[0]
@@ -137,10 +127,8 @@ def test_vllm_reads_its_formats_and_refutes_the_others(
     ("text", "right", "wrong"),
     [(texts.CHATML_JSON, "json_tools", "qwen3_coder"), (texts.XML_PARAMETERS, "qwen3_coder", "json_tools")],
 )
-def test_mlx_reads_its_formats(
-    mlx: ParserWorker, renderer: Renderer, text: str, right: str, wrong: str
-) -> None:
-    proof = ask(mlx, renderer, text, CHATML)
+def test_mlx_reads_its_formats(mlx: ParserWorker, text: str, right: str, wrong: str) -> None:
+    proof = ask(mlx, text, CHATML)
     assert proof.engine == "mlx"
     assert right in proof.reads("tool_parser")
     assert wrong not in proof.reads("tool_parser")
@@ -148,8 +136,8 @@ def test_mlx_reads_its_formats(
     assert all(render(reason).startswith("one-call: ") for reason in refuted)
 
 
-def test_a_call_that_nobody_reads_is_no_ground_for_a_parser(vllm: ParserWorker, renderer: Renderer) -> None:
-    proof = ask(vllm, renderer, texts.PYTHONIC, CHATML)
+def test_a_call_that_nobody_reads_is_no_ground_for_a_parser(vllm: ParserWorker) -> None:
+    proof = ask(vllm, texts.PYTHONIC, CHATML)
     assert proof.reads("tool_parser") == []
     target = replace(bind("vllm", proof.version, ask=False).target, proves=True)
     decision = decide(proof.evidence(), Preferences(), target)["tool_parser"]
@@ -157,28 +145,24 @@ def test_a_call_that_nobody_reads_is_no_ground_for_a_parser(vllm: ParserWorker, 
     assert "no parser of vllm reads what the template writes" in whys(decision)
 
 
-def test_what_a_parser_loses_in_pieces_is_a_finding_and_no_refutation(
-    vllm: ParserWorker, renderer: Renderer
-) -> None:
-    proof = ask(vllm, renderer, FENCED, DEEPSEEK)
+def test_what_a_parser_loses_in_pieces_is_a_finding_and_no_refutation(vllm: ParserWorker) -> None:
+    proof = ask(vllm, FENCED, DEEPSEEK)
     finding = proof.streaming("tool_parser", "deepseek_v3")
     assert finding is not None
     assert render(finding).startswith("whole-only (one-call: ")
     assert "cut after token" in render(finding)
-    assert ask(vllm, renderer, texts.CHATML_JSON, CHATML).streaming("tool_parser", "hermes") is None
+    assert ask(vllm, texts.CHATML_JSON, CHATML).streaming("tool_parser", "hermes") is None
 
 
-def test_a_vocabulary_that_nobody_declares_is_assumed_and_said(
-    vllm: ParserWorker, renderer: Renderer
-) -> None:
-    proof = ask(vllm, renderer, texts.XML_PARAMETERS, ())
+def test_a_vocabulary_that_nobody_declares_is_assumed_and_said(vllm: ParserWorker) -> None:
+    proof = ask(vllm, texts.XML_PARAMETERS, ())
     assert proof.assumed
     assert {"qwen3_coder", "qwen3_xml"} <= set(proof.reads("tool_parser"))
     assert "vocabulary assumed" in render(proof.evidence()[0].reason)
 
 
-def test_a_declared_vocabulary_without_the_marker_refutes(vllm: ParserWorker, renderer: Renderer) -> None:
-    study = study_of(renderer, texts.HEADERS, LLAMA[:-1])
+def test_a_declared_vocabulary_without_the_marker_refutes(vllm: ParserWorker) -> None:
+    study = study_of(texts.HEADERS, LLAMA[:-1])
     declared = prove(study, tokens_of(LLAMA[:-1]), True, vllm)
     assert "llama3_json" not in declared.reads("tool_parser")
     assert "<|python_tag|>" in render(declared.evidence()[0].value["refuted"]["llama3_json"])
@@ -194,66 +178,62 @@ def test_a_declared_vocabulary_without_the_marker_refutes(vllm: ParserWorker, re
     ids=["switched", "opened"],
 )
 def test_reasoning_is_proved_alike(
-    vllm: ParserWorker, renderer: Renderer, text: str, reads: set[str], not_these: set[str]
+    vllm: ParserWorker, text: str, reads: set[str], not_these: set[str]
 ) -> None:
-    proof = ask(vllm, renderer, text, CHATML)
+    proof = ask(vllm, text, CHATML)
     assert reads <= set(proof.reads("reasoning_parser"))
     assert not not_these & set(proof.reads("reasoning_parser"))
 
 
-def test_a_parser_has_the_switches_that_it_listens_to(vllm: ParserWorker, renderer: Renderer) -> None:
-    heeds = ask(vllm, renderer, texts.OPENED, CHATML).heeds
+def test_a_parser_has_the_switches_that_it_listens_to(vllm: ParserWorker) -> None:
+    heeds = ask(vllm, texts.OPENED, CHATML).heeds
     assert heeds["qwen3"] == ("enable_thinking",)
     assert heeds["deepseek_r1"] == ()
 
 
-def test_a_model_that_does_not_think_by_default_needs_that_said_to_some_parsers(
-    vllm: ParserWorker, renderer: Renderer
-) -> None:
-    proof = ask(vllm, renderer, texts.OPENED_ON_DEMAND, CHATML)
+def test_a_model_that_does_not_think_by_default_needs_that_said_to_some_parsers(vllm: ParserWorker) -> None:
+    proof = ask(vllm, texts.OPENED_ON_DEMAND, CHATML)
     assert proof.setting("qwen3") == {"enable_thinking": False}
     assert "qwen3" in proof.reads("reasoning_parser")
     assert "deepseek_r1" not in proof.reads("reasoning_parser")  # it takes every answer for a thought
     assert proof.setting("deepseek_v3") is None
 
 
-def test_a_parser_that_needs_the_default_of_thinking_gets_it_by_the_document(
-    vllm: ParserWorker, renderer: Renderer
-) -> None:
+def test_a_parser_that_needs_the_default_of_thinking_gets_it_by_the_document(vllm: ParserWorker) -> None:
     """As a template of Laguna's that thinks unless it is switched off."""
     text = texts.OPENED_ON_DEMAND.replace("default(false)", "default(true)")
-    proof = ask(vllm, renderer, text, CHATML)
+    proof = ask(vllm, text, CHATML)
     assert proof.setting("deepseek_v3") == {"enable_thinking": True}
     assert proof.setting("qwen3") is None
     fact = proof.evidence()[1]
     assert {"deepseek_v3", "qwen3"} <= set(fact.value["complete"])
 
 
-def test_a_parser_that_loses_plain_answers_is_incomplete(vllm: ParserWorker, renderer: Renderer) -> None:
+def test_a_parser_that_loses_plain_answers_is_incomplete(vllm: ParserWorker) -> None:
     """As on MiniCPM5-1B: with thinking off ``deepseek_r1`` returns no content."""
-    fact = ask(vllm, renderer, texts.SWITCHED, CHATML).evidence()[1]
+    fact = ask(vllm, texts.SWITCHED, CHATML).evidence()[1]
     assert "deepseek_r1" in fact.value["reads"]
     assert "thinking-off" in render(fact.value["incomplete"]["deepseek_r1"])
     assert "qwen3" in fact.value["complete"]
     assert "nemotron_v3" in fact.value["equal"]["qwen3"]
 
 
-def test_a_format_that_no_list_has_is_learnt_and_read(vllm: ParserWorker, renderer: Renderer) -> None:
+def test_a_format_that_no_list_has_is_learnt_and_read(vllm: ParserWorker) -> None:
     """Calls in JSON between markers of nobody: a derived template reads them, not a parser of bare JSON."""
     text = texts.CHATML_JSON.replace("<tool_call>", "<anvil>").replace("</tool_call>", "</anvil>")
-    fact = ask(vllm, renderer, text, CHATML[:2]).evidence()[0]
+    fact = ask(vllm, text, CHATML[:2]).evidence()[0]
     assert {*fact.value["liberal"], "hf"} == {*fact.value["reads"]}
     assert (fact.value["derived"], "hermes" in fact.value["reads"]) == (["tool_parser"], False)
 
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("fresh_workers")
-def test_a_worker_killed_in_between_is_started_again(vllm_engine: Installed, renderer: Renderer) -> None:
+def test_a_worker_killed_in_between_is_started_again(vllm_engine: Installed) -> None:
     with ParserWorker("vllm", vllm_engine.python) as worker:
-        before = ask(worker, renderer, texts.CHATML_JSON, CHATML)
+        before = ask(worker, texts.CHATML_JSON, CHATML)
         assert worker._conversation is not None
         os.kill(worker._conversation._process.pid, signal.SIGKILL)
-        after = ask(worker, renderer, texts.XML_PARAMETERS, CHATML)
+        after = ask(worker, texts.XML_PARAMETERS, CHATML)
         assert worker._conversation is not None
     assert "hermes" in before.reads("tool_parser")
     assert "qwen3_coder" in after.reads("tool_parser")
