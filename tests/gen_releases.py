@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -156,16 +157,25 @@ def unsloth(families: dict[str, Any] | None = None, **more: str) -> dict[str, st
     return files | {f"{CONFIGS}/model_defaults/{name}.yaml": text for name, text in more.items()}
 
 
+@cache
+def archives() -> tuple[tuple[str, str, bytes, str], ...]:
+    """A release of everything, the same bytes for every index: package, file, content, day."""
+    return (
+        ("unsloth", "unsloth-2026.1.0-py3-none-any.whl", wheel(unsloth()), "2026-01-05"),
+        ("vllm", "vllm-0.9.9-cp38-abi3-linux_x86_64.whl", wheel(VLLM), "2026-01-06"),
+        ("vllm", "vllm-0.9.10-cp38-abi3-linux_x86_64.whl", wheel(VLLM), "2026-01-06"),
+        ("vllm", "vllm-0.9.10.tar.gz", sdist("vllm", "0.9.10", VLLM | DOCS), "2026-01-06"),
+        ("mlx-lm", "mlx_lm-0.2.0-py3-none-any.whl", wheel(MLX), ""),
+        ("mlx-vlm", "mlx_vlm-0.1.0-py3-none-any.whl", wheel(MLX_VLM), ""),
+        ("vllm-mlx", "vllm_mlx-0.1.0.tar.gz", sdist("vllm_mlx", "0.1.0", VLLM_MLX), ""),
+        ("sglang", "sglang-0.5.0-cp311-cp311-manylinux_2_34_x86_64.whl", wheel(SGLANG), ""),
+    )
+
+
 def fill(index: PackageIndex) -> None:
     """Put a release of everything into the index."""
-    index.add("unsloth", "unsloth-2026.1.0-py3-none-any.whl", wheel(unsloth()), day="2026-01-05")
-    for version in ("0.9.9", "0.9.10"):
-        index.add("vllm", f"vllm-{version}-cp38-abi3-linux_x86_64.whl", wheel(VLLM), day="2026-01-06")
-    index.add("vllm", "vllm-0.9.10.tar.gz", sdist("vllm", "0.9.10", VLLM | DOCS), day="2026-01-06")
-    index.add("mlx-lm", "mlx_lm-0.2.0-py3-none-any.whl", wheel(MLX))
-    index.add("mlx-vlm", "mlx_vlm-0.1.0-py3-none-any.whl", wheel(MLX_VLM))
-    index.add("vllm-mlx", "vllm_mlx-0.1.0.tar.gz", sdist("vllm_mlx", "0.1.0", VLLM_MLX))
-    index.add("sglang", "sglang-0.5.0-cp311-cp311-manylinux_2_34_x86_64.whl", wheel(SGLANG))
+    for package, file, data, day in archives():
+        index.add(package, file, data, day=day)
 
 
 def checkout(root: Path) -> Place:

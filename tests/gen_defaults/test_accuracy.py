@@ -17,6 +17,8 @@ from importer.engines.install import Installed
 from importer.signals import tables
 from tests import template_texts as texts
 
+pytestmark = pytest.mark.slow  # the makers of tables
+
 TRUTH = Path(__file__).parents[1].joinpath("fixtures") / "truth"
 PARSERS: dict[str, Any] = {
     "families": {
@@ -112,13 +114,6 @@ def test_a_folder_without_tables(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "holds no tables that can be read" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         main(["score", str(TRUTH), "--before", str(tmp_path), "--names-only"])
-
-
-def test_a_plain_score_tells_sampling_too(importer_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["score", str(TRUTH)]) == 0
-    assert "sampling: 0 right 0 different 3 missing of the vendors' values" in capsys.readouterr().out
-    assert main(["score", str(TRUTH), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["sampling"] == {"anvil": {"missing": 3}}
 
 
 @pytest.mark.engine

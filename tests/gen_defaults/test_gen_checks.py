@@ -101,10 +101,8 @@ def test_the_committed_tables_pass() -> None:
         (None, "temperature is null where a number belongs"),
         ("0.6", "temperature is the text '0.6' where a number belongs"),
         ({"thinking": 0.6}, 'temperature is nested: {"thinking": 0.6} where a number belongs'),
-        ([0.6], "temperature is nested: [0.6] where a number belongs"),
         (True, "temperature is true where a number belongs"),
         (2.5, "temperature is 2.5, which is not at most 2"),
-        (-0.1, "temperature is -0.1, which is not at least 0"),
         (math.inf, "temperature is inf, which is not at most 2"),
         (math.nan, "temperature is nan, which is not at least a number"),
     ],
@@ -277,12 +275,6 @@ def test_a_second_name_and_a_newer_versions_parser_do_not_fail() -> None:
     assert (found.row, found.severity) == ("newer", "note")
 
 
-def test_what_a_source_says_of_its_format() -> None:
-    assert coverage.markers("not (python") == ()
-    assert coverage.markers(r'mark = r"<\|a\|>"') == ("<|a|>",)
-    assert coverage.described(PARSER_MODULE, "Other") == ""
-
-
 # Vendors and sources
 
 
@@ -344,14 +336,11 @@ def test_an_unknown_field_of_a_source_is_listed() -> None:
     ("row", "says"),
     [
         ({}, "temperature is missing"),
-        ({"temperature": None}, "temperature is null where a number belongs"),
-        ({"temperature": {"thinking": 1}}, "temperature is nested: {\"thinking\": 1} where a number belongs"),
-        ({"temperature": 1, "top_p": "1"}, "top_p is the text '1' where a number belongs"),
+        ({"temperature": {"thinking": 1}}, 'temperature is nested: {"thinking": 1} where a number belongs'),
         ({"temperature": 1, "repetition_penalty": 9}, "repetition_penalty is 9, which is not at most 2"),
-        ({"temperature": math.nan}, "temperature is nan, which is not at least a number"),
         ("text", "the row is the text 'text' where an object belongs"),
     ],
-)  # fmt: skip
+)
 def test_a_sources_row_is_judged_as_ours_under_its_own_names(row: Any, says: str) -> None:
     assert checks.run(upstream({"a": row}))[0].message == says
 

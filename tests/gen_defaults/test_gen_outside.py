@@ -16,6 +16,8 @@ from gen_defaults.index import Index, IndexFailure
 from gen_defaults.sources.outside import DEEPEST, from_json, from_yaml
 from tests.package_index import sdist, wheel
 
+pytestmark = pytest.mark.slow  # the makers of tables
+
 BOMB = "a: &a [x, x]\n" + "".join(
     f"{name}: &{name} [*{before}, *{before}, *{before}, *{before}, *{before}, *{before}]\n"
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -160,19 +162,3 @@ def test_what_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         index = Index(tmp_path)
         with pytest.raises(IndexFailure, match=f"{name} unpacks to more than 0 GiB"):
             index.part(index.files("box")[-1], wanted)
-
-
-def test_what_is_no_file_is_no_archive(tmp_path: Path) -> None:
-    (tmp_path / "box-1.0.tar.gz").mkdir()
-    with pytest.raises(IndexFailure, match=r"box-1\.0\.tar\.gz cannot be read: it is no file"):
-        Index(tmp_path).files("box")
-
-
-def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w:gz") as made:
-        entry = tarfile.TarInfo("box-1.0/kept/a.py")
-        entry.size = 2
-        made.addfile(entry, io.BytesIO(b"\xff\xfe"))
-    with pytest.raises(IndexFailure, match=r"kept/a\.py in box-1\.0\.tar\.gz is no text: invalid start byte"):
-        opened(tmp_path, "box-1.0.tar.gz", raw.getvalue())

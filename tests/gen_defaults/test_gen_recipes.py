@@ -7,7 +7,6 @@ from typing import cast
 
 import pytest
 
-from gen_defaults import recipe_facts
 from gen_defaults.archive import LARGEST
 from gen_defaults.index import Index
 from gen_defaults.place import write
@@ -19,6 +18,8 @@ from gen_defaults.sources.request import SourceRequest
 from tests.gen_releases import DOCS, checkout
 from tests.package_index import sdist
 from tests.tiers import one_of_each
+
+pytestmark = pytest.mark.slow  # the makers of tables
 
 TAXONOMY = """
 hardware_profiles:
@@ -146,7 +147,6 @@ def test_a_folder_has_to_be_there_and_asked_for(arguments, status, words, place,
     assert (stopped.value.code, words in capsys.readouterr().err) == (status, True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     one_of_each(
@@ -165,7 +165,6 @@ def test_a_checkout_that_cannot_be_read_changes_nothing(folder, place, capsys, n
     assert not place.upstream("vllm-recipes").exists()
 
 
-@pytest.mark.slow
 def test_a_folder_without_recipes_is_none(tmp_path, place, capsys):
     assert main(["--only", "vllm-recipes", "--recipes", str(tmp_path)], place) == 1
     assert "has no recipes under models/" in capsys.readouterr().err
@@ -230,28 +229,14 @@ def test_a_feature_that_is_opted_in_has_the_method_of_its_variant(book):
 
 def test_flags_have_one_spelling_and_the_last_one_counts():
     words = [
-        "--config_format",
-        "hf",
-        "--a=1",
-        "--a",
-        "2",
-        "-tp",
-        "4",
+        *["--config_format", "hf", "--a=1", "--a", "2", "-tp", "4"],
         "--max-model-len auto",
-        "--x",
-        "-1",
-        "--y",
-        "b",
-        "c",
+        *["--x", "-1", "--y", "b", "c"],
     ]
     assert dict(flagged(words)) == {
         "--config-format": "hf", "--a": "2", "--tensor-parallel-size": "4", "--max-model-len": "auto",
         "--x": "-1", "--y": "b c",
     }  # fmt: skip
-
-
-def test_only_known_places_are_facts():
-    assert recipe_facts.of_recipe({"guide": "x", "model": {"note": "x"}, "meta": "no map"}) == {}
 
 
 def test_the_shipped_book_has_every_part():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,12 @@ from gen_defaults.index import Index, IndexFailure
 from gen_defaults.place import Place
 from gen_defaults.proposal import step
 from gen_defaults.sources import engines
-from importer.engines.registries import load, parsed
+from importer.engines.registries import parsed
 from tests.gen_checkout import said
 from tests.gen_releases import MLX, MLX_VLM, SGLANG, VLLM, VLLM_MLX, VLLM_TOOLS, checkout
 from tests.package_index import PackageIndex, sdist, wheel
+
+pytestmark = pytest.mark.slow  # the makers of tables
 
 TABLE = "_TOOL_PARSERS_TO_REGISTER"
 TOOLS = "vllm/tool_parsers/__init__.py"
@@ -88,13 +89,6 @@ def test_a_release_that_the_index_lacks_is_said(package_index):
         engines.chosen(Index().wheels("vllm"), ("2.0",))
 
 
-def test_the_registries_here_tell_which_marks_mlx_looks_for():
-    data = json.loads((Place().registries / "mlx-0.32.2.json").read_text())
-    known = load("mlx", "0.32.2").names("tool")
-    assert {rule["parser"] for rule in data["inference"]} <= {*known}
-    assert {"parser": "glm47", "template": [["<arg_key>"]]} in data["inference"]
-
-
 def test_sglang_sets_some_reasoning_parsers_up_by_name(package_index, place, monkeypatch):
     monkeypatch.setattr(engines, "PREFIXES", {"sglang": ("0.5",)})
     package_index.add("sglang", "sglang-0.5.0-py3-none-any.whl", wheel(SGLANG))
@@ -157,15 +151,10 @@ def test_a_registry_that_is_read_all_the_same(
 @pytest.mark.parametrize(
     "later",
     [
-        f"{TABLE}['nova'] = ('nova', 'Nova')",
-        f"{TABLE}.update(nova=('nova', 'Nova'))",
-        f"{TABLE} |= {{'nova': ('nova', 'Nova')}}",
-        f"for name in NAMES:\n    {TABLE}[name] = (name, name)",
-        f"del {TABLE}['alpha']",
-        f"if ROCM:\n    {TABLE} = {{}}",
-        f"{TABLE} = {{}}",
+        f"{TABLE}['nova'] = ('nova', 'Nova')", f"{TABLE} |= {{'nova': ('nova', 'Nova')}}",
+        f"for name in NAMES:\n    {TABLE}[name] = (name, name)", f"del {TABLE}['alpha']", f"{TABLE} = {{}}",
     ],
-)
+)  # fmt: skip
 def test_a_registry_that_code_amends_is_refused(
     package_index: PackageIndex, place: Place, later: str
 ) -> None:
@@ -178,10 +167,8 @@ def test_a_registry_that_code_amends_is_refused(
     [
         (f"{TABLE} = dict(alpha=('a', 'A'))", "on line 1 cannot be read: .* is no plain literal"),
         (f"{TABLE} = {{**OTHER, 'alpha': ('a', 'A')}}", "is no plain literal"),
-        (f"{TABLE} = {{'alpha': (f'a', 'A')}}", "is no plain literal"),
         (f"if True:\n    {TABLE} = {{'alpha': ('a', 'A')}}", "is more than one literal"),
         (f"{TABLE} = {{'alpha': ('a', None)}}", "registers a tool parser in another way"),
-        (f"{TABLE} = {{'al\\x1bpha': ('a', 'A')}}", "registers a tool parser in another way"),
         (f"{TABLE} = {{1: ('a', 'A')}}", "registers a tool parser in another way"),
         (f"{TABLE} = {{'alpha': ('a', 'A', 'more')}}", "cannot be read as expected"),
         (f"{TABLE} = {{}}", "has no tool parsers where they were looked for"),

@@ -15,6 +15,8 @@ from tests.gen_checkout import said
 from tests.gen_releases import VLLM, checkout
 from tests.package_index import PackageIndex, sdist, wheel
 
+pytestmark = pytest.mark.slow  # the makers of tables
+
 TOOL = """
 pub mod names {
     pub const ONE: &str = "one"; // pub const GONE: &str = "gone";

@@ -69,17 +69,13 @@ def test_a_variable_whose_text_comes_through_has_no_type(source: str, kinds: dic
 @pytest.mark.parametrize(
     ("expression", "kind"),
     [
-        ("int(os.getenv('X', '1'))", "int"),
-        ("float(os.environ['X'])", "float"),
+        ("int(os.getenv('X', '1'))", "int"), ("float(os.environ['X'])", "float"),
         ("os.environ.get('X', '').strip().lower() in ('1', 'true')", "bool"),
-        ("not os.environ.get('X')", "bool"),
-        ("1 if os.getenv('X') else 2", "bool"),
-        ("os.environ.get('X')", None),
-        ("run(os.environ.get('X'))", None),
-        ("os.environ.get('X').split()", None),
-        ("os.environ['X'] + 'x'", None),
+        ("not os.environ.get('X')", "bool"), ("1 if os.getenv('X') else 2", "bool"),
+        ("os.environ.get('X')", None), ("run(os.environ.get('X'))", None),
+        ("os.environ.get('X').split()", None), ("os.environ['X'] + 'x'", None),
     ],
-)
+)  # fmt: skip
 def test_what_an_expression_makes_of_a_variable(expression: str, kind: str | None) -> None:
     [(name, reading)] = settings.readings("a.py", f"import os\ny = {expression}\n")
     assert (name, reading.place, reading.kind) == ("X", "a.py:2", kind)
@@ -111,11 +107,7 @@ def test_a_name_of_a_version_that_no_person_has_read_is_granted() -> None:
         "vllm/envs.py": "import os\nenvironment_variables = {'VLLM_N': lambda: int(os.environ['VLLM_N'])}\n"
     }
     review: dict[str, Any] = {
-        "read": {"vllm": "0.1"},
-        "withheld": {},
-        "named": {},
-        "maps": {},
-        "libraries": {},
-    }
+        "read": {"vllm": "0.1"}, "withheld": {}, "named": {}, "maps": {}, "libraries": {},
+    }  # fmt: skip
     free, granted = settings.judged("vllm", "1.0", sources, review)
     assert (free, granted["VLLM_N"]["why"]) == ({}, "unreviewed")

@@ -38,15 +38,6 @@ def test_a_row_that_its_vendor_contradicts_is_not_written(made, tmp_path, capsys
     assert everything(made) == before
 
 
-@pytest.mark.parametrize("text", ["{", "null", "[" * 9999, '{"a": "\\ud800"'])
-def test_a_vendors_file_that_is_none(made, tmp_path, capsys, text):
-    before = everything(made)
-    folder = vendor_file(tmp_path / "models", text)
-    assert run(made, "--only", "vendors", "--offline", str(folder)) == 1
-    assert "zeta/Zeta-1 cannot be read" in capsys.readouterr().err
-    assert everything(made) == before
-
-
 @pytest.mark.parametrize("gated", [False, True])
 def test_a_vendors_file_from_the_hub(made, tmp_path, monkeypatch, capsys, gated):
     repo = Repo({"generation_config.json": '{"top_p": 1.0}', "config.json": "{}"}, gated=gated)

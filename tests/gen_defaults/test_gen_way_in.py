@@ -15,6 +15,8 @@ from importer.chat_template.render import Renderer
 from tests import template_texts as texts
 from tests.way_in_faults import JSON, SOUND
 
+pytestmark = pytest.mark.slow  # the makers of tables
+
 HIDES = SOUND.replace("{%- if tools -%}", "{%- if false -%}")
 RELEASE = Release("vllm", "9.9", "vllm-9.9.tar.gz", "https://x.example/vllm-9.9.tar.gz", "0" * 64)
 

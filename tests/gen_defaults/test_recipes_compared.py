@@ -9,11 +9,13 @@ import pytest
 
 from benchmarks import recipes
 from benchmarks.recipe_compare import Layout, _of_layouts, compared, device_of
-from benchmarks.recipe_documents import Command, Documents
+from benchmarks.recipe_documents import Documents
 from benchmarks.recipe_settings import read_script, same, settings, values_of
 from benchmarks.recipe_written import unwritten
 from gen_defaults.recipe_book import Book, Profile
 from gen_defaults.recipe_commands import deployments, flagged
+
+pytestmark = pytest.mark.slow  # the makers of tables
 
 MODEL = "Qwen/Qwen3-8B"
 CONFIG = {
@@ -59,17 +61,11 @@ def test_a_command_becomes_settings_with_nested_values():
     ]  # fmt: skip
     assert settings(values_of(flagged(words)), {"VLLM_A": "1"}) == {
         "engine_args.attention_config": {"backend": "X", "use": True},
-        "engine_args.compilation_config": {"mode": 3},
-        "engine_args.enable_x": False,
-        "engine_args.enable_flashinfer_autotune": False,
-        "engine_args.disable_sliding_window": True,
-        "tool_parser": "hermes",
-        "max_model_len": 32000,
-        "engine_args.speculative_config": {"method": "mtp"},
-        "parameters.repeat_penalty": 1.1,
-        "engine_args.master_addr": "10.0.0.1",
-        "env.VLLM_A": "1",
-    }
+        "engine_args.compilation_config": {"mode": 3}, "engine_args.enable_x": False,
+        "engine_args.enable_flashinfer_autotune": False, "engine_args.disable_sliding_window": True,
+        "tool_parser": "hermes", "max_model_len": 32000, "engine_args.speculative_config": {"method": "mtp"},
+        "parameters.repeat_penalty": 1.1, "engine_args.master_addr": "10.0.0.1", "env.VLLM_A": "1",
+    }  # fmt: skip
 
 
 def test_a_script_is_read_as_flags_and_variables():
@@ -150,10 +146,3 @@ def test_the_report_counts_each_flag(folder, capsys, tmp_path):
 def test_a_folder_without_models_of_recipes_is_said(tmp_path, capsys):
     assert recipes.main([str(tmp_path)]) == 1
     assert "has no files of a model with a recipe" in capsys.readouterr().err
-
-
-def test_a_command_has_the_reason_of_its_layout(documents):
-    command = documents.command(MODEL, "8xh200", {})
-    assert isinstance(command, Command)
-    assert command.layout_reason
-    assert command.flags["tool-call-parser"] == "hermes"
