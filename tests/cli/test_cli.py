@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -59,10 +58,8 @@ def test_the_reference_is_verbatim_and_the_line_is_one(desk: Desk, text: str) ->
     ("words", "reference"),
     [
         (("--json",), None),
-        (("--json", "--name", "x", "acme/base", "--bogus"), "acme/base"),
         (("--set", "acme/x=1", "acme/base", "--json", "--backend", "tpu"), "acme/base"),
         (("--json", "--", "-x/y"), "-x/y"),
-        (("--json", "acme/base", "other/base"), "acme/base"),
         (("--json", "acme/base", "--name"), "acme/base"),
     ],
 )
@@ -107,7 +104,7 @@ def test_names_that_are_no_file_names(desk: Desk, name: str) -> None:
     assert (ran.code, ran.line["error"]["kind"]) == (2, "bad-value")
 
 
-@pytest.mark.parametrize("backend", ["vllm", "mlx", "mlx-vlm", "vllm-mlx"])
+@pytest.mark.parametrize("backend", ["mlx-vlm", "vllm-mlx"])
 def test_every_backend(desk: Desk, backend: str) -> None:
     ran = desk("acme/base", "--backend", backend, "--json")
     assert ran.code == 0, ran.err
@@ -115,11 +112,6 @@ def test_every_backend(desk: Desk, backend: str) -> None:
     assert (decision["value"], decision["status"]) == (backend, "user")
     assert document(desk)["backend"] == backend
     assert "Not validated: " in ran.err
-
-
-def test_the_automatic_backend_is_not_the_users(desk: Desk) -> None:
-    line = desk("acme/base", "--backend", "auto", "--dry-run", "--json").line
-    assert line["decisions"]["backend"]["status"] != "user"
 
 
 def test_revisions(desk: Desk) -> None:
@@ -189,18 +181,6 @@ def test_ignore_name(desk: Desk) -> None:
     assert "qwen" not in json.dumps(hidden).lower()
 
 
-def test_explain_tells_every_piece_of_evidence(desk: Desk) -> None:
-    err = desk("acme/base", "--dry-run", "--explain").err
-    for said in receipt_evidence(desk):
-        assert said["rule"] in err
-    assert "max_position_embeddings" in err
-
-
-def receipt_evidence(desk: Desk) -> Any:
-    desk("acme/base")
-    return receipt(desk)["evidence"]
-
-
 def test_words_of_a_repository_do_not_steer_a_terminal(desk: Desk) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\u202e"
     files = {"config.json": {"model_type": evil, "architectures": [f"Llama{evil}ForCausalLM"]}}
@@ -209,12 +189,8 @@ def test_words_of_a_repository_do_not_steer_a_terminal(desk: Desk) -> None:
         ran = desk("acme/odd", *words)
         assert ran.code == 0, ran.err
         assert not [c for c in ran.out + ran.err if not (c.isprintable() or c == "\n")]
-    assert not [c for c in desk("show", "odd").out if not (c.isprintable() or c == "\n")]
-
-
-def test_no_validate_says_nothing_of_it(desk: Desk) -> None:
-    assert "alidated" not in desk("acme/base", "--no-validate").err
-    assert "engine install" in desk("acme/base").err
+    for command in ("show", "review"):
+        assert not [c for c in desk(command, "odd").out if not (c.isprintable() or c == "\n")]
 
 
 def heavy(size: int) -> Repo:
@@ -222,10 +198,10 @@ def heavy(size: int) -> Repo:
 
 
 def test_what_validate_would_fetch_is_told(desk: Desk) -> None:
-    desk.hub.repos["acme/heavy"] = heavy(20_000_000)
+    desk.hub.repos["acme/heavy"] = heavy(6_000_000)
     desk.engine()
     ran = desk("acme/heavy", "--backend", "mlx")
-    assert "--validate would fetch weights of 0.02 GB" in ran.err
+    assert "--validate would fetch weights of 0.01 GB" in ran.err
     assert not any("safetensors" in path for path in desk.hub.paths())
 
 

@@ -21,15 +21,9 @@ from tests.validation.test_validation_engine import APART
 pytestmark = pytest.mark.engine
 
 KNOWN_BY_IMPORT = (
-    "memory-predicted",
-    "files-as-imported",
-    "prompt-rendered",
-    "tokenizer-whole",
-    "token-numbers",
-    "template-whole",
-    "prompt-arrives",
-    "request-options",
-)
+    "memory-predicted", "files-as-imported", "prompt-rendered", "tokenizer-whole", "token-numbers",
+    "template-whole", "prompt-arrives", "request-options",
+)  # fmt: skip
 
 
 @pytest.fixture

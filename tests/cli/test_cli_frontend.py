@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -34,6 +33,7 @@ def test_the_frontend_is_kept_until_another_one_is_named(desk: Desk) -> None:
     assert imported(desk, "--frontend", "python") == {**RUST, "frontend": "python"}
 
 
+@pytest.mark.slow
 def test_exports_carry_the_variable(desk: Desk) -> None:
     imported(desk, "--frontend", "rust")
     command = desk("export", "tiny", "vllm-command").out.replace("\\\n", "").splitlines()[-1]
@@ -62,11 +62,3 @@ def test_a_frontend_that_is_not_there(desk: Desk, words: tuple[str, ...], says: 
     ran = desk("acme/chat", "--no-validate", *words)
     assert (ran.code, says in ran.err) == (2, True), ran.err
     assert not (desk.folder / "models").exists()
-
-
-def test_the_parsers_of_the_frontend_are_listed(desk: Desk) -> None:
-    ran = desk("parsers", "--backend", "vllm", "--frontend", "rust", "--json")
-    rows = [json.loads(line) for line in ran.out.splitlines()]
-    assert len(rows) == 59
-    assert "granite" not in {row["parser"] for row in rows}
-    assert desk("parsers", "--frontend", "rust").code == 2

@@ -77,6 +77,7 @@ def test_a_list_fits_a_narrow_terminal(three: Desk) -> None:
         assert any(line.split()[:2] == ["tiny", "approved"] for line in lines)
 
 
+@pytest.mark.slow
 def test_a_list_is_selected_and_ordered(three: Desk) -> None:
     names = lambda *words: [row["name"] for row in listed(three, *words)]  # noqa: E731
     assert names("--state", "stale", "--state", "invalid") == ["base", "odd"]

@@ -14,15 +14,10 @@ __all__ = ["desk"]
 SETTINGS: list[tuple[str, tuple[str, ...], Any]] = [
     ("temperature=0", ("parameters", "temperature"), 0),
     ("parameters.temperature=1e-1", ("parameters", "temperature"), 0.1),
-    ("parameters.ignore_eos=true", ("parameters", "ignore_eos"), True),
     ("max_model_len=64", ("max_model_len",), 64),
-    ("dtype=bfloat16", ("dtype",), "bfloat16"),
     ("system_prompt=2024-01-01", ("system_prompt",), "2024-01-01"),
-    ("system_prompt={now", ("system_prompt",), "{now"),
     ('stopwords=["</s>", "a: b"]', ("stopwords",), ["</s>", "a: b"]),
-    ("stopwords=[a, b]", ("stopwords",), ["a", "b"]),
     ("chat_template_kwargs.a.b=[1, {c: null}]", ("chat_template_kwargs", "a", "b"), [1, {"c": None}]),
-    ("chat_template_kwargs={enable_thinking: false}", ("chat_template_kwargs",), {"enable_thinking": False}),
     ("system_prompt=two\nlines: 2", ("system_prompt",), "two\nlines: 2"),
     ("system_prompt=你好=x", ("system_prompt",), "你好=x"),
     ('reasoning_effort="no"', ("reasoning_effort",), "no"),
@@ -44,9 +39,7 @@ def test_set(desk: Desk, setting: str, path: tuple[str, ...], value: Any) -> Non
     assert (decision["status"], decision["why"][0]) == ("user", "set by the user")
 
 
-@pytest.mark.parametrize(
-    "setting", ["temperature=null", "temperature=", "tool_parser=none", "tool_parser=null"]
-)
+@pytest.mark.parametrize("setting", ["temperature=null", "tool_parser=none"])
 def test_set_to_none(desk: Desk, setting: str) -> None:
     line = desk("acme/base", "--set", setting, "--dry-run", "--json").line
     schema.check("document", line["document"], setting)
@@ -60,11 +53,6 @@ def test_set_to_none(desk: Desk, setting: str) -> None:
 def test_none_stays_none_though_the_models_file_has_a_value(desk: Desk) -> None:
     line = desk("acme/base", "--set", "temperature=null", "--dry-run", "--json").line
     assert line["document"]["importer"]["unset"] == ["temperature"]
-    assert [o["value"] for o in line["decisions"]["parameters.temperature"]["overruled"]] == [0.6]
-
-
-def test_what_the_user_overrules_is_shown(desk: Desk) -> None:
-    line = desk("acme/base", "--set", "temperature=0", "--dry-run", "--json").line
     assert [o["value"] for o in line["decisions"]["parameters.temperature"]["overruled"]] == [0.6]
 
 
@@ -86,20 +74,14 @@ def test_a_method_of_speculation_is_named_by_itself() -> None:
     [
         ("temperature=abc", "'abc' is not of type 'number'"),
         ("parameters.temprature=1", "Did you mean 'temperature' or 'template'?"),
-        ("parameters.temperature.x=1", "not of type 'number'"),
         ("parameters.model=x/y", "not set this way"),
-        ("name=x", "not set this way"),
-        ("tool_parser.x=1", "Unknown setting 'tool_parser.x' in --set"),
         ("tool_parser=[a]", "tool_parser is the name of a parser, or none"),
         ("backend=tpu", "backend is one of vllm, mlx"),
         ("engine_args..x=1", "empty step"),
-        ("=1", "the form key=value"),
         ("temperature", "the form key=value"),
         ("description=\x1b[31m", "control characters"),
         ("engine_args=" + "[" * 900, "begins like JSON"),
-        ('limit_mm_per_prompt={"image":', "begins like JSON"),
         ("engine_args.max_num_seqs=", "engine_args.max_num_seqs is empty"),
-        ("dtype=bf16", "not one of auto, bfloat16"),
         ("tensor_parallel_size=3", "heads"),
         ("max_model_len=999999999", "the model's context is"),
         ("engine_args.prompt_concurency=2", "'engine_args.prompt_concurrency'"),

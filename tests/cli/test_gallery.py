@@ -63,21 +63,17 @@ def found(desk: Desk, place: object, *words: str) -> dict[str, str]:
 
 
 WRONG: list[tuple[str, str, list[object]]] = [
-    ("no-name", "error", ["nonsense"]),
-    ("name", "error", [entry(name="a/b")]),
-    ("duplicate", "error", [entry(), entry(name="TOY")]),
-    ("name", "error", [entry(name="a@b")]),
+    ("no-name", "error", ["nonsense"]), ("name", "error", [entry(name="a/b")]),
+    ("duplicate", "error", [entry(), entry(name="TOY")]), ("name", "error", [entry(name="a@b")]),
     ("no-config", "error", [{**ENTRY, "config_file": None}]),
     ("schema", "error", [configured(known_usecases="chat")]),
     ("variant", "error", [entry(variants=[{"model": "toy"}])]),
     ("unknown-parser", "error", [configured(options=["tool_parser:hermez"])]),
-    ("unpinned", "warning", [configured(artifacts=None)]),
-    ("no-license", "warning", [entry(license="")]),
-    ("stale", "warning", [entry(last_checked="2020-01-01")]),
-    ("unknown-key", "warning", [entry(icn="x")]),
+    ("unpinned", "warning", [configured(artifacts=None)]), ("no-license", "warning", [entry(license="")]),
+    ("stale", "warning", [entry(last_checked="2020-01-01")]), ("unknown-key", "warning", [entry(icn="x")]),
     ("no-hash", "warning", [entry(files=[{"filename": "a", "uri": "b"}])]),
     ("base", "note", [entry(url="github:a/b/none.yaml@main")]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("rule", "level", "entries"), WRONG, ids=[row[0] for row in WRONG])
@@ -163,7 +159,7 @@ def test_a_pull_request_is_told_in_markdown(desk: Desk) -> None:
     assert "### Changed: `toy`" in ran.out
     assert "| `options` |  | `tool_parser:hermes` |" in ran.out
     assert desk("gallery", "diff", main, main).out == "No entry of the gallery changes.\n"
-    many = written(desk.folder / "many", *(entry(name=f"n{i}", size="x" * 200) for i in range(2000)))
+    many = written(desk.folder / "many", *(entry(name=f"n{i}", size="x" * 200) for i in range(400)))
     assert len(desk("gallery", "diff", main, many).out) < 65_536
 
 
@@ -179,6 +175,7 @@ def test_the_commands_of_the_page_run(desk: Desk) -> None:
     assert {*re.findall(r"`([a-z-]+)`", "".join(rows))} == {kind.value for kind in GalleryReason}
 
 
+@pytest.mark.slow
 def test_a_site_needs_no_server(desk: Desk) -> None:
     for name in ("acme/base", "acme/chat"):
         assert desk(name, "--backend", "vllm", "--yes", "--no-validate").code == 0
@@ -279,6 +276,7 @@ def git(place: Path, *words: str, folder: Path | None = None) -> None:
     subprocess.run(["git", *name, f"--git-dir={place}.git", *words], cwd=folder or place, check=True)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_workflow_of_the_page_runs_step_by_step(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pull request adds an entry without a license and with an unknown parser."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from importer.app import organisation as app
 from importer.hub import organisation
 from tests.commandline import BASE, CHAT, Desk, Ran, desk
 from tests.hubserver import Content, Fault, Repo
@@ -65,14 +64,6 @@ def test_an_organisation_with_everything(desk: Desk) -> None:
     assert names
 
 
-def test_the_documents_are_those_of_single_imports(desk: Desk) -> None:
-    [name] = many(desk, 1)
-    assert desk("--from-org", "org", "--yes", "--backend", "vllm", "--dir", "models").code == 0
-    assert desk(name, "--json", "--yes", "--backend", "vllm", "--dir", "single").code == 0
-    one, other = (Path(folder, "m000.yaml").read_text() for folder in ("models", "single"))
-    assert one == other
-
-
 def test_a_token_lets_gated_and_private_ones_in(desk: Desk) -> None:
     desk.monkeypatch.setenv("HF_TOKEN", "hf_mine")
     desk.hub.tokens = ("hf_mine",)
@@ -102,11 +93,9 @@ def test_the_number_is_said_and_somebody_has_to_agree(desk: Desk) -> None:
     [
         (["--from-org", "org", "--filter", "colour=red"], "Invalid value for --filter"),
         (["--from-org", "a/b"], "Invalid value for --from-org"),
-        (["--from-org", "org", "--limit", "0"], "--limit: must be 1 or more"),
         (["--from-org", "org", "--name", "x"], "--name: is for one reference, not for --from-org"),
         (["--from-org", "org", "--offline"], "--offline: cannot be used with --from-org"),
         (["acme/base", "--filter", "likes=1"], "--filter: is for --from-org alone"),
-        (["--from-org", "org", "acme/base"], "REFERENCE: one reference is required"),
     ],
 )
 def test_bad_words_are_one_sentence(desk: Desk, words: list[str], says: str) -> None:
@@ -115,12 +104,6 @@ def test_bad_words_are_one_sentence(desk: Desk, words: list[str], says: str) -> 
     assert says in ran.err
     assert len(ran.err.splitlines()) == 2, "a sentence and the next step"
     assert not desk.hub.log
-
-
-def test_an_organisation_without_models(desk: Desk) -> None:
-    ran = desk("--from-org", "nobody", "--json")
-    assert ran.code == 0
-    assert lines(ran)[1]["listed"] == 0
 
 
 def test_a_long_list_takes_no_more_memory_and_stops_at_its_limit(desk: Desk) -> None:
@@ -174,9 +157,3 @@ def test_a_list_that_broke_off_goes_on_behind_its_last_page(desk: Desk) -> None:
     assert len(answers) == 6
     lists = [p for p in desk.hub.paths()[asked:] if p.startswith("/api/models?")]
     assert len(lists) == 1, "the first two pages are not asked for again"
-
-
-def test_every_kind_that_is_skipped_is_a_kind_of_failure() -> None:
-    from importer.errors import KINDS
-
-    assert set(KINDS) >= app.SKIPPED

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from importer import import_model
 from importer.config_file.name_allocator import Slot, ending, variant_names
-from importer.errors import DocumentError, UsageError
 from importer.memory.devices import short_name
 from tests.commandline import BASE, Desk, desk, receipt
 from tests.failing import WEIGHTS
@@ -24,6 +22,7 @@ def kinds(ran_line: dict[str, Any]) -> list[str]:
     return [warning["kind"] for warning in ran_line["warnings"]]
 
 
+@pytest.mark.slow
 def test_a_device_has_a_document_of_its_own(desk: Desk) -> None:
     assert desk("acme/base", "--device", "rtx4090", "--no-validate").code == 0
     first = desk.files()
@@ -93,6 +92,7 @@ def test_a_device_is_required(desk: Desk) -> None:
     assert receipt(desk, "base-l4")["request"]["device"] == "l4"
 
 
+@pytest.mark.slow
 def test_a_recheck_and_a_list_keep_the_device(desk: Desk) -> None:
     desk.hub.repos["acme/other"] = Repo(WEIGHTS)
     (desk.folder / "list.txt").write_text("acme/base\nacme/other\n")
@@ -103,20 +103,7 @@ def test_a_recheck_and_a_list_keep_the_device(desk: Desk) -> None:
     assert [cause["what"] for cause in found["causes"]] == ["commit"]
 
 
-def test_a_program_has_it_too(desk: Desk) -> None:
-    assert import_model("acme/base", device="rtx4090").name == "base"
-    assert import_model("acme/base", device="8xh100", per_device=True).name == "base-8xh100"
-    changed = import_model("acme/base", device="l4", dry_run=True)
-    assert [(one.kind, one.why.fields["after"]) for one in changed.warnings] == [("other-device", "l4")]
-    assert changed.to_json()["warnings"][0]["kind"] == "other-device"
-    with pytest.raises(UsageError):
-        import_model("acme/base", per_device=True)
-    with pytest.raises(DocumentError) as refused:
-        import_model("acme/base", device="l4", name="base-8xh100")
-    assert refused.value.kind == "other-device"
-    del desk
-
-
+@pytest.mark.slow
 def test_another_repository_may_take_the_models_own_name(desk: Desk) -> None:
     """The first model has no document with its own name, so the second one gets it."""
     desk(*OWN)

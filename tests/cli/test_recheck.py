@@ -8,26 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.commandline import BASE, Desk, Ran, desk, document, edit, receipt
+from tests.commandline import BASE, Desk, desk, document, edit, receipt
 from tests.hubserver import Fault
 from tests.rechecking import WARM, imported, lines, one
 
 pytestmark = pytest.mark.slow
 
 __all__ = ["desk"]
-
-
-def test_nothing_moved(desk: Desk) -> None:
-    imported(desk, "acme/base")
-    imported(desk, "acme/chat")
-    before = desk.files()
-    ran = desk("recheck")
-    assert (ran.code, ran.out) == (0, "base: nothing would change.\nchat: nothing would change.\n")
-    assert one(desk, 0, "base") == {
-        "schema": 1, "name": "base", "model": "acme/base", "changed": False, "causes": [], "decisions": [],
-        "document": [], "conflicts": [], "refused": None,
-    }  # fmt: skip
-    assert desk.files() == before
 
 
 def test_a_branch_that_moved(desk: Desk) -> None:
@@ -118,14 +105,6 @@ def test_an_edit_that_an_import_leaves_alone_is_no_conflict(desk: Desk) -> None:
     assert (one(desk, 0)["changed"], document(desk)["parameters"]["top_p"]) == (False, 0.8)
 
 
-def test_a_backend_that_a_person_wrote_is_decided_for(desk: Desk) -> None:
-    imported(desk, "acme/base")
-    edit(desk, "backend: vllm", "backend: mlx")
-    line = one(desk, 1)
-    assert {"what": "backend", "before": "vllm", "after": "mlx"} in line["causes"]
-    assert line["conflicts"] == []
-
-
 def test_facts_that_come_and_go(desk: Desk) -> None:
     imported(desk, "acme/base")
     desk.hub.repos["acme/base"].commit({**BASE, "generation_config.json": {"temperature": 0.6, "min_p": 0.1}})
@@ -173,10 +152,6 @@ def test_each_document_is_answered_whatever_the_others_are(desk: Desk) -> None:
     assert desk("recheck", "chat").code == 3
     assert desk("recheck", "nobody").code == 5
     assert desk("recheck", "base", "base").out == "base: nothing would change.\n"
-
-
-def test_an_empty_folder(desk: Desk) -> None:
-    assert desk("recheck") == Ran(0, "", "")
 
 
 def test_a_receipt_whose_base_cannot_be_read(desk: Desk) -> None:

@@ -165,22 +165,14 @@ def test_a_snapshot_that_is_not_on_this_disk(desk: Desk) -> None:
     assert "  2 need their snapshot again, and it is not on this disk: not judged\n" in ran.out
 
 
-def test_documents_of_another_engine(desk: Desk) -> None:
-    imported(desk, "acme/base", "--backend", "mlx")
-    found, summary = upgraded(desk, "vllm@0.33.0", 0)
-    assert (found["base"]["judged"], summary["judged"]) == ("other-engine", {"other-engine": 1})
-
-
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
         (("--engine", "vllm"), 2, "has not the form ENGINE@VERSION"),
-        (("--engine", "tgi@1"), 2, "there is no engine tgi; there are vllm, mlx"),
         (("--engine", "vllm@0.99"), 2, "only of 0.14.1, 0.27.1, 0.32.0, 0.33.0."),
         (("--engine", "vllm@0.33.0", "--all"), 5, "There are no documents in models."),
         (("--engine", "vllm@0.33.0", "--all", "x"), 2, "it takes no names beside it"),
         (("--apply",), 2, "it needs --engine ENGINE@VERSION"),
-        (("--engine", "vllm@0.33.0", "none"), 5, "There is no document 'none'"),
     ],
 )
 def test_bad_input(desk: Desk, words: tuple[str, ...], code: int, text: str) -> None:

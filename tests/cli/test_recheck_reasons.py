@@ -30,16 +30,6 @@ def weights(last: bytes) -> dict[str, object]:
     return {**CHAT, "model.safetensors": b"\x02" + bytes(7) + b"{}" + last}
 
 
-def test_weights_with_other_hashes(desk: Desk) -> None:
-    repo = desk.hub.repos["acme/heavy"] = Repo(weights(b""))
-    imported(desk, "acme/heavy")
-    repo.commit({**weights(b""), "README.md": "# x"})
-    assert [(c["what"], c["files"]) for c in one(desk, 1)["causes"]] == [("commit", ["README.md"])]
-    repo.commit(weights(b"other"))
-    causes = {c["what"]: c["files"] for c in one(desk, 1)["causes"]}
-    assert causes == {"commit": ["model.safetensors"], "weights": ["model.safetensors"]}
-
-
 def test_weights_with_other_hashes_at_the_same_commit(desk: Desk) -> None:
     desk.hub.repos["acme/heavy"] = Repo(weights(b""))
     imported(desk, "acme/heavy")
@@ -53,21 +43,6 @@ def test_weights_with_other_hashes_at_the_same_commit(desk: Desk) -> None:
 
 
 # Another engine
-
-
-def test_a_parser_that_the_new_version_has(desk: Desk) -> None:
-    desk.hub.repos["google/gemma-4-1b-it"] = Repo(CHAT)
-    desk.monkeypatch.setitem(registries.PINNED, "vllm", "0.14.1")
-    imported(desk, "google/gemma-4-1b-it")
-    assert one(desk, 0)["changed"] is False
-    desk.monkeypatch.setitem(registries.PINNED, "vllm", "0.32.0")
-    line = one(desk, 1)
-    assert line["causes"] == [{"what": "engine", "before": "0.14.1", "after": "0.32.0"}]
-    found = {d["key"]: d for d in line["decisions"]}
-    assert (found["tool_parser"]["before"], found["tool_parser"]["after"]) == (None, "gemma4")
-    assert found["tool_parser"]["why"] == [
-        "vllm 0.32.0 has the tool parser gemma4, which vllm 0.14.1 has not"
-    ]
 
 
 def test_a_parser_that_the_new_version_lacks(desk: Desk) -> None:

@@ -13,8 +13,7 @@ import pytest
 
 from importer.cli.importing import user
 from importer.config import now
-from tests.commandline import BASE, Desk, desk, document, receipt, state
-from tests.hubserver import Repo
+from tests.commandline import Desk, desk, document, receipt, state
 from tests.terminal import Terminal
 from tests.waiting import adopting, gone, wait_until
 
@@ -29,6 +28,7 @@ here, path = pathlib.Path(__file__), pathlib.Path(sys.argv[-1])
 seen = here.with_name("seen")
 seen.mkdir(exist_ok=True)
 number = len(list(seen.iterdir()))
+assert (path.parent / ".importer" / "document.schema.json").is_file() and path.name == "base.yaml"
 (seen / str(number)).write_bytes(path.read_bytes())
 step = STEPS[number]
 if isinstance(step, str):
@@ -68,9 +68,6 @@ def nothing_is_left(desk: Desk, tmp_path: Path) -> None:
 
 def left(desk: Desk) -> list[Path]:
     return list((desk.folder / "tmp").iterdir())
-
-
-WARMER = {"temperature: 0.6": "temperature: 0.5"}
 
 
 @pytest.mark.slow
@@ -134,7 +131,6 @@ def test_given_up(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("step", "says"),
     [
-        ("path.write_text('x'); sys.exit(3)", "it ended with exit code 3"),
         ("path.write_text('x'); os.kill(os.getpid(), signal.SIGKILL)", "it ended with signal 9"),
         ("path.unlink()", "No such file"),
         ("import tty; tty.setraw(0); os.kill(os.getpid(), signal.SIGSEGV)", "it ended with signal 11"),
@@ -158,9 +154,7 @@ def test_an_editor_that_fails_changes_nothing(desk: Desk, step: str, says: str) 
     ("command", "says"),
     [
         ("/nonexistent/editor -w", "The editor '/nonexistent/editor' failed: No such file"),
-        ("vi 'unclosed", "failed: No closing quotation"),
         ("touch pwned;", "Nothing was changed."),
-        ("/", "Permission denied"),
     ],
 )
 def test_an_editor_that_is_none(desk: Desk, command: str, says: str) -> None:
@@ -213,9 +207,9 @@ def test_a_file_that_changed_while_it_was_looked_at(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_rejected_with_a_note_and_drafted_again_by_an_edit(desk: Desk) -> None:
+def test_a_rejection_needs_a_note(desk: Desk) -> None:
     desk("acme/base")
-    with Terminal(desk, "review", "base", **editor(desk, WARMER)) as at:
+    with Terminal(desk, "review", "base") as at:
         at.expect(ASKED)
         at.type("r\n")
         at.expect("Why? ")
@@ -228,22 +222,6 @@ def test_rejected_with_a_note_and_drafted_again_by_an_edit(desk: Desk) -> None:
         assert at.end() == 0
     assert state(desk)[0] == "rejected"
     assert receipt(desk)["history"][0] == receipt(desk)["review"]
-    with Terminal(desk, "review", "base", **editor_of(desk)) as at:
-        at.expect(": too hot\n")
-        at.expect("review: rejected")
-        at.expect(ASKED)
-        at.type("e\n")
-        at.expect(": too hot\n")
-        at.expect("review: draft")
-        at.expect(ASKED)
-        at.type("q\n")
-        assert at.end() == 0
-    assert state(desk)[0] == "draft"
-
-
-def editor_of(desk: Desk) -> dict[str, str]:
-    """The editor that was made already."""
-    return {"EDITOR": f"{sys.executable} '{desk.folder / 'my editor' / 'edit.py'}'", "VISUAL": ""}
 
 
 @pytest.mark.slow
@@ -259,10 +237,9 @@ def test_evidence_and_words_that_are_no_choice(desk: Desk) -> None:
         told = at.expect(ASKED)
         assert "generation-config" in told
         assert "max_position_embeddings" not in told
-        for word in ("", "y", "approve", "\x1b[A"):
-            at.type(f"{word}\n")
-            at.expect("a accepts it as it is")
-            at.expect(ASKED)
+        at.type("approve\n")
+        at.expect("a accepts it as it is")
+        at.expect(ASKED)
         at.type("Q\n")
         assert at.end() == 0
     assert receipt(desk)["review"]["state"] == "pending"
@@ -289,23 +266,7 @@ def test_a_document_that_cannot_be_read_can_be_edited(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_what_the_schema_forbids_is_not_accepted(desk: Desk) -> None:
-    desk("acme/base")
-    path = desk.folder / "models" / "base.yaml"
-    path.write_text(path.read_text().replace("0.6", "hot"))
-    with Terminal(desk, "review", "base") as at:
-        at.expect("It cannot be approved as it is:\n  line ")
-        at.expect(ASKED)
-        at.type("a\n")
-        at.expect("parameters.temperature: 'hot' is not of type 'number'")
-        at.expect(ASKED)
-        at.type("r not a number\n")
-        assert at.end() == 0
-    assert state(desk)[0] == "rejected"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("when", ["asked", "why", "again", "editing"])
+@pytest.mark.parametrize("when", ["asked", "again", "editing"])
 def test_ctrl_c_leaves_the_document_as_it_was(desk: Desk, when: str) -> None:
     """In the editor it is the editor's: one that dies of it is told of, and the review goes on."""
     desk("acme/base")
@@ -315,8 +276,8 @@ def test_ctrl_c_leaves_the_document_as_it_was(desk: Desk, when: str) -> None:
     with Terminal(desk, "review", "base", **editor(desk, waiting if when == "editing" else wrong)) as at:
         at.expect(ASKED)
         if when != "asked":
-            at.type("r\n" if when == "why" else "e\n")
-            at.expect({"why": "Why? ", "again": AGAIN, "editing": "editing"}[when])
+            at.type("e\n")
+            at.expect({"again": AGAIN, "editing": "editing"}[when])
         stop(at)
         if when == "editing":
             at.expect("it ended with signal 2")
@@ -363,32 +324,3 @@ def test_a_service_manager_stops_it_while_the_editor_runs(desk: Desk) -> None:
     assert wait_until(lambda: gone(child))
     with suppress(ChildProcessError):
         os.waitpid(child, 0)
-
-
-@pytest.mark.slow
-def test_the_editor_finds_the_schema_beside_the_copy(desk: Desk) -> None:
-    desk("acme/base")
-    look = (
-        "assert (path.parent / '.importer' / 'document.schema.json').is_file() and path.name == 'base.yaml'"
-    )
-    with Terminal(desk, "review", "base", **editor(desk, look)) as at:
-        at.expect(ASKED)
-        at.type("e\n")
-        at.expect("Nothing was changed.")
-        at.type("q\n")
-        assert at.end() == 0
-
-
-@pytest.mark.slow
-def test_words_of_a_repository_do_not_steer_the_terminal(desk: Desk) -> None:
-    evil = "\x1b]0;owned\x07\u202e"
-    config = {"model_type": evil, "architectures": [f"{evil}ForCausalLM"]}
-    desk.hub.repos["acme/odd"] = Repo({**BASE, "config.json": config})
-    desk("acme/odd", "--set", "system_prompt=a\nb")
-    with Terminal(desk, "review", "odd", TERM="dumb") as at:
-        at.expect(ASKED)
-        at.type("v\n")
-        at.expect(ASKED)
-        at.type("q\n")
-        assert at.end() == 0
-    assert not [c for c in at.shown if not (c.isprintable() or c == "\n")]
