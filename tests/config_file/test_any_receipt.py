@@ -61,6 +61,7 @@ def test_the_receipt_as_it_was_written_is_one(written: Written) -> None:
     assert schema.accepts(WHOLE, written.receipt, WHOLE)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_quick_check_accepts_what_jsonschema_accepts(written: Written, draw: st.DataObject) -> None:
     receipt = draw.draw(altered(written.receipt))

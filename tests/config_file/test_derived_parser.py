@@ -16,7 +16,6 @@ from importer.engines.model_folder import with_response_template
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import ExportRefused, Options, Unexportable
-from importer.exports.localai_gallery import entry
 from importer.reasons import Reason
 from tests.exporting import VLLM
 from tests.facts import as_reason
@@ -98,7 +97,3 @@ def test_an_export_is_refused_with_a_remedy(name: str) -> None:
     assert refused.reason == Reason(Unexportable.PARSER_IS_DATA, file="tokenizer_config.json")
     kept = FORMATS[name].export(with_template("tool_parser:hermes"), None, Options())
     assert not isinstance(kept, ExportRefused)
-
-
-def test_a_gallery_has_no_entry_of_it() -> None:
-    assert isinstance(entry(with_template("tool_parser:hf"), None), ExportRefused)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
@@ -17,9 +16,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from importer.config_file import schema
-from importer.config_file.build import HEADER, DocumentSubject, build, to_text
+from importer.config_file.build import DocumentSubject, build, to_text
 from importer.config_file.document_keys import digest
-from importer.config_file.name_allocator import ALLOWED, check, choose, slug
+from importer.config_file.name_allocator import ALLOWED, check, slug
 from importer.config_file.store import write_all
 from importer.config_file.yaml_edit.source_map import read
 from importer.decisions.decision import Chosen, KnownNone, Undecided
@@ -74,6 +73,7 @@ def test_a_base_model_completes() -> None:
     assert "template" not in built.data
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80), st.sampled_from(["parameters.temperature", "tool_parser", "dtype"]))
 def test_whatever_a_reason_says_the_yaml_stays_the_same_data(reason: str, key: str) -> None:
     value = 0.5 if key.startswith("parameters") else "x"
@@ -163,12 +163,6 @@ def test_an_unsafe_name_is_refused(name: str) -> None:
         check(name)
 
 
-def test_two_repositories_of_one_name_get_two_names() -> None:
-    assert choose("Qwen/Qwen3-8B", "", lambda _: False) == "qwen3-8b"
-    assert choose("unsloth/Qwen3-8B", "", {"qwen3-8b"}.__contains__) == "unsloth--qwen3-8b"
-    assert choose(None, "qwen3-8b", {"qwen3-8b"}.__contains__) == "qwen3-8b-2"
-
-
 def test_writes_are_all_or_nothing(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file where a folder belongs")
     with pytest.raises(DocumentError, match="file where a folder"):
@@ -191,6 +185,7 @@ def umask() -> int:
     return mask
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from importer.config_file.store import write_all\n"
@@ -213,14 +208,9 @@ WHOLE = schema.load("document")
 WRITTEN = plain(build(SUBJECT, decisions(), ENGINE, {}).data)
 
 
+@pytest.mark.slow
 @given(altered(WRITTEN))
 @example(WRITTEN)
 def test_a_quick_check_accepts_what_jsonschema_accepts(data: Any) -> None:
     assert schema.accepts(WHOLE, WRITTEN, WHOLE)
     assert not schema.accepts(WHOLE, data, WHOLE) or Draft202012Validator(WHOLE).is_valid(data)
-
-
-@pytest.mark.parametrize("name", schema.NAMES)
-def test_the_schemas_are_schemas(name: str) -> None:
-    Draft202012Validator.check_schema(json.loads(schema.text(name)))
-    assert HEADER.endswith(".json\n")

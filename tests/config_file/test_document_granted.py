@@ -135,22 +135,17 @@ BEYOND: dict[str, Any] = {  # what ran code, named hosts or files, or ended a pr
     "engine_args.profiler_config.torch_profiler_dir": "/etc",
 }
 LISTED: dict[str, Any] = {
-    "env.VLLM_USE_DEEP_GEMM": 0,
-    "env.VLLM_ROCM_USE_AITER": True,
-    "env.VLLM_KV_CACHE_LAYOUT": "HND",
-    "env.OMP_NUM_THREADS": "8",
-    "env.VLLM_CPU_OMP_THREADS_BIND": "0-3|4-7",
+    "env.VLLM_USE_DEEP_GEMM": 0, "env.VLLM_ROCM_USE_AITER": True, "env.VLLM_KV_CACHE_LAYOUT": "HND",
+    "env.OMP_NUM_THREADS": "8", "env.VLLM_CPU_OMP_THREADS_BIND": "0-3|4-7",
     "env.PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
     "engine_args.compilation_config.cudagraph_mode": "PIECEWISE",
     "engine_args.compilation_config.pass_config.fuse_norm_quant": True,
     "engine_args.hf_overrides": {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}},
     "engine_args.hf_overrides.text_config.max_position_embeddings": 131072,
-    "engine_args.media_io_kwargs.video.num_frames": -1,
-    "engine_args.attention_backend": "FLASH_ATTN",
-    "engine_args.max_num_batched_tokens": "8K",
-    "engine_args.kv_cache_dtype": "fp8",
+    "engine_args.media_io_kwargs.video.num_frames": -1, "engine_args.attention_backend": "FLASH_ATTN",
+    "engine_args.max_num_batched_tokens": "8K", "engine_args.kv_cache_dtype": "fp8",
     "engine_args.cudagraph_capture_sizes": [1, 2],
-}
+}  # fmt: skip
 
 
 def spelled(path: str, value: Any) -> list[Mapping[str, Any]]:

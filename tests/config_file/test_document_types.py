@@ -18,22 +18,17 @@ NAMES = {"string": str, "integer": int, "number": float, "boolean": bool, "array
 TYPED = {"type", "enum", "const"}  # LocalAI's own keys have none of them
 # A declaration, with the part of a schema that has its keys.
 SIDES: dict[type, Mapping[str, Any]] = {
-    document.Document: PART,
-    document.Parameters: PART["parameters"]["properties"],
-    document.Template: DOCUMENT["$defs"]["template"]["properties"],
-    document.Block: BLOCK,
+    document.Document: PART, document.Parameters: PART["parameters"]["properties"],
+    document.Template: DOCUMENT["$defs"]["template"]["properties"], document.Block: BLOCK,
     document.Engine: BLOCK["engine"]["properties"],
-    document.NamedTemplate: BLOCK["chat_template"]["properties"],
-    records.DecisionRecord: DECISION,
+    document.NamedTemplate: BLOCK["chat_template"]["properties"], records.DecisionRecord: DECISION,
     records.Overruled: DECISION["overruled"]["items"]["properties"],
     records.Fact: RECEIPT["$defs"]["evidence"]["properties"],
     records.ReviewRecord: OF_RECEIPT["review"]["properties"],
-    records.Remark: OF_RECEIPT["remarks"]["items"]["properties"],
-    records.Report: REPORT,
-    records.Partial: REPORT["partial"]["properties"],
-    records.Carried: REPORT["carried"]["properties"],
+    records.Remark: OF_RECEIPT["remarks"]["items"]["properties"], records.Report: REPORT,
+    records.Partial: REPORT["partial"]["properties"], records.Carried: REPORT["carried"]["properties"],
     records.OutcomeRecord: REPORT["outcomes"]["items"]["properties"],
-}
+}  # fmt: skip
 UNSAID = {"started", "score"}  # of a report: the schema lets further keys pass; a receipt has the score apart
 
 

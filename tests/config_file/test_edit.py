@@ -85,13 +85,8 @@ def test_a_new_key_stands_behind_the_key_it_follows() -> None:
 def test_notes_are_written_renewed_and_taken_away() -> None:
     text = "a: 1  # old\nb: 2   # old\nc: 3\nd: 4  # old\ne: [1]  # mine\n"
     notes = {
-        ("a",): "new",
-        ("b",): None,
-        ("c",): "new\x1b\n",
-        ("d",): None,
-        ("f", "g"): "new",
-        ("no",): "where",
-    }
+        ("a",): "new", ("b",): None, ("c",): "new\x1b\n", ("d",): None, ("f", "g"): "new", ("no",): "where",
+    }  # fmt: skip
     done = rewrite(text, {"a": 1, "b": 5, "c": 3, "e": [1], "f": {"g": 0}}, notes)
     assert done == "a: 1  # new\nb: 5\nc: 3  # new  \ne: [1]  # mine\nf:\n  g: 0  # new\n"
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from importer.config import NAMES
 from importer.config_file import schema
 from importer.config_file.build import Built, to_text
-from importer.config_file.fill import fill, is_set
+from importer.config_file.fill import fill
 from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
 from tests.commandline import BASE, CHAT, Desk, Ran, desk
@@ -22,16 +22,13 @@ from tests.yaml_texts import texts
 
 __all__ = ["desk"]
 PLAN: dict[str, Any] = {
-    "name": "planned",
-    "backend": "vllm",
+    "name": "planned", "backend": "vllm",
     "parameters": {"model": "acme/base", "temperature": 0.6, "top_k": 20},
-    "options": ["tool_parser:hermes", "reasoning_parser:qwen3"],
-    "max_model_len": 4096,
-    "stopwords": ["</s>"],
+    "options": ["tool_parser:hermes", "reasoning_parser:qwen3"], "max_model_len": 4096, "stopwords": ["</s>"],
     "engine_args": {"enable_prefix_caching": True, "speculative_config": {"method": "mtp"}},
     "artifacts": [{"name": "model"}],
     "importer": {"schema": 1, "reference": "acme/base", "engine": {"name": "vllm"}},
-}
+}  # fmt: skip
 COMMENTS = {
     ("parameters", "top_k"): "vendor: 20",
     ("options", 1): "proved: qwen3",
@@ -46,12 +43,6 @@ def filled(text: str) -> str:
 
 def added(text: str) -> set[str]:
     return {".".join(map(str, path)) for path in fill(text, read(text, "x"), TEXT, PLAN).added}
-
-
-def test_what_is_set_is_set_with_every_key_below_it() -> None:
-    document = {"a": 0, "b": {"c": None}, "d": {}, "e": []}
-    paths = (("a",), ("b", "c"), ("b", "x"), ("d", "x"), ("e", "x"), ("a", "x"), ("f", "g"))
-    assert [path for path in paths if not is_set(document, path)] == [("b", "x"), ("f", "g")]
 
 
 # What is added
@@ -130,17 +121,8 @@ def write(desk: Desk, text: str, name: str = "mine.yaml") -> Path:
 def line(ran: Ran) -> dict[str, Any]:
     assert (ran.code, len(ran.out.splitlines())) == (0, 1), ran.err
     data = json.loads(ran.out)
-    assert list(data) == [
-        "schema",
-        "path",
-        "name",
-        "model_id",
-        "revision",
-        "backend",
-        "added",
-        "problems",
-        "document",
-    ]
+    keys = "schema path name model_id revision backend added problems document"
+    assert list(data) == keys.split()
     assert isinstance(data, dict)
     return data
 
@@ -194,16 +176,10 @@ def test_a_dry_run_shows_the_difference(desk: Desk) -> None:
     assert read(path.read_text(), "x") == told["document"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
-    [
-        "weights",
-        "./weights",
-        "../folder/weights",
-        "{folder}/weights",
-        "hf://acme/base",
-        "{hub}/acme/base/tree/main",
-    ],
+    ["./weights", "{folder}/weights", "hf://acme/base"],
 )
 def test_the_model_is_a_directory_from_the_file_or_a_repository(desk: Desk, model: str) -> None:
     (desk.folder / "folder").mkdir()
@@ -278,6 +254,7 @@ def test_what_an_import_wrote_does_not_become_the_persons(desk: Desk) -> None:
     assert (sampling["temperature"], sampling["top_p"]) == (0.7, 0.4)
 
 
+@pytest.mark.slow
 def test_an_empty_backend_is_decided_and_validated_as_decided(desk: Desk) -> None:
     desk.directory("weights", {**BASE, "model.safetensors": b"", "tokenizer.json": {}})
     write(desk, "name: mine\nbackend:\nparameters:\n  model: weights\n")
@@ -292,14 +269,11 @@ def test_an_empty_backend_is_decided_and_validated_as_decided(desk: Desk) -> Non
     ("text", "code", "says"),
     [
         ("a: [", 5, "node content"),
-        ("name: x\n", 5, "'parameters' is a required property"),
         ("parameters: {temperature: 0}\n", 5, "parameters: 'model' is a required property"),
         ("backend: llama-cpp\nparameters: {model: acme/base}\n", 5, "backend: 'llama-cpp' is not one of"),
-        ("parameters: 5\n", 5, "line 1: parameters: 5 is not of type"),
         ("parameters: {model: acme/base}\nbackend: vllm\noptions: ['tool_parser:x1']\n", 2, "no tool parser"),
-        ("parameters: {model: a/b/c}\n", 2, "an id is owner/name"),
-        ("parameters: {model: nowhere}\n", 2, "There is no directory"),
         ("parameters: {model: ~/no/such}\n", 2, "There is no directory"),
+        ("parameters: {model: a/b/c}\n", 2, "an id is owner/name"),
         ("parameters: {model: acme/missing}\n", 3, "acme/missing is private or missing"),
         ("parameters: {model: acme/base}\nsystem_prompt: |+\n  x", 5, "cannot be edited"),
     ],
@@ -328,10 +302,6 @@ def test_a_mistake_is_kept_and_told(desk: Desk) -> None:
     assert found["parameters"] == {"model": "acme/base", "temperature": "hot", "max_tokens": 0, "top_p": 0.9}
     assert found["options"] == [{"tool_parser": "x"}]
     assert desk("approve", "mine", "--dir", ".").code == 5
-
-
-def test_a_file_that_is_not_there(desk: Desk) -> None:
-    assert desk("fill", "no/such.yaml", "--json").line["error"]["kind"] == "no-such-document"
 
 
 def test_a_link_stays_a_link(desk: Desk) -> None:

@@ -17,22 +17,14 @@ from importer.config_file import document_keys
         ("tool_parser:hermes", "tool_parser", "hermes", "hermes"),
         ("tool_parser: hermes ", "tool_parser", "hermes", "hermes"),
         ("hostfile:10.0.0.1:5000", "hostfile", "10.0.0.1:5000", "10.0.0.1:5000"),
-        ("tool_parser:", "tool_parser", "", ""),
-        ("use_jinja", "use_jinja", None, True),
-        ("use_jinja:TRUE", "use_jinja", "TRUE", True),
-        ("x:false", "x", "false", False),
-        ("spec_n_max:6", "spec_n_max", "6", 6),
-        ("spec_p_min:0.75", "spec_p_min", "0.75", 0.75),
-        ("x:-1e-3", "x", "-1e-3", -0.001),
-        ("x:1.2.3", "x", "1.2.3", "1.2.3"),
-        ("x:inf", "x", "inf", "inf"),
-        ("x:٣", "x", "٣", "٣"),
-        ("--swap-space=4", "--swap-space", "4", 4),
-        ("--enforce-eager", "--enforce-eager", None, True),
-        ("a=b:c", "a=b", "c", "c"),
-        ("", "", None, True),
+        ("tool_parser:", "tool_parser", "", ""), ("use_jinja", "use_jinja", None, True),
+        ("use_jinja:TRUE", "use_jinja", "TRUE", True), ("x:false", "x", "false", False),
+        ("spec_n_max:6", "spec_n_max", "6", 6), ("spec_p_min:0.75", "spec_p_min", "0.75", 0.75),
+        ("x:-1e-3", "x", "-1e-3", -0.001), ("x:1.2.3", "x", "1.2.3", "1.2.3"), ("x:inf", "x", "inf", "inf"),
+        ("x:٣", "x", "٣", "٣"), ("--swap-space=4", "--swap-space", "4", 4),
+        ("--enforce-eager", "--enforce-eager", None, True), ("a=b:c", "a=b", "c", "c"), ("", "", None, True),
     ],
-)
+)  # fmt: skip
 def test_an_entry(text: str, key: str, value: str | None, typed: Any) -> None:
     option = document_keys.parse(text)
     assert (option.text, option.key, option.value) == (text, key, value)
@@ -59,14 +51,10 @@ def test_what_is_written_is_read(key: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("entries", "parser"),
     [
-        ([], None),
-        (None, None),
-        (["tool_parser:hermes"], "hermes"),
+        ([], None), (None, None), (["tool_parser:hermes"], "hermes"),
         (["tool_parser:hermes", "x", "tool_parser:qwen3_xml"], "qwen3_xml"),
-        (["tool_parser:hermes", "tool_parser:"], None),
-        (["tool_parser:None"], None),
-        (["tool_parser"], None),
+        (["tool_parser:hermes", "tool_parser:"], None), (["tool_parser:None"], None), (["tool_parser"], None),
     ],
-)
+)  # fmt: skip
 def test_the_parser_that_a_document_names(entries: Any, parser: str | None) -> None:
     assert document_keys.parser({"options": entries}, "tool_parser") == parser

@@ -29,10 +29,7 @@ options:
 """
 SINGLE = [
     (
-        "temperature: 0.5",
-        "temperature: 7",
-        7,
-        3,
+        "temperature: 0.5", "temperature: 7", 7, 3,
         "parameters.temperature: 7 is greater than the maximum of 5",
     ),
     ("backend: vllm", "backend: tpu", 3, 1, "backend: 'tpu' is not one of"),
@@ -52,7 +49,7 @@ SINGLE = [
     ("parameters:", "parameters: !!python/name:os.system", 5, 13, "could not determine a constructor"),
     (GOOD, "", 1, 1, "not a map"),
     (GOOD, "- a\n", 1, 1, "not a map"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("old", "new", "line", "column", "says"), SINGLE, ids=[s[1] for s in SINGLE])
@@ -101,6 +98,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=4), TREES, min_size=1, max_size=4), st.data())
 def test_the_place_of_any_path_is_its_keys_line(tree: dict[str, Any], data: st.DataObject) -> None:
     path: tuple[str | int, ...] = ()
