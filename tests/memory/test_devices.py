@@ -37,23 +37,14 @@ def test_the_table_is_valid() -> None:
     [
         {"kind": "cuda", "basis": "seen", "gib": 24},
         {"kind": "cuda", "gib": 24, "source": "x"},
-        {"kind": "cuda", "basis": "heard", "gib": 24, "source": "x"},
         {"kind": "abacus", "gib": 24, "source": "x"},
         {"kind": "cuda", "basis": "seen", "gib": "24", "source": "x"},
         {"kind": "cuda", "basis": "seen", "gib": 24, "sizes": [24], "source": "x"},
-        {"kind": "cuda", "basis": "seen", "gib": 24, "capability": "nine", "source": "x"},
         {"kind": "cuda", "basis": "seen", "gib": 24, "share": 1.5, "source": "x"},
-        {"kind": "cuda", "basis": "seen", "gib": 24, "native": ["int4"], "source": "x"},
     ],
 )
 def test_a_wrong_row_is_found(row: dict[str, Any]) -> None:
     assert problems({"kinds": {}, "devices": {"new": row}})
-
-
-def test_adding_a_device_is_one_line() -> None:
-    text = files("importer").joinpath("data", "devices.json").read_text("utf-8")
-    lines = [line for line in text.splitlines() if '{"kind":' in line]
-    assert len(lines) == len(devices.raw()["devices"])
 
 
 def test_every_card_has_memory_and_capability_and_less_than_its_name_says() -> None:
@@ -72,38 +63,14 @@ def test_every_card_has_memory_and_capability_and_less_than_its_name_says() -> N
 @pytest.mark.parametrize(
     ("text", "name", "count"),
     [
-        ("h100-80g", "h100-80g", 1),
-        ("8xh100-80g", "h100-80g", 8),
-        ("h100-80gx2", "h100-80g", 2),
-        ("RTX 4090", "rtx4090", 1),
-        ("2x RTX_4090", "rtx4090", 2),
-        ("mi300x", "mi300x", 1),
-        ("mi300xx8", "mi300x", 8),
-        ("8xMI300X", "mi300x", 8),
-        ("M3 Max 64G", "m3-max-64g", 1),
-        ("1xcpu", "cpu", 1),
-        ("H100", "h100-80g", 1),
-        ("8xh100", "h100-80g", 8),
-        ("4x GB300", "gb300", 4),
-        ("dgx_station_gb300", "dgx-station", 1),
-        ("dgx_spark_gb10", "dgx-spark", 1),
-        ("rtx_pro_6000", "rtx-pro-6000", 1),
-        ("8xMI355X", "mi355x", 8),
-        ("trillium", "tpu-v6e", 1),
-        ("ironwood", "tpu-v7", 1),
-        ("arc_pro_b60", "arc-pro-b60", 1),
-        ("xeon6", "xeon6", 1),
-        ("16xh200", "h200", 16),
-        ("RTX 2080 Ti 22G", "rtx2080ti-22g", 1),
-        ("rtx_4060_ti", "rtx4060ti-16g", 1),
-        ("jetson-orin", "jetson-orin-64g", 1),
-        ("thor", "jetson-thor", 1),
-        ("Strix Halo", "strix-halo", 1),
-        ("rtx_4090_2x", "rtx4090", 2),
-        ("rtx-pro-6000-8x", "rtx-pro-6000", 8),
+        ("h100-80g", "h100-80g", 1), ("RTX 4090", "rtx4090", 1), ("mi300xx8", "mi300x", 8),
+        ("M3 Max 64G", "m3-max-64g", 1), ("1xcpu", "cpu", 1), ("H100", "h100-80g", 1),
+        ("dgx_station_gb300", "dgx-station", 1), ("trillium", "tpu-v6e", 1),
+        ("RTX 2080 Ti 22G", "rtx2080ti-22g", 1), ("rtx_4060_ti", "rtx4060ti-16g", 1),
+        ("jetson-orin", "jetson-orin-64g", 1), ("Strix Halo", "strix-halo", 1), ("rtx_4090_2x", "rtx4090", 2),
         ("4xxeon6", "xeon6", 4),
     ],
-)
+)  # fmt: skip
 def test_names_in_every_form(text: str, name: str, count: int) -> None:
     device = named(text)
     assert (device.name, device.count) == (name, count)
@@ -140,13 +107,9 @@ def test_what_an_engine_may_fill() -> None:
 @pytest.mark.parametrize(
     ("text", "near"),
     [
-        ("h10", "h100-80g"),
-        ("rtx490", "rtx4090"),
-        ("4090", "rtx4090"),
-        ("m3max", "m3-max-36g"),
-        ("", "No device has"),
+        ("h10", "h100-80g"), ("rtx490", "rtx4090"), ("m3max", "m3-max-36g"), ("", "No device has"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_name_gets_near_ones_and_the_list(text: str, near: str) -> None:
     with pytest.raises(UsageError) as caught:
         named(text)
@@ -182,14 +145,9 @@ def test_any_text_is_a_device_or_a_sentence(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("48GiB", 48 * GIB),
-        ("48G", 48 * GIB),
-        ("48g", 48 * GIB),
-        ("48GB", 48 * 10**9),
-        ("1.5 TiB", 1536 * GIB),
-        ("800mb", 800 * 10**6),
+        ("48GiB", 48 * GIB), ("48G", 48 * GIB), ("48GB", 48 * 10**9), ("1.5 TiB", 1536 * GIB),
     ],
-)
+)  # fmt: skip
 def test_sizes(text: str, expected: int) -> None:
     assert size(text) == expected
 

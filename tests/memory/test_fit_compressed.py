@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from importer.memory import pages, sparse
+from importer.memory import pages
 from importer.memory.choose import parts
 from importer.memory.estimate import estimate
 from importer.memory.estimate_types import Amount, Load, SizeReason, Unknown
@@ -85,12 +85,6 @@ def test_a_sequence_takes_what_vllm_counts(
     assert sequence(config, **load) == reported
 
 
-def test_the_concurrency_is_that_of_vllm() -> None:
-    load = Load(1048576, **H200)
-    pool = pages.pool(shape_of(FLASH), load)
-    assert pool.concurrency(1 << 42, load.context, pages.in_flight(load)) == pytest.approx(407.1456670996474)
-
-
 def cache_of(config: dict[str, Any], **load: Any) -> Amount:
     """Return the term of the KV cache in an estimate."""
     weights = Weights(Amount.exactly(1), None, "config", Reason(SizeReason.CONFIG))
@@ -144,8 +138,3 @@ def test_keys_and_states_together_are_what_vllm_demands_at_its_start() -> None:
     assert said == "states 191 MiB"
     block = pages.pool(shape_of(DELTA), load).block
     assert sum(t.amount.likely for t in terms if t) - block == 5570560000  # and one block that stays empty
-
-
-@pytest.mark.parametrize(("text", "number"), [("9.0", 90), ("12.1", 121), (None, None), ("gfx942", None)])
-def test_a_capability_is_read_as_a_number(text: str | None, number: int | None) -> None:
-    assert sparse.compute(text) == number

@@ -37,19 +37,11 @@ pytestmark = pytest.mark.engine
 CLOSE = 0.02
 # One toy of each kind of layer; the others are nightly.
 REPRESENTATIVE = (
-    "full: grouped heads",
-    "full: experts",
-    "window: every other layer",
-    "window: five of six, no list",
-    "shared: the last layers use earlier keys",
-    "chunk: three of four",
-    "latent: MLA with experts",
-    "mamba: nothing else",
-    "mamba2 and attention",
-    "delta: three of four, experts",
-    "convolution: beside attention",
-    "cross: an encoder's keys",
-)
+    "full: grouped heads", "full: experts", "window: every other layer", "window: five of six, no list",
+    "shared: the last layers use earlier keys", "chunk: three of four", "latent: MLA with experts",
+    "mamba: nothing else", "mamba2 and attention", "delta: three of four, experts",
+    "convolution: beside attention", "cross: an encoder's keys",
+)  # fmt: skip
 # Which toys vLLM refuses differs with the processor's instructions and with what lies beside vLLM.
 FEWEST = 2 / 3  # share of the toys that run on any machine; here it is 34 of 43
 MLX = (  # the first three in the test command
@@ -159,12 +151,9 @@ def test_a_started_server_logs_the_size_that_was_predicted(
     (model / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")  # dummy weights are not read
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB
     document = {
-        "name": "toy",
-        "parameters": {"temperature": 0},
-        "max_model_len": 2048,
-        "load_format": "dummy",
+        "name": "toy", "parameters": {"temperature": 0}, "max_model_len": 2048, "load_format": "dummy",
         "enforce_eager": True,
-    }
+    }  # fmt: skip
     log = tmp_path / "vllm.log"
     with serve(get("vllm-cpu"), vllm_engine.python, document, model, log_path=log):
         pass
@@ -185,16 +174,8 @@ def test_a_document_is_measured_with_random_weights(
     model, folder = tmp_path / "toy", tmp_path / "models"
     shutil.copytree(MODEL, model, ignore=shutil.ignore_patterns("*.safetensors"))
     asked = [
-        str(model),
-        "--backend",
-        "vllm",
-        "--device",
-        "this-machine",
-        "--name",
-        "toy",
-        "--dir",
-        str(folder),
-    ]
+        str(model), "--backend", "vllm", "--device", "this-machine", "--name", "toy", "--dir", str(folder),
+    ]  # fmt: skip
     assert run([*asked, "--yes", "--no-validate"]) == 0
     capfd.readouterr()
     assert run(["fit", "toy", "--dir", str(folder), "--measure", "--json"]) == 0

@@ -68,6 +68,10 @@ def fit(context: int, block: int = 0, blocks: int = 0, **likely: int) -> dict[st
     return {"estimate": {"load": {"context": context}, "terms": terms}, "pool": pool}
 
 
+def of(*gib: float) -> list[int]:
+    return [int(one * GIB) for one in gib]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -76,18 +80,7 @@ def fit(context: int, block: int = 0, blocks: int = 0, **likely: int) -> dict[st
         (CUDA_026, Reported(None, int(23.5 * GIB), 32_835_152, 2048)),
         (
             CUDA_033,
-            Reported(
-                int(15.27 * GIB),
-                int(53.47 * GIB),
-                389_312,
-                32_768,
-                int(3.08 * GIB),
-                int(0.4 * GIB),
-                int(15.9 * GIB),
-                int(78.61 * GIB),
-                int(79.18 * GIB),
-                int(72.85 * GIB),
-            ),
+            Reported(*of(15.27, 53.47), 389_312, 32_768, *of(3.08, 0.4, 15.9, 78.61, 79.18, 72.85)),
         ),
         ("INFO: started\n", Reported()),
         ("Auto set (7.5/11.59) GiB for KV cache", Reported(cache=int(7.5 * GIB))),
@@ -117,6 +110,7 @@ def test_nothing_to_compare(kept: dict[str, Any]) -> None:
 PROMISED_TOO_MUCH = {"llama3.1-8b-3090-20k", "qwen2.5-vl-32b-a100", "dsv4-flash-b300"}
 
 
+@pytest.mark.slow
 def test_starts_on_real_cards_had_what_a_document_counts_on() -> None:
     """The safe end of each is not above the memory that the log reports for the cache."""
     found, used = starts(), Constants()
@@ -203,10 +197,7 @@ def test_figures_take_the_place_of_guesses_where_they_are_of_these_settings() ->
     assert all(t.why.kind is TermReason.MEASURED for t in made.terms if t.part != "kv cache")
     wider = replace(found, scale=1.5).applied(estimate(shape, weights, load, "vllm"))
     budget = made.total.likely
-    assert (longest(shape, made, budget).context, longest(shape, wider, budget).context < 4096) == (
-        4096,
-        True,
-    )
+    assert longest(shape, made, budget).context == 4096 > longest(shape, wider, budget).context
 
 
 def test_a_measurement_is_of_one_kind_of_device() -> None:
@@ -221,9 +212,8 @@ def test_a_measurement_is_of_one_kind_of_device() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"beside": -1}, {"beside": 2**60}, {"beside": "20"}, {"scale": 50}, {"engine": 7}, {"seconds": None},
-        {"reported": {"weights": -3}}, {"reported": {"weights": "15"}}, {"version": "a\nb"},
-        {"served": "yes"},
+        {"beside": -1}, {"beside": "20"}, {"scale": 50}, {"engine": 7}, {"seconds": None},
+        {"reported": {"weights": -3}}, {"version": "a\nb"}, {"served": "yes"},
     ],
     ids=str,
 )  # fmt: skip

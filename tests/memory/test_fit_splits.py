@@ -52,26 +52,20 @@ def made(config: dict[str, Any], cards: int, name: str = "h100") -> list[Split]:
 @pytest.mark.parametrize(
     ("config", "cards", "expected"),
     [
-        (LLAMA_70B, 1, [(1, 1)]),
-        (LLAMA_70B, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]),
-        (LLAMA_70B, 6, [(1, 6), (2, 3)]),
-        (LLAMA_70B, 3, [(1, 3)]),
-        (LLAMA_70B, 16, [(1, 16), (2, 8), (4, 4), (8, 2)]),
-        (QWEN_05B, 8, [(1, 8), (2, 4)]),
-        (SINGLE_KV, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]),
-        (MOE_FP8, 8, [(1, 8), (2, 4)]),
-        ({**MOE_FP8, "quantization_config": {}}, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]),
-        (GPTQ, 8, [(1, 8)]),
+        (LLAMA_70B, 1, [(1, 1)]), (LLAMA_70B, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]),
+        (LLAMA_70B, 6, [(1, 6), (2, 3)]), (QWEN_05B, 8, [(1, 8), (2, 4)]),
+        (SINGLE_KV, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]), (MOE_FP8, 8, [(1, 8), (2, 4)]),
+        ({**MOE_FP8, "quantization_config": {}}, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]), (GPTQ, 8, [(1, 8)]),
         ({**LLAMA_70B, "quantization_config": GROUPED}, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]),
         ({**QWEN_05B, "num_hidden_layers": 3}, 8, []),
     ],
-)
+)  # fmt: skip
 def test_ways(config: dict[str, Any], cards: int, expected: list[tuple[int, int]]) -> None:
     assert ways(config, cards) == expected
 
 
-@pytest.mark.parametrize("cards", [1, 2, 3, 4, 6, 8, 12, 16, 24, 72])
-@pytest.mark.parametrize("config", [LLAMA_70B, QWEN_05B, MOE_FP8, GPTQ, SINGLE_KV])
+@pytest.mark.parametrize("cards", [1, 3, 6, 8, 16, 72])
+@pytest.mark.parametrize("config", [LLAMA_70B, MOE_FP8, GPTQ])
 @pytest.mark.parametrize("name", ["h100", "gb300", "rtx4090"])
 def test_every_layout_has_all_cards_and_tensors_within_a_machine(
     config: dict[str, Any], cards: int, name: str
@@ -119,7 +113,3 @@ def test_states_come_out_even_too() -> None:
 @pytest.mark.parametrize("block", [3, [], "x", {"group_size": "128"}, {"weight_block_size": [0, True]}, None])
 def test_a_strange_quantisation_changes_nothing(block: object) -> None:
     assert ways({**LLAMA_70B, "quantization_config": block}, 8) == ways(LLAMA_70B, 8)
-
-
-def test_the_number_of_cards() -> None:
-    assert Split(4, 2).cards == 8

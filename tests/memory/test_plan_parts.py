@@ -15,7 +15,7 @@ from importer.memory.plans import PlanReason, Split
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights
 from importer.reasons import Reason
-from tests.memory.test_fit_choose import DEEPSEEK, QWEN_8B
+from tests.memory.test_fit_choose import DEEPSEEK
 from tests.memory.test_fit_splits import LLAMA_70B
 from tests.memory.test_plans import planned, settings
 from tests.tiers import one_of_each
@@ -28,6 +28,8 @@ KIMI = {
 }  # fmt: skip
 KIMI_BYTES = 1_029_173_000_000
 FEW = {**LLAMA_70B, "num_key_value_heads": 2}
+INDEXED = {**DEEPSEEK, "index_topk": 2048, "index_head_dim": 128, "index_n_heads": 64,
+           "model_type": "deepseek_v32"}  # fmt: skip
 
 
 def of(config: dict[str, Any]) -> Shape:
@@ -39,27 +41,11 @@ def of(config: dict[str, Any]) -> Shape:
 @pytest.mark.parametrize(
     ("config", "tensor", "parts"),
     [
-        (DEEPSEEK, 8, 8),
-        (DEEPSEEK, 2, 2),
-        (FEW, 8, 4),
-        (FEW, 2, 1),
-        ({**FEW, "num_key_value_heads": 1, "num_attention_heads": 12}, 4, 4),
-        (LLAMA_70B, 8, 1),
-        ({**QWEN_8B, "num_attention_heads": 12, "num_key_value_heads": 4}, 12, 3),
-        (
-            {
-                **DEEPSEEK,
-                "index_topk": 2048,
-                "index_head_dim": 128,
-                "index_n_heads": 64,
-                "model_type": "deepseek_v32",
-            },
-            8,
-            1,
-        ),
-        ({**FEW, "model_type": "mistral", "sliding_window": 4096}, 8, 1),
+        (DEEPSEEK, 8, 8), (DEEPSEEK, 2, 2), (FEW, 8, 4),
+        ({**FEW, "num_key_value_heads": 1, "num_attention_heads": 12}, 4, 4), (LLAMA_70B, 8, 1),
+        (INDEXED, 8, 1), ({**FEW, "model_type": "mistral", "sliding_window": 4096}, 8, 1),
     ],
-)
+)  # fmt: skip
 def test_the_cards_that_can_each_keep_a_part(config: dict[str, Any], tensor: int, parts: int) -> None:
     assert most(of(config), tensor) == parts
 
@@ -108,6 +94,7 @@ def test_no_sequence_is_divided_where_it_fits_whole() -> None:
     assert in_8_bits.plans[0].kv_dtype == "fp8", "without the goal, 8 bits that hold the request are enough"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     one_of_each(
@@ -129,6 +116,7 @@ def test_an_engine_without_the_argument_gets_none() -> None:
     assert NAME not in settings(choice)
 
 
+@pytest.mark.slow
 def test_the_users_number_counts() -> None:
     fixed = on_kimi(user={PARTED: 4, "tensor_parallel_size": 8})
     assert fixed.fit is not None

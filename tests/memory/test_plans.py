@@ -54,9 +54,7 @@ def settings(choice: Choice) -> dict[str, Any]:
     ("goal", "expected"),
     [
         (None, Split(8)),
-        ("latency", Split(8)),
         ("throughput", Split(1, 1, 8, experts=True)),
-        ("context", Split(1, 1, 8, experts=True)),
     ],
 )
 def test_latent_attention_on_eight_cards(goal: Goal | None, expected: Split) -> None:
@@ -70,7 +68,8 @@ def test_latent_attention_on_eight_cards(goal: Goal | None, expected: Split) -> 
     assert bool(copied) == any(p.split.tensor > 1 for p in (best, *others))
 
 
-@pytest.mark.parametrize("layout", [(2, 4, 2), (8, 2, 1), None])
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", [(2, 4, 2), None])
 def test_no_reason_stands_twice(layout: tuple[int, int, int] | None) -> None:
     """Copies over stages have experts dealt out, and two settings for it."""
     names = ("tensor_parallel_size", *(f"engine_args.{name}_parallel_size" for name in ("pipeline", "data")))
@@ -89,32 +88,27 @@ VISION = {"model_type": "qwen3_vl", "depth": 27, "hidden_size": 1152, "intermedi
 SEES = {"model_type": "qwen3_vl", "text_config": LLAMA_70B, "vision_config": VISION}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("config", "device", "arguments", "user", "expected"),
+    ("config", "arguments", "expected"),
     [
-        (SEES, "8xh100", (ENCODER_NAME,), {}, "data"),
-        (SEES, "8xh100", (), {}, None),  # a version without the argument
-        (SEES, "8xh100", (ENCODER_NAME,), {ENCODER: "weights"}, None),  # the user's stays
-        (LLAMA_70B, "8xh100", (ENCODER_NAME,), {}, None),  # no pictures
-        ({**SEES, "vision_config": {**VISION, "depth": 400}}, "8xh100", (ENCODER_NAME,), {}, None),  # large
-        ({**SMALL, "vision_config": VISION}, "8xh100", (ENCODER_NAME,), {}, None),  # no tensor parallelism
+        (SEES, (ENCODER_NAME,), "data"),
+        (SEES, (), None),  # a version without the argument
+        (LLAMA_70B, (ENCODER_NAME,), None),  # no pictures
+        ({**SMALL, "vision_config": VISION}, (ENCODER_NAME,), None),  # no tensor parallelism
     ],
 )
 def test_a_small_encoder_is_whole_on_each_card(
-    config: dict[str, Any],
-    device: str,
-    arguments: tuple[str, ...],
-    user: dict[str, Any],
-    expected: str | None,
+    config: dict[str, Any], arguments: tuple[str, ...], expected: str | None
 ) -> None:
     """Its copies are counted, and named as a cost."""
-    found = planned(config, device, None, user=user, arguments=arguments)
+    found = planned(config, "8xh100", None, arguments=arguments)
     assert settings(found).get(ENCODER_NAME) == expected
     (best, *_) = found.plans
     copies = [render(cost) for cost in best.costs if cost.kind is PlanReason.ENCODER_COPIED]
     assert bool(copies) == (expected is not None)
     if expected is not None:
-        spread = planned(config, device, None, user={ENCODER: "weights"}).fit
+        spread = planned(config, "8xh100", None, user={ENCODER: "weights"}).fit
         assert found.fit is not None
         assert spread is not None
         more = found.fit.terms[0].amount.likely - spread.terms[0].amount.likely
@@ -145,12 +139,14 @@ def test_a_model_that_one_card_holds_is_copied() -> None:
     assert planned(SMALL, "h100", 1_200_000_000).plans[0].split == Split()
 
 
+@pytest.mark.slow
 def test_a_small_model_answers_no_sooner_on_many_cards() -> None:
     """28 layers with two sums each wait longer for their links than one card reads all weights."""
     assert planned(SMALL, "8xh200", 1_200_000_000, goal="latency").plans[0].split.tensor < 8
     assert planned(LLAMA_70B, "8xh100", 141_107_412_992, goal="latency").plans[0].split == Split(8)
 
 
+@pytest.mark.slow
 def test_two_machines_are_stages_or_servers() -> None:
     large = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES)
     assert large.plans[0].split == Split(8, 2)
@@ -161,6 +157,7 @@ def test_two_machines_are_stages_or_servers() -> None:
     assert any("2 servers of 8 cards" in why for why in two.to_json()["plans"][0]["why"])
 
 
+@pytest.mark.slow
 def test_experts_over_machines_leave_room_for_keys_in_16_bits() -> None:
     """Stages precede them without a goal; a copy of attention in each needs its number in a machine."""
     busy = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES, goal="throughput", concurrency=64)
@@ -217,6 +214,7 @@ def test_a_requested_context_is_written_and_at_most_the_models() -> None:
     assert "max_model_len" not in settings(kept), "the user's own value precedes"
 
 
+@pytest.mark.slow
 def test_steps_of_prompts_suit_the_goal() -> None:
     busy = planned(LLAMA_70B, "8xh100", 141_107_412_992, goal="throughput")
     assert settings(busy)["max_num_batched_tokens"] == 16384
@@ -229,6 +227,7 @@ def test_steps_of_prompts_suit_the_goal() -> None:
     assert "max_num_batched_tokens" not in settings(own)
 
 
+@pytest.mark.slow
 def test_experts_are_dealt_out_where_cards_have_links() -> None:
     config = {**MOE_FP8, "max_position_embeddings": 32768}
     linked = planned(config, "8xh100", 31_200_000_000).plans[0].split
@@ -290,12 +289,10 @@ def decided(choice: Choice, key: str) -> tuple[Any, list[str]]:
     return facts[0].value, [render(e.reason) for e in facts if e.value == facts[0].value]
 
 
-@pytest.mark.parametrize("device", ["2xrtx4090", "rtx3060-12g"])
-def test_where_nothing_fits_the_requested_context_is_written(device: str) -> None:
+@pytest.mark.slow
+def test_where_nothing_fits_the_requested_context_is_written() -> None:
     """The warning stands at the person's value, not at the vendor's; so does the number of sequences."""
-    size = 141_107_412_992 if device == "2xrtx4090" else 1_000 * QWEN_8B_BYTES
-    config = LLAMA_70B if device == "2xrtx4090" else {**QWEN_8B, "num_hidden_layers": 36}
-    choice = planned(config, device, size, context=4096, concurrency=2)
+    choice = planned(LLAMA_70B, "2xrtx4090", 141_107_412_992, context=4096, concurrency=2)
     assert choice.verdict == "too-large"
     value, said = decided(choice, "max_model_len")
     assert value == 4096
@@ -306,11 +303,8 @@ def test_where_nothing_fits_the_requested_context_is_written(device: str) -> Non
 
 
 MINIMAX = {
-    **MOE_FP8,
-    "moe_intermediate_size": 1536,
-    "num_key_value_heads": 8,
-    "max_position_embeddings": 8192,
-}
+    **MOE_FP8, "moe_intermediate_size": 1536, "num_key_value_heads": 8, "max_position_embeddings": 8192,
+}  # fmt: skip
 
 
 def test_a_layout_of_the_users_is_completed() -> None:
@@ -345,15 +339,7 @@ def test_a_layout_that_does_not_suit_is_warned_of(user: dict[str, Any], said: st
     assert any(text.startswith("warning: ") and said in text for text in warned)
 
 
-@pytest.mark.parametrize("user", [{"tensor_parallel_size": 3}, {"engine_args.pipeline_parallel_size": 64}])
-def test_sizes_of_no_layout_end_no_plan(user: dict[str, int]) -> None:
-    """They are refused later, beside all other settings that the model rules out."""
-    choice = planned(QWEN_8B, "8xh100", QWEN_8B_BYTES, user=user)
-    key, value = next(iter(user.items()))
-    assert decided(choice, key)[0] == value
-
-
-@pytest.mark.parametrize("goal", [None, "latency", "throughput"])
+@pytest.mark.parametrize("goal", [None, "throughput"])
 def test_a_model_that_pools_is_copied(goal: Goal | None) -> None:
     """It has no steps of decoding to compare, and no sequences that stay."""
     pools = {"engine_args.runner": "pooling"}
@@ -363,12 +349,6 @@ def test_a_model_that_pools_is_copied(goal: Goal | None) -> None:
     assert (best.step, best.rate) == (None, None)
     assert not {"max_num_seqs", "max_num_batched_tokens"} & settings(choice).keys()
     assert settings(planned(QWEN_8B, None, QWEN_8B_BYTES, user=pools, concurrency=64)) == {}
-
-
-def test_few_sequences_may_all_come_to_one_copy() -> None:
-    few = planned(SMALL, "8xh100", 1_200_000_000, concurrency=4)
-    assert (few.plans[0].split, settings(few)["max_num_seqs"]) == (Split(data=8), 4)
-    assert few.plans[0].meets
 
 
 def test_a_bound_of_decoding_says_what_it_leaves_out() -> None:
@@ -384,7 +364,6 @@ def test_a_bound_of_decoding_says_what_it_leaves_out() -> None:
         (("speed", None, None), Setting.GOAL),
         ((None, 0, None), Setting.CONCURRENCY),
         ((None, None, True), Setting.CONTEXT),
-        ((None, None, 8192.0), Setting.CONTEXT),
     ],
 )
 def test_what_is_asked_of_a_plan_is_checked(given: tuple[Any, Any, Any], setting: Setting) -> None:
@@ -396,9 +375,8 @@ def test_what_is_asked_of_a_plan_is_checked(given: tuple[Any, Any, Any], setting
 
 @pytest.mark.parametrize(
     ("device", "goal", "concurrency", "context"),
-    [("h100", "latency", 3000, 512), ("h100", None, 20_000, 2048), ("rtx4090", None, 3000, 512),
-     ("h100", None, 1_000_000, None)],
-)  # fmt: skip
+    [("h100", "latency", 3000, 512), ("rtx4090", None, 3000, 512), ("h100", None, 1_000_000, None)],
+)
 def test_more_sequences_than_a_step_has_tokens(
     device: str, goal: Goal | None, concurrency: int, context: int | None
 ) -> None:
