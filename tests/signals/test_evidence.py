@@ -36,6 +36,7 @@ from importer.signals.kind import find_kind
 from tests import template_texts as texts
 
 FIELDS = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
+BLOCK = texts.THINKING.replace("PROMPT", "")
 
 
 def registry(engine: str) -> Target:
@@ -83,10 +84,6 @@ def test_zero_is_a_value(value: float) -> None:
     assert values(temperature=value) == {"parameters.temperature": value}
 
 
-def test_null_is_no_fact() -> None:
-    assert values(temperature=None) == {}
-
-
 @pytest.mark.parametrize(
     "value", ["0.7", True, False, [0.7], {"value": 0.7}, float("nan"), float("inf"), float("-inf")],
 )  # fmt: skip
@@ -126,12 +123,8 @@ def test_do_sample_false_is_greedy_and_true_alone_is_sampling_at_one() -> None:
 
 def test_limits_and_what_no_engine_does_are_told_apart_from_values() -> None:
     config = {
-        "max_new_tokens": 512,
-        "max_length": 4096,
-        "num_beams": 4,
-        "typical_p": 1.0,
-        "penalty_alpha": 0.6,
-    }
+        "max_new_tokens": 512, "max_length": 4096, "num_beams": 4, "typical_p": 1.0, "penalty_alpha": 0.6,
+    }  # fmt: skip
     facts = sampling.evidence(snapshot(generation_config=config))
     assert [(e.rule, e.value) for e in facts if e.key == "parameters.max_tokens"] == [
         ("generation-config-length", 512), ("generation-config-length", 4096),
@@ -205,8 +198,7 @@ def test_a_claim_is_told_in_the_engines_own_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["../x", "os", "json_tools\n--trust-remote-code", "$(id)", "a" * 5000, "", 3, None, ["x"],
-              {"a": 1}, "JSON_TOOLS", "hermes --enable"],
+    "value", ["../x", "json_tools\n--trust-remote-code", "a" * 5000, "", 3, {"a": 1}, "hermes --enable"],
 )  # fmt: skip
 @pytest.mark.parametrize(
     "target", [VLLM, MLX, Target("mlx-vlm"), Target("vllm-mlx")], ids=lambda t: t.backend
@@ -236,21 +228,15 @@ def test_a_parser_made_for_the_format_is_heard_before_the_generic_one() -> None:
 @pytest.mark.parametrize(
     ("model_type", "tool", "reasoning"),
     [
-        ("lfm2", "lfm2", None),
         ("gemma4", "gemma4", "gemma4"),
         ("seed_oss", "seed_oss", "seed_oss"),
-        ("SEED-OSS", "seed_oss", "seed_oss"),
         ("minimax_m2", "minimax_m2", None),  # two parsers of that line
         ("nemotron_h", None, "nemotron_v3"),
-        ("olmo3", "olmo3", "olmo3"),
         ("gpt_oss", "openai", "openai_gptoss"),  # by the names of their classes
         ("qwen3", None, "qwen3"),  # the class of qwen3_coder is Qwen3EngineToolParser
         ("deepseek_v3", "deepseek_v3", None),  # DeepSeek-R1 has this type and another parser
         ("olmo2", None, None),  # a line's other version
-        ("qwen3_moe", None, "qwen3"),
-        ("qwen2", None, None),
         ("llama", None, None),
-        ("4x", None, None),
         ("___", None, None),
         ("../hermes", "hermes", None),  # still a name of the registry
         ("", None, None),
@@ -264,20 +250,12 @@ def test_parsers_that_bear_the_types_name(model_type: str, tool: str | None, rea
     assert (found.get("tool_parser"), found.get("reasoning_parser")) == (tool, reasoning)
 
 
-def test_a_type_says_nothing_of_reasoning_that_no_template_shows() -> None:
-    told = declared_parsers.model_type_match(
-        snapshot(config={"model_type": "gemma4"}), "vllm", VLLM.parsers, calls=True, thinks=False
-    )
-    assert [e.key for e in told] == ["tool_parser"]
-
-
 @pytest.mark.parametrize(
     ("tokens", "tool"),
     [
         (("<|tool_call_start|>", "<|tool_call_end|>"), "lfm2"),
         (("<|tool_call_start|>",), None),
         (("<tool_call>", "</tool_call>"), None),
-        ((), None),
     ],
 )
 def test_the_tokens_of_calls_show_calls_under_a_template_without_them(
@@ -290,7 +268,7 @@ def test_the_tokens_of_calls_show_calls_under_a_template_without_them(
 
 
 @pytest.mark.parametrize("target", [VLLM, MLX], ids=lambda t: t.backend)
-@pytest.mark.parametrize("model_type", ["4x", "___", "<think>", "think", "os", "../x", "x" * 5000])
+@pytest.mark.parametrize("model_type", ["___", "<think>", "os", "x" * 5000])
 def test_odd_types_name_only_what_is_registered(target: Target, model_type: str) -> None:
     for fact in declared_parsers.model_type_match(
         snapshot(config={"model_type": model_type}), target.backend, target.parsers, calls=True, thinks=True
@@ -314,9 +292,7 @@ def shown(found: TemplateAnalysis | None) -> dict[str, Evidence]:
         (texts.CHATML_JSON, "hermes", "template-format"),
         (texts.XML_PARAMETERS, "qwen3_coder", "template-format"),
         (texts.HEADERS, None, "template"),
-        (texts.INST, None, "template"),
         (texts.CHANNELS, None, "template"),
-        (texts.PYTHONIC, None, "template"),
         (texts.REFUSES_TOOLS, None, "template"),
         ("{{ undefined.field }}", None, "template"),
     ],
@@ -346,16 +322,9 @@ def test_instructions_in_the_prompt_speak_where_no_call_is_rendered(renderer: Re
     [
         (texts.SWITCHED, "qwen3", "template-format", "switched by enable_thinking, by default on"),
         (texts.OPENED, "deepseek_r1", "template-format", "opens a block in the prompt"),
-        (texts.OPENED_ON_DEMAND, "qwen3", "template-format", "by default off"),
-        (texts.STRIPS_AND_OPENS, "deepseek_r1", "template-format", "opens a block in the prompt"),
         (texts.CHANNELS, None, "template", "in a block of its own"),
         (texts.CHATML_JSON, None, "template-format", "renders no reasoning"),
-        (
-            texts.THINKING.replace("PROMPT", ""),
-            None,
-            "template-format",
-            "nothing shows that this model thinks",
-        ),
+        (BLOCK, None, "template-format", "nothing shows that this model thinks"),
         ("{% if %}", None, "template", "could not be rendered"),
     ],
 )
@@ -388,17 +357,16 @@ def test_without_a_template_nothing_is_claimed() -> None:
 SILENT = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "info", "files", "said"),
     [
         ("a/VibeThinker-1.5B", {}, {}, ["name"]),
-        ("a/Fin-R1", {}, {}, ["name"]),
         ("a/field-agent", {"card": {"base_model": "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"}}, {}, ["base"]),
         ("a/field-agent", {}, {"added_tokens": {"<think>": 7, "</think>": 8}}, ["tokens"]),
         ("a/field-agent", {"tags": ["reasoning", "en"]}, {}, ["card"]),
         ("a/field-agent", {}, {}, []),
         ("a/Qwen3-non-thinking", {}, {}, []),
-        ("a/tor1-7b", {}, {}, []),
     ],
 )
 def test_signs_of_thinking_beside_a_silent_template(
@@ -412,7 +380,7 @@ def test_signs_of_thinking_beside_a_silent_template(
 
 
 def test_a_block_that_the_template_cuts_out_is_a_sign(renderer: Renderer) -> None:
-    (fact,) = thinking_signs.evidence(snapshot(), learn(renderer, texts.THINKING.replace("PROMPT", "")))
+    (fact,) = thinking_signs.evidence(snapshot(), learn(renderer, BLOCK))
     assert fact.value == ["block"]
     assert "cut of past answers at </think>" in render(fact.reason)
 
@@ -442,25 +410,6 @@ def all_facts(
     return collect(source, kind, found, "linux", ignore_name=ignore_name)
 
 
-def test_every_reader_is_heard(renderer: Renderer) -> None:
-    source = replace(
-        snapshot(
-            config={"model_type": "qwen3", "max_position_embeddings": 4096},
-            generation_config={"temperature": 0},
-        ),
-        model_id="Qwen/Qwen3-8B",
-    )
-    facts = all_facts(source, learn(renderer, texts.SWITCHED))
-    facts = for_engine(facts, source, "vllm", VLLM.parsers)
-    assert {e.rule for e in facts} >= {
-        "family-table", "sampling-table", "generation-config", "config", "machine", "template-format",
-    }  # fmt: skip
-    assert {e.key for e in facts} >= {"kind", "family", "backend", "max_model_len", *FIELDS}
-    hidden = all_facts(source, None, ignore_name=True)
-    assert not {"family-table", "base-model-family", "sampling-table"} & {e.rule for e in hidden}
-    assert not any("Qwen" in e.quote for e in hidden)
-
-
 def test_parsers_are_named_as_the_engine_names_them(renderer: Renderer) -> None:
     facts = all_facts(snapshot(), learn(renderer, texts.OFFER + texts.SWITCHED))
     for target, tool, thought in ((VLLM, "hermes", "qwen3"), (MLX, "json_tools", "<think>")):
@@ -476,14 +425,6 @@ def test_a_parser_that_the_other_engine_lacks_is_left_unsaid() -> None:
     assert decide(for_engine(facts, source, "vllm", VLLM.parsers), Preferences(), VLLM)["tool_parser"].value
     on_mlx = decide(for_engine(facts, source, "mlx", MLX.parsers), Preferences(), MLX)["tool_parser"]
     assert on_mlx.status == "unknown"
-
-
-def test_known_to_have_none_holds_on_every_engine() -> None:
-    source = replace(snapshot(), model_id="google/gemma-2-2b-it")
-    facts = all_facts(source, None)
-    for target in (VLLM, MLX):
-        decided = decide(for_engine(facts, source, target.backend, target.parsers), Preferences(), target)
-        assert decided["tool_parser"].status == "none"
 
 
 def test_the_type_says_how_a_template_that_thinks_is_read(renderer: Renderer) -> None:

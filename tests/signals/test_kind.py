@@ -130,7 +130,6 @@ def test_a_model_type_that_publishes_no_template_still_chats() -> None:
     "texts",
     [
         {"chat_template.jinja": "x"},
-        {"chat_template.json": '{"chat_template": "x"}'},
         {"tokenizer_config.json": '{"chat_template": [{"name": "default", "template": "x"}]}'},
         {"additional_chat_templates/tool_use.jinja": "x"},
     ],
@@ -138,13 +137,6 @@ def test_a_model_type_that_publishes_no_template_still_chats() -> None:
 def test_every_place_of_a_template(texts: dict[str, str]) -> None:
     found = find_kind(snapshot(texts={**SETTINGS, **texts}))
     assert (found.kind, found.evidence[0].rule) == ("chat", "kind-template")
-
-
-def test_what_is_missing_is_no_error() -> None:
-    found = find_kind(snapshot(None))
-    assert found.kind == "chat"
-    assert render(found.evidence[0].reason) == "nothing says that it is anything but a chat model"
-    assert found.error("x") is None
 
 
 def test_gguf_only_names_the_original() -> None:
@@ -171,10 +163,6 @@ def test_gguf_only_without_a_card() -> None:
     assert found.made_from is None
     assert error is not None
     assert "does not name it" in hint(error)
-
-
-def test_gguf_beside_other_weights_is_no_reason_to_refuse() -> None:
-    assert find_kind(snapshot("x/Y-it", ("a.gguf", "model.safetensors"))).kind == "chat"
 
 
 @pytest.mark.parametrize("kind", ["draft", "image", "speech"])
@@ -233,10 +221,6 @@ def test_an_adapter_without_its_model(folder: Snapshot, adapter: bool) -> None:
     assert (error is not None) is adapter
     if error is not None:
         assert "acme/Base-7B" in hint(error)
-
-
-def test_an_adapter_that_only_its_name_shows() -> None:
-    assert find_kind(listing("pytorch_lora_weights.safetensors")).kind == "adapter"
 
 
 def test_models_in_folders_are_refused_by_name() -> None:

@@ -67,10 +67,6 @@ def test_what_only_some_models_take_is_up_to_the_files() -> None:
     assert "audio" in said(hears)["modalities"]
 
 
-def test_other_engines_have_no_such_limit() -> None:
-    assert said({"vision_config": {}}, MLX_VLM) == {"modalities": ["image"]}
-
-
 @pytest.mark.parametrize(
     ("architecture", "config", "refused"),
     [

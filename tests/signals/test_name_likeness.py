@@ -51,6 +51,7 @@ def test_how_alike() -> None:
     assert grade("Anvil-7.5", "anvil_v6p1") is Likeness.EARLIER
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60), st.dictionaries(st.text(max_size=20), st.just("P"), max_size=4))
 def test_any_text_is_like_registered_names_only(model: str, parsers: dict[str, str]) -> None:
     assert {liked.parser for liked in closest(model, parsers)} <= set(parsers)

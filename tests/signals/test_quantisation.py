@@ -50,17 +50,10 @@ FP8, FP4 = {"num_bits": 8, "type": "float"}, {"num_bits": 4, "type": "float", "g
         ({"compression_config": {"quant_method": "compressed-tensors"}}, "compressed-tensors"),
         ({"text_config": {"quantization_config": {"quant_method": "gptq"}}}, "gptq"),
         ({"quantization": {"group_size": 64, "bits": 4}}, "mlx"),
-        (
-            {"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4"}, "quantization_config": None},
-            "mlx",
-        ),
         ({**MLX, "quantization_config": {"quant_method": "fp8"}}, "mlx"),
-        ({"quantization_config": {"bits": 4}}, None),
         ({"quantization_config": {"group_size": "$(id)", "bits": 4}}, None),
         ({"quantization_config": {"quant_method": "../x", "group_size": 64, "bits": 4}}, None),
-        ({"quantization_config": {"quant_method": ["fp8"]}}, None),
         ({"quantization_config": "fp8"}, None),
-        ({"quantization_config": {}}, None),
         ({}, None),
     ],
 )
@@ -74,18 +67,14 @@ def test_the_method(given: dict[str, Any], found: str | None) -> None:
     [
         ({"group_size": 64, "bits": 6}, "affine-6bit", 6),
         ({"group_size": 32, "bits": 4, "mode": "mxfp4"}, "mxfp4", 4),
-        ({"group_size": 16, "bits": 4, "mode": "nvfp4"}, "nvfp4", 4),
         ({"quant_method": "awq", "bits": 4, "group_size": 128}, "w4a16", 4),
-        ({"quant_method": "awq", "w_bit": 4, "q_group_size": 128}, "w4a16", 4),
         ({"quant_method": "gptq", "bits": 8, "desc_act": True, "sym": True}, "w8a16-actorder", 8),
         ({"quant_method": "gptq", "bits": 4, "desc_act": False, "sym": False}, "w4a16-asym", 4),
         ({"quant_method": "auto-round", "bits": 4, "packing_format": "auto_round:auto_awq"}, "w4a16-awq", 4),
         ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8-block", 8),
         ({"quant_method": "fp8", "activation_scheme": "static"}, "fp8-static", 8),
-        ({"quant_method": "fp8", "activation_scheme": "dynamic"}, "fp8-dynamic", 8),
         ({"quant_method": "mxfp4"}, "mxfp4", 4),
         ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}, "nf4", 4),
-        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8", 8),
         ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4", 4),
         ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8"}}, "fp8-static", 8),
         ({"quant_method": "modelopt_mixed", "quant_algo": "MIXED_PRECISION"}, "mixed", None),
@@ -94,20 +83,15 @@ def test_the_method(given: dict[str, Any], found: str | None) -> None:
          "int4weightonly", 4),
         ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4"}}}, "mxfp4", 4),
         ({"quant_method": "hqq", "quant_config": {}}, None, None),
-        ({"quant_method": "eetq"}, None, None),
         (tensors(INT4), "w4a16", 4),
-        (tensors({**INT4, "symmetric": False}), "w4a16-asym", 4),
         (tensors(INT8, INT8), "w8a8-int8", 8),
         (tensors(INT4, {**INT8, "dynamic": True}), "w4a8", 4),
         (tensors(FP8, {**FP8, "dynamic": True}), "fp8-dynamic", 8),
-        (tensors(FP8, {**FP8, "dynamic": False}), "fp8-static", 8),
         (tensors({**FP8, "strategy": "block"}, {**FP8, "dynamic": True}), "fp8-block", 8),
         (tensors(FP8), "fp8-w8a16", 8),
         (tensors(FP4, FP4), "nvfp4", 4),
-        (tensors(FP4), "nvfp4a16", 4),
         (tensors(FP4, None, "mxfp4-pack-quantized"), "mxfp4", 4),
         (tensors(INT4) | {"config_groups": {"a": {"weights": INT4}, "b": {"weights": FP8}}}, "mixed", None),
-        (tensors(None), None, None),
     ],
 )  # fmt: skip
 def test_the_scheme(block: dict[str, Any], scheme: str | None, bits: int | None) -> None:
@@ -121,8 +105,6 @@ def test_the_scheme(block: dict[str, Any], scheme: str | None, bits: int | None)
     [
         ({"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": None}}, "modelopt"),
         ({"quantization": {"quant_algo": None, "kv_cache_quant_algo": "FP8"}}, None),
-        ({"quantization": {"quant_algo": {"a": 1}}}, None),
-        ({"quantization": "NVFP4"}, None),
         ({}, None),
     ],
 )
@@ -145,6 +127,7 @@ WORDS = (
 METHODS = st.sampled_from([*quantisation.SCHEMES, "modelopt", "hqq"])
 
 
+@pytest.mark.slow
 @given(
     st.fixed_dictionaries({}, optional=dict.fromkeys(WORDS, JSON) | {"quant_method": METHODS | JSON}), JSON
 )
@@ -162,7 +145,7 @@ def test_any_block_is_read_without_an_error(block: dict[str, Any], modelopt: Any
 # which engine can load it
 
 
-@pytest.mark.parametrize("engine", ["mlx", "mlx-vlm", "vllm-mlx", "vllm"])
+@pytest.mark.parametrize("engine", ["mlx", "vllm"])
 def test_mistrals_own_config_alone_is_none_for_mlx(engine: str) -> None:
     files = (RepoFile("params.json"), RepoFile("consolidated.safetensors"))
     able = registries.load_capabilities(engine)
@@ -190,14 +173,11 @@ NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
     ("block", "engine", "machine", "can", "says"),
     [
         (AWQ, "vllm", CPU, True, "on processors"),
-        (AWQ, "vllm", T4, True, "capability 7.5"),
         (AWQ, "vllm", V100, False, "this machine has 7.0"),
         (NVFP4, "vllm", CPU, False, "it needs an NVIDIA card of compute capability 7.5 or more"),
-        (NVFP4, "vllm", H100, True, "detects it by itself"),
         ({"quant_method": "gptq", "bits": 3}, "vllm", H100, False, "refuses"),
         (MLX["quantization"], "vllm", H100, False, "MLX's own"),
         (BITSANDBYTES, "vllm", H100, False, "no quantisation method bitsandbytes"),
-        ({"quant_method": "something-new"}, "vllm", CPU, False, "no quantisation method something-new"),
         ({"quant_method": "quark"}, "vllm", CPU, None, "not tried"),
         ({"quantization": {"quant_algo": "FP8"}}, "vllm", H100, None, None),
         (MLX["quantization"], "mlx", CPU, True, "MLX's own"),
@@ -234,14 +214,10 @@ def test_experts_are_tried_apart() -> None:
 
 
 def test_modelopt_without_a_name_is_not_seen_by_vllm() -> None:
-    told = snapshot(LLAMA, {"quantization": {"quant_algo": "NVFP4"}})
-    facts = loading.evidence(told, registries.load_capabilities("vllm"), H100)
-    assert [render(e.reason) for e in facts] == [
-        (
-            "warning: vllm 0.32.0 takes the weights for whole: "
-            "nothing in the files names modelopt where it is looked for"
-        )
-    ]
+    given = snapshot(LLAMA, {"quantization": {"quant_algo": "NVFP4"}})
+    facts = loading.evidence(given, registries.load_capabilities("vllm"), H100)
+    told = "nothing in the files names modelopt where it is looked for"
+    assert [render(e.reason) for e in facts] == [f"warning: vllm 0.32.0 takes the weights for whole: {told}"]
 
 
 def test_modelopt_without_a_name_is_no_reason_for_another_engine() -> None:
@@ -250,13 +226,13 @@ def test_modelopt_without_a_name_is_no_reason_for_another_engine() -> None:
     assert {e.value for e in facts} == {"vllm"}
 
 
+# the cache
+
+
 def test_a_method_on_its_way_out_is_allowed() -> None:
     told = snapshot({**LLAMA, "quantization_config": {"quant_method": "fbgemm_fp8"}})
     facts = loading.evidence(told, registries.load_capabilities("vllm"), H100)
     assert (loading.ALLOW, True) in {(e.key, e.value) for e in facts}
-
-
-# the cache
 
 
 @pytest.mark.parametrize(
@@ -289,7 +265,6 @@ TEXT_ONLY = min(
         ({**LLAMA, **MLX}, "linux", CPU, "mlx"),
         ({"model_type": TEXT_ONLY, **MLX, "vision_config": {}}, "linux", H100, "mlx"),
         ({"model_type": "qwen3_vl", **MLX, "vision_config": {}}, "linux", H100, "mlx-vlm"),
-        ({**LLAMA, "quantization_config": AWQ}, "linux", CPU, "vllm"),
         ({**LLAMA, "quantization_config": NVFP4}, "linux", CPU, "vllm"),  # another machine's vLLM can
         ({**LLAMA, "quantization_config": {"quant_method": "bitnet"}}, "linux", CPU, "mlx"),
         ({**LLAMA, "quantization_config": BITSANDBYTES}, "linux", CPU, "vllm"),  # nobody can

@@ -20,14 +20,8 @@ from importer.hub.snapshot import Snapshot
 from importer.signals import sampling
 from tests import template_texts as texts
 
-TOKENS = {
-    1: "<|endoftext|>",
-    2: "<|im_end|>",
-    3: "<|im_start|>",
-    4: "<|eot_id|>",
-    5: "<|eom_id|>",
-    6: "<end_of_turn>",
-}
+WORDS = ("<|endoftext|>", "<|im_end|>", "<|im_start|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>")
+TOKENS = dict(enumerate(WORDS, 1))
 ENDS_AT_IM_END = TemplateAnalysis("", (Sample("answer", "Hi<|im_end|>", "Hello."),), end_of_turn="<|im_end|>")
 
 
@@ -58,13 +52,11 @@ def found(study: TemplateAnalysis | None, **files: Any) -> tuple[Any, Any]:
     [
         # The classic: a chat model made from a base model, whose end of text is all that the files know.
         ({"generation_config": {"eos_token_id": 1}}, True, [1, 2]),
-        ({"config": {"eos_token_id": 1}}, True, [1, 2]),
         ({"config": {"text_config": {"eos_token_id": [1]}}}, True, [1, 2]),
         ({}, True, [1, 2]),
         # The generation config's list alone is heard where there is one.
         ({"generation_config": {"eos_token_id": [1]}, "config": {"eos_token_id": 2}}, True, [1, 2]),
         ({"generation_config": {"eos_token_id": [2, 1]}}, False, [2, 1]),
-        ({"generation_config": {"eos_token_id": [1, 4, 5, 2]}}, False, [1, 4, 5, 2]),
         ({"config": {"eos_token_id": 2}}, False, [2, 1]),
         ({"generation_config": {"eos_token_id": ["2", None, -2, True, 2.0, 1]}}, True, [1, 2]),
     ],
@@ -134,10 +126,8 @@ def test_where_nothing_ends_a_turn_the_next_one_begins(
     """What follows an answer in history only, as a channel's end does, is no end of the answer itself."""
     names = ["<|endoftext|>", "<|user|>", "<|observation|>", "<|end|>", "<|start|>", "<|return|>"]
     table = {str(i): {"content": n, "special": True} for i, n in enumerate(names)}
-    files = {
-        "tokenizer_config": {"added_tokens_decoder": table},
-        "generation_config": {"eos_token_id": [0, 5]},
-    }
+    ends = {"eos_token_id": [0, 5]}
+    files = {"tokenizer_config": {"added_tokens_decoder": table}, "generation_config": ends}
     study = learning.analyze(
         Template(text, "chat_template.jinja"), read_vocabulary(snapshot(**files)), renderer
     )

@@ -40,25 +40,16 @@ def classifier(architecture: str, labels: int) -> dict[str, Any]:
     [
         (classifier("BertForSequenceClassification", 1), "reranker"),
         (classifier("BertForSequenceClassification", 3), "classifier"),
-        (classifier("Qwen3ForSequenceClassification", 0), "classifier"),
         (classifier("BertForTokenClassification", 1), "classifier"),
         ({"architectures": ["SomethingNewForSequenceClassification"], "num_labels": 1}, "reranker"),
         ({"architectures": ["NomicBertModel"]}, "embedding"),
-        ({"architectures": ["GteNewModel"]}, "embedding"),
         ({"architectures": ["InternLM2ForRewardModel"]}, "reward"),
         ({"architectures": ["WhisperForConditionalGeneration"]}, "transcription"),
-        ({"architectures": ["Qwen3ASRForConditionalGeneration"]}, "transcription"),
         ({"architectures": ["VoxtralForConditionalGeneration"]}, "chat"),
         ({"architectures": ["Wav2Vec2ForCTC"]}, "speech"),
-        ({"architectures": ["ParlerTTSForConditionalGeneration"]}, "speech"),
         ({"architectures": ["JinaVLForRanking"]}, "reranker"),
         ({"architectures": ["NewEncoderDecoderModel"], "is_encoder_decoder": True}, "encoder-decoder"),
-        ({"architectures": ["NewForConditionalGeneration"], "is_encoder_decoder": True}, "encoder-decoder"),
         ({"architectures": ["BartForConditionalGeneration"], "is_encoder_decoder": True}, "encoder-decoder"),
-        (
-            {"architectures": ["M2M100ForConditionalGeneration"], "is_encoder_decoder": True},
-            "encoder-decoder",
-        ),
         ({"architectures": ["NewForCausalLM"]}, "chat"),
         (
             {"architectures": ["NewModel9"], "is_encoder_decoder": True, "auto_map": {"AutoModel": "a.B"}},
@@ -147,7 +138,7 @@ def test_some_architectures_return_a_result_for_each_token() -> None:
     assert values(projected, "embedding")["outputs"] == {"dimensions": 16, "each": "token"}
 
 
-@pytest.mark.parametrize("text", ["{", "7", "[7, null]", '[{"type": 7, "path": 7}]', "[" * 100_000])
+@pytest.mark.parametrize("text", ["{", '[{"type": 7, "path": 7}]', "[" * 100_000])
 def test_broken_modules_describe_nothing(text: str) -> None:
     outputs = values(snapshot({"architectures": ["BertModel"]}, {"modules.json": text}), "embedding")
     assert "dimensions" not in outputs.get("outputs", {})
@@ -175,7 +166,6 @@ def test_mlx_weights_of_such_a_kind_are_refused_with_their_engine() -> None:
          "transformers"),
         ({"alignment_heads": [[7, 0]], "lang_ids": [5]}, {"model.bin": ""}, "unnamed", "faster-whisper"),
         ({"add_source_bos": False}, {"model.bin": "", "vocabulary.txt": ""}, "unnamed", "CTranslate2"),
-        ({"n_words": 5}, {"weights.pt": ""}, "unnamed", "library that wrote"),
     ],
 )  # fmt: skip
 def test_what_no_engine_generates_text_with_is_refused(
@@ -200,7 +190,6 @@ def test_a_config_that_names_nothing_is_no_refusal_beside_another_source(more: s
     [
         ({"model_index.json": {}}, {}, "diffusers"),
         ({"model_index.json": {}}, {"library_name": "nemo"}, "nemo"),
-        ({"model_index.json": {}}, {"library_name": "transformers"}, "diffusers"),
         ({"model_index.json": {}}, {"library_name": "<script>"}, "diffusers"),
     ],
 )
@@ -220,18 +209,10 @@ def test_a_refusal_names_what_serves_the_model(
         ({"architectures": ["DebertaV2ForSequenceClassification"], "model_type": "deberta-v2"}, None, True),
         ({"architectures": ["NewestForCausalLM"], "model_type": "llama"}, None, True),
         ({"architectures": ["NewestForCausalLM"], "model_type": "newest"}, False, True),
-        ({"architectures": ["NewestForCausalLM"]}, None, True),
-        (
-            {
-                "architectures": ["NewestForCausalLM"],
-                "model_type": "newest",
-                "auto_map": {"AutoModel": "a.B"},
-            },
-            None,
-            False,
-        ),
+        ({"architectures": ["NewestForCausalLM"], "model_type": "newest", "auto_map": {"AutoModel": "a.B"}},
+         None, False),
     ],
-)
+)  # fmt: skip
 def test_an_architecture_outside_the_registry_has_a_warning(
     config: dict[str, Any], can: bool | None, warned: bool
 ) -> None:
@@ -254,7 +235,6 @@ def test_a_head_that_vllm_lacks_is_not_dropped_in_silence() -> None:
     ("architecture", "remedy"),
     [
         ("ViTForImageClassification", "transformers"),
-        ("Wav2Vec2ForCTC", "transformers"),
         ("FluxTransformer2DModel", "diffusers"),
         ("ParlerTTSForConditionalGeneration", "mlx-audio"),
     ],

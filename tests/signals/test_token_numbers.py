@@ -61,7 +61,6 @@ def test_what_the_template_writes_or_ends_a_text_is_needed() -> None:
     "config",
     [
         {"vocab_size": 9, "image_token_index": 9},
-        {"vocab_size": 9, "audio_token_id": 9},
         {"text_config": {"vocab_size": 9}, "vision_config": {"image_token_id": 9}},
     ],
 )
@@ -69,16 +68,11 @@ def test_a_picture_s_number_needs_no_row(config: dict[str, Any]) -> None:
     assert beyond(snapshot(config, {"<image>": 9})) == []
 
 
-def test_a_number_of_text_needs_one() -> None:
-    assert beyond(snapshot({"vocab_size": 9, "pad_token_id": 9}, {"[PAD]": 9})) == [("[PAD]", False)]
-
-
 @pytest.mark.parametrize(
     "name",
     [
         "model.embed_tokens.weight", "model.language_model.embed_tokens.weight", "transformer.wte.weight",
-        "transformer.word_embeddings.weight", "model.tok_embeddings.weight", "backbone.embeddings.weight",
-        "gpt_neox.embed_in.weight", "bert.embeddings.word_embeddings.weight",
+        "model.tok_embeddings.weight", "bert.embeddings.word_embeddings.weight",
     ],
 )  # fmt: skip
 def test_the_embedding_is_found_by_its_usual_names(name: str) -> None:
