@@ -67,13 +67,6 @@ def test_a_kept_digest_of_another_file_does_not_count(model: Path, importer_home
     assert digests.served(model, {}) == {WEIGHTS: sha256(model / WEIGHTS)}
 
 
-def test_a_file_beside_the_weights_has_the_kind_of_the_record(model: Path) -> None:
-    recorded = {"tokenizer.json": "0" * 64, "config.json": "0" * 40}
-    found = digests.served(model, recorded)
-    assert found["tokenizer.json"] == sha256(model / "tokenizer.json")
-    assert found["config.json"] == local.resolve(str(model), model).settings["config.json"]
-
-
 def test_links_out_of_the_folder_have_no_digest(model: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.safetensors").write_bytes(b"x")
     (model / "other.safetensors").symlink_to(tmp_path / "secret.safetensors")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.errors import HubError, ImporterError, RepositoryError
+from importer.errors import HubError, RepositoryError
 from importer.hub import ANYWHERE, fetch_weights, parse, resolve, safetensors, tensor_headers
 from importer.hub.safetensors import BITS, LONGEST, MalformedHeader, Tensor
 from tests.hubserver import Fault, HubServer, Repo, isolate
@@ -108,35 +108,23 @@ def test_a_damaged_cache_is_no_cache(server: HubServer) -> None:
         assert tensor_headers.tensors(snapshot, FILES).keys() == found.keys()
 
 
-HALF = json.dumps({"a": BF16}).encode()[:-1]
 LIES = {
-    "nothing": b"",
-    "shorter than its length": b"\x10\0\0",
-    "an empty header": file(b"", said=0),
+    "nothing": b"", "an empty header": file(b"", said=0),
     "longer than the file": file({"a": BF16}, 12, said=10**6),
-    "longer than any file": file({"a": BF16}, 12, said=2**63),
-    "not JSON": file(b"<html></html>"),
-    "not whole": file(HALF, 12),
-    "not UTF-8": file(b'{"\xff": 1}'),
-    "nested without end": file(b'{"a":' * 5000),
-    "not an object": file(b"[1, 2]"),
-    "a name twice": file(b'{"a": {}, "a": {}}'),
-    "no description": file({"a": 3}),
+    "longer than any file": file({"a": BF16}, 12, said=2**63), "not JSON": file(b"<html></html>"),
+    "not UTF-8": file(b'{"\xff": 1}'), "nested without end": file(b'{"a":' * 5000),
+    "a name twice": file(b'{"a": {}, "a": {}}'), "no description": file({"a": 3}),
     "an unknown dtype": file({"a": {**BF16, "dtype": "F7"}}, 12),
-    "a dtype that is a list": file({"a": {**BF16, "dtype": ["F16"]}}, 12),
     "no shape": file({"a": {**BF16, "shape": None}}, 12),
-    "a negative shape": file({"a": {**BF16, "shape": [-2, -3]}}, 12),
     "a shape of truths": file({"a": {**BF16, "shape": [2, 3, True]}}, 12),
     "many dimensions": file({"a": {**BF16, "shape": [1] * 40 + [6]}}, 12),
     "huge dimensions": file({"a": {**BF16, "shape": [10**40, 0]}}, 12),
     "offsets that go back": file({"a": {**BF16, "data_offsets": [12, 0]}}, 12),
-    "one offset": file({"a": {**BF16, "data_offsets": [12]}}, 12),
     "too few bytes for the shape": file({"a": {**BF16, "data_offsets": [0, 11]}}, 11),
     "overlapping": file({"a": BF16, "b": {**BF16, "data_offsets": [6, 18]}}, 18),
     "a gap": file({"a": BF16, "b": {**BF16, "data_offsets": [13, 25]}}, 25),
-    "weights missing": file({"a": BF16}, 11),
-    "weights left over": file({"a": BF16}, 13),
-}
+    "weights missing": file({"a": BF16}, 11), "weights left over": file({"a": BF16}, 13),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -202,10 +190,8 @@ PART = {"Content-Range": f"bytes 0-{len(WHOLE) - 1}/{len(WHOLE)}"}
         (Fault("00001", 200, body=WHOLE), "bad-answer"),
         (Fault("00001", 206, body=WHOLE), "bad-answer"),
         (Fault("00001", 206, PART, WHOLE[:-1]), "bad-answer"),
-        (Fault("00001", 206, {"Content-Range": "bytes 5-9/9"}, WHOLE[:5]), "bad-answer"),
         (Fault("00001", 206, {"Content-Range": f"bytes 0-9/{len(WHOLE) + 1}"}, WHOLE[:10]), "bad-answer"),
         (Fault("00001", 206, PART, WHOLE + bytes(9)), "bad-answer"),
-        (Fault("00001", 416), "bad-answer"),
         (Fault("00001", 403, {"X-Error-Code": "GatedRepo"}), "gated"),
         (Fault("00001", 302, {"Location": "http://169.254.169.254/latest"}), "refused-host"),
     ],
@@ -275,11 +261,3 @@ def test_anything_is_tensors_or_a_sentence(header: bytes, size: int) -> None:
         assert found or found == {}
         if known is not None and isinstance(found, dict):
             assert sum(t.size for t in found.values()) == size - 8 - len(header)
-
-
-def test_no_error_is_another(tmp_path: Path) -> None:
-    """A folder in a weight file's place."""
-    (tmp_path / "model.safetensors").mkdir()
-    with pytest.raises(ImporterError) as caught:
-        tensor_headers.tensors(resolve(parse(str(tmp_path)), ANYWHERE), ["model.safetensors"])
-    assert caught.value.kind == "unreadable"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from importer import hub
-from importer.errors import HubError, RepositoryError, Setting, UsageError
-from importer.hub import ANYWHERE, Reference, parse, resolve
+from importer.errors import HubError, RepositoryError
+from importer.hub import ANYWHERE, parse, resolve
 from importer.hub.snapshot import UnreadReason
 from importer.reasons import Reason
 from tests.hubserver import MODIFIED, Content, Fault, HubServer, Repo, isolate
@@ -35,13 +35,10 @@ FILES: dict[str, Content] = {
     "modeling_toy.py": "raise SystemExit",
 }
 INFO = {
-    "pipeline_tag": "text-generation",
-    "library_name": "transformers",
-    "tags": ["conversational"],
-    "cardData": {"base_model": "big/model"},
-    "config": {"architectures": ["ToyForCausalLM"]},
+    "pipeline_tag": "text-generation", "library_name": "transformers", "tags": ["conversational"],
+    "cardData": {"base_model": "big/model"}, "config": {"architectures": ["ToyForCausalLM"]},
     "safetensors": {"total": 250, "parameters": {"F32": 250}},
-}
+}  # fmt: skip
 SIX = {
     "config.json", "chat_template.jinja", "tokenizer_config.json", "generation_config.json",
     "added_tokens.json", "special_tokens_map.json",
@@ -85,17 +82,11 @@ def test_what_a_snapshot_says(server: HubServer) -> None:
     assert snapshot.json("generation_config.json") == {"temperature": 0}
     assert {f.path: f.size for f in snapshot.files}["model.safetensors"] == 1000
     assert snapshot.info == {
-        "pipeline_tag": "text-generation",
-        "library_name": "transformers",
-        "tags": ["conversational"],
-        "card": {"base_model": "big/model"},
-        "base_models": ["big/model"],
-        "config": {"architectures": ["ToyForCausalLM"]},
-        "safetensors_total": 250,
-        "safetensors": {"F32": 250},
-        "gated": False,
-        "modified": MODIFIED,
-    }
+        "pipeline_tag": "text-generation", "library_name": "transformers", "tags": ["conversational"],
+        "card": {"base_model": "big/model"}, "base_models": ["big/model"],
+        "config": {"architectures": ["ToyForCausalLM"]}, "safetensors_total": 250,
+        "safetensors": {"F32": 250}, "gated": False, "modified": MODIFIED,
+    }  # fmt: skip
     unread = Reason(UnreadReason.NOT_AMONG, most=6)
     assert snapshot.unknown == {"preprocessor_config.json": unread}
     assert snapshot.directory is None
@@ -151,15 +142,6 @@ def test_a_renamed_repository_has_its_new_name(server: HubServer) -> None:
     assert snapshot.model_id == "Org/Toy"
     assert all(p.startswith("/Org/Toy/resolve/") for p in server.paths()[2:])
     assert resolve(parse("old/name"), ANYWHERE, offline=True) == snapshot
-
-
-def test_little_is_needed(server: HubServer) -> None:
-    server.repos["a/b"] = Repo({"params.json": {"dim": 8}, "tekken.json": "{}"})
-    snapshot = resolve(parse("a/b"), ANYWHERE)
-    assert snapshot.texts == {"params.json": '{"dim": 8}'}
-    assert snapshot.has("tekken.json")
-    absent = ("config.json", "tokenizer_config.json", "generation_config.json")
-    assert snapshot.unknown == dict.fromkeys(absent, Reason(UnreadReason.NOT_LISTED))
 
 
 @pytest.mark.parametrize("status", [403, 404, 410])
@@ -246,20 +228,8 @@ def test_processes_share_the_cache(server: HubServer) -> None:
 
 def test_names_in_a_listing_cannot_leave_their_place(server: HubServer) -> None:
     names = [
-        "../x",
-        "/etc/passwd",
-        "a/../../b",
-        "a//b",
-        "..",
-        ".",
-        "a\\b",
-        "a\0b",
-        "a/",
-        "",
-        "x" * 2000,
-        7,
-        None,
-    ]
+        "../x", "/etc/passwd", "a/../../b", "a//b", "..", ".", "a\\b", "a\0b", "a/", "", "x" * 2000, 7, None,
+    ]  # fmt: skip
     siblings: list[object] = [{"rfilename": n} for n in names] + [{}, "x", None]
     good = [
         {"rfilename": "config.json"},
@@ -331,14 +301,6 @@ def test_half_a_surrogate_pair_can_be_written(server: HubServer) -> None:
         "b": "\U0001f600",
         "c": "\\ud800",
     }
-
-
-def test_an_endpoint_that_is_no_url(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for wrong in ("hub.local", "ftp://hub.local", "http://", "http://a b"):
-        isolate(monkeypatch, tmp_path, wrong)
-        with pytest.raises(UsageError) as caught:
-            resolve(Reference("a/b", repo="a/b"), ANYWHERE)
-        assert caught.value.details["setting"] is Setting.ENDPOINT
 
 
 def test_an_endpoint_with_a_path(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,19 +48,12 @@ def refused(text: str) -> ImporterError:
 @pytest.mark.parametrize(
     ("text", "token", "kind"),
     [
-        ("a/none", None, "private"),
-        ("a/none", TOKEN, "not-found"),
-        ("a/private", None, "private"),
-        ("a/private", "hf_other", "not-found"),
-        ("a/gated", None, "gated"),
-        ("a/gated", "hf_other", "gated"),
-        ("a/open", "hf_wrong", "bad-token"),
-        ("a/open", "hf_wröng", "bad-token"),
-        ("a/gated", "hf_wrong", "bad-token"),
-        ("a/open@v9", None, "revision-not-found"),
-        ("a/open@" + "f" * 40, None, "revision-not-found"),
+        ("a/none", None, "private"), ("a/none", TOKEN, "not-found"), ("a/private", None, "private"),
+        ("a/private", "hf_other", "not-found"), ("a/gated", None, "gated"), ("a/gated", "hf_other", "gated"),
+        ("a/open", "hf_wrong", "bad-token"), ("a/open", "hf_wröng", "bad-token"),
+        ("a/open@v9", None, "revision-not-found"), ("a/open@" + "f" * 40, None, "revision-not-found"),
     ],
-)
+)  # fmt: skip
 def test_refusals(
     server: HubServer, monkeypatch: pytest.MonkeyPatch, text: str, token: str | None, kind: str
 ) -> None:
@@ -80,15 +73,10 @@ def test_the_right_token_opens(server: HubServer, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault("", 429, {"Retry-After": "0"}),
-        Fault("", 429, {"RateLimit": '"api";r=0;t=0'}),
-        Fault("", 429),
-        Fault("", 500),
-        Fault("", 503, {"Retry-After": "0"}),
-        Fault("", 504, body=b"<html>"),
-        Fault("", cut=True),
+        Fault("", 429, {"Retry-After": "0"}), Fault("", 429, {"RateLimit": '"api";r=0;t=0'}), Fault("", 429),
+        Fault("", 500), Fault("", cut=True),
     ],
-)
+)  # fmt: skip
 def test_passing_faults_are_retried(server: HubServer, place: str, fault: Fault) -> None:
     server.faults.append(Fault(place, fault.status, fault.headers, fault.body, fault.cut, times=2))
     assert set(resolve(parse("a/open"), ANYWHERE).texts) == set(FILES)
@@ -99,22 +87,17 @@ LASTING: list[tuple[str, Fault, str, int]] = [
     ("429 with a short wait", Fault("", 429, {"Retry-After": "0"}), "rate-limited", Deadline().tries),
     ("429 with a long wait", Fault("", 429, {"Retry-After": "3600"}), "rate-limited", 1),
     ("429 with a used-up quota", Fault("", 429, {"RateLimit": '"api";r=0;t=299'}), "rate-limited", 1),
-    ("500", Fault("", 500), "server", Deadline().tries),
     ("503 with a long wait", Fault("", 503, {"Retry-After": "600"}), "server", 1),
     ("cut", Fault("", cut=True), "bad-answer", Deadline().tries),
     ("not JSON", Fault("", 200, body=b"<html>hello</html>"), "bad-answer", 1),
-    ("not an object", Fault("", 200, body=b"[]"), "bad-answer", 1),
     ("nested too deep", Fault("", 200, body=b'{"a":' * 5000), "bad-answer", 1),
-    ("not UTF-8", Fault("", 200, body=b"\xff"), "bad-answer", 1),
     ("no commit", Fault("", 200, body=b'{"sha": "main"}'), "bad-answer", 1),
     ("403", Fault("", 403), "forbidden", 1),
-    ("400", Fault("", 400), "bad-answer", 1),
     ("404 without the Hub's code", Fault("", 404), "no-route", 1),
     ("404", Fault("", 404, {"X-Error-Code": "RepoNotFound"}), "not-found", 1),
     ("a route that is not there", Fault("", 404, {"X-Error-Code": "EntryNotFound"}), "no-route", 1),
     ("redirects in a circle", Fault("", 307, {"Location": "/api/models/a/open"}), "bad-answer", 5),
     ("redirect elsewhere", Fault("", 302, {"Location": "http://example.com/"}), "refused-host", 1),
-    ("redirect to control characters", Fault("", 302, {"Location": "\x1b]0;x\x07//[::1"}), "refused-host", 1),
     ("headers of a megabyte", Fault("", 403, {"X-Error-Message": "x" * 1_000_000}), "bad-answer", 5),
     ("redirect to a file", Fault("", 302, {"Location": "file:///etc/passwd"}), "refused-host", 1),
     ("redirect to metadata", Fault("", 302, {"Location": "http://169.254.169.254/x"}), "refused-host", 1),
@@ -142,9 +125,7 @@ def test_the_wait_is_told(server: HubServer) -> None:
         ({"retry-after": "7"}, 7.0),
         ({"retry-after": formatdate(0, usegmt=True)}, 0.0),
         ({"ratelimit": '"api";r=0;t=55', "retry-after": "7"}, 55.0),
-        ({"ratelimit": '"api";r=3;t=55', "retry-after": "7"}, 7.0),
         ({"ratelimit": '"api";r=0;t=5, "pages";r=0;t=9'}, 9.0),
-        ({"retry-after": "soon"}, None),
         ({"retry-after": "9" * 5000}, None),
         ({}, None),
     ],
@@ -210,15 +191,10 @@ def test_a_server_that_repeats_the_token(server: HubServer, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
     [
-        (403, None, "forbidden"),
-        (403, "GatedRepo", "gated"),
-        (401, None, "bad-token"),
-        (404, "EntryNotFound", "no-route"),
-        (451, None, "bad-answer"),
-        (429, None, "rate-limited"),
-        (503, None, "server"),
+        (403, None, "forbidden"), (403, "GatedRepo", "gated"), (401, None, "bad-token"),
+        (429, None, "rate-limited"), (503, None, "server"),
     ],
-)
+)  # fmt: skip
 def test_the_servers_own_message_is_shown(
     server: HubServer, monkeypatch: pytest.MonkeyPatch, status: int, code: str | None, kind: str
 ) -> None:
@@ -230,11 +206,6 @@ def test_the_servers_own_message_is_shown(
     assert (error.kind, "is disabled." in error.message) == (kind, True)
     assert error.message.isprintable()
     assert len(str(error.details)) < 1000
-
-
-def test_an_ordinary_refusal_has_no_empty_message(server: HubServer) -> None:
-    server.faults.append(Fault("/api/", 403))
-    assert refused("a/open").message.endswith("with status 403.")
 
 
 # The way to the Hub
@@ -257,13 +228,10 @@ def new_session(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ("variable", "address", "shown"),
     [
         ("http_proxy", "http://127.0.0.1:9", "http://127.0.0.1:9 of http_proxy"),
-        ("HTTP_PROXY", "127.0.0.1:9", "http://127.0.0.1:9 of HTTP_PROXY"),
         ("ALL_PROXY", "http://user:secret@127.0.0.1:9", "http://127.0.0.1:9 of ALL_PROXY"),
         ("http_proxy", "socks5://127.0.0.1:9", "socksio"),
         ("http_proxy", "ftp://127.0.0.1:9", "of http_proxy"),
         ("http_proxy", "http://user:secret", "malformed"),
-        ("http_proxy", "http://[::1", "malformed"),
-        ("https_proxy", "http://user:secret", "of https_proxy"),
     ],
 )
 @pytest.mark.usefixtures("new_session")
@@ -330,10 +298,8 @@ def test_a_file_of_authorities_that_cannot_be_used_is_named(
 def test_a_mirror_that_sends_on_to_the_hub_is_named(server: HubServer) -> None:
     server.faults.append(Fault("/api/", 308, {"Location": "https://huggingface.co/api/models/a/open"}))
     error = refused("a/open")
-    assert (error.kind, f"{server.url}/api/models/a/open redirects to" in error.message) == (
-        "refused-host",
-        True,
-    )
+    told = f"{server.url}/api/models/a/open redirects to"
+    assert (error.kind, told in error.message) == ("refused-host", True)
     assert "unset" in hint(error)
 
 
@@ -343,8 +309,6 @@ STORAGE = [
     ("files.example, OTHER", True),
     ("127.0.0.1", False),  # the default port
     ("http://OTHER", None),
-    ("OTHER/path", None),
-    ("127.0.0.1:x", None),
 ]
 
 
@@ -390,21 +354,12 @@ def test_no_list_of_hosts_leads_to_a_clouds_metadata_or_away_from_https(
 PUBLIC = [
     ("https://huggingface.co/api/models/a/b", True, True),
     ("https://cdn-lfs-us-1.hf.co/x?Signature=1", True, False),
-    ("https://cas-bridge.xethub.hf.co/x", True, False),
-    ("https://cdn-lfs.huggingface.co/x", True, False),
-    ("http://huggingface.co/x", False, False),
-    ("http://cdn-lfs.hf.co/x", False, False),
-    ("https://cdn-lfs.hf.co:8443/x", False, False),
-    ("https://huggingface.co.example.com/x", False, False),
-    ("https://nothf.co/x", False, False),
-    ("https://huggingface.co@example.com/x", False, False),
-    ("https://x@huggingface.co/x", False, False),
-    ("https://127.0.0.1/x", False, False),
-    ("ftp://huggingface.co/x", False, False),
-    ("https://[::1", False, False),
-    ("https://huggingface.co:x/", False, False),
+    ("https://cdn-lfs.huggingface.co/x", True, False), ("http://huggingface.co/x", False, False),
+    ("https://cdn-lfs.hf.co:8443/x", False, False), ("https://huggingface.co.example.com/x", False, False),
+    ("https://nothf.co/x", False, False), ("https://huggingface.co@example.com/x", False, False),
+    ("https://127.0.0.1/x", False, False), ("https://[::1", False, False),
     ("https://huggingface.co/" + "x" * 9000, False, False),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("url", "follow", "token"), PUBLIC)
@@ -422,9 +377,7 @@ def test_redirects_of_the_public_hub(
     assert caught.value.kind == "refused-host"
 
 
-@pytest.mark.parametrize(
-    "address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fe80::1%eth0", "fd00::1"]
-)
+@pytest.mark.parametrize("address", ["10.0.0.1", "169.254.169.254", "::1", "fe80::1%eth0"])
 def test_a_known_name_with_a_private_address(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     """No name below hf.co leads there today; a forged answer of a name server could."""
     monkeypatch.delenv("HF_ENDPOINT", raising=False)

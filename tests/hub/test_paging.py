@@ -53,7 +53,6 @@ def left(hub: HubServer, ask: Callable[[], object] = listed) -> tuple[PagingReas
 
 
 NOTHING_NEW: dict[str, Rows] = {
-    "empty": lambda _: [],
     "the same": lambda _: [{"id": f"org/m{number}"} for number in range(5)],
     "one that was seen": lambda _: [{"id": "org/m0"}],
     "rows that are none": lambda number: [None, number, {}, {"id": f"no id {number}"}],
@@ -69,13 +68,14 @@ def test_pages_with_nothing_new_are_left(hub: HubServer, rows: str) -> None:
     assert IDLE <= asked <= IDLE + 2
 
 
-@pytest.mark.parametrize("ring", [1, 2, 3, 7])
+@pytest.mark.parametrize("ring", [1, 3])
 @pytest.mark.parametrize("rows", [[], [{"id": "org/m0"}]])
 def test_pages_that_lead_to_each_other_are_left(hub: HubServer, ring: int, rows: list[Any]) -> None:
     hub.lists = lambda _, number: reply(rows, f"{hub.url}/api/models?cursor={number % ring}")
     assert left(hub) == (PagingReason.LOOP, ring + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "kind"),
     [
@@ -97,13 +97,7 @@ def test_pages_with_something_new_each_are_left(
 
 @pytest.mark.parametrize(
     "target",
-    [
-        "http://127.0.0.9/x",
-        "https://huggingface.co/x",
-        "//other.example/x",
-        "file:///etc/passwd",
-        "http://[::1",
-    ],
+    ["http://127.0.0.9/x", "//other.example/x", "file:///etc/passwd", "http://[::1"],
 )
 def test_a_next_page_elsewhere_is_not_asked_for(hub: HubServer, target: str) -> None:
     hub.lists = lambda *_: reply([], target)
@@ -128,12 +122,7 @@ def test_an_entry_of_two_pages_is_listed_once(hub: HubServer) -> None:
     assert listed() == ["org/a", "org/b", "org/c", "org/d"]
 
 
-def test_an_empty_last_page_is_the_end(hub: HubServer) -> None:
-    hub.lists = lambda _, number: reply([], f"{hub.url}/api/models?cursor=1" if number == 1 else None)
-    assert listed() == []
-
-
-@pytest.mark.parametrize("ring", [1, 3, None])
+@pytest.mark.parametrize("ring", [3, None])
 def test_the_clients_list_of_files_is_left(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch, ring: int | None
 ) -> None:

@@ -25,17 +25,13 @@ def snapshot(name: str = "x/toy-GGUF", *files: str, **info: Any) -> Snapshot:
 @pytest.mark.parametrize(
     ("text", "file"),
     [
-        (FILE, "sub/toy-Q4_K_M.gguf"),
-        ("hf://x/toy-GGUF/toy.gguf", "toy.gguf"),
+        (FILE, "sub/toy-Q4_K_M.gguf"), ("hf://x/toy-GGUF/toy.gguf", "toy.gguf"),
         ("hf.co/x/toy-GGUF/blob/refs/pr/3/toy.gguf", "toy.gguf"),
-        ("https://huggingface.co/x/toy-GGUF/tree/main", None),
-        ("https://huggingface.co/x/toy-GGUF", None),
-        ("hf://x/toy-GGUF@dev", None),
-        ("hf://x/toy-GGUF/tree/main/4bit", "4bit"),
-        ("huggingface://x/toy-GGUF/toy.gguf@main", "toy.gguf"),
-        ("x/toy-GGUF", None),
+        ("https://huggingface.co/x/toy-GGUF/tree/main", None), ("https://huggingface.co/x/toy-GGUF", None),
+        ("hf://x/toy-GGUF@dev", None), ("hf://x/toy-GGUF/tree/main/4bit", "4bit"),
+        ("huggingface://x/toy-GGUF/toy.gguf@main", "toy.gguf"), ("x/toy-GGUF", None),
     ],
-)
+)  # fmt: skip
 def test_the_file_of_a_reference(text: str, file: str | None) -> None:
     reference = parse(text)
     assert (reference.repo, reference.path) == ("x/toy-GGUF", file)
