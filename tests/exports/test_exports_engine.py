@@ -42,20 +42,12 @@ SAMPLING = {
 }  # fmt: skip
 # What vLLM's parser must have read: the document, under vLLM's own names.
 EXPECTED: dict[str, Any] = {
-    "served_model_name": ["tiny-8b"],
-    "enable_auto_tool_choice": True,
-    "tool_call_parser": "hermes",
-    "reasoning_parser": "qwen3",
-    "override_generation_config": SAMPLING,
-    "max_model_len": 32768,
-    "dtype": "bfloat16",
-    "gpu_memory_utilization": 0.85,
-    "tensor_parallel_size": 2,
-    "limit_mm_per_prompt": VLLM["limit_mm_per_prompt"],
-    "default_chat_template_kwargs": VLLM["chat_template_kwargs"],
-    "trust_remote_code": False,
-    **VLLM["engine_args"],
-}
+    "served_model_name": ["tiny-8b"], "enable_auto_tool_choice": True, "tool_call_parser": "hermes",
+    "reasoning_parser": "qwen3", "override_generation_config": SAMPLING, "max_model_len": 32768,
+    "dtype": "bfloat16", "gpu_memory_utilization": 0.85, "tensor_parallel_size": 2,
+    "limit_mm_per_prompt": VLLM["limit_mm_per_prompt"], "trust_remote_code": False,
+    "default_chat_template_kwargs": VLLM["chat_template_kwargs"], **VLLM["engine_args"],
+}  # fmt: skip
 PINNED = {"revision": COMMIT, "tokenizer_revision": COMMIT, "code_revision": COMMIT}
 MARK = "answer: "
 
@@ -284,11 +276,8 @@ def test_the_script_for_mlx_fetches_the_commit_and_serves_it(
 
 def _serves(port: int) -> bool:
     body = {"model": "./tiny-8b", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8}
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/v1/chat/completions",
-        json.dumps(body).encode(),
-        {"Content-Type": "application/json"},
-    )
+    url, kind = f"http://127.0.0.1:{port}/v1/chat/completions", {"Content-Type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), kind)
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return bool(json.load(answer)["choices"])

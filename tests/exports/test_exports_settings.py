@@ -16,7 +16,6 @@ from importer.config_file import argument_check, check, schema
 from importer.config_file.argument_check import RENAMED, arguments_of
 from importer.config_file.build import put
 from importer.config_file.engine_arguments import load, version_of
-from importer.engines.arguments import grouped, joined
 from importer.engines.base import Address
 from importer.engines.vllm import VllmCuda
 from importer.reasons import Reason
@@ -57,11 +56,6 @@ def test_every_argument_has_a_word_of_its_own(engine: str) -> None:
     assert all(flag and flag.startswith("--") for flag in flags)
 
 
-def test_words_are_grouped_as_they_were_joined() -> None:
-    pairs = [("--a", ["1"]), ("--b", []), ("--c", ["x", "y"]), ("--d", ["k=v"])]
-    assert [*grouped([*joined(iter(pairs))])] == pairs
-
-
 def test_further_names_variables_and_lists_reach_vllm_in_every_form() -> None:
     more = {
         "engine_args": {"served_model_name": ["other"], "cudagraph_capture_sizes": [1, 2]},
@@ -83,7 +77,6 @@ def test_further_names_variables_and_lists_reach_vllm_in_every_form() -> None:
 
 EAGLE: dict[str, Any] = {"method": "eagle3", "num_speculative_tokens": 3}
 BESIDE: dict[str, dict[str, Any]] = {
-    "engine_args.all2all_backend": {"moe_backend": "flashinfer_moe_ep_cutedsl"},
     "engine_args.data_parallel_hybrid_lb": {"data_parallel_external_lb": True},
     "engine_args.attention_backend": {"attention_config": {"backend": "FLASH_ATTN"}},
 }
@@ -95,7 +88,6 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
     [
         ("engine_args.max_num_sqs", 1, "did you mean max_num_seqs"),
         ("engine_args.max_num_seqs", 0, "0 is not >= 1"),
-        ("engine_args.kv_cache_dtype", "fp9", "is none of its"),
         ("engine_args.compilation_config.cudagraf_mode", "NONE", "did you mean cudagraph_mode"),
         ("engine_args.max_model_len", 9, "use max_model_len at the top level"),
         ("engine_args.api_key", ["x"], "secret"),
@@ -105,35 +97,18 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.decode_context_parallel_size", 3, "does not divide tensor_parallel_size"),
         ("engine_args.data_parallel_hybrid_lb", True, "not both"),
         ("engine_args.data_parallel_external_lb", True, "requires data_parallel_rank, or data_parallel_size"),
-        ("engine_args.mamba_ssu_algorithm", "simple", "requires mamba_backend: flashinfer"),
-        ("engine_args.enable_elastic_ep", True, "requires enable_eplb: true"),
-        (
-            "engine_args.all2all_backend",
-            "deepep_high_throughput",
-            "engine_args.moe_backend: flashinfer_moe_ep_cutedsl",
-        ),
-        (
-            "engine_args.kv_transfer_config.kv_connector",
-            "NixlConnector",
-            "requires kv_transfer_config.kv_role",
-        ),
-        ("engine_args.cudagraph_capture_sizes", [], "is empty"),
+        ("engine_args.kv_transfer_config.kv_connector", "x", "requires kv_transfer_config.kv_role"),
         ("max_model_len", -1, "on vLLM auto is the longest context that fits"),
         ("engine_args.attention_backend", "FLASH_ATTN", "not both"),
         ("engine_args.config_format", "plugin", "not one of auto, hf, mistral"),
-        ("engine_args.compilation_config.backend", "evil", "not one of '', eager, inductor"),
         ("engine_args.tool_parser_plugin", "x", "belongs to the command"),
-        ("engine_args.speculative_config.model", "/etc/draft", "name its commit"),
         ("load_format", "safetensor", "none of its 15 values, such as safetensors"),
         ("engine_args.swap_space", 4, "has no argument of this name any more; leave it out"),
-        ("engine_args.speculative_model", "a/b", "it is engine_args.speculative_config.model now"),
         ("engine_args.rope-scaling", {}, "it is engine_args.hf_overrides.rope_parameters now"),
         ("env.VLLM_USE_V2_MODEL_RUNNERS", 1, "did you mean VLLM_USE_V2_MODEL_RUNNER"),
         ("env.LD_PRELOAD", "a", "no variable of an engine"),
         ("env.VLLM_API_KEY", "x", "secret"),
         ("env.NCCL_DEBUG", "/etc/x", "is not one of VERSION"),
-        ("env.VLLM_USE_DEEP_GEMM", "\u0661", "is not a whole number"),
-        ("dtype", "a b", "'a b' is not a name"),
         ("parameters.temprature", 1, "did you mean temperature"),
     ],
 )
@@ -190,10 +165,8 @@ def test_a_flag_and_values_together_are_checked() -> None:
     ("document", "entry", "problem"),
     [
         (VLLM, "tool_parsr:hermes", "did you mean tool_parser"),
-        (DOCUMENTS["mlx"], "tool_parsr:hermes", "did you mean tool_parser"),
         (DOCUMENTS["mlx"], "--host:0.0.0.0", "flag of vLLM's"),
         (VLLM, "tool_parser:hermes", None),
-        (VLLM, "colour:red", None),
         (VLLM, "--enable-eplb:false", None),
     ],
 )
@@ -209,11 +182,9 @@ def test_options_that_no_engine_reads_as_they_are_meant(
     [
         {"attention_backend": "flash_attn"},
         {"compilation_config": {"mode": 3, "cudagraph_mode": "full_and_piecewise"}},
-        {"mamba_backend": "FlashInfer", "mamba_ssu_algorithm": "simple"},
         {"enable_expert_parallel": True, "enable_eplb": True},
         {"all2all_backend": "deepep_high_throughput", "moe_backend": "triton"},
         {"kv_transfer_config": {"kv_connector": "NixlConnector", "kv_role": "kv_both"}},
-        {"enable_lora": True, "max_loras": 2, "max_cpu_loras": 4},
     ],
 )
 def test_members_of_enumerations_are_accepted_as_vllm_reads_them(arguments: dict[str, Any]) -> None:
@@ -221,11 +192,7 @@ def test_members_of_enumerations_are_accepted_as_vllm_reads_them(arguments: dict
 
 
 def test_variables_are_numbers_where_the_engine_reads_numbers() -> None:
-    taken = {
-        "VLLM_USE_DEEP_GEMM": True,
-        "VLLM_KV_CACHE_LAYOUT": "HND",
-        "VLLM_FLOAT32_MATMUL_PRECISION": "HIGH",
-    }
+    taken = {"VLLM_USE_DEEP_GEMM": True, "VLLM_KV_CACHE_LAYOUT": "HND"}
     assert faults(VLLM | {"env": taken}) == {}
 
 
@@ -242,10 +209,8 @@ def test_vllm_chooses_the_longest_context_by_itself() -> None:
 
 def test_a_kind_of_input_has_near_names_and_on_vllm_sizes() -> None:
     sizes = {"image": {"count": 4, "width": 512, "height": 512}, "video": 0}
-    assert (
-        "did you mean image"
-        in faults(VLLM | {"limit_mm_per_prompt": {"immage": 4}})["limit_mm_per_prompt.immage"]
-    )
+    odd = faults(VLLM | {"limit_mm_per_prompt": {"immage": 4}})
+    assert "did you mean image" in odd["limit_mm_per_prompt.immage"]
     assert faults(VLLM | {"limit_mm_per_prompt": sizes}) == {}
     assert "limit_mm_per_prompt.image" in faults(DOCUMENTS["sglang"] | {"limit_mm_per_prompt": sizes})
     written = yaml.safe_load(text("localai", VLLM | {"limit_mm_per_prompt": sizes}))
@@ -257,8 +222,3 @@ def test_the_ngrams_of_speculation_have_an_order() -> None:
     lookup = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 5, "prompt_lookup_max": 2}
     found = faults(VLLM | {"engine_args": {"speculative_config": lookup}})
     assert "more than" in found["engine_args.speculative_config.prompt_lookup_min"]
-
-
-def test_a_drafter_at_a_commit_is_accepted() -> None:
-    pinned = EAGLE | {"model": "acme/Draft", "revision": "0" * 40}
-    assert faults(VLLM | {"engine_args": {"speculative_config": pinned}}) == {}
