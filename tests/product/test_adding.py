@@ -69,13 +69,6 @@ def test_a_family() -> None:
     assert base.kind == "base"
 
 
-def test_a_family_that_is_not_put_in_its_place_is_refused() -> None:
-    data = with_family()
-    data["patterns"].remove("acme-anvil")
-    (found,) = [f for f in checks.run(subject(data)) if f.fails]
-    assert (found.row, found.message) == ("acme-anvil", "a family without a pattern")
-
-
 def test_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, module("check")["check"]))
     data = with_family()
@@ -151,28 +144,6 @@ def test_a_source(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert said["families"] == {"anvil": {"temperature": 0.6, "top_p": 0.9}}
     assert said["source"]["version"] == "1.0"
     assert len(said["source"]["sha256"]) == 64
-
-
-@pytest.mark.parametrize(
-    ("row", "says"),
-    [
-        ({"temperature": 0.6, "mirostat": 1}, "mirostat is a field that is not known here"),
-        ({"temperature": "hot"}, "temperature is the text 'hot' where a number belongs"),
-        ({"nucleus": 0.9}, "temperature is missing"),
-    ],
-)
-def test_what_a_source_may_not_say(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    row: dict[str, Any], says: str,
-) -> None:  # fmt: skip
-    for where in (regenerate, job):
-        monkeypatch.setattr(where, "SOURCES", {**SOURCES, "acme": module("source")["read"]})
-    texts = {"acme_recipes/values.json": json.dumps({"anvil": row})}
-    folder = index(tmp_path / "index", "acme_recipes", "1.0", texts)
-    before = everything(place)
-    assert regenerate.main(["--only", "acme", "--offline", str(folder)], place) == 1
-    assert says in capsys.readouterr().err
-    assert everything(place) == before
 
 
 def test_a_reader_of_evidence() -> None:

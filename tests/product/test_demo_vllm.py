@@ -19,18 +19,8 @@ def test_the_demo_model_passes_on_vllm(
     vllm_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert vllm_engine.version
-    arguments = [
-        str(MODEL),
-        "--backend",
-        "vllm",
-        "--name",
-        "demo",
-        "--dir",
-        str(tmp_path),
-        "--yes",
-        "--validate",
-    ]
-    code = run([*arguments, "--json"])
+    words = ["--backend", "vllm", "--name", "demo", "--dir", str(tmp_path), "--yes", "--validate", "--json"]
+    code = run([str(MODEL), *words])
     shown = capfd.readouterr()
     receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
     failed = [o for o in receipt["validation"]["outcomes"] if o["outcome"] not in ("pass", "not-applicable")]
@@ -39,18 +29,12 @@ def test_the_demo_model_passes_on_vllm(
     assert (decisions["tool_parser"]["value"], decisions["tool_parser"]["status"]) == ("qwen3_json", "proved")
     assert decisions["reasoning_parser"]["status"] == "proved"
     outcomes = {o["probe"]: o["outcome"] for o in receipt["validation"]["outcomes"]}
-    assert [p for p, o in outcomes.items() if o == "not-applicable"] == [
-        "pooling",
-        "transcription",
-        "plain-completion",
-        "likelihood",
-        "images",
-    ]
+    idle = ["pooling", "transcription", "plain-completion", "likelihood", "images"]
+    assert [p for p, o in outcomes.items() if o == "not-applicable"] == idle
     assert receipt["validation"]["digest"] == receipt["digest"]
     assert receipt["fit"]["verdict"] == "neutral"
-    assert "kv_cache_memory_bytes" in str(
-        receipt["validation"]["run"]["settings"]
-    )  # of this machine, for the run
+    settings = receipt["validation"]["run"]["settings"]
+    assert "kv_cache_memory_bytes" in str(settings), "of this machine, for the run"
     cache = receipt["validation"]["fit"]["kv_cache_tokens"]
     assert cache["reported"] > 2048
     assert abs(cache["error"]) < 0.02, "the server got the space it was promised, and filled it as predicted"

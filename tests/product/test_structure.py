@@ -29,19 +29,9 @@ APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the dem
 
 # What a pure room may import from Python's own library: nothing that opens, asks or starts anything.
 PURE = {
-    "__future__",
-    "collections",
-    "dataclasses",
-    "difflib",
-    "enum",
-    "functools",
-    "itertools",
-    "math",
-    "operator",
-    "re",
-    "types",
-    "typing",
-}
+    "__future__", "collections", "dataclasses", "difflib", "enum", "functools", "itertools", "math",
+    "operator", "re", "types", "typing",
+}  # fmt: skip
 
 NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingface_hub", "httpx", "requests"}
 MAY_CONNECT = {
@@ -371,6 +361,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stdout.split() == []
 
 
+@pytest.mark.slow
 def test_a_dry_import_from_a_directory_loads_few_modules(tmp_path: Path) -> None:
     code = (
         "import sys; from importer.__main__ import main; main();"
