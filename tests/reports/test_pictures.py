@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -181,12 +182,14 @@ def test_the_map_of_a_proof_has_the_chosen_parser_first_and_like_ones_in_one_row
     assert pictures.proof_maps(None, {}) == ()
 
 
+@pytest.mark.slow
 @given(ODD)
 def test_a_proof_of_any_kind_makes_a_page_that_is_whole(odd: Any) -> None:
     proof = {"engine": odd, "verdicts": {"tool_parser": [odd, {"parser": odd, "passed": odd, "failed": odd}]}}
     assert looked_at(html.write(told(proof=proof))).open == []
 
 
+@pytest.mark.slow
 @given(ODD, ODD)
 def test_figures_of_any_kind_make_a_page_that_is_whole(fit: Any, speed: Any) -> None:
     estimate = {"terms": [fit, {"part": fit, "low": speed, "likely": speed, "high": 3}], "total": fit}

@@ -24,14 +24,11 @@ from tests.reporting import ALL, ATTRIBUTES, ELEMENTS, EXCHANGE, looked_at, repo
 
 __all__ = ["desk"]
 LIVE = (
-    "<script>document.title = 'run'</script>",
-    "</pre></details><img src=x onerror=alert(1)>",
+    "<script>document.title = 'run'</script>", "</pre></details><img src=x onerror=alert(1)>",
     "\"><svg onload=alert(1)><a href='javascript:alert(1)'>",
-    "</style><style>@import 'http://127.0.0.1:9/x'</style>",
-    "--><!-- ]]> <![CDATA[ &amp; &lt; ${x} {{ x }}",
-    "\x1b]0;title\x07\x1b[2J\x00\x08\r\u202e\ufffe\ud800",
-    "[bold red]markup[/] :smile:",
-)
+    "</style><style>@import 'http://127.0.0.1:9/x'</style>", "--><!-- ]]> <![CDATA[ &amp; &lt; ${x} {{ x }}",
+    "\x1b]0;title\x07\x1b[2J\x00\x08\r\u202e\ufffe\ud800", "[bold red]markup[/] :smile:",
+)  # fmt: skip
 
 
 @given(st.text(max_size=60))

@@ -102,23 +102,14 @@ def test_the_format_follows_from_the_files_ending(desk: Desk) -> None:
     ("words", "code", "says"),
     [
         (["report"], 2, "give one document, or two validations"),
-        (["report", "chat", "--compare", "chat", "chat"], 2, "give one document, or two validations"),
         (["report", "nobody"], 5, "There is no document 'nobody'"),
         (["report", "chat", "--output", "a.pdf"], 2, "No report is known by the ending of a.pdf"),
         (["report", "chat", "--output", "models"], 2, "is a folder, not a file"),
         (["report", "chat", "--output", "models/chat.yaml"], 2, "is a document or a receipt"),
-        (
-            ["report", "chat", "--format", "html", "--output", "models/chat.receipt.json"],
-            2,
-            "is a document or a receipt",
-        ),
-        (["report", "chat", "--format", "pdf"], 2, "invalid choice: 'pdf'"),
         (["report", "chat", "--format", "html", "--json"], 2, "contradicts --format html"),
-        (["report", "--compare", "chat", "nobody"], 5, "There is no document 'nobody'"),
         (["report", "--compare", "chat", "none.receipt.json"], 5, "There is no document 'none.receipt.json'"),
         (["report", "--compare", "chat", "chat"], 5, "was never run"),
         (["report", "--compare", "chat", "chat", "--format", "html"], 2, "terminal or json"),
-        (["report", "--compare", "chat", "chat", "--output", "a.html"], 2, "terminal or json"),
         (["validate", "chat", "--report", "a.pdf"], 2, "No report is known by the ending of a.pdf"),
         (["validate", "chat", "--report", "models/chat.yaml"], 2, "is a document or a receipt"),
     ],
@@ -145,16 +136,7 @@ def test_a_document_that_was_never_run_has_a_page_of_its_decisions(desk: Desk) -
         {},
         optional={
             key: st.none() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.text(max_size=3))
-            for key in (
-                "attribution",
-                "remedy_message",
-                "trials",
-                "agreed",
-                "interval",
-                "seconds",
-                "log",
-                "exchanges",
-            )
+            for key in ("attribution", "remedy_message", "trials", "interval", "seconds", "log", "exchanges")
         },
     )
 )  # fmt: skip
@@ -171,25 +153,10 @@ def test_a_receipt_of_another_time_or_hand_is_read_all_the_same(odd: dict[str, A
 
 
 def test_a_comparison_tells_worse_better_other_new_and_gone() -> None:
-    before = report(
-        ("a", Pass(as_reason("1"))),
-        ("b", Fail(as_reason("x"), "engine")),
-        ("c", Fail(as_reason("x"), "engine")),
-        ("d", Pass(as_reason("1"))),
-        ("e", Pass(as_reason("1"))),
-        ("f", NotApplicable(as_reason("1"))),
-        ("g", Inconclusive(as_reason("x"), "model")),
-    )
-    after = report(
-        ("a", Fail(as_reason("2"), "engine")),
-        ("b", Pass(as_reason("2"))),
-        ("c", Fail(as_reason("y"), "engine")),
-        ("d", Pass(as_reason("2"))),
-        ("n", Fail(as_reason("x"), "model")),
-        ("f", Pass(as_reason("2"))),
-        ("g", Fail(as_reason("x"), "model")),
-        version="2.0",
-    )
+    good, bad, other = Pass(as_reason("1")), Fail(as_reason("x"), "engine"), Fail(as_reason("y"), "engine")
+    unclear, idle = Inconclusive(as_reason("x"), "model"), NotApplicable(as_reason("1"))
+    before = report(*zip("abcdefg", (good, bad, bad, good, good, idle, unclear), strict=True))
+    after = report(*zip("abcdnfg", (bad, good, other, good, bad, good, bad), strict=True), version="2.0")
     found = compare(
         of_receipt(receipt(before, tool_parser="a", kind="chat")), of_receipt(receipt(after, kind="chat"))
     )

@@ -19,18 +19,10 @@ from importer.engines.process import serve
 from tests.reporting import looked_at
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("mlx")]
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Get the current weather for a city.",
-        "parameters": {
-            "type": "object",
-            "properties": {"location": {"type": "string", "description": "The city."}},
-            "required": ["location"],
-        },
-    },
-}
+CITY = {"location": {"type": "string", "description": "The city."}}
+WEATHER = {"name": "get_weather", "description": "Get the current weather for a city.",
+           "parameters": {"type": "object", "properties": CITY, "required": ["location"]}}  # fmt: skip
+TOOL = {"type": "function", "function": WEATHER}
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +34,8 @@ def place(tmp_path_factory: pytest.TempPathFactory, mlx_engine: Installed) -> Pa
         patch.setenv("IMPORTER_MLX_PYTHON", str(mlx_engine.python))
         patch.chdir(folder)
         assert run([str(MODEL), "--name", "demo", "--backend", "mlx", "--yes", "--no-validate"]) == 0
-        assert (
-            run(["validate", "demo", "--report", "page.html", "--report", "junit.xml", "--report", "a.json"])
-            == 0
-        )
+        reports = [word for name in ("page.html", "junit.xml", "a.json") for word in ("--report", name)]
+        assert run(["validate", "demo", *reports]) == 0
     return folder
 
 
@@ -102,7 +92,7 @@ def test_a_server_that_runs_is_probed_and_goes_on_running(
     document = Store(here / "models").load("demo").data
     with serve(get("mlx"), mlx_engine.python, document, MODEL) as served:
         words = ["validate", "demo", "--against", served.base_url, "--model", served.model, "--json"]
-        code = run(words)
+        code = run([*words, "--probe", "tool-call", "reasoning-apart", "tool-choice", "log-probabilities"])
         assert served.alive
     report = json.loads(capsys.readouterr().out)
     outcomes = {o["probe"]: o["outcome"] for o in report["outcomes"]}
