@@ -100,14 +100,11 @@ def test_a_parser_that_reads_every_call_stands_against_a_family_known_to_have_no
 @pytest.mark.parametrize(
     "weak",
     [
-        {"tools_rendered": False},
-        {"liberal": ["hermes"]},
-        {"guessed": ["hermes"]},
-        {"failed": {"hermes": {"nested": as_reason("lost")}}},
-        {"reads": ["hf"], "complete": ["hf"]},
+        {"tools_rendered": False}, {"liberal": ["hermes"]}, {"guessed": ["hermes"]},
+        {"failed": {"hermes": {"nested": as_reason("lost")}}}, {"reads": ["hf"], "complete": ["hf"]},
     ],
     ids=lambda weak: next(iter(weak)),
-)
+)  # fmt: skip
 def test_a_family_known_to_have_none_stands_against_a_weak_proof(weak: dict[str, Any]) -> None:
     found = proof(["hermes"])
     decision = tool(fact("family-table", None), replace(found, value={**found.value, **weak}))

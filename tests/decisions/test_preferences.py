@@ -48,24 +48,13 @@ def test_any_text_is_a_value_or_a_sentence(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("0", 0),
-        ("-0.0", 0.0),
-        ("1e-1", 0.1),
-        ("NaN", "NaN"),
-        ("1e999", "1e999"),
-        (".inf", ".inf"),
-        ("true", True),
-        ("~", None),
-        ("none", "none"),
-        ("2024-01-01", "2024-01-01"),
-        ("a: b", {"a": "b"}),
+        ("0", 0), ("-0.0", 0.0), ("1e-1", 0.1), ("NaN", "NaN"), ("1e999", "1e999"), (".inf", ".inf"),
+        ("true", True), ("~", None), ("none", "none"), ("2024-01-01", "2024-01-01"), ("a: b", {"a": "b"}),
         ("a=b", "a=b"),
         ("!!python/object/apply:os.system ['true']", "!!python/object/apply:os.system ['true']"),
-        ("&a [*a]", "&a [*a]"),
-        ("two\nlines", "two\nlines"),
-        ('["two",\n"lines"]', ["two", "lines"]),
+        ("&a [*a]", "&a [*a]"), ("two\nlines", "two\nlines"), ('["two",\n"lines"]', ["two", "lines"]),
     ],
-)
+)  # fmt: skip
 def test_values(text: str, read: Any) -> None:
     assert value(text) == read
     assert type(value(text)) is type(read)

@@ -94,16 +94,12 @@ def test_a_table_that_contradicts_the_vendor_is_shown_in_the_comment_too() -> No
 @pytest.mark.parametrize(
     ("thinking", "kwargs", "expected"),
     [
-        (BY_DEFAULT, None, 0.6),
-        (BY_DEFAULT, {"enable_thinking": False}, 0.7),
-        (BY_DEFAULT, {"enable_thinking": True}, 0.6),
-        (BY_DEFAULT, {"other": False}, 0.6),
-        (ON_REQUEST, None, 0.7),
-        (ON_REQUEST, {"enable_thinking": True}, 0.6),
-        (ALWAYS, None, 0.6),
+        (BY_DEFAULT, None, 0.6), (BY_DEFAULT, {"enable_thinking": False}, 0.7),
+        (BY_DEFAULT, {"enable_thinking": True}, 0.6), (BY_DEFAULT, {"other": False}, 0.6),
+        (ON_REQUEST, None, 0.7), (ON_REQUEST, {"enable_thinking": True}, 0.6), (ALWAYS, None, 0.6),
         (NEVER, None, 0.7),
     ],
-)
+)  # fmt: skip
 def test_the_set_is_that_of_the_way_the_model_answers(
     thinking: Thinking, kwargs: Any, expected: float
 ) -> None:

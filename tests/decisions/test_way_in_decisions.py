@@ -188,6 +188,7 @@ def test_an_import_warns_and_names_the_option(desk: Desk) -> None:
     assert data["warnings"][0]["kind"] == "no-tools"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["repository:with-tools", "own-calls"])
 def test_the_offered_template_is_analysed_as_any(desk: Desk, name: str) -> None:
     repo(desk, TWO)
