@@ -23,6 +23,8 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import pytest
 
+from tests.waiting import wait_until
+
 Reply = tuple[int, dict[str, str], bytes]
 Content = str | bytes | Mapping[str, Any]
 OVERRIDES = (
@@ -112,6 +114,7 @@ class HubServer:
         self.listed = 0
         self.log: list[Entry] = []
         self.asked = 0  # requests that have arrived, answered or not
+        self.held = self.at_once = 0
         self.lock = threading.Lock()
         hub = self
 
@@ -140,13 +143,9 @@ class HubServer:
         """What was asked for so far, in order of arrival."""
         return [e.path for e in sorted(self.log, key=lambda e: e.start)]
 
-    def rounds(self) -> int:
-        """Sequential round trips: the longest chain of requests, each begun after the one before ended."""
-        count, free = 0, float("-inf")
-        for entry in sorted(self.log, key=lambda e: e.end):
-            if entry.start >= free:
-                count, free = count + 1, entry.end
-        return count
+    def together(self, number: int) -> None:
+        """Answer no request for a file from now on until so many have arrived, answered or not."""
+        self.held, self.at_once = 0, number
 
     def spend(self, path: str) -> tuple[bool, dict[str, str]]:
         """Count a request; whether its window still grants it, and the headers that tell."""
@@ -229,6 +228,9 @@ class _Handler(BaseHTTPRequestHandler):
         start, hub = time.monotonic(), self.server_hub
         with hub.lock:
             hub.asked += 1
+            hub.held += "/resolve/" in self.path
+        if "/resolve/" in self.path:
+            wait_until(lambda: hub.held >= hub.at_once)
         time.sleep(hub.latency)
         fault = hub.fault(self.path)
         granted, told = hub.spend(self.path)
