@@ -173,6 +173,13 @@ def test_kserve(device: str, cards: str | None) -> None:
     assert data["metadata"]["annotations"]["importer/revision"] == COMMIT
 
 
+def test_a_pod_has_the_cards_of_one_machine() -> None:
+    """Of copies over machines those of its own."""
+    over = {**VLLM["engine_args"], "data_parallel_size": 8, "data_parallel_size_local": 4}
+    data = yaml.safe_load(text("kserve", VLLM | {"engine_args": over}))
+    assert data["spec"]["predictor"]["model"]["resources"]["limits"]["nvidia.com/gpu"] == "8"
+
+
 @pytest.mark.parametrize(
     ("name", "kubernetes"),
     [("tiny-8b", "tiny-8b"), ("qwen2.5_x", "qwen2-5-x"), ("01-ai", "m-01-ai"), ("a" * 90, "a" * 52)],

@@ -222,3 +222,8 @@ def test_the_ngrams_of_speculation_have_an_order() -> None:
     lookup = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 5, "prompt_lookup_max": 2}
     found = faults(VLLM | {"engine_args": {"speculative_config": lookup}})
     assert "more than" in found["engine_args.speculative_config.prompt_lookup_min"]
+
+
+def test_a_drafter_at_a_commit_is_accepted() -> None:
+    pinned = EAGLE | {"model": "acme/Draft", "revision": "0" * 40}
+    assert faults(VLLM | {"engine_args": {"speculative_config": pinned}}) == {}

@@ -115,6 +115,7 @@ def test_a_persons_row_has_the_day_that_it_names(made):
     assert len(digests) == 2
 
 
+@pytest.mark.nightly
 def test_the_committed_files_are_what_their_releases_give():
     """Asks the package index for the very releases that the files name."""
     assert regenerate.main(["--check"]) == 0

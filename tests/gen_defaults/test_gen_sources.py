@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gen_defaults import archive, index, recipes, sampling, web
 from gen_defaults.index import Index, IndexFailure
 from gen_defaults.place import Place
+from gen_defaults.proposal import recommendations
 from gen_defaults.sources import unsloth as unsloth_source
 from gen_defaults.sources import vllm_docs
 from tests.gen_checkout import said
@@ -89,12 +90,6 @@ def test_a_wheel_that_is_not_what_it_should_be(package_index, data, digest, says
         part(package_index, "box-1.0-py3-none-any.whl")
 
 
-def test_a_page_in_json_tells_the_day(package_index):
-    package_index.as_json = True
-    package_index.add("box", "box-1.0-py3-none-any.whl", b"", day="2026-01-05")
-    assert Index().wheels("box")["1.0"].released == "2026-01-05"
-
-
 def test_the_older_json_tells_the_day_where_the_page_does_not(package_index):
     package_index.add("box", "box-1.0.tar.gz", b"")
     asked = Index()
@@ -143,6 +138,13 @@ def test_pip_may_be_set_to_no_index(package_index, tmp_path, monkeypatch):
     settings["find-links"] = tmp_path.as_uri()
     assert Index().files("box")[0].version == "1.0"
     assert package_index.asked == []
+
+
+def test_find_links_of_pip_are_asked_last(package_index, tmp_path, monkeypatch):
+    (tmp_path / "box-1.0.tar.gz").write_bytes(sdist("box", "1.0", {"kept/a.py": "a"}))
+    settings = {"index-url": f"{package_index.address}/simple", "find-links": str(tmp_path)}
+    monkeypatch.setattr(index, "_pip", lambda: settings)
+    assert Index().releases("box")["1.0"].url.startswith("file://")
 
 
 def test_wheels_for_every_platform_come_first(package_index):
@@ -263,6 +265,11 @@ def test_a_recipe_says_how_a_model_is_served_and_what_else_it_is_published_as():
     }  # fmt: skip
     assert recipes.variants(recipe, "zeta/Zeta-1") == ["zeta/Zeta-1-FP8"]
     assert {*recipes.new_fields(recipe)} == {"weather", "model.colour", "features.mood", "variants.size"}
+
+
+def test_a_variant_is_recommended_what_its_recipe_is():
+    docs = {"recipes": {"a/One": {"tool_parser": "alpha"}}, "variants": {"a/One-FP8": {"recipe": "a/One"}}}
+    assert recommendations(docs)["a/One-FP8"] == {"tool_parser": ["alpha", "recipes"]}
 
 
 def test_docs_and_recipes_of_vllm(package_index, place):

@@ -137,6 +137,10 @@ def test_only_files_of_the_index_are_loaded() -> None:
     assert weights.files(given) == tuple(SHARDS)
 
 
+def test_weights_of_before_safetensors_are_counted() -> None:
+    assert told(snapshot({"pytorch_model.bin": BYTES})).source == "files"
+
+
 @pytest.mark.parametrize(
     ("block", "bits"),
     [
@@ -335,11 +339,6 @@ def test_experts_in_mxfp4_are_padded_to_tiles() -> None:
     assert [float(padding(shape, load)) for load in loads] == pytest.approx(
         [3072 / 2880, 2944 * 3072 / 2880**2, 384 * 3072 / (360 * 2880), 3072**2 / 2880**2, 1]
     )
-
-
-def test_independent_errors_add_up_as_squares() -> None:
-    both = Amount.sum((Amount(7, 10, 14), Amount(6, 10, 13)))
-    assert both == Amount(15, 20, 25)
 
 
 @pytest.mark.parametrize(
