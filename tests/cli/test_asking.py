@@ -235,6 +235,15 @@ def test_a_document_without_a_tool_parser_is_not_scored(desk: Desk) -> None:
     assert "Not scored" in ran.err
 
 
+def test_the_last_run_of_each_other_engine_is_kept(document: Desk) -> None:
+    found = receipt(document)
+    for name, version in (("mlx", "1"), ("vllm", "1"), ("mlx", "2"), ("mlx", "1"), ("vllm", "1")):
+        report = {"engine": {"name": name, "version": version}, "passed": True, "outcomes": [], "seconds": {}}
+        found = found.with_validation(report, "sha256:0")
+    engines = [(r["engine"]["name"], r["engine"]["version"]) for r in found.runs]
+    assert engines == [("vllm", "1"), ("mlx", "1"), ("mlx", "2")]
+
+
 @pytest.mark.parametrize("key", [None, "wrong-key-that-is-sent-back"])
 def test_a_server_that_lets_nobody_in_is_told_in_a_sentence(written: Desk, key: str | None) -> None:
     written.monkeypatch.setenv("KEY", key or "x")

@@ -204,6 +204,11 @@ def test_a_worker_has_no_option_of_a_server(desk: Desk) -> None:
     assert all(f"{name} = " in desk("worker", "--show-config").out for name in ("keep_jobs", "port"))
 
 
+def test_every_option_is_explained(desk: Desk) -> None:
+    text = desk("--help-all").out
+    assert not re.search(r"\n  (--\S+)(?: [A-Z]+)?\n  -", text)
+
+
 @pytest.mark.slow
 def test_keys_are_what_set_accepts(desk: Desk) -> None:
     rows = [json.loads(line) for line in desk("keys", "--json").out.splitlines()]

@@ -286,6 +286,14 @@ def test_every_front_end_is_told_what_each_device_holds(desk: Desk) -> None:
     assert "m4-max-64g" not in text.out
 
 
+@pytest.mark.slow
+def test_a_document_for_apple_fits_no_card(desk: Desk) -> None:
+    assert desk("acme/mlx", "--backend", "mlx", "--name", "apple", "--yes", "--no-validate").code == 0
+    rows = [json.loads(line) for line in desk("fit", "apple", "--devices", "--json").out.splitlines()]
+    assert {row["answer"] for row in rows if row["kind"] == "cuda"} == {"not-applicable"}
+    assert "whole" in {row["answer"] for row in rows if row["kind"] == "metal"}
+
+
 def test_the_fit_of_a_document_is_printed(desk: Desk) -> None:
     wrote(desk, "acme/long", "long", "--device", "h200")
     assert "weights" in desk("fit", "long").out

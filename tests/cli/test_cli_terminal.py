@@ -110,6 +110,15 @@ def test_closed_streams(desk: Desk) -> None:
     assert (quiet.code, quiet.line["name"]) == (0, "toy")
 
 
+@pytest.mark.slow
+def test_a_reader_that_has_seen_enough(desk: Desk) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ran = desk.alone("match", "a/b", stdout=writing)
+    os.close(writing)
+    assert (ran.code, ran.err) == (0, "")
+
+
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_reader_that_leaves_costs_no_document(desk: Desk) -> None:

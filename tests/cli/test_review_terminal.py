@@ -271,7 +271,7 @@ def test_ctrl_c_leaves_the_document_as_it_was(desk: Desk, when: str) -> None:
     """In the editor it is the editor's: one that dies of it is told of, and the review goes on."""
     desk("acme/base")
     before = desk.files()
-    waiting = "signal.signal(2, signal.SIG_DFL); print('editing', flush=True); time.sleep(60)"
+    waiting = "signal.signal(2, signal.SIG_DFL); print('editing', flush=True); time.sleep(3600)"
     wrong = {"backend: vllm": "backend: tpu"}
     with Terminal(desk, "review", "base", **editor(desk, waiting if when == "editing" else wrong)) as at:
         at.expect(ASKED)

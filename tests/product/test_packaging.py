@@ -133,6 +133,12 @@ def test_lock_files_hold_what_is_declared() -> None:
     assert not {"fastapi", "pydantic", "sqlalchemy", "uvicorn"} & locked["requirements.lock"]
 
 
+def test_lock_files_agree() -> None:
+    pins = {name: dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)) for name, text in LOCKS.items()}
+    development = pins["requirements-dev.lock"]
+    assert {n: v for n, v in pins["requirements.lock"].items() if development.get(n) != v} == {}
+
+
 def test_everything_is_installed_with_hashes() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")

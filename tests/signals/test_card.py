@@ -144,6 +144,11 @@ pieces = st.sampled_from(
 )  # fmt: skip
 
 
+def test_a_way_that_cannot_be_told_is_not_clear() -> None:
+    sentence = "thinking mode temperature=0.6 non-thinking mode temperature=0.7 thinking mode"
+    assert not any(a.clear for a in card.read_advice(sentence))
+
+
 @given(st.one_of(st.text(max_size=400), st.lists(pieces, max_size=60).map("".join)))
 @example("---\n&a [*a]\n---\n")
 @example("---\na: 2025-99-99\n---\n")

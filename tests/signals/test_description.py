@@ -117,6 +117,12 @@ pieces = st.sampled_from(
 )  # fmt: skip
 
 
+def test_marks_are_not_piled_up() -> None:
+    piled = read(IT.replace("Tiny", "T" + "\u0336" * 100 + "iny"))
+    assert piled is not None
+    assert piled.count("\u0336") == 4
+
+
 @given(st.one_of(st.text(max_size=600), st.lists(pieces, max_size=120).map("".join)))
 @example("# T\n\n" + "[a](b" * 50 + IT)
 @example("[" * 400 + IT + "](x)" * 400)

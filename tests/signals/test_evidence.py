@@ -250,6 +250,13 @@ def test_parsers_that_bear_the_types_name(model_type: str, tool: str | None, rea
     assert (found.get("tool_parser"), found.get("reasoning_parser")) == (tool, reasoning)
 
 
+def test_a_type_says_nothing_of_reasoning_that_no_template_shows() -> None:
+    told = declared_parsers.model_type_match(
+        snapshot(config={"model_type": "gemma4"}), "vllm", VLLM.parsers, calls=True, thinks=False
+    )
+    assert [e.key for e in told] == ["tool_parser"]
+
+
 @pytest.mark.parametrize(
     ("tokens", "tool"),
     [
@@ -425,6 +432,14 @@ def test_a_parser_that_the_other_engine_lacks_is_left_unsaid() -> None:
     assert decide(for_engine(facts, source, "vllm", VLLM.parsers), Preferences(), VLLM)["tool_parser"].value
     on_mlx = decide(for_engine(facts, source, "mlx", MLX.parsers), Preferences(), MLX)["tool_parser"]
     assert on_mlx.status == "unknown"
+
+
+def test_known_to_have_none_holds_on_every_engine() -> None:
+    source = replace(snapshot(), model_id="google/gemma-2-2b-it")
+    facts = all_facts(source, None)
+    for target in (VLLM, MLX):
+        decided = decide(for_engine(facts, source, target.backend, target.parsers), Preferences(), target)
+        assert decided["tool_parser"].status == "none"
 
 
 def test_the_type_says_how_a_template_that_thinks_is_read(renderer: Renderer) -> None:

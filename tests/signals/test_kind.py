@@ -165,6 +165,10 @@ def test_gguf_only_without_a_card() -> None:
     assert "does not name it" in hint(error)
 
 
+def test_gguf_beside_other_weights_is_no_reason_to_refuse() -> None:
+    assert find_kind(snapshot("x/Y-it", ("a.gguf", "model.safetensors"))).kind == "chat"
+
+
 @pytest.mark.parametrize("kind", ["draft", "image", "speech"])
 def test_a_refusal_says_what_it_is(kind: str) -> None:
     names = {
@@ -221,6 +225,10 @@ def test_an_adapter_without_its_model(folder: Snapshot, adapter: bool) -> None:
     assert (error is not None) is adapter
     if error is not None:
         assert "acme/Base-7B" in hint(error)
+
+
+def test_an_adapter_that_only_its_name_shows() -> None:
+    assert find_kind(listing("pytorch_lora_weights.safetensors")).kind == "adapter"
 
 
 def test_models_in_folders_are_refused_by_name() -> None:
