@@ -249,6 +249,12 @@ def test_headers_at_hand_outrank_the_index(desk: Desk) -> None:
         assert any("none of the 4 tensors in the weights' headers" in why for why in drafts)
 
 
+def test_where_there_is_nothing_to_read_exactly(desk: Desk) -> None:
+    desk.hub.repos["acme/none"] = Repo({"config.json": CONFIG, "pytorch_model.bin": b"x"})
+    assert desk("acme/none", "--exact-fit", "--no-validate").code == 0
+    assert receipt(desk, "none")["fit"]["weights"]["source"] != "headers"
+
+
 def test_offline_and_exact(desk: Desk) -> None:
     assert desk("acme/long", "--dry-run").code == 0
     ran = desk("acme/long", "--offline", "--exact-fit", "--dry-run", "--json")

@@ -83,6 +83,7 @@ def test_ctrl_c_at_the_question(desk: Desk) -> None:
     assert desk.files() == {}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_json_asks_nothing_at_the_terminal(desk: Desk) -> None:
     code, shown = at_terminal(desk, "acme/base", "--json", answer="")
@@ -160,6 +161,18 @@ def test_a_home_that_cannot_be_written(desk: Desk) -> None:
     Path("list").write_text("acme/base\n")
     assert desk("--from", "list").code == 5
     assert desk("engine", "install", "mlx").code == 5
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_a_list_has_a_bar_at_the_terminal_alone(desk: Desk) -> None:
+    desk.hub.latency = 1.0
+    Path("list").write_text("acme/base\nother/base\nacme/chat\n" * 8)
+    code, shown = at_terminal(desk, "--from", "list", "--dry-run", answer="", NO_COLOR="1")
+    assert code == 0, shown
+    assert re.search(r"import: \d+ of 24 .*\d+ %", shown), shown[-3000:]
+    quiet = desk.alone("--from", "list", "--dry-run")
+    assert (len(quiet.out.splitlines()), "%" in quiet.err, "\x1b" in quiet.err) == (24, False, False)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from importer.app import organisation as app
 from importer.hub import organisation
 from tests.commandline import BASE, CHAT, Desk, Ran, desk
 from tests.hubserver import Content, Fault, Repo
@@ -157,3 +158,9 @@ def test_a_list_that_broke_off_goes_on_behind_its_last_page(desk: Desk) -> None:
     assert len(answers) == 6
     lists = [p for p in desk.hub.paths()[asked:] if p.startswith("/api/models?")]
     assert len(lists) == 1, "the first two pages are not asked for again"
+
+
+def test_every_kind_that_is_skipped_is_a_kind_of_failure() -> None:
+    from importer.errors import KINDS
+
+    assert set(KINDS) >= app.SKIPPED

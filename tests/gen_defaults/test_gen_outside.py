@@ -162,3 +162,9 @@ def test_what_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         index = Index(tmp_path)
         with pytest.raises(IndexFailure, match=f"{name} unpacks to more than 0 GiB"):
             index.part(index.files("box")[-1], wanted)
+
+
+def test_what_is_no_file_is_no_archive(tmp_path: Path) -> None:
+    (tmp_path / "box-1.0.tar.gz").mkdir()
+    with pytest.raises(IndexFailure, match=r"box-1\.0\.tar\.gz cannot be read: it is no file"):
+        Index(tmp_path).files("box")

@@ -74,6 +74,11 @@ def test_files_speak_where_names_do_not(folder: Path, capsys: pytest.CaptureFixt
     assert files["tool_parser"] == {"right": 3, "different": 1, "percent": 75.0, "precision": 66.7}
 
 
+def test_what_is_wrong_is_told_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(folder), "--names-only"]) == 0
+    assert "someone/new-json: tool_parser none, should be hermes (missing)" in capsys.readouterr().out
+
+
 def test_hidden_names_do_not_speak(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hidden = score(folder, capsys, "--ignore-name")
     assert hidden["said"]["someone/new-json"]["tool_parser"] == "hermes"

@@ -141,6 +141,15 @@ def test_a_renamed_repository_has_its_new_name(server: HubServer) -> None:
     assert resolve(parse("old/name"), ANYWHERE, offline=True) == snapshot
 
 
+def test_little_is_needed(server: HubServer) -> None:
+    server.repos["a/b"] = Repo({"params.json": {"dim": 8}, "tekken.json": "{}"})
+    snapshot = resolve(parse("a/b"), ANYWHERE)
+    assert snapshot.texts == {"params.json": '{"dim": 8}'}
+    assert snapshot.has("tekken.json")
+    absent = ("config.json", "tokenizer_config.json", "generation_config.json")
+    assert snapshot.unknown == dict.fromkeys(absent, Reason(UnreadReason.NOT_LISTED))
+
+
 @pytest.mark.parametrize("status", [403, 404])
 @pytest.mark.parametrize("name", ["config.json", "README.md"])
 def test_a_listed_file_that_is_not_sent_is_an_error_and_never_kept(

@@ -50,10 +50,23 @@ def python(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def imported(copy: Path, *words: str) -> str:
-    done = python(copy, "-m", "importer", *words, "--no-validate", "--yes")
+RUNS = """
+import contextlib, io, json, sys
+from importer.cli.main import run
+for words in json.loads(sys.argv[1]):
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
+        code = run(words)
+    assert code == 0, shown.getvalue()
+    print(json.dumps(shown.getvalue()))
+"""
+
+
+def shown(copy: Path, *commands: tuple[str, ...]) -> list[str]:
+    """What each command shows, in one process."""
+    done = python(copy, "-c", RUNS, json.dumps(commands))
     assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def requested(copy: Path, name: str) -> object:
@@ -72,24 +85,21 @@ def test_an_option_changes_two_modules(copy: Path) -> None:
 
 def test_the_command_line_has_it(copy: Path) -> None:
     """Also a list; a later import keeps the value until it is unset."""
-    shown = python(copy, "-m", "importer", "import", "--help").stdout
-    assert "--without-rule RULE" in shown
-    assert "decide without the evidence of this rule" in shown
-
-    plain = json.loads(imported(copy, str(DEMO), "--dry-run", "--json").splitlines()[0])
-    assert "parameters.temperature" in plain["decisions"]
-    told = imported(copy, str(DEMO), "--json", "--name", "typed", "--without-rule", RULE)
-    assert json.loads(told.splitlines()[0])["decisions"]["parameters.temperature"]["value"] is None
-    assert requested(copy, "typed") == RULE
-
-    assert f"without_rule={RULE}" in imported(copy, str(DEMO), "--name", "typed")
-    assert requested(copy, "typed") == RULE
-    imported(copy, str(DEMO), "--name", "typed", "--unset", "without_rule")
-    assert requested(copy, "typed") is None
-
     (copy / "list").write_text(f"{DEMO}\n", encoding="utf-8")
-    answer = json.loads(imported(copy, "--from", "list", "--without-rule", RULE).splitlines()[0])
-    assert requested(copy, answer["name"]) == RULE
+    rest = ("--no-validate", "--yes")
+    typed = (str(DEMO), "--name", "typed", *rest)
+    explained, plain, told, again, listed = shown(
+        copy, ("import", "--help"), (str(DEMO), "--dry-run", "--json", *rest),
+        (*typed, "--json", "--without-rule", RULE), typed, ("--from", "list", "--without-rule", RULE, *rest),
+    )  # fmt: skip
+    assert "--without-rule RULE" in explained
+    assert "decide without the evidence of this rule" in explained
+    assert "parameters.temperature" in json.loads(plain.splitlines()[0])["decisions"]
+    assert json.loads(told.splitlines()[0])["decisions"]["parameters.temperature"]["value"] is None
+    assert f"without_rule={RULE}" in again
+    assert requested(copy, "typed") == requested(copy, json.loads(listed.splitlines()[0])["name"]) == RULE
+    shown(copy, (*typed, "--unset", "without_rule"))
+    assert requested(copy, "typed") is None
 
 
 def test_the_python_api_has_it(copy: Path) -> None:

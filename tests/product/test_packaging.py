@@ -353,6 +353,7 @@ def test_a_missing_package_is_one_of_an_extra(module: str | None, extra: str | N
     assert extra_of(module) == extra
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_base_install_serves_nothing_and_names_the_extra(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
