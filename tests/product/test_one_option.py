@@ -54,11 +54,11 @@ RUNS = """
 import contextlib, io, json, sys
 from importer.cli.main import run
 for words in json.loads(sys.argv[1]):
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(words)
-    assert code == 0, shown.getvalue()
-    print(json.dumps(shown.getvalue()))
+    assert code == 0, err.getvalue()
+    print(json.dumps(out.getvalue() + err.getvalue()))
 """
 
 
