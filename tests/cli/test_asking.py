@@ -21,13 +21,11 @@ from importer.validation.errors import ServerUnreachable
 from importer.validation.expectations import Expectations, PromiseReason
 from importer.validation.registry import judge, own_question
 from importer.validation.reply import Reply
-from tests.commandline import Desk, desk
+from tests.commandline import Desk
 from tests.openai_api import api
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["desk"]
 WRITTEN = """\
 name: chat
 backend: mlx

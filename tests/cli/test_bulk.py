@@ -24,13 +24,11 @@ from importer.config_file.store import Store
 from importer.errors import HubError, UsageError
 from importer.hub import client
 from importer.hub.client import Deadline
-from tests.commandline import BASE, Desk, Ran, desk
+from tests.commandline import BASE, Desk, Ran
 from tests.hubserver import Fault, Repo
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["desk"]
 
 
 def lines(ran: Ran) -> list[dict[str, Any]]:

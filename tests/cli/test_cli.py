@@ -6,11 +6,8 @@ import json
 
 import pytest
 
-from tests.commandline import BASE, CHAT, TOKEN, Desk, desk, document, receipt
+from tests.commandline import BASE, CHAT, TOKEN, Desk, document, receipt
 from tests.hubserver import Repo
-
-__all__ = ["desk"]
-
 
 # The line of --json
 

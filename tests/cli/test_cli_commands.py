@@ -14,9 +14,8 @@ from importer.app.preferences import parse
 from importer.cli.commands import COMMANDS
 from importer.engines.registries import load
 from importer.memory.devices import named
-from tests.commandline import BASE, REPO, Desk, desk, document, receipt
+from tests.commandline import BASE, REPO, Desk, document, receipt
 
-__all__ = ["desk"]
 HEAVY = {"huggingface_hub", "jinja2", "rich", "jsonschema", "yaml", "httpx", "httpx2"}
 
 

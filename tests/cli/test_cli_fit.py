@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from importer.config_file import schema
-from tests.commandline import Desk, desk
+from tests.commandline import Desk
 from tests.hub.test_headers import shard
 from tests.hubserver import Repo
 
-__all__ = ["desk"]
 CONFIG = {
     "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 4, "hidden_size": 1024,
     "intermediate_size": 2048, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.commandline import Desk, desk, load
+from tests.commandline import Desk, load
 
-__all__ = ["desk"]
 RUST = {"name": "vllm", "version": "0.33.0", "frontend": "rust"}
 VARIABLE = "VLLM_USE_RUST_FRONTEND"
 

@@ -23,11 +23,10 @@ from importer.config_file.review import together
 from importer.config_file.store import Store
 from importer.decisions.request_coverage import WayInEffect
 from importer.reasons import Reason
-from tests.commandline import CHAT, Desk, desk
+from tests.commandline import CHAT, Desk
 from tests.hubserver import Repo
 from tests.waiting import wait_until
 
-__all__ = ["desk"]
 CARD = "---\nlicense: mit\n---\n# Tiny\n\nTiny is a small model that answers questions about trains.\n"
 SAYS = "Tiny is a small model that answers questions about trains."
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.commandline import BASE, Desk, desk, document, edit, receipt, state, validated
-
-__all__ = ["desk"]
+from tests.commandline import BASE, Desk, document, edit, receipt, state, validated
 
 
 def test_yes_and_approve(desk: Desk) -> None:

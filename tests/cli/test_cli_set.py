@@ -8,9 +8,8 @@ import pytest
 
 from importer.app import preferences
 from importer.config_file import schema
-from tests.commandline import Desk, desk
+from tests.commandline import Desk
 
-__all__ = ["desk"]
 SETTINGS: list[tuple[str, tuple[str, ...], Any]] = [
     ("temperature=0", ("parameters", "temperature"), 0),
     ("parameters.temperature=1e-1", ("parameters", "temperature"), 0.1),

@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.commandline import BASE, Desk, desk, receipt
+from tests.commandline import BASE, Desk, receipt
 from tests.terminal import take_terminal
 from tests.waiting import PATIENCE, FreeTime
 
-__all__ = ["desk"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7])m")
 QUESTION = "Accept these decisions and write the document? [y/N] "
 

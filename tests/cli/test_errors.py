@@ -14,11 +14,10 @@ import pytest
 
 from importer.cli import messages
 from importer.errors import BRANCHES, KINDS, ImporterError
-from tests.commandline import BASE, REPO, Desk, Ran, desk
+from tests.commandline import BASE, REPO, Desk, Ran
 from tests.failing import AFTER_SHOWING, APART, CASES, Words, install_failed, probes_failed, worker_failed
 from tests.waiting import PATIENCE, wait_until
 
-__all__ = ["desk"]
 # A toy engine is started, or looked for.
 STARTING = {"engine-died", "engine-slow", "weights-not-local", "would-not-run", "port-taken", "no-weights"}
 

@@ -14,12 +14,10 @@ from importer.config_file.build import build, to_text
 from importer.decisions.decision import Chosen
 from importer.reasons import Reason
 from importer.signals.reasons import DraftReason
-from tests.commandline import BASE, Desk, desk
+from tests.commandline import BASE, Desk
 from tests.config_file.test_document import ENGINE, SUBJECT, decisions
 from tests.facts import as_reason
 from tests.hubserver import Repo
-
-__all__ = ["desk"]
 
 
 def config(**more: Any) -> dict[str, Any]:

@@ -19,10 +19,8 @@ from importer.app.gallery import GalleryReason
 from importer.config_file import schema
 from importer.demo import MODEL
 from importer.engines.install import Installed
-from tests.commandline import BASE, Desk, desk
+from tests.commandline import BASE, Desk
 from tests.hubserver import Repo
-
-__all__ = ["desk"]
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "gallery-in-git.md").read_text(encoding="utf-8")

@@ -11,13 +11,11 @@ import pytest
 
 from importer.app import organisation as app
 from importer.hub import organisation
-from tests.commandline import BASE, CHAT, Desk, Ran, desk
+from tests.commandline import BASE, CHAT, Desk, Ran
 from tests.hubserver import Content, Fault, Repo
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["desk"]
 GGUF = {"a-Q4.gguf": b"GGUF"}
 HOSTILE: dict[str, Content] = {"config.json": "[" * 2000, "model.safetensors": b"\0"}
 

@@ -9,11 +9,9 @@ import pytest
 
 from importer.config_file.name_allocator import Slot, ending, variant_names
 from importer.memory.devices import short_name
-from tests.commandline import BASE, Desk, desk, receipt
+from tests.commandline import BASE, Desk, receipt
 from tests.failing import WEIGHTS
 from tests.hubserver import Repo
-
-__all__ = ["desk"]
 
 OWN = ("acme/base", "--device", "8xH100", "--per-device", "--no-validate")
 

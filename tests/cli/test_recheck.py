@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.commandline import BASE, Desk, desk, document, edit, receipt
+from tests.commandline import BASE, Desk, document, edit, receipt
 from tests.hubserver import Fault
 from tests.rechecking import WARM, imported, lines, one
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["desk"]
 
 
 def test_a_branch_that_moved(desk: Desk) -> None:

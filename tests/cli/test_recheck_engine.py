@@ -12,13 +12,11 @@ from importer.app import upgrade_outlook
 from importer.config_file import schema
 from importer.engines import registries
 from importer.signals import tables
-from tests.commandline import CHAT, Desk, desk, document, receipt
+from tests.commandline import CHAT, Desk, document, receipt
 from tests.hubserver import Repo
 from tests.rechecking import imported
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["desk"]
 
 
 def upgraded(desk: Desk, engine: str, code: int, *words: str) -> tuple[dict[str, Any], dict[str, Any]]:

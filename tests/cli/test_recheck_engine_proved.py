@@ -7,11 +7,9 @@ import json
 import pytest
 
 from importer.engines.install import Installed
-from tests.commandline import REPO, Desk, desk, document, receipt
+from tests.commandline import REPO, Desk, document, receipt
 
 pytestmark = pytest.mark.engine
-
-__all__ = ["desk"]
 MODEL = REPO / "importer" / "demo" / "model"
 
 

@@ -12,16 +12,12 @@ from importer.engines import machine, registries
 from importer.engines.install import Installed
 from importer.memory import devices
 from importer.signals import tables
-from tests.commandline import BASE, CHAT, Desk, desk, receipt
+from tests.commandline import BASE, CHAT, Desk, receipt
 from tests.hubserver import Repo
 from tests.rechecking import WARM, imported, lines, one
 from tests.template_texts import CHATML_JSON, XML_PARAMETERS
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["desk"]
-
-
 # Other weights
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from importer.engines.install import Installed
 from tests import template_texts as texts
-from tests.commandline import BASE, Desk, desk
+from tests.commandline import BASE, Desk
 from tests.proof.test_response_template import HEAD, UNKNOWN
 
-__all__ = ["desk"]
 TOKENIZER = {"eos_token": "<|im_end|>", "model_max_length": 512}
 
 

@@ -13,11 +13,10 @@ import pytest
 
 from importer.cli.importing import user
 from importer.config import now
-from tests.commandline import Desk, desk, document, receipt, state
+from tests.commandline import Desk, document, receipt, state
 from tests.terminal import Terminal
 from tests.waiting import adopting, gone, wait_until
 
-__all__ = ["desk"]
 ASKED = "[a/e/v/r/q] "
 AGAIN = "Edit it again? [Y/n] "
 

@@ -11,14 +11,12 @@ import pytest
 from importer.chat_template.conventions import PYTHONIC
 from importer.config_file.store import load
 from importer.config_file.template_file import ChatTemplate
-from tests.commandline import BASE, CHAT, Desk, Ran, desk
+from tests.commandline import BASE, CHAT, Desk, Ran
 from tests.hubserver import Repo
 from tests.template_texts import CHATML_JSON, IMAGES
 from tests.templating import ASK, FILE, beside, imported, with_entry
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["desk"]
 
 
 def parser(ran: Ran) -> Any:

@@ -30,12 +30,10 @@ from importer.exports import FORMATS
 from importer.exports.base import Exported, ExportRefused, Options
 from importer.sentences import render
 from importer.validation.prompts import GREETING
-from tests.commandline import Desk, desk
+from tests.commandline import Desk
 from tests.templating import ASK, FILE, beside, imported, with_entry
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["desk"]
 
 
 @pytest.mark.parametrize(

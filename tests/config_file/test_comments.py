@@ -22,13 +22,12 @@ from importer.sentences import placeholders, short
 from importer.signals import tables
 from importer.signals.evidence import Status
 from importer.signals.reasons import ModelNameReason
-from tests.commandline import BASE, Desk, desk
+from tests.commandline import BASE, Desk
 from tests.hubserver import Repo
 from tests.models.formats import FORMATS as MODELS
 from tests.product.test_messages import enumerations, uses
 from tests.syntax import MODULES, tree
 
-__all__ = ["desk"]
 # Kinds of the deciding rooms that never stand first at a value: they refuse, explain, stand beside, or lose.
 UNDECIDING = {
     f"{name}.{kind}"

@@ -15,12 +15,11 @@ from importer.config_file.build import Built, to_text
 from importer.config_file.fill import fill
 from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
-from tests.commandline import BASE, CHAT, Desk, Ran, desk
+from tests.commandline import BASE, CHAT, Desk, Ran
 from tests.hubserver import Repo
 from tests.tiers import one_of_each
 from tests.yaml_texts import texts
 
-__all__ = ["desk"]
 PLAN: dict[str, Any] = {
     "name": "planned", "backend": "vllm",
     "parameters": {"model": "acme/base", "temperature": 0.6, "top_k": 20},

@@ -15,13 +15,11 @@ from importer.config_file.document_keys import ABSENT, differences, keyed, same
 from importer.config_file.merge import Merge, Take
 from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
-from tests.commandline import BASE, Desk, desk, document, edit, receipt, state, validated
+from tests.commandline import BASE, Desk, document, edit, receipt, state, validated
 from tests.merge_cases import CASES, Case
 from tests.yaml_texts import DOCUMENTS, edits, texts
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["desk"]
 PAGE = (Path(__file__).parents[2] / "docs" / "merge.md").read_text(encoding="utf-8")
 
 

@@ -12,9 +12,8 @@ from importer.config_file.model_conflicts import ModelFacts, RecordedFacts
 from importer.config_file.receipt import parse
 from importer.errors import DocumentError
 from importer.sentences import render
-from tests.commandline import Desk, desk, edit, receipt
+from tests.commandline import Desk, edit, receipt
 
-__all__ = ["desk"]
 KNOWN = ModelFacts(heads=32, layers=36, experts=False, drafts=False, longest=40960)
 ENGINE = {"name": "vllm", "version": "0.33.0"}
 RECORD = RecordedFacts(KNOWN, "a" * 40, ENGINE)

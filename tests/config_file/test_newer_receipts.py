@@ -18,11 +18,9 @@ from importer.storage import documents
 from importer.storage.database import Database
 from importer.storage.documents import Version
 from importer.storage.migrations import migrate
-from tests.commandline import Desk, desk, load
+from tests.commandline import Desk, load
 from tests.service.test_retention import LISTED
 from tests.serving import problem
-
-__all__ = ["desk"]
 
 
 def renumbered(desk: Desk, number: Any) -> str:

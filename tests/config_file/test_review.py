@@ -11,9 +11,8 @@ import pytest
 from importer.config_file import schema
 from importer.config_file.receipt import Receipt, ReviewEntry, parse
 from importer.config_file.store import Store
-from tests.commandline import BASE, Desk, Ran, desk, edit, receipt, state, validated
+from tests.commandline import BASE, Desk, Ran, edit, receipt, state, validated
 
-__all__ = ["desk"]
 WARM = {**BASE, "generation_config.json": {"temperature": 0.7}}
 
 

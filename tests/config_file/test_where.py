@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from importer.config_file.schema import checked, problems
 from importer.config_file.yaml_edit.source_map import SourceMap
 from importer.errors import DocumentError
-from tests.commandline import Desk, desk
+from tests.commandline import Desk
 
-__all__ = ["desk"]
 GOOD = """\
 # a comment
 name: tiny
