@@ -83,7 +83,7 @@ def _vllm_config(document: dict[str, Any], told: str, engine: Any) -> None:
 
 def _sglang_command(document: dict[str, Any], told: str, _engine: Any) -> None:
     words = SGLang().settings(document, Address(port=30000), _pin(document), f"./{document['name']}.sglang")
-    found = shlex.split(told.replace("#!/bin/sh", ""), comments=True)
+    (found,) = commands(told)
     assert found == ["sglang", "serve", f"--model-path={document['parameters']['model']}", *words]
 
 
@@ -232,7 +232,7 @@ def _localai_gallery(document: dict[str, Any], told: str, _engine: Any) -> None:
     schema.check("localai-gallery", data, "gallery")
     (entry,) = data
     schema.check("localai-model", entry["config_file"], "gallery")
-    assert entry["description"].startswith(document.get("description", ""))  # sentences of facts follow
+    assert entry["description"].startswith(document.get("description", "").strip())  # facts follow
 
 
 READ_BACK = {
