@@ -165,18 +165,23 @@ def test_a_started_server_logs_the_size_that_was_predicted(
     assert abs(predicted / int(told[1].replace(",", "")) - 1) < CLOSE
 
 
+def unmeasured(place: Path) -> tuple[Path, Path, list[str]]:
+    """A model without weights, the folder of its document, and the words of the import."""
+    model, folder = place / "toy", place / "models"
+    shutil.copytree(MODEL, model, ignore=shutil.ignore_patterns("*.safetensors"))
+    words = ["--backend", "vllm", "--device", "this-machine", "--name", "toy", "--dir", str(folder)]
+    asked = [str(model), *words, "--yes", "--no-validate"]
+    assert run(asked) == 0
+    return model, folder, asked
+
+
 @pytest.mark.xdist_group("vllm")
 def test_a_document_is_measured_with_random_weights(
     vllm_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """No weights are there, later imports keep the figures, and a refusal of the engine changes nothing."""
+    """No weights are there, and later imports keep the figures."""
     assert vllm_engine.version
-    model, folder = tmp_path / "toy", tmp_path / "models"
-    shutil.copytree(MODEL, model, ignore=shutil.ignore_patterns("*.safetensors"))
-    asked = [
-        str(model), "--backend", "vllm", "--device", "this-machine", "--name", "toy", "--dir", str(folder),
-    ]  # fmt: skip
-    assert run([*asked, "--yes", "--no-validate"]) == 0
+    model, folder, asked = unmeasured(tmp_path)
     capfd.readouterr()
     assert run(["fit", "toy", "--dir", str(folder), "--measure", "--json"]) == 0
     fit = json.loads(capfd.readouterr().out)["fit"]
@@ -192,10 +197,18 @@ def test_a_document_is_measured_with_random_weights(
     receipt = folder / "toy.receipt.json"
     schema.check("receipt", json.loads(receipt.read_text()), receipt)
     before = (folder / "toy.yaml").read_bytes()
-    assert run([*asked, "--yes", "--no-validate"]) == 0
+    assert run(asked) == 0
     assert (folder / "toy.yaml").read_bytes() == before
     assert json.loads(receipt.read_text())["fit"]["measured"] == measured
 
+
+@pytest.mark.nightly
+@pytest.mark.xdist_group("vllm")
+def test_a_refusal_of_the_engine_changes_nothing(
+    vllm_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert vllm_engine.version
+    model, folder, _ = unmeasured(tmp_path)
     settings = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps({**settings, "architectures": ["NopeForCausalLM"]}))
     kept = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}

@@ -117,7 +117,7 @@ def test_it_answers(served: EngineServer, thinking: bool, tools: list[Any]) -> N
 @pytest.mark.parametrize("thinking", [True, False], ids=["thinking", "not-thinking"])
 def test_it_calls(served: EngineServer, thinking: bool) -> None:
     more = {"tools": [WEATHER], "chat_template_kwargs": {"enable_thinking": thinking}}
-    for city in CITIES:
+    for city in CITIES[:4]:
         finish, content, calls = chat(served, user(f"What is the weather in {city}?"), **more)
         assert (finish, content, calls) == ("tool_calls", "", [("get_weather", {"location": city})])
 
