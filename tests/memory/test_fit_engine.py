@@ -116,6 +116,7 @@ def test_vllm_for_cards_divides_the_tokens_of_a_sequence(
         assert len({c.kind for c in ran}) >= FEWEST * len(toys)
 
 
+@pytest.mark.nightly
 @pytest.mark.xdist_group("vllm")
 def test_the_table_of_defaults_is_what_transformers_says(vllm_engine: Installed) -> None:
     done = subprocess.run(
