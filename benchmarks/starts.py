@@ -15,13 +15,13 @@ from statistics import median
 from typing import Any
 
 from importer.hub.snapshot import Snapshot
-from importer.memory import devices, shape, weights
+from importer.memory import devices, shape
 from importer.memory.devices import GIB
 from importer.memory.estimate_types import Unknown
 from importer.memory.parallelism import FitRequest, LoadCase
 from importer.memory.plans import Split
 from importer.memory.rest import BUFFERS, ENGINE, SHARED
-from importer.memory.weights import INDEX
+from importer.memory.weights import INDEX, read
 
 HEADING = (
     f"{'start':28} {'version':14} {'free':>6} {'estimate':>8} {'error':>8} {'left out':>8} {'safe end':>8}"
@@ -90,7 +90,7 @@ def case(record: Mapping[str, Any]) -> LoadCase:
         texts[INDEX] = json.dumps({"metadata": {"total_size": record["index"]}, "weight_map": {}})
     snapshot = Snapshot(record["model"], record["model"], None, (), texts)
     described = shape.read(snapshot)
-    size = weights.read(snapshot, described)
+    size = read(snapshot, described)
     if isinstance(described, Unknown) or isinstance(size, Unknown):
         raise TypeError(record["id"])
     settings = {k: _value(v) for k, _, v in (s.partition("=") for s in record["settings"])}

@@ -10,8 +10,7 @@ from benchmarks.row import Row
 from importer.app.local_evidence import rendering
 from importer.engines import ENGINES, get, install
 from importer.engines.process import serve
-from importer.validation.engine_log import Journal
-from importer.validation.evidence_sources import Background
+from importer.validation.evidence_sources import Background, Journal
 from importer.validation.run import validate
 
 MODEL = Path(__file__).resolve().parents[1] / "importer" / "demo" / "model"

@@ -34,7 +34,7 @@ from importer.errors import ImporterError
 from importer.hub import local
 from importer.hub.snapshot import Snapshot
 from importer.proof import Proof
-from importer.proof.prompt_result import FrontendPrompts
+from importer.proof.result import FrontendPrompts
 from importer.signals import sampling
 from importer.signals.architecture import model_types
 from importer.signals.family import base_models, match

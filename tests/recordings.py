@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.engines import parsers
-from importer.engines.jsonl_worker import JsonLinesWorker, RefusedError
-from importer.engines.parsers import ParserWorker
+from importer.engines.parsers import JsonLinesWorker, ParserWorker, RefusedError
 
 FOLDER = Path(__file__).with_name("fixtures") / "recordings"
 FILE = FOLDER / "parser_workers.jsonl.xz"

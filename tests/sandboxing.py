@@ -12,8 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from importer.sandbox import pool
-from importer.sandbox.child import Child
-from importer.sandbox.pool import Sandbox
+from importer.sandbox.pool import Child, Sandbox
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.memory import estimate, pages, sparse
+from importer.memory import estimate, pages
 from importer.memory.estimate import on_device
 from importer.memory.estimate_types import Load, Unknown
 from importer.memory.shape import Shape, describe
@@ -141,7 +141,7 @@ def _on_card(name: str, config: dict[str, Any], told: dict[str, Any], card: Card
     assert not isinstance(shape, Unknown), shape.reason
     load = Load(
         told["context"], device="cuda", tensor_parallel=told["devices"], context_parallel=told["parts"],
-        memory=card.gib << 30, capability=sparse.compute(card.capability),
+        memory=card.gib << 30, capability=pages.compute_number(card.capability),
         kv_dtype=told["kv_dtype"] if told["kv_dtype"] not in {"bfloat16", "float16"} else "auto",
         drafts=told["drafts"],
     )  # fmt: skip

@@ -10,8 +10,7 @@ import pytest
 
 from importer import launcher
 from importer.engines import parsers
-from importer.engines.jsonl_worker import JsonLinesWorker
-from importer.engines.parsers import SETTINGS, ParserWorker
+from importer.engines.parsers import SETTINGS, JsonLinesWorker, ParserWorker
 from importer.launcher import Purpose
 from tests.recordings import RECORDINGS, RecordedWorker
 

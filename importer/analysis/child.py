@@ -23,8 +23,7 @@ from importer.chat_template.override import template_of
 from importer.chat_template.render_worker import Local
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary, read_vocabulary
-from importer.decisions.decision import Decision, Preferences
-from importer.decisions.precedence import decide_setting
+from importer.decisions.decision import Decision, Preferences, decide_setting
 from importer.engines import registries
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot

@@ -20,10 +20,9 @@ from importer.app.session import ImportSession
 from importer.config import now
 from importer.config_file.attention import Attention
 from importer.config_file.build import to_text
-from importer.config_file.document import Document
+from importer.config_file.document import Document, OutcomeRecord, Report
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
-from importer.config_file.records import OutcomeRecord, Report
 from importer.config_file.store import Store, StoredDocument, named
 from importer.frozen import frozen
 from importer.hub import digests

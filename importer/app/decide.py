@@ -28,9 +28,8 @@ from importer.config_file.document_keys import frontend_of
 from importer.config_file.name_allocator import Slot
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
-from importer.decisions.decision import Decision, Frontend, Preferences, Target
+from importer.decisions.decision import Decision, Frontend, Preferences, Target, decide_setting
 from importer.decisions.parsers import HF, SILENT_KINDS
-from importer.decisions.precedence import decide_setting
 from importer.errors import EngineError, HubError, RepositoryError, Setting, UsageError
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
@@ -41,7 +40,7 @@ from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim, Goal, aim
 from importer.progress import Progress, silent
 from importer.proof import Proof
-from importer.proof.prompt_evidence import downgraded, evidence_of, own_renderer, rendered_by
+from importer.proof.result import downgraded, evidence_of, own_renderer, rendered_by
 from importer.reasons import Reason, ReasonKind
 from importer.signals import overrides, token_numbers
 from importer.signals.evidence import Evidence, Rule
@@ -520,9 +519,11 @@ def check_tokens(snapshot: Snapshot, template: str, *, offline: bool) -> list[Ev
 def _rows(snapshot: Snapshot, *, offline: bool) -> int | None:
     """Return the rows by the headers of the weights; ``None`` where they cannot be read."""
     from importer.hub import tensor_headers
-    from importer.memory import embedding, weights
+    from importer.memory import weights
 
     try:
-        return embedding.rows(tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline))
+        return weights.embedding_rows(
+            tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
+        )
     except (HubError, RepositoryError):
         return None

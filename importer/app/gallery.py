@@ -1,6 +1,8 @@
 """Galleries as files, a folder of documents or an index in LocalAI's form: their faults and differences.
 
 A document is read as the entry that the export ``localai-gallery`` and the service make of it.
+
+A gallery as static files: LocalAI's index, each entry, a page for each document, and a first page.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import field
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from importer import yaml_reader
 from importer.app.decide import Decided, ImportRequest
@@ -18,13 +21,14 @@ from importer.app.import_ import resolve_and_decide
 from importer.app.session import ImportSession
 from importer.config_file import schema
 from importer.config_file.document_keys import OPTIONS, parser
+from importer.config_file.review import validation
 from importer.config_file.schema import SchemaReason
-from importer.config_file.store import Store, StoredDocument
+from importer.config_file.store import Store, StoredDocument, make_folder, write_all
 from importer.decisions.parsers import Unavailable
 from importer.engines import registries
 from importer.errors import ImporterError, UsageError
 from importer.exports.base import ExportRefused
-from importer.exports.localai_gallery import GalleryEntry
+from importer.exports.localai_gallery import HUB, GalleryEntry
 from importer.exports.localai_gallery import entry as entry_of
 from importer.frozen import frozen
 from importer.hub.local import ANYWHERE
@@ -33,6 +37,8 @@ from importer.hub.reference import parse as parse_reference
 from importer.hub.snapshot import listed, mapping
 from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
+from importer.reports.html import GalleryRow, page, write
+from importer.reports.report_model import sheet
 from importer.yaml_reader import YamlError
 
 INDEX = "index.yaml"
@@ -44,7 +50,7 @@ KEYS = frozenset({
     "name", "url", "urls", "description", "license", "icon", "tags", "size", "last_checked", "files",
     "config_file", "overrides", "variants",
 })  # fmt: skip
-HUB = ("huggingface://", "hf://", "https://huggingface.co/", "https://hf.co/")
+HUB_FORMS = ("huggingface://", "hf://", "https://huggingface.co/", "https://hf.co/")
 STALE_DAYS = 180
 UNKNOWN = (SchemaReason.UNKNOWN_KEY, SchemaReason.UNKNOWN_KEY_NEAR)
 UNPROVED = (Unavailable.NOT_INSTALLED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_KNOWN)
@@ -138,7 +144,7 @@ class GalleryItem:
         files = [str(mapping(one).get("filename")) for one in listed(self.about.get("files"))]
         if files and not any(file.startswith("models--") for file in files):  # the Hub's cache, as exported
             return None
-        if not is_id(name) and not name.startswith(HUB):
+        if not is_id(name) and not name.startswith(HUB_FORMS):
             return None
         try:
             parsed = parse_reference(name)
@@ -437,3 +443,49 @@ def _date(value: object) -> date | None:
         return date.fromisoformat(str(value)[:10])
     except ValueError:
         return None
+
+
+ENTRIES = "entries"
+PROVED = "proved"  # a decision's status
+
+
+def build_site(gallery: Gallery, site: Path) -> list[Path]:
+    """Write the site of a folder of documents, whole or not at all, and return its files.
+
+    Documents without an entry for LocalAI have a page, and stand in no index.
+    Raises DocumentError("cannot-write").
+    """
+    documents = [(item, item.stored) for item in gallery.items if item.stored is not None]
+    contents = {site / "index.yaml": "".join(item.made.item for item, _ in documents if item.made) or "[]\n"}
+    for item, stored in documents:
+        contents[site / f"{item.name}.html"] = write(sheet(stored))
+        contents[site / ENTRIES / f"{item.name}.yaml"] = stored.text if item.made is None else item.made.file
+    contents[site / "index.html"] = page([_row(item, stored, item.made) for item, stored in documents])
+    for folder in (site, site / ENTRIES):
+        make_folder(folder)
+    write_all(contents)
+    return [*contents]
+
+
+def _row(item: GalleryItem, stored: StoredDocument, made: GalleryEntry | None) -> GalleryRow:
+    about = {} if made is None else made.about
+    decisions = {} if stored.receipt is None else stored.receipt.decisions
+    named = {key: item.parser(key) for key in OPTIONS}
+    decided = [key for key, name in named.items() if name and key in decisions]
+    statuses = {key: str(decisions[key]["status"]) for key in decided}
+    parsers = ", ".join(
+        f"{name} ({statuses[key]})" if key in statuses else name for key, name in named.items() if name
+    )
+    proof = next((one for one in statuses.values() if one != PROVED), PROVED) if statuses else ""
+    state = (
+        "never" if stored.receipt is None else validation(stored.receipt, stored.data, stored.digest).state
+    )
+    name, license_ = quote(item.name), str(about.get("license") or "")
+    words = [item.name, item.model, item.backend, parsers, license_, str(about.get("description") or "")]
+    tags = about.get("tags")
+    words += [str(tag) for tag in tags] if isinstance(tags, list) else []
+    link = f"{HUB}/{item.repo}" if item.repo else f"{name}.html"
+    return GalleryRow(
+        item.name, item.model, link, item.backend, parsers, proof, license_, str(about.get("size") or ""),
+        state, f"{name}.html", f"{ENTRIES}/{name}.yaml", " ".join(words),
+    )  # fmt: skip

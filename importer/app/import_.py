@@ -12,14 +12,14 @@ from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
-from importer.config_file import merge, model_conflicts, schema, template_file
+from importer.config_file import merge, schema, template_file
 from importer.config_file.attention import Attention, attention, device_label, marked, other_device
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
-from importer.config_file.document import Document, document_of
+from importer.config_file.check import facts_json, read_model_facts
+from importer.config_file.document import Document, Remark, document_of
 from importer.config_file.document_keys import Change, KeyPath, differences, digest
 from importer.config_file.merge import Conflict, Merge, Take, of_conflicts
 from importer.config_file.name_allocator import Names, check
-from importer.config_file.records import Remark
 from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
@@ -119,7 +119,7 @@ class Plan(Decided):
             weights=digests.imported(self.snapshot) if weights else {},
             content=content_digest(self.snapshot),
             content_files=content_files(self.snapshot, self.target.backend),
-            model=model_conflicts.to_json(model_conflicts.read(self.snapshot, self.target.able)),
+            model=facts_json(read_model_facts(self.snapshot, self.target.able)),
             warnings=[warning.to_json() for warning in self.warnings],
             description=self.description,
         )
@@ -196,7 +196,7 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
         decisions = _with_limits(decisions, client, adapter.offers, engine)
-    check_document(built.data, request.preferences, model_conflicts.read(snapshot, target.able, built.data))
+    check_document(built.data, request.preferences, read_model_facts(snapshot, target.able, built.data))
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 
@@ -410,7 +410,7 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
 
 def _receipt(settled: Settled) -> Receipt:
     """Return the plan's receipt with the parts of the last one that still hold."""
-    from importer.config_file.validation_status import carry_over
+    from importer.config_file.review import carry_over
 
     remarks: list[Remark] = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
     receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old

@@ -20,15 +20,14 @@ from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
 from importer.progress import Progress
 from importer.reasons import Reason
-from importer.validation.likelihood import Likelihood, recorded
+from importer.validation.evidence_sources import Likelihood, recorded
 from importer.validation.probes.server import altered
 
 if TYPE_CHECKING:
     from importer.config_file.template_file import ChatTemplate
     from importer.decisions.decision import Frontend
     from importer.proof.result import ParserVerdict, Proof
-    from importer.validation.evidence_sources import Background
-    from importer.validation.offline_parsers import OfflineParsers
+    from importer.validation.evidence_sources import Background, OfflineParsers
     from importer.validation.rendering import PromptRendering
 
 
@@ -145,7 +144,7 @@ def template_rendering(
     Nothing, too, where the template's file is broken: the engine rejects it.
     """
     from importer.decisions.decision import Target
-    from importer.proof.prompt_evidence import own_renderer
+    from importer.proof.result import own_renderer
 
     try:
         target = Target(str(document.get("backend")))
@@ -169,7 +168,7 @@ def offline_parsers(
     from importer.engines.registries import FAMILY, loader_of
     from importer.hub import local
     from importer.proof.prove import tokens_of
-    from importer.validation.offline_parsers import OfflineParsers
+    from importer.validation.evidence_sources import OfflineParsers
     from importer.validation.proof_check import INFERRING
 
     try:
@@ -193,7 +192,7 @@ def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
 
     ``None`` where the receipt has none that can be read.
     """
-    from importer.config_file.validation_status import builds
+    from importer.config_file.review import builds
     from importer.proof.result import Proof
 
     recorded = stored.receipt.proof if stored.receipt is not None else None

@@ -1,4 +1,4 @@
-"""Measure the memory of a document at a start with random weights, and choose its settings by that.
+"""Memory of a document: measured at a start with random weights, or judged for each device of the table.
 
 Config, tokenizer and processor are fetched, and nothing of the weights. The engine reports weights,
 activations, graphs and the room of its cache. The receipt keeps the figures: an import of the same commit for
@@ -8,7 +8,7 @@ the same kind of device and version of the engine counts with them in place of t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from importer.app.session import ImportSession
 from importer.app.target import HERE
 from importer.app.validate import CUDA, fetched
 from importer.config import now
+from importer.config_file import engine_arguments
 from importer.config_file.document import Block, Document, document_of
 from importer.config_file.document_keys import digest
 from importer.config_file.merge import Take
@@ -33,11 +34,11 @@ from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.hub import fetch_beside
 from importer.hub.local import AllowedFolders
-from importer.hub.snapshot import Snapshot, mapping
+from importer.hub.snapshot import Snapshot, mapping, text, whole
 from importer.memory import shape, weights
-from importer.memory.choose import Choice, choose
-from importer.memory.devices import Device
-from importer.memory.judgement import parts
+from importer.memory.choose import Choice, DeviceAnswer, answers, choose
+from importer.memory.devices import Device, known
+from importer.memory.judgement import CONTEXT, parts
 from importer.memory.measured import Measured, Reported, alike, contradiction, ran, scale
 from importer.memory.parallelism import CACHE, DATA, PIPELINE, TENSOR, FitRequest
 from importer.memory.plans import Aim
@@ -304,3 +305,39 @@ def _beside(reported: Reported, held: int | None, device: Device, document: Docu
 
 def _unmeasured(stored: StoredDocument, problem: Reason) -> EngineError:
     return EngineError("not-measured", name=stored.name, problem=problem)
+
+
+def device_answers(stored: StoredDocument, places: AllowedFolders) -> Iterator[DeviceAnswer]:
+    """Yield the answer for each device of the table: the document with the settings that are not of its own
+    device.
+
+    Raises DocumentError("no-receipt"), HubError and RepositoryError.
+    """
+    receipt = stored.need_receipt()
+    request = ImportRequest.from_json(receipt.request)
+    snapshot = snapshot_of(stored, places)
+    read = shape.read(snapshot)
+    sizes = weights.read(snapshot, read)
+    asked = _request(stored, request)
+
+    def decided(device: Device) -> Choice:
+        return choose(snapshot, read, sizes, device, stored.backend, asked, request.aim)
+
+    return answers(stored.backend, known().values(), decided)
+
+
+def _request(stored: StoredDocument, request: ImportRequest) -> FitRequest:
+    """Return the document's values without those that the fit chose for its own device."""
+    fit = mapping(stored.need_receipt().fit)
+    chosen = {*mapping(fit.get("chosen"))} - {*request.preferences.values}
+    values: dict[str, object] = {key: value for key, value in stored.data.items() if key not in chosen}
+    for key, inner in [*values.items()]:
+        if any(one.startswith(f"{key}.") for one in chosen):
+            values[key] = {k: v for k, v in mapping(inner).items() if f"{key}.{k}" not in chosen}
+    if CONTEXT not in values and (wanted := whole(fit.get("wanted"), 1)):
+        values[CONTEXT] = wanted
+    target = mapping(stored.data.get("importer")).get("engine")
+    version = text(mapping(target).get("version"))
+    registry = engine_arguments.load(stored.backend, version)
+    arguments = () if registry is None else registry.arguments.keys()
+    return FitRequest(values, request.preferences.values.keys(), arguments, request.engine_version)

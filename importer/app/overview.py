@@ -11,9 +11,8 @@ from typing import Any
 
 from importer.app.states import INVALID, STATES, State
 from importer.config_file.entry_facts import EntryFacts, entry_facts
-from importer.config_file.review import row, warnings
+from importer.config_file.review import row, validation, warnings
 from importer.config_file.store import Store, StoredDocument
-from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
 from importer.exports.base import ExportRefused, Origin
 from importer.exports.localai_gallery import GalleryEntry, entry

@@ -9,13 +9,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from importer import config
-from importer.config_file import check, document_keys, model_conflicts, schema
+from importer.config_file import check, document_keys, schema
 from importer.config_file.argument_check import arguments_of, kind_name
 from importer.config_file.build import SCHEMA, put
+from importer.config_file.check import ModelFacts
 from importer.config_file.document import Document
 from importer.config_file.document_keys import ABSENT, FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL, same
 from importer.config_file.engine_arguments import load
-from importer.config_file.model_conflicts import ModelFacts
 from importer.config_file.store import StoredDocument
 from importer.decisions.decision import Preferences, Target
 from importer.errors import DocumentError, Setting, UsageError
@@ -306,7 +306,7 @@ def check_document(data: Document, preferences: Preferences, model: ModelFacts) 
     """Raise UsageError("bad-value") for a setting that the schema, the engine or the model has something
     against.
     """
-    for path, reason in model_conflicts.conflicts(data, preferences.values, model):
+    for path, reason in check.model_conflicts(data, preferences.values, model):
         raise UsageError("bad-value", setting=Setting.SET, problem=schema.at(path, reason))
     if preferences.values:
         try:

@@ -15,7 +15,7 @@ from importer.app.session import ImportSession
 from importer.app.target import bind
 from importer.config_file import document_keys
 from importer.config_file.build import kept
-from importer.config_file.document import Document
+from importer.config_file.document import DecisionRecord, Document, Fact
 from importer.config_file.document_keys import (
     ABSENT,
     ELSEWHERE,
@@ -31,7 +31,6 @@ from importer.config_file.document_keys import (
 from importer.config_file.merge import Conflict
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
-from importer.config_file.records import DecisionRecord, Fact
 from importer.config_file.review import change_json
 from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decision import PYTHON, Decision, Target

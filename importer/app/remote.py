@@ -17,14 +17,14 @@ from importer.app import approvals
 from importer.app.measure import measure
 from importer.app.validate import record, validate_document
 from importer.config_file import schema
-from importer.config_file.records import Report
+from importer.config_file.document import Report
 from importer.config_file.store import Store, StoredDocument
 from importer.engines import get, install
 from importer.engines.machine import cards_named, this_machine
 from importer.errors import DocumentError, ImporterError, LauncherError
 from importer.frozen import frozen
 from importer.hub.local import ANYWHERE
-from importer.launchers.base import Launcher, RemoteRun, RemoteTask, Resources
+from importer.launchers.base import Launcher, RemoteRun, RemoteTask, Resources, Target
 from importer.launchers.bundle import Bundle, Result, pack
 from importer.launchers.follow import (
     FINAL,
@@ -36,7 +36,6 @@ from importer.launchers.follow import (
     record_of,
     remote_facts,
 )
-from importer.launchers.target import Target
 from importer.memory import devices
 from importer.memory.measured import Measured
 from importer.progress import Progress

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from importer.chat_template.study import TemplateAnalysis
     from importer.chat_template.vocabulary import Vocabulary
     from importer.engines.parsers import ParserWorker, Tokens
-    from importer.proof.prompt_result import FrontendPrompts
+    from importer.proof.result import FrontendPrompts
 
 
 class ImportSession(Closing):

@@ -16,7 +16,7 @@ from importer.engines import machine, registries
 from importer.errors import Setting, UsageError
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
-from importer.memory.answers import unsuited
+from importer.memory.choose import unsuited
 from importer.memory.devices import Device, named, size
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals import quantisation

@@ -9,12 +9,11 @@ from typing import Any
 
 from importer import config
 from importer.app.recheck import CauseKind, ChangeCause
-from importer.config_file import argument_check, check, document_keys, engine_arguments, model_conflicts
-from importer.config_file.argument_conflicts import ArgumentConflict
+from importer.config_file import argument_check, check, document_keys, engine_arguments
+from importer.config_file.check import ModelConflict, RecordedFacts
 from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import KeyPath, dotted, shown
-from importer.config_file.engine_arguments import ArgumentRegistry
-from importer.config_file.model_conflicts import ModelConflict, RecordedFacts
+from importer.config_file.engine_arguments import ArgumentConflict, ArgumentRegistry
 from importer.decisions.decision import RUST
 from importer.engines import registries
 from importer.engines.registries import Kind, Registry
@@ -333,7 +332,7 @@ def _against(
     data: Document, facts: RecordedFacts | None, version: str
 ) -> list[tuple[tuple[str | int, ...], Reason]]:
     there = at_version(data, version, None)
-    return [*check.faults(there), *model_conflicts.faults(there, facts)]
+    return [*check.faults(there), *check.model_faults(there, facts)]
 
 
 def _identity(fault: tuple[tuple[str | int, ...], Reason]) -> tuple[object, ...]:

@@ -26,10 +26,9 @@ from importer.app.local_evidence import (
     template_rendering,
 )
 from importer.app.preferences import written
-from importer.config_file.document import Block, Document, document_of
+from importer.config_file.document import Block, Document, Report, document_of
 from importer.config_file.document_keys import frontend_of
 from importer.config_file.grants import Grant
-from importer.config_file.records import Report
 from importer.config_file.store import Store, StoredDocument
 from importer.engines import machine
 from importer.errors import EngineError, ImporterError
@@ -345,8 +344,7 @@ def run_on(
     from importer.engines import install, start_trials, tokenizer, vllm
     from importer.engines.process import serve
     from importer.validation.client import TOTAL_LIMIT
-    from importer.validation.engine_log import Journal
-    from importer.validation.evidence_sources import Background
+    from importer.validation.evidence_sources import Background, Journal
     from importer.validation.probe import ProbeOptions
     from importer.validation.run import validate
     from importer.validation.served_engine import Controls

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
+from importer.config_file.document import DecisionRecord
 from importer.config_file.document_keys import ABSENT
 from importer.config_file.effective import EDITED, OFFERERS, EffectiveValue, effective
 from importer.config_file.receipt import Receipt
-from importer.config_file.records import DecisionRecord
 from importer.config_file.review import refuted
 from importer.config_file.store import StoredDocument
 from importer.engines.registries import sampling_defaults

@@ -17,7 +17,7 @@ from typing import Any
 from importer import config
 from importer.chat_template import tool_calls
 from importer.chat_template.cases import QUESTION
-from importer.chat_template.conventions import own_calls
+from importer.chat_template.conventions import wrap
 from importer.chat_template.find import REPOSITORY, Template
 from importer.chat_template.markers import last_marker
 from importer.chat_template.probe import TemplateProbe
@@ -59,10 +59,10 @@ def _repository(named: Mapping[str, str], vocabulary: Vocabulary, renderer: Rend
 
 def _ours(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Iterator[str]:
     try:
-        own_calls.offer(template, vocabulary, renderer)
+        wrap.offer_own_calls(template, vocabulary, renderer)
     except UsageError:
         return
-    yield own_calls.NAME
+    yield wrap.OWN_CALLS
 
 
 FILE = "shipped_templates.json"  # written by ``python -m gen_defaults shipped``

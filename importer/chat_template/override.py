@@ -126,8 +126,7 @@ def template_of(
 
     Raises UsageError("bad-value") where the convention cannot wrap the model's own template.
     """
-    from importer.chat_template.conventions import own_calls
-    from importer.chat_template.conventions.wrap import wrap
+    from importer.chat_template.conventions.wrap import offer_own_calls, wrap
 
     if override.name == FILE:
         text = override.text
@@ -140,7 +139,7 @@ def template_of(
         if text == own.text:
             raise _refused(override.name, Reason(OverrideReason.NOT_OBSERVED))
     elif override.name == OWN_CALLS:
-        text = own_calls.offer(own, vocabulary, renderer)
+        text = offer_own_calls(own, vocabulary, renderer)
     else:
         text = wrap(own, override.name, vocabulary, renderer)
     if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from importer.cli.commands import COMMANDS, module
+from importer.cli.commands import COMMANDS, GROUPS, MORE, module
 from importer.cli.messages import Command
 from importer.cli.options import INSTALLED
 from importer.errors import UsageError
@@ -29,17 +29,11 @@ examples:
   importer Qwen/Qwen3-8B --set temperature=0    your own value, shown as yours
   importer --from models.txt --dry-run          many at a time, one line of JSON for each
 """
-# The commands of an ordinary day; --help names the others in one line.
-GROUPS = {
-    "documents": ("list", "show", "why", "review", "approve", "recheck", "fill", "export", "report"),
-    "engines": ("validate", "engine", "doctor", "parsers", "devices"),
-    "service": ("serve", "worker", "api-keys", "backup", "audit"),
-}
 COMMON = frozenset((
     "--name", "--dir", "--backend", "--set", "--device", "--dry-run", "--json", "--yes", "--validate",
     "--help-all",
 ))  # fmt: skip
-MORE = "'importer COMMAND --help' has a command's options, 'importer --help-all' every option and command."
+OTHERS = "'importer COMMAND --help' has a command's options, 'importer --help-all' every option and command."
 EXITS = """\
 
 Exit codes: 0 done, 1 a probe failed, a recheck found changes, a comparison got worse, or the doctor found a
@@ -155,10 +149,12 @@ class _Bare(Parser):
         formatter.add_arguments(common)
         formatter.end_section()
         rest = [name for name in COMMANDS if name != IMPORT and name not in sum(GROUPS.values(), ())]
-        groups = {**GROUPS, "more": rest}
+        groups = {**GROUPS, MORE: rest}
         commands = [f"  {group + ':':<11}{' '.join(names)}" for group, names in groups.items()]
         usage = "usage: importer REFERENCE [OPTION...]\n       importer COMMAND ..."
-        return "\n".join([usage, "", formatter.format_help(), EXAMPLES, "commands:", *commands, "", MORE, ""])
+        return "\n".join(
+            [usage, "", formatter.format_help(), EXAMPLES, "commands:", *commands, "", OTHERS, ""]
+        )
 
 
 class _HelpAll(argparse.Action):

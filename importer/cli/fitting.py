@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from importer.app import approvals
-from importer.app.device_answers import device_answers
-from importer.app.measure import measure, measure_document, needs_device
+from importer.app.measure import device_answers, measure, measure_document, needs_device
 from importer.app.session import ImportSession
 from importer.cli import output
 from importer.config_file.document_keys import differences
@@ -17,7 +16,7 @@ from importer.config_file.review import change_json
 from importer.config_file.store import Store, StoredDocument, named
 from importer.errors import UsageError
 from importer.hub.local import ANYWHERE
-from importer.memory.answers import Answer, DeviceAnswer
+from importer.memory.choose import Answer, DeviceAnswer
 from importer.memory.devices import GIB
 from importer.memory.measured import Measured
 from importer.sentences import counted
@@ -94,10 +93,10 @@ def _measure(stored: StoredDocument, store: Store, arguments: argparse.Namespace
         start = partial(measure, engine_name=stored.backend, places=ANYWHERE, progress=progress)
         if arguments.on is not None:
             from importer.app.remote import measure_on
-            from importer.launchers.target import parse
+            from importer.launchers.base import parse_target
 
             needs_device(stored)
-            start = partial(measure_on, store=store, target=parse(arguments.on), progress=progress)
+            start = partial(measure_on, store=store, target=parse_target(arguments.on), progress=progress)
         found, settled = measure_document(stored, store, bench, ANYWHERE, start, progress)
     again = store.load(stored.name)
     if not arguments.json:

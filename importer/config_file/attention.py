@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from importer.chat_template.find import TemplateFault
 from importer.config_file.document import Document
-from importer.decisions.decision import Decision, Decisions, PromptVerdict
+from importer.decisions.decision import Decision, Decisions, PromptVerdict, WeighReason
 from importer.decisions.parsers import DerivedReason, ForeignReason, FrontendReason, PairReason, ParserReason
-from importer.decisions.precedence import WeighReason
 from importer.decisions.request_coverage import SwitchReason, WayInEffect
 from importer.frozen import frozen
 from importer.memory.choose import FitReason

@@ -11,9 +11,8 @@ import yaml
 
 from importer.config_file import document_keys
 from importer.config_file.attention import Attention
-from importer.config_file.document import Document, document_of
+from importer.config_file.document import DecisionRecord, Document, document_of
 from importer.config_file.document_keys import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
-from importer.config_file.records import DecisionRecord
 from importer.config_file.yaml_edit.render import block, printable
 from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions

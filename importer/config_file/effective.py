@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from importer.config_file import build, document_keys
 from importer.config_file.attention import AttentionReason
-from importer.config_file.document import Document
+from importer.config_file.document import DecisionRecord, Document
 from importer.config_file.document_keys import (
     ABSENT,
     FACTS,
@@ -27,7 +27,6 @@ from importer.config_file.document_keys import (
 )
 from importer.config_file.merge import BOOKKEEPING, DERIVED, head, labelled, remarks
 from importer.config_file.receipt import Receipt
-from importer.config_file.records import DecisionRecord
 from importer.config_file.store import StoredDocument
 from importer.config_file.yaml_edit.patch import rewrite
 from importer.config_file.yaml_edit.source_map import read

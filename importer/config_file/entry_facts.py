@@ -14,7 +14,7 @@ from importer.config_file.build import imported_description
 from importer.config_file.document import Document
 from importer.config_file.document_keys import digest, parser
 from importer.config_file.receipt import Receipt
-from importer.config_file.validation_status import validation
+from importer.config_file.review import validation
 from importer.frozen import frozen
 from importer.hub.snapshot import listed, mapping, text, whole
 from importer.memory.measured import CACHES

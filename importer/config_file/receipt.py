@@ -8,17 +8,20 @@ from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-from importer.config_file.document import Document, Engine, Settings, document_of
-from importer.config_file.document_keys import digest
-from importer.config_file.records import (
+from importer.config_file.document import (
     Approved,
     DecisionRecord,
+    Document,
+    Engine,
     Fact,
     ProofVerdict,
     Remark,
     Report,
     ReviewRecord,
+    Settings,
+    document_of,
 )
+from importer.config_file.document_keys import digest
 from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError
 from importer.frozen import frozen

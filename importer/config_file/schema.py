@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from importer import config
 from importer.config_file import check as engine_check
-from importer.config_file import model_conflicts, template_file
+from importer.config_file import template_file
+from importer.config_file.check import RecordedFacts, model_faults
 from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import KeyPath
-from importer.config_file.model_conflicts import RecordedFacts
 from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
@@ -172,7 +172,7 @@ def faults(name: str, data: object, model: RecordedFacts | None = None) -> Itera
     if name == "document" and isinstance(data, Mapping):
         found = chain(
             wide_numbers(data), engine_check.faults(document_of(data)),
-            model_conflicts.faults(document_of(data), model), template_file.faults(document_of(data)),
+            model_faults(document_of(data), model), template_file.faults(document_of(data)),
         )  # fmt: skip
         yield from (SchemaFault(path, reason) for path, reason in found)
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from importer.config_file import schema, template_file
 from importer.config_file.build import SCHEMA_FILE
+from importer.config_file.check import RecordedFacts, recorded_facts
 from importer.config_file.document import Document
 from importer.config_file.document_keys import digest
-from importer.config_file.model_conflicts import RecordedFacts, recorded
 from importer.config_file.schema import checked
 from importer.errors import DocumentError
 from importer.frozen import frozen
@@ -147,7 +147,7 @@ class StoredDocument:
     @property
     def facts(self) -> RecordedFacts | None:
         """Return the facts of the model that its import recorded."""
-        return recorded(self.receipt)
+        return recorded_facts(self.receipt)
 
     def check(self) -> None:
         """Raise DocumentError: "invalid" with every problem and its line, or "chat-template"."""

@@ -26,8 +26,11 @@ from importer.decisions.decision import (
     RejectedCandidate,
     Target,
     Undecided,
+    WeighReason,
+    by_user,
+    ranked,
+    status_of,
 )
-from importer.decisions.precedence import WeighReason, by_user, ranked, status_of
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import POOLS, Evidence, Rule, Source, Status, warning
 

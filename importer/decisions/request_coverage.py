@@ -13,17 +13,26 @@ from typing import Any
 
 from importer.chat_template.request_coverage.findings import (
     KEY,
+    NEEDS_TOOLS,
     OF_SCHEMAS,
     VARIABLES,
+    Shape,
+    Trait,
     WayInField,
     WayInFinding,
     WayInKind,
     WayInSeverity,
 )
-from importer.chat_template.request_coverage.traits import NEEDS_TOOLS, Shape, Trait
-from importer.decisions.decision import Chosen, Decision, RejectedCandidate, Target, Undecided
+from importer.decisions.decision import (
+    Chosen,
+    Decision,
+    RejectedCandidate,
+    Target,
+    Undecided,
+    ranked,
+    status_of,
+)
 from importer.decisions.parsers import ForeignReason, speaks_for
-from importer.decisions.precedence import ranked, status_of
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule, Source, warning
 

@@ -16,8 +16,13 @@ from importer.decisions.decision import (
     RejectedCandidate,
     Target,
     Undecided,
+    WeighReason,
+    by_user,
+    decide_setting,
+    overruled,
+    ranked,
+    status_of,
 )
-from importer.decisions.precedence import WeighReason, by_user, decide_setting, overruled, ranked, status_of
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.reasons import GenerationReason

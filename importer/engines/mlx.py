@@ -162,7 +162,7 @@ class Mlx:
 
         Raises DocumentError("invalid").
         """
-        from importer.engines.arguments import apart, without_flags, written
+        from importer.engines.base import apart, without_flags, written
 
         arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
         for key, flag in FLAGS.items():
@@ -215,7 +215,7 @@ def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
 
     Raises DocumentError("invalid").
     """
-    from importer.engines.arguments import checked
+    from importer.engines.base import checked
     from importer.engines.process import free_ports
 
     tensor = _size(document, document, "tensor_parallel_size")

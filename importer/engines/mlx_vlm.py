@@ -9,13 +9,13 @@ from pathlib import Path
 from importer.config_file import argument_check, document_keys
 from importer.config_file.document import Document, Setting
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.arguments import apart, without_flags, written
 from importer.engines.base import (
     Address,
     Launch,
     Pip,
     Readiness,
     Unstartable,
+    apart,
     invalid,
     locked,
     number,
@@ -23,6 +23,8 @@ from importer.engines.base import (
     required_template,
     sent_by_client,
     unset,
+    without_flags,
+    written,
 )
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code

@@ -23,8 +23,7 @@ from importer.config_file import argument_check, template_file
 from importer.config_file.document import Document
 from importer.config_file.template_file import ChatTemplate
 from importer.engines import install, logs, model_folder, start_trials
-from importer.engines.arguments import grouped
-from importer.engines.base import Engine, Launch, Readiness
+from importer.engines.base import Engine, Launch, Readiness, grouped
 from importer.engines.deaths import CONFIGURATION, ENGINE, OF_FILES, OF_WEIGHTS, DeathCause, Died
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError

@@ -9,18 +9,20 @@ from pathlib import Path
 from importer.config_file import argument_check, document_keys, template_file
 from importer.config_file.document import Document, Setting
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
     Address,
     Launch,
     Plan,
     Readiness,
     Step,
+    joined,
     number,
     required_template,
     sent_by_client,
     stopwords,
+    without_flags,
     word,
+    written,
 )
 from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.engines.machine import has_gpu

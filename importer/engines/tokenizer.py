@@ -19,7 +19,7 @@ from importer.hub.content import weight_files
 from importer.hub.folders import Folder, read_object
 from importer.hub.snapshot import listed, mapping, text, whole
 from importer.launcher import Purpose, isolated
-from importer.memory import embedding
+from importer.memory.weights import embedding_rows
 from importer.signals import token_numbers
 from importer.signals.token_numbers import BeyondToken
 
@@ -146,7 +146,7 @@ def of_folder(folder: Path) -> TokenTable | None:
     tokenizer = read_object(folder, TOKENIZER, LARGEST) or {}
     words = dict(_vocabulary(tokenizer))
     numbers = {**words, **numbers, **dict(_added(tokenizer))}
-    held = embedding.rows(tensors)
+    held = embedding_rows(tensors)
     rows = held if held is not None else token_numbers.size(snapshot)
     if not numbers or rows is None:
         return None

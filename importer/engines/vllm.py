@@ -19,7 +19,6 @@ from importer.config_file.document import Document, Setting, Settings
 from importer.config_file.document_keys import frontend_of
 from importer.config_file.template_file import ChatTemplate
 from importer.decisions.decision import RUST
-from importer.engines.arguments import grouped, joined, written
 from importer.engines.base import (
     OFFERS,
     Address,
@@ -28,7 +27,9 @@ from importer.engines.base import (
     Readiness,
     Step,
     Unstartable,
+    grouped,
     invalid,
+    joined,
     number,
     parameters,
     required_template,
@@ -36,6 +37,7 @@ from importer.engines.base import (
     stopwords,
     unset,
     word,
+    written,
 )
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.machine import has_gpu

@@ -11,16 +11,18 @@ from typing import Any
 from importer.config_file import argument_check, document_keys
 from importer.config_file.document import Document, Setting
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
     Address,
     Launch,
     Plan,
     Readiness,
     Step,
+    joined,
     number,
     parameters,
     required_template,
+    without_flags,
+    written,
 )
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code

@@ -38,23 +38,23 @@ class ExportFormat:
         return whole(document, receipt, options)
 
 
-CLUSTERS = "importer.exports.clusters"
+CLUSTERS, MLX, SGLANG, VLLM = (f"importer.exports.{name}" for name in ("clusters", "mlx", "sglang", "vllm"))
 FORMATS = Registry[ExportFormat]("exports", {
-    "vllm-config": ExportFormat("vllm serve --config FILE", "importer.exports.vllm_config"),
-    "vllm-command": ExportFormat("a shell: vllm serve", "importer.exports.vllm_command"),
+    "vllm-config": ExportFormat("vllm serve --config FILE", VLLM, "config"),
+    "vllm-command": ExportFormat("a shell: vllm serve", VLLM, "command"),
     "vllm-recipe": ExportFormat("vllm-project/recipes: a model's YAML", "importer.exports.vllm_recipe"),
-    "sglang-command": ExportFormat("a shell: sglang serve", "importer.exports.sglang_command"),
-    "sglang-config": ExportFormat("sglang serve --config FILE", "importer.exports.sglang_config"),
-    "mlx-command": ExportFormat("a shell: mlx_lm.server", "importer.exports.mlx_command"),
-    "mlx-vlm-command": ExportFormat("a shell: mlx_vlm.server", "importer.exports.mlx_vlm_command"),
-    "vllm-mlx-command": ExportFormat("a shell: vllm-mlx serve", "importer.exports.vllm_mlx_command"),
+    "sglang-command": ExportFormat("a shell: sglang serve", SGLANG, "command"),
+    "sglang-config": ExportFormat("sglang serve --config FILE", SGLANG, "config"),
+    "mlx-command": ExportFormat("a shell: mlx_lm.server", MLX, "mlx"),
+    "mlx-vlm-command": ExportFormat("a shell: mlx_vlm.server", MLX, "mlx-vlm"),
+    "vllm-mlx-command": ExportFormat("a shell: vllm-mlx serve", MLX, "vllm-mlx"),
     "localai": ExportFormat("LocalAI: a model's YAML", "importer.exports.localai"),
     "localai-gallery": ExportFormat("LocalAI: a gallery with one entry", "importer.exports.localai_gallery"),
     "compose": ExportFormat("docker compose", "importer.exports.compose"),
     "kserve": ExportFormat("KServe: an InferenceService", CLUSTERS, "kserve"),
     "llm-d": ExportFormat("KServe with llm-d: an LLMInferenceService", CLUSTERS, "llm-d"),
     "kubernetes": ExportFormat("Kubernetes: a Deployment and its Service", CLUSTERS, "kubernetes"),
-    "kubernetes-job": ExportFormat("Kubernetes: a Job that validates", "importer.exports.kubernetes_job"),
+    "kubernetes-job": ExportFormat("Kubernetes: a Job that validates", "importer.exports.kubernetes"),
     "kaito": ExportFormat("Kaito: a Workspace", CLUSTERS, "kaito"),
     "ray-serve": ExportFormat("Ray Serve LLM: serve deploy FILE", "importer.exports.ray_serve"),
     "gpustack": ExportFormat("GPUStack: a catalog with one entry", "importer.exports.gpustack"),

@@ -1,6 +1,4 @@
-"""The common part of the servers on MLX: none has a revision, so the commit is fetched into a folder
-first.
-"""
+"""The servers on MLX: none has a revision, so the commit is fetched into a folder first."""
 
 from __future__ import annotations
 
@@ -14,6 +12,9 @@ from importer.config_file.document_keys import OPTIONS, parse
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import TEMPLATE, Address
+from importer.engines.mlx import Mlx
+from importer.engines.mlx_vlm import MlxVlm
+from importer.engines.vllm_mlx import VllmMlx
 from importer.exports.base import (
     ExportComment,
     Exported,
@@ -46,7 +47,22 @@ class _Engine(Protocol):
     def client_sampling(self, document: Document) -> dict[str, Setting]: ...
 
 
-def export_command(
+# Without this folder of the Hub client, mlx-lm answers to /v1/models with nothing (0.32.2).
+CACHE = 'mkdir -p "${HF_HUB_CACHE:-${HF_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/huggingface}/hub}"'
+
+
+def export(
+    engine: str, document: Document, receipt: Receipt | None, options: Options
+) -> Exported | ExportRefused:
+    """Return a script of one command, or of two where the model is on the Hub."""
+    if engine == "mlx":
+        return _command(document, receipt, Mlx(), "mlx_lm.server", options, first=(CACHE,))
+    if engine == "mlx-vlm":
+        return _command(document, receipt, MlxVlm(), "mlx_vlm.server", options)
+    return _command(document, receipt, VllmMlx(), "vllm-mlx serve", options, infers=False)
+
+
+def _command(
     document: Document,
     receipt: Receipt | None,
     engine: _Engine,

@@ -10,7 +10,7 @@ from typing import Any
 
 from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
-from importer.engines.arguments import grouped
+from importer.engines.base import grouped
 from importer.engines.vllm import is_rust
 from importer.exports.base import (
     ExportComment,

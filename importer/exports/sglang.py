@@ -1,14 +1,15 @@
-"""The common part of both exports for SGLang: the options of its adapter, and what they leave out."""
+"""SGLang: a command or the YAML of ``--config``, by the options of its adapter, with what they leave out."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 from importer.config_file import argument_check, template_file
 from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.base import Address, number
+from importer.engines.base import Address, grouped, number
 from importer.engines.sglang import SGLang
 from importer.exports.base import (
     ExportComment,
@@ -18,8 +19,12 @@ from importer.exports.base import (
     Options,
     Origin,
     Unexportable,
+    argument_value,
     explained,
+    script,
+    with_variables,
     without_effect,
+    yaml_text,
 )
 from importer.frozen import frozen
 from importer.reasons import Reason
@@ -99,3 +104,35 @@ def cards(document: Document) -> int:
 def folder_of(name: str) -> str:
     """Return the folder of files that an export for SGLang needs."""
     return f"{name}.sglang"
+
+
+def _script(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+    """Return a script of one command, every word quoted for a shell."""
+    service = served(document, receipt, options)
+    if isinstance(service, ExportRefused):
+        return service
+    words = ["sglang", "serve", f"--model-path={service.origin.model}", *service.words]
+    command = with_variables(service.variables, words)
+    return service.exported(f"{service.origin.name}.sglang.sh", script(service.comments, [command]))
+
+
+def _config(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+    """Return a file with the keys in the order of the command line, the model first."""
+    service = served(document, receipt, options)
+    if isinstance(service, ExportRefused):
+        return service
+    data: dict[str, object] = {"model-path": service.origin.model}
+    for flag, values in grouped(service.words):
+        read = [argument_value(text) for text in values]
+        data[flag.removeprefix("--")] = True if not read else read[0] if len(read) == 1 else read
+    name = f"{service.origin.name}.sglang.yaml"
+    words = with_variables(service.variables, ["sglang", "serve", "--config", name])
+    command = Reason(ExportComment.COMMAND, command=shlex.join(words))
+    return service.exported(name, yaml_text(data, [*service.comments, command]))
+
+
+def export(
+    form: str, document: Document, receipt: Receipt | None, options: Options
+) -> Exported | ExportRefused:
+    """Return the script of one command, or the file of ``--config``."""
+    return (_config if form == "config" else _script)(document, receipt, options)

@@ -1,10 +1,9 @@
-"""The common part of every export for vLLM: device and memory of the fit, and the options of the engine's
-adapter.
-"""
+"""vLLM: a command or the YAML of ``--config``, by the fit's device and memory and the adapter's options."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,7 +12,7 @@ from importer.config_file import argument_check, template_file
 from importer.config_file.document import Document
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.base import Address, Unstartable, invalid, number, stopwords
+from importer.engines.base import Address, Unstartable, grouped, invalid, number, stopwords
 from importer.engines.registries import PINNED
 from importer.engines.vllm import SPACE, Vllm, VllmCpu, VllmCuda, is_rust, server, sizes_cache, variables
 from importer.engines.vllm import lost as lacking
@@ -28,10 +27,13 @@ from importer.exports.base import (
     Options,
     Origin,
     Unexportable,
+    argument_value,
     explained,
     parser_as_data,
+    script,
     with_variables,
     without_effect,
+    yaml_text,
 )
 from importer.frozen import frozen
 from importer.reasons import Reason
@@ -208,3 +210,39 @@ def devices(document: Document) -> int:
         if value is not None:
             count *= int(float(number(document, key, value)))
     return count
+
+
+def _script(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+    """Return a script of one command, every word quoted for a shell."""
+    service = served(document, receipt, options, beside)
+    if isinstance(service, ExportRefused):
+        return service
+    start = command(service, document, service.words, service.origin.model)
+    text = script(service.comments, [start])
+    return with_files(f"{service.origin.name}.vllm.sh", text, service, service.engine)
+
+
+def _config(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+    """Return a file with the keys in the order of the command line, the model first."""
+    service = served(document, receipt, options, beside)
+    if isinstance(service, ExportRefused):
+        return service
+    data: dict[str, object] = {"model": service.origin.model}
+    for flag, values in grouped(service.words):
+        key = flag.removeprefix("--")
+        read = [argument_value(text) for text in values]
+        data[key] = True if not read else read[0] if len(read) == 1 else read
+        # Flag and argument become two words, and vLLM reads a word like -0.5 as a flag with a field.
+        if any(text.startswith("-") and "." in text for text in values):
+            raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=key, value=values))
+    name = f"{service.origin.name}.vllm.yaml"
+    start = shlex.join(command(service, document, ["--config", name]))
+    comments = [*service.comments, Reason(ExportComment.COMMAND, command=start)]
+    return with_files(name, yaml_text(data, comments), service, service.engine)
+
+
+def export(
+    form: str, document: Document, receipt: Receipt | None, options: Options
+) -> Exported | ExportRefused:
+    """Return the script of one command, or the file of ``--config``."""
+    return (_config if form == "config" else _script)(document, receipt, options)

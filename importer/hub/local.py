@@ -13,7 +13,7 @@ from pathlib import Path
 
 from importer.errors import RepositoryError, ServiceError, UsageError
 from importer.frozen import frozen
-from importer.hub import allowlist
+from importer.hub import content
 from importer.hub.content import TOKENIZERS
 from importer.hub.folders import Folder, why
 from importer.hub.snapshot import LONGEST_POINTER, POINTER, SETTINGS, RepoFile, Snapshot, UnreadReason
@@ -23,8 +23,8 @@ MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake h
 MOST_ENTRIES = 4 * MOST_FILES  # folders and hidden files included
 DEEPEST = 4  # folders
 MOST_TEXTS = 40
-MOST_HASHED, LONGEST_HASHED = 200, 64 * allowlist.MIB  # files, and bytes of one: vocabularies have 30
-ALL_HASHED = 256 * allowlist.MIB  # bytes of all together
+MOST_HASHED, LONGEST_HASHED = 200, 64 * content.MIB  # files, and bytes of one: vocabularies have 30
+ALL_HASHED = 256 * content.MIB  # bytes of all together
 WEIGHTS = re.compile(r"[^/]+\.(?:safetensors|bin)")
 
 
@@ -171,7 +171,7 @@ def with_hashes(folder: Folder, files: tuple[RepoFile, ...]) -> tuple[RepoFile, 
 
 def read(folder: Folder, files: tuple[RepoFile, ...], repo: str) -> tuple[dict[str, str], dict[str, Reason]]:
     """Return the texts of all allowed files among ``files``, and a reason for each unread file."""
-    chosen, unknown = allowlist.choose(files, repo, MOST_TEXTS)
+    chosen, unknown = content.choose_files(files, repo, MOST_TEXTS)
     texts = {}
     for path in chosen:
         try:
@@ -196,13 +196,13 @@ def _read_text(folder: Folder, path: str, repo: str) -> str:
     """
     try:
         with folder.open(path) as file:
-            data = file.read(allowlist.limit(path) + 1)
+            data = file.read(content.size_limit(path) + 1)
     except OSError as error:
-        allowlist.refuse(path, RepositoryError("unreadable", file=path, repo=repo, problem=why(error)))
+        content.refuse_unread(path, RepositoryError("unreadable", file=path, repo=repo, problem=why(error)))
         raise Unread(why(error)) from None
-    if len(data) > allowlist.limit(path):
-        raise Unread(allowlist.too_large(path, repo))
-    text = allowlist.decode(path, data, repo)
+    if len(data) > content.size_limit(path):
+        raise Unread(content.too_large(path, repo))
+    text = content.decode(path, data, repo)
     if text is None:
         raise Unread(Reason(UnreadReason.NOT_TEXT))
     return text

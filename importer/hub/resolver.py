@@ -5,14 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 from importer.errors import HubError
-from importer.hub import allowlist, cache, client, endpoint, local, threads
+from importer.hub import cache, client, content, endpoint, local, threads
 from importer.hub import listing as api
-from importer.hub.allowlist import CARD
 from importer.hub.cache import CachedSnapshot, Uncached
+from importer.hub.content import CARD
 from importer.hub.folders import Folder
-from importer.hub.gguf import check_path
 from importer.hub.listing import Listing
-from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
+from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference, check_path
 from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
 
@@ -66,7 +65,7 @@ def files_at(repo: str, commit: str, *, offline: bool = False) -> tuple[RepoFile
 def _snapshot(text: str, stored: CachedSnapshot) -> Snapshot:
     """Return a snapshot from a cached one."""
     listing = stored.listing
-    chosen, unknown = allowlist.choose(listing.files, listing.repo)
+    chosen, unknown = content.choose_files(listing.files, listing.repo)
     unknown = {
         **dict.fromkeys(chosen, Reason(UnreadReason.NOT_STORED)),
         **unknown,
@@ -89,7 +88,7 @@ def _read(listing: Listing, known: CachedSnapshot) -> CachedSnapshot:
 
     Raises HubError for a listed file that the Hub does not send: a decision without it would be a guess.
     """
-    chosen, _ = allowlist.choose(listing.files, listing.repo)
+    chosen, _ = content.choose_files(listing.files, listing.repo)
     texts = {path: known.texts[path] for path in chosen if path in known.texts}
     unknown = {path: known.unknown[path] for path in chosen if path in known.unknown}
     texts |= _on_disk(listing, [p for p in chosen if p not in texts and p not in unknown])
@@ -131,21 +130,21 @@ def _fetch(listing: Listing, file: RepoFile) -> str | Reason:
 
 def _kept(listing: Listing, file: RepoFile, sha: str) -> str | None:
     data = cache.load_text(sha)
-    if data is None or len(data) > allowlist.limit(file.path):
+    if data is None or len(data) > content.size_limit(file.path):
         return None
-    return allowlist.decode(file.path, data, listing.repo)
+    return content.decode(file.path, data, listing.repo)
 
 
 def _fetched(listing: Listing, file: RepoFile) -> str | Reason:
     url = api.file_url(listing.repo, listing.commit, file.path)
     try:
-        answer = client.get(url, limit=allowlist.limit(file.path), size=file.size)
+        answer = client.get(url, limit=content.size_limit(file.path), size=file.size)
     except client.TooLarge:
-        return allowlist.too_large(file.path, listing.repo)
+        return content.too_large(file.path, listing.repo)
     if answer.status == 200:
         if file.hash is not None and file.path not in OWN:
             cache.store_text(file.hash, answer.body)
-        text = allowlist.decode(file.path, answer.body, listing.repo)
+        text = content.decode(file.path, answer.body, listing.repo)
         return Reason(UnreadReason.NOT_TEXT) if text is None else text
     raise api.refusal(answer, listing.repo, listing.commit, file.path)
 
@@ -166,9 +165,9 @@ def _offline(text: str, repo: str, revision: str) -> Snapshot:
     except OSError:
         raise absent from None
     listing = Listing(repo, commit, files, {})
-    chosen, _ = allowlist.choose(listing.files, repo)
+    chosen, _ = content.choose_files(listing.files, repo)
     texts = _on_disk(listing, chosen)
-    lacking = next((path for path in chosen if allowlist.needed(path) and path not in texts), None)
+    lacking = next((path for path in chosen if content.is_needed(path) and path not in texts), None)
     if lacking is not None:
         raise HubError("not-cached", what=lacking, repo=repo)
     return _snapshot(text, CachedSnapshot(listing, texts, {CARD: Reason(UnreadReason.OFFLINE)}))

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from importer.errors import DocumentError, EngineError, HubError, ImporterError
-from importer.hub import cache, client, endpoint, listing, local, route
+from importer.hub import cache, client, endpoint, listing, local
 from importer.hub.client import ExchangeReason
 from importer.hub.content import BESIDE, TOKENIZERS, missing_parts, weight_files
 from importer.hub.folders import Folder
@@ -141,7 +141,7 @@ def _bounded(repo: str, commit: str) -> Iterator[None]:
         target = following(str(url), {name.lower(): value for name, value in response.headers.items()})
         pages.update([] if target is None else [str(url.join(target))])
 
-    hooks = route.session().event_hooks["response"]
+    hooks = client.open_session().event_hooks["response"]
     hooks.append(heard)
     try:
         yield
@@ -157,7 +157,7 @@ def _failure(error: Exception, repo: str, commit: str) -> ImporterError:
     if isinstance(cause, OSError) and cause.errno is not None:
         return DocumentError("cannot-write", path=cache.root(), problem=cause.strerror)
     url, problem = endpoint.endpoint(), Reason(ExchangeReason.BROKE_OFF, name=type(cause).__name__)
-    return route.closed(url, error, problem) or HubError(
+    return client.route_closed(url, error, problem) or HubError(
         "network", host=endpoint.origin(url)[1], problem=problem
     )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from importer.launchers.base import Launcher
-from importer.launchers.target import FORMS, Target
+from importer.launchers.base import FORMS, Launcher, Target
 
 
 def get(target: Target) -> Launcher:

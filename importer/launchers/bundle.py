@@ -18,8 +18,8 @@ from typing import Any
 
 from importer import config
 from importer.config_file import template_file
+from importer.config_file.document import Report
 from importer.config_file.receipt import Receipt
-from importer.config_file.records import Report
 from importer.config_file.store import StoredDocument, load, make_folder, receipt_path, write_all
 from importer.errors import LauncherError
 from importer.frozen import frozen

@@ -40,9 +40,9 @@ from importer.launchers.base import (
     RemoteTask,
     Running,
     Succeeded,
+    Target,
 )
 from importer.launchers.bundle import Result
-from importer.launchers.target import Target
 from importer.progress import Progress
 from importer.reasons import Reason
 

@@ -25,6 +25,7 @@ from importer.launchers.base import (
     FailureKind,
     Launcher,
     Lost,
+    PlaceReason,
     Queued,
     RemoteRun,
     RemoteState,
@@ -32,8 +33,8 @@ from importer.launchers.base import (
     Running,
     Secret,
     Succeeded,
+    Target,
 )
-from importer.launchers.target import PlaceReason, Target
 from importer.reasons import Reason
 
 RUN = "importer/run"  # the label of everything that belongs to a run

@@ -34,8 +34,8 @@ from importer.launchers.base import (
     RemoteTask,
     Running,
     Succeeded,
+    Target,
 )
-from importer.launchers.target import Target
 
 PORT = 8265
 TOKEN = "RAY_AUTH_TOKEN"  # Ray's own variable for clusters that ask for one  # noqa: S105 - a name

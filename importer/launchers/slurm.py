@@ -28,9 +28,9 @@ from importer.launchers.base import (
     RemoteState,
     RemoteTask,
     Running,
+    Target,
 )
 from importer.launchers.ssh import FETCH, FOLDER, LOGS, SENT, UNREACHED, WHEEL, exited, lines, ssh_argv
-from importer.launchers.target import Target
 
 SECONDS = 300.0  # for one request
 NOT_FOUND = 127  # the shell's status for a program that is not there

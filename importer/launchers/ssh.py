@@ -31,8 +31,8 @@ from importer.launchers.base import (
     RemoteTask,
     Running,
     Succeeded,
+    Target,
 )
-from importer.launchers.target import Target
 
 PROGRAM = "ssh"
 CONNECT = 20  # seconds

@@ -10,12 +10,15 @@ The rules, in this order:
 5. Where not even a short one fits, the document is for the fewest cards of the kind that hold the model,
    with a warning. Where there are none, the warning names the missing bytes and other devices.
 6. Without a device a document has no limit of any machine.
+
+What each device holds of a model, judged as an import for that device judges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from importer.frozen import frozen
@@ -24,7 +27,7 @@ from importer.memory.devices import Device, Kind
 from importer.memory.estimate_types import Fit, Unknown
 from importer.memory.judgement import CONTEXT, judge, parts, rounded, too_large, usable
 from importer.memory.measured import Measured, is_measured
-from importer.memory.parallelism import ON_CARDS, SHORTEST, SLOTS, FitRequest, LoadCase, Placed
+from importer.memory.parallelism import FP8, KV_DTYPE, ON_CARDS, SHORTEST, SLOTS, FitRequest, LoadCase, Placed
 from importer.memory.plan_settings import asked_facts, described_plan, fixed_layout, settings
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
@@ -33,10 +36,11 @@ from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.architecture import FILE, model_types
 from importer.signals.comparison import held_config
-from importer.signals.evidence import Evidence, Rule, Source, warning
+from importer.signals.evidence import Evidence, Rule, Source, is_warning, warning
 
 if TYPE_CHECKING:
     from importer.memory.planner import Candidate
+
 
 Verdict = Literal["fits", "shortened", "may-not-start", "too-large", "unknown", "neutral"]
 # Model types that vLLM rejects in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
@@ -422,3 +426,101 @@ def _not_known(
     if device is not None:
         facts = (*facts, Evidence(Rule.FITS, CONTEXT, request.get(CONTEXT), Source.FIT, warning(reason)))
     return Choice(device, "unknown", reason, facts, aim=aim)
+
+
+COUNTS = (2, 4, 8)  # of one device that are tried, in one machine
+
+
+class UnsuitedReason(ReasonKind):
+    """Why an engine does not run on a device."""
+
+    NOT_ON_APPLE = (
+        "not-on-apple",
+        "{backend} does not run on Apple's graphics; choose the backend mlx or another device",
+    )
+    ONLY_ON_APPLE = (
+        "only-on-apple",
+        "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
+    )
+
+
+class Answer(StrEnum):
+    """Whether a device holds a model."""
+
+    WHOLE = "whole"
+    PART = "part"
+    MAY_NOT_START = "may-not-start"
+    NO = "no"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "not-applicable"
+
+
+ANSWERS = {
+    "fits": Answer.WHOLE, "shortened": Answer.PART, "may-not-start": Answer.MAY_NOT_START,
+    "too-large": Answer.NO,
+}  # fmt: skip
+
+
+@frozen
+class DeviceAnswer:
+    """The answer for one device.
+
+    ``tokens``    of the longest sequence, ``None`` without any. ``fp8``  whether keys and values have 8 bits.
+    ``whole_on``  the fewest of this device in one machine that hold the whole context.
+    """
+
+    device: Device
+    answer: Answer
+    reason: Reason
+    tokens: int | None = None
+    fp8: bool = False
+    whole_on: Device | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the answer as front ends have it."""
+        return {
+            "device": self.device.name, "kind": self.device.kind, "memory": self.device.memory,
+            "answer": str(self.answer), "tokens": self.tokens, "kv_cache_dtype": FP8 if self.fp8 else "auto",
+            "whole_on": None if self.whole_on is None else self.whole_on.label, "reason": render(self.reason),
+        }  # fmt: skip
+
+
+def unsuited(backend: str, device: Device) -> UnsuitedReason | None:
+    """Return why an engine does not run on a device; ``None`` where it does."""
+    if backend in ON_CARDS and device.kind == "metal":
+        return UnsuitedReason.NOT_ON_APPLE
+    return UnsuitedReason.ONLY_ON_APPLE if backend not in ON_CARDS and device.is_card else None
+
+
+def answer(backend: str, device: Device, choose: Callable[[Device], Choice]) -> DeviceAnswer:
+    """Return the answer for one device; ``choose`` decides on it as an import does."""
+    if (unfit := unsuited(backend, device)) is not None:
+        return DeviceAnswer(device, Answer.NOT_APPLICABLE, Reason(unfit, backend=backend))
+    choice = choose(device)
+    found, why = ANSWERS.get(choice.verdict, Answer.UNKNOWN), choice.reason
+    inner = why.fields.get("reason")
+    why = inner if is_warning(why) and isinstance(inner, Reason) else why
+    chosen = {e.key: e.value for e in choice.evidence if e.rule is Rule.FIT}
+    fp8 = chosen.get(KV_DTYPE) == FP8
+    context = chosen.get(CONTEXT, choice.requested)
+    tokens = context if isinstance(context, int) and found is not Answer.NO else None
+    found = Answer.PART if found is Answer.WHOLE and fp8 else found
+    on = device if found is Answer.WHOLE else None if found is Answer.UNKNOWN else _whole_on(device, choose)
+    return DeviceAnswer(device, found, why, tokens, fp8 and tokens is not None, on)
+
+
+def answers(
+    backend: str, devices: Iterable[Device], choose: Callable[[Device], Choice]
+) -> Iterator[DeviceAnswer]:
+    """Yield the answer for each device with a known memory."""
+    return (answer(backend, device, choose) for device in devices if device.memory is not None)
+
+
+def _whole_on(device: Device, choose: Callable[[Device], Choice]) -> Device | None:
+    more = (replace(device, count=n) for n in COUNTS if n <= device.node)
+    return next((one for one in more if _is_whole(choose(one))), None)
+
+
+def _is_whole(choice: Choice) -> bool:
+    """Return whether all of the context fits, with keys and values as the checkpoint has them."""
+    return choice.verdict == "fits" and not any(e.key == KV_DTYPE and e.value == FP8 for e in choice.evidence)

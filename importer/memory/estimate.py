@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil, prod
 
-from importer.memory import pages, rest, sparse
+from importer.memory import pages, rest
 from importer.memory.estimate_types import (
     Amount,
     ContextReason,
@@ -273,7 +273,7 @@ def _kinds(shape: Shape) -> tuple[str, ...]:
 def _sure(shape: Shape, load: Load, size: int) -> Amount:
     """Return an exact amount, or a range where it was compared with no engine or a kernel is open."""
     caches = [c for layer in shape.layers for c in layer]
-    if any(sparse.is_open(c, pages.kv_name(shape, load), load) for c in caches):
+    if any(pages.form_is_open(c, pages.kv_name(shape, load), load) for c in caches):
         whole = [_pool_of(shape, replace(load, capability=capability)) for capability in CAPABILITIES]
         here = _pool_of(shape, load) or 1
         return Amount(size * min(whole) // here, size, size * max(whole) // here)

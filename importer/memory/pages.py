@@ -4,6 +4,12 @@ After vLLM 0.32.0, ``v1/core/kv_cache_utils.py``: layers of one kind share a blo
 different pages get one page size (more tokens in a block, or padding). Each kind is split into groups with
 as many layers as the rarest kind has. A block of the pool holds one page of each layer of a group. 0.33.0
 has the same rules, in ``kv_cache_config_builder.py`` and ``kv_cache_planning.py`` beside it.
+
+vLLM's memory of sparse MLA: the bytes of a token by the kernel that a card's capability selects.
+
+After vLLM 0.32.0 and 0.33.0: ``platforms/cuda.py`` (order of kernels) and ``mla_attention.py`` (bytes of a
+token). A latent vector in eight bits is stored in one of two forms: plain, or packed with its scales and an
+unquantised rotary part (``fp8_ds_mla``). FlashMLA has the packed form, FlashInfer on Blackwell the plain one.
 """
 
 from __future__ import annotations
@@ -15,13 +21,63 @@ from fractions import Fraction
 from math import ceil, lcm
 from typing import TYPE_CHECKING
 
-from importer.memory import sparse
 from importer.memory.estimate_types import Load
 from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, State
 from importer.memory.shape import Shape
 
 if TYPE_CHECKING:
-    from importer.memory.page_types import Group, Kind, KVPage, Pool
+    from importer.memory.compressed import Group, Kind, KVPage, Pool
+
+
+BLACKWELL, CONSUMER = 10, 12  # major compute capabilities of data centre and of other cards
+PACKED = {"fp8_ds_mla"}
+# Bytes of a token in the remaining packed form, for the only width that has it (512 and 64 values).
+NVFP4 = {"nvfp4_ds_mla": 352}
+SCALE = (128, 4)  # one scale of 4 bytes for so many values
+# Model types whose cache vLLM keeps in eight bits by default, on cards of data centres with Blackwell.
+EIGHT_BITS_ON_BLACKWELL = frozenset({"glm_moe_dsa"})
+
+
+def compute_number(capability: str | None) -> int | None:
+    """Return a compute capability such as ``9.0`` as the number 90, or ``None`` without one."""
+    major, _, minor = (capability or "").partition(".")
+    return int(major) * 10 + int(minor) if major.isdecimal() and minor.isdecimal() else None
+
+
+def default_dtype(model_type: str, load: Load) -> str | None:
+    """Return the dtype of keys that vLLM sets for a model type on this card, or ``None`` for its own."""
+    on_blackwell = load.device == "cuda" and _major(load) == BLACKWELL
+    return "fp8_e4m3" if on_blackwell and model_type in EIGHT_BITS_ON_BLACKWELL else None
+
+
+def packed_token_bytes(cache: Latent, dtype: str, load: Load) -> int | None:
+    """Return the bytes of one token in a packed form, or ``None`` where values lie plainly side by side."""
+    if dtype in NVFP4:
+        return NVFP4[dtype]
+    if dtype in PACKED:
+        return _packed(cache)
+    if not cache.sparse or load.device != "cuda":
+        return None
+    major = _major(load)
+    if major == CONSUMER and (dtype.startswith("fp8") or load.kv_dtype == "auto"):
+        return _packed(cache)
+    return _packed(cache) if dtype.startswith("fp8") and major != BLACKWELL else None
+
+
+def form_is_open(cache: object, dtype: str, load: Load) -> bool:
+    """Return whether the form of a sparse layer depends on an unknown capability of the card."""
+    sparse = isinstance(cache, Latent) and cache.sparse and dtype not in PACKED and dtype not in NVFP4
+    return sparse and load.device == "cuda" and load.capability is None
+
+
+def _packed(cache: Latent) -> int:
+    values, scale = SCALE
+    return cache.rank + ceil(cache.rank / values) * scale + 2 * cache.rope
+
+
+def _major(load: Load) -> int | None:
+    return None if load.capability is None else load.capability // 10
+
 
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float": 4, "half": 2}
 # vLLM's names for quantised keys and values: bytes of a value, and of the scale for each head and token.
@@ -62,7 +118,7 @@ def kv_name(shape: Shape, load: Load) -> str:
     """Return the dtype of keys and values: the load's, else the checkpoint's, else the calculation's."""
     if load.kv_dtype != "auto":
         return load.kv_dtype
-    return shape.kv_dtype or sparse.default_dtype(shape.model_type, load) or computed(shape, load)
+    return shape.kv_dtype or default_dtype(shape.model_type, load) or computed(shape, load)
 
 
 def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
@@ -122,7 +178,7 @@ def _is_large(load: Load) -> bool:
 
 def pool(shape: Shape, load: Load) -> Pool:
     """Return the pool of one device."""
-    from importer.memory.page_types import Pool
+    from importer.memory.compressed import Pool
 
     caches = [c for layer in _stage(shape, load) for c in layer]
     caches += shape.drafting if load.drafts else ()
@@ -157,7 +213,7 @@ def _block(shape: Shape, load: Load, caches: Sequence[Cache]) -> int:
 
 
 def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[KVPage]:
-    from importer.memory.page_types import KVPage
+    from importer.memory.compressed import KVPage
 
     if isinstance(cache, State):
         states = 1 + load.drafts + (_checkpoints(cache, load) if _aligned(shape, load) else 0)
@@ -183,7 +239,7 @@ def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[KVPage]:
 
 def _latent(cache: Latent, token: int, block: int) -> list[KVPage]:
     from importer.memory import compressed
-    from importer.memory.page_types import KVPage
+    from importer.memory.compressed import KVPage
 
     if cache.packed:
         return compressed.pages(cache)
@@ -199,7 +255,7 @@ def _token(shape: Shape, load: Load, cache: Cache) -> int:
     """Return the bytes of one token in one layer."""
     value, scale = kv_bytes(shape, load)
     if isinstance(cache, Latent):
-        return sparse.token_bytes(cache, kv_name(shape, load), load) or ceil(cache.width * value)
+        return packed_token_bytes(cache, kv_name(shape, load), load) or ceil(cache.width * value)
     if isinstance(cache, Indexer):
         return ceil(cache.width * Fraction(value_bytes(shape, load)))
     if isinstance(cache, Attention):
@@ -269,7 +325,7 @@ def _padded(shape: Shape, load: Load, pages: list[KVPage], block: int) -> list[K
 def _groups(pages: list[KVPage], packed: bool) -> list[Group]:
     """Return groups that share a block table, with equal numbers of layers unless pages are ``packed``."""
     from importer.memory import compressed
-    from importer.memory.page_types import Group
+    from importer.memory.compressed import Group
 
     if packed:
         return compressed.groups(pages)

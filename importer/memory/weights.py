@@ -1,4 +1,7 @@
-"""Bytes of the published weights, the source of the figure, and the rows of the embedding."""
+"""Bytes of the published weights, the source of the figure, and the rows of the embedding.
+
+The rows of the embedding, by the tensors in the headers of the weights: one for each token number.
+"""
 
 from __future__ import annotations
 
@@ -241,3 +244,19 @@ def _index(snapshot: Snapshot) -> Mapping[str, object]:
 def _mapped(snapshot: Snapshot) -> set[str]:
     mapped = _index(snapshot).get("weight_map")
     return {v for v in mapped.values() if isinstance(v, str)} if isinstance(mapped, Mapping) else set()
+
+
+# The names that architectures give the table of token vectors; quantised tables keep a row for each token.
+TABLE = re.compile(
+    r"(?:^|\.)(?:embed_tokens|wte|word_embeddings|tok_embeddings|embed_in|token_embedding|embeddings)\.weight\Z"
+)
+
+
+def embedding_rows(tensors: Mapping[str, Tensor]) -> int | None:
+    """Return the rows of the largest table of token vectors; ``None`` where no tensor has such a name."""
+    tables = [
+        tensor.shape[0]
+        for name, tensor in tensors.items()
+        if TABLE.search(name) and not TOWER.search(name) and len(tensor.shape) > 1
+    ]
+    return max(tables, default=None)

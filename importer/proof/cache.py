@@ -19,8 +19,7 @@ from importer.engines.parsers import Tokens
 from importer.errors import DocumentError
 from importer.hub.cache import alone
 from importer.hub.folders import Folder
-from importer.proof.prompt_result import FrontendPrompts
-from importer.proof.result import JudgeReason, Proof
+from importer.proof.result import FrontendPrompts, JudgeReason, Proof
 from importer.sandbox.codec import codec_of
 
 Kept = TypeVar("Kept")

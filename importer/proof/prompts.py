@@ -38,13 +38,7 @@ from importer.engines.renderers import Answer, Conversation, EngineRefused, Engi
 from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.hub.snapshot import mapping
-from importer.proof.prompt_result import (
-    LOSSES,
-    FormatOutcome,
-    FrontendPrompts,
-    PromptCase,
-    PromptDifference,
-)
+from importer.proof.result import LOSSES, FormatOutcome, FrontendPrompts, PromptCase, PromptDifference
 from importer.reasons import Reason
 
 PIXEL = (

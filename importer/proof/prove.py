@@ -1,7 +1,13 @@
-"""Proofs: every parser of an engine reads the samples of a template."""
+"""Proofs: every parser of an engine reads the samples of a template.
+
+Parsers that a guessed reasoning block cannot refute.
+
+The parser that would read the calls of a template with another spelling of one marker.
+"""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,7 +15,7 @@ from dataclasses import replace
 
 from importer.chat_template.find import Template
 from importer.chat_template.learnt_format import learn_format
-from importer.chat_template.markers import SHAPE
+from importer.chat_template.markers import SHAPE, mirror
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.tool_calls import as_instructed
@@ -20,16 +26,93 @@ from importer.engines import registries
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Tokens
 from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
-from importer.proof.ambiguous import unsettled
 from importer.proof.completeness import ranked
-from importer.proof.near_miss import near_miss
-from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof
+from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
 from importer.proof.template_proof import judged_as_data, parser_as_data, unread
 from importer.proof.verdicts import Question, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.architecture import model_types
 from importer.signals.tables import shipped
-from importer.signals.template_markers import KINDS, closeness
+from importer.signals.template_markers import KINDS, closeness, load_parser_markers
+
+RENDERED = "rendered"  # the source of a block that the template itself writes
+REASONED = ("thinking-whole", "thinking-opened")
+
+
+def unsettled(
+    verdicts: Sequence[ParserVerdict], analysis: TemplateAnalysis, engine: str
+) -> list[ParserVerdict]:
+    """Return the verdicts, those marked that the samples cannot refute.
+
+    A template that writes no reasoning of its own shows markers alone, and not what stands between reasoning
+    and answer. A parser with these markers and with further ones may be right, though it reads no sample.
+    """
+    thinking = analysis.thinking
+    if thinking.markers is None or thinking.source == RENDERED:
+        return [*verdicts]
+    block = SHAPE.findall(" ".join(thinking.markers))
+    text = "".join(s.prompt + s.completion for s in analysis.samples)
+    known = load_parser_markers(engine, "reasoning")
+    open_ones = {
+        name
+        for name, parser in known.items()
+        if block and all(marker in parser.markers for marker in block) and parser.strangers(text)
+    }
+    return [replace(v, unsettled=v.parser in open_ones and _fails_first_on_reasoning(v)) for v in verdicts]
+
+
+def _fails_first_on_reasoning(verdict: ParserVerdict) -> bool:
+    failed = [case for case in verdict.needed if case in verdict.failed]
+    return bool(failed) and all(case in REASONED for case in failed)
+
+
+ALIKE = 0.75  # likeness of two spellings of one marker
+MOST = 8  # parsers that are tried
+
+
+def near_miss(
+    samples: Sequence[Sample], ways: Sequence[Tokens], parsers: Sequence[EngineParser], worker: ParserWorker
+) -> Reason | None:
+    """Return the first parser that reads a call with one marker, or its pair, in the parser's spelling.
+
+    Raises EngineError("worker-failed").
+    """
+    one = next((s for s in samples if s.case == "one-call"), None)
+    learnt = learn_format(samples)
+    if one is None or learnt is None:
+        return None
+    known = load_parser_markers(worker.engine, KINDS["tool_parser"])
+    tried = 0
+    for parser in (p for p in parsers if p.kind == KINDS["tool_parser"] and p.name in known):
+        changes = _changes(learnt.markers, known[parser.name].markers)
+        if not changes or tried >= MOST:
+            continue
+        tried += 1
+        text = one.completion
+        for written, read in changes.items():
+            text = text.replace(written, read)
+        question = Question("tool_parser", (replace(one, completion=text),), ("one-call",))
+        spelled = [replace(w, tokens=(*w.tokens, *((m, False) for m in changes.values()))) for w in ways]
+        verdict = ask_whole(question, spelled, [parser], worker)[parser.name]
+        if verdict.reads:
+            return Reason(
+                ProofReason.NEAR_MISS,
+                parser=parser.name,
+                written=tuple(changes),
+                read=tuple(changes.values()),
+            )
+    return None
+
+
+def _changes(written: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """Return the spelling of the parser for one foreign marker, or for both of a pair; else nothing."""
+    foreign = [marker for marker in written if marker not in known]
+    pair = len(foreign) == 2 and mirror(foreign[0]) == foreign[1]
+    if len(foreign) != 1 and not pair:
+        return {}
+    close = {m: difflib.get_close_matches(m, known, 1, ALIKE) for m in foreign}
+    return {m: found[0] for m, found in close.items()} if all(close.values()) else {}
+
 
 WHOLE = ("tokenizer.json", "tokenizer_config.json")
 # Required cases: a parser that reads the template reads these; the others rank the parsers.

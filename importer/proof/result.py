@@ -1,18 +1,180 @@
-"""Results of a proof: one verdict for each parser, and their form in receipts."""
+"""Results of proofs: verdicts on parsers; prompts compared by frontend and form; their evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from enum import StrEnum
 from typing import Any
 
+from importer.decisions.decision import RUST, Chosen, Decision, PromptVerdict, Target
 from importer.decisions.parsers import HF
 from importer.engines.deaths import Accident, ParserFailure
 from importer.frozen import frozen
-from importer.proof.prompt_result import FrontendPrompts
-from importer.reasons import Fields, Reason, ReasonKind
+from importer.hub.snapshot import Snapshot
+from importer.reasons import Fields, Reason, ReasonKind, Text
 from importer.sentences import render
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.architecture import MODES, architectures, model_types
+from importer.signals.evidence import Evidence, Rule, warning
+
+AUTO = "auto"
+
+
+class PromptCase(StrEnum):
+    """The conversations."""
+
+    PLAIN = "plain"
+    SYSTEM = "system"
+    TURNS = "turns"
+    USER_PARTS = "user-parts"
+    SYSTEM_PARTS = "system-parts"
+    TOOLS = "tools"
+    CALL = "call"
+    RESULT_PARTS = "result-parts"
+    RESULTS = "results"
+    NESTED = "nested"
+    REASONING = "reasoning"
+    IMAGE = "image"
+
+
+def _excerpts(what: str) -> Text:
+    def text(fields: Fields) -> str:
+        where = f"case {fields['case']}: {what.format(**fields)}"
+        if fields.get("ours") is None:
+            return where
+        return f"{where}; expected {fields['ours']!r}, rendered {fields['theirs']!r}"
+
+    text.__doc__ = "case {case}: " + what + "; expected {ours}, rendered {theirs}"
+    return text
+
+
+class PromptDifference(ReasonKind):
+    """How an engine's prompt differs from that of transformers, the gravest first.
+
+    Each has ``case`` and ``place``; most have excerpts from the first different character: ``ours`` and
+    ``theirs``.
+    """
+
+    REFUSED = "refused", "case {case}: refused with {words}"
+    DROPPED = "dropped", _excerpts("{place} is absent from the prompt")
+    PARTS_PRINTED = "parts-printed", _excerpts("the parts of {place} are printed as data")
+    MOVED = "moved", _excerpts("the image does not stand between the texts of {place}")
+    OTHER = "other", _excerpts("the prompt differs at {place}")
+    VALUE_FORM = "value-form", _excerpts("a value at {place} is printed in another form")
+    SWITCHED = "switched", "case {case}: the engine sets {variable} to {value} by itself"
+    KEY_ORDER = "key-order", _excerpts("keys at {place} stand in another order")
+    WHITESPACE = "whitespace", _excerpts("white space differs at {place}")
+    ONLY_ENGINE = "only-engine", "case {case}: transformers refuses the conversation, the engine renders it"
+
+
+PROMPT_KINDS: Mapping[str, type[ReasonKind]] = {
+    kinds.__name__: kinds for kinds in (PromptDifference, PromptVerdict, ParserFailure, Accident)
+}
+LOSSES = (
+    PromptDifference.REFUSED, PromptDifference.DROPPED, PromptDifference.PARTS_PRINTED,
+    PromptDifference.MOVED,
+)  # fmt: skip
+
+
+@frozen
+class FormatOutcome:
+    """One form of contents: ``of`` conversations, and a finding for each that differs.
+
+    ``applied`` is the form that the engine resolved, where it reports one.
+    """
+
+    of: int
+    findings: tuple[Reason, ...] = ()
+    applied: str | None = None
+
+    @property
+    def equal(self) -> int:
+        """Return the number of conversations with equal prompts."""
+        return self.of - len(self.findings)
+
+    @property
+    def losses(self) -> tuple[Reason, ...]:
+        """Return the findings in which something is lost."""
+        return tuple(f for f in self.findings if f.kind in LOSSES)
+
+    @property
+    def weight(self) -> tuple[int, int]:
+        """Return the sort key: losses, then all differences."""
+        return len(self.losses), len(self.findings)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the outcome as receipts hold it."""
+        findings = [f.to_json() | {"message": render(f)} for f in self.findings]
+        return {"of": self.of, "equal": self.equal, "applied": self.applied, "findings": findings}
+
+
+@frozen
+class FrontendPrompts:
+    """The prompts of one frontend; ``outcomes`` by form of contents, the engine's default first.
+
+    ``failed`` is the reason why the frontend rendered nothing. ``unseen`` is whether the template shows
+    images and the frontend was asked without them: then another form than its own may lose the images.
+    """
+
+    frontend: str
+    version: str
+    outcomes: Mapping[str, FormatOutcome] = field(default_factory=dict)
+    failed: Reason | None = None
+    unseen: bool = False
+
+    @property
+    def best(self) -> str:
+        """Return the form that loses the least; the default where none is better."""
+        forms = [*self.outcomes][:1] if self.unseen else [*self.outcomes]
+        return min(forms, key=lambda form: self.outcomes[form].weight, default=AUTO)
+
+    @property
+    def chosen(self) -> FormatOutcome:
+        """Return the outcome of the best form."""
+        return self.outcomes.get(self.best, FormatOutcome(0))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the result as receipts hold it."""
+        return {
+            "frontend": self.frontend,
+            "version": self.version,
+            "best": self.best,
+            "formats": {form: outcome.to_json() for form, outcome in self.outcomes.items()},
+            "failed": None if self.failed is None else self.failed.to_json(),
+            "unseen": self.unseen,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> FrontendPrompts:
+        """Return the result from ``to_json``; raises KeyError and ValueError for another form."""
+        outcomes = {
+            form: FormatOutcome(one["of"], tuple(map(_reason, one["findings"])), one["applied"])
+            for form, one in data["formats"].items()
+        }
+        return cls(data["frontend"], data["version"], outcomes, _reason(data["failed"]), bool(data["unseen"]))
+
+    def explain(self) -> Iterator[str]:
+        """Yield the outcome of each form of contents, and its findings, as lines of text."""
+        for form, outcome in self.outcomes.items():
+            mark = ", chosen" if form == self.best and len(self.outcomes) > 1 else ""
+            yield (
+                f"  prompts of {self.frontend} {self.version}, contents {form}{mark}: "
+                f"{outcome.equal} of {outcome.of} equal"
+            )
+            yield from (f"    {render(finding)}" for finding in outcome.findings)
+        if self.failed is not None:
+            yield f"  prompts of {self.frontend} {self.version}: {render(self.failed)}"
+
+
+def _reason(data: Any) -> Any:
+    """Return the reason of its JSON; raises ValueError for an unknown kind."""
+    if isinstance(data, list):
+        return tuple(map(_reason, data))
+    if not isinstance(data, Mapping):
+        return data
+    name, _, kind = str(data["kind"]).partition(".")
+    fields = {k: _reason(v) for k, v in data.items() if k not in ("kind", "message")}
+    return Reason(PROMPT_KINDS[name](kind), **fields)
 
 
 def _calls(number: int) -> str:
@@ -416,3 +578,103 @@ class Proof:
             yield f"  reasoning_parser {name} reads no plain answer: {render(reason)}"
         for one in self.prompts:
             yield from one.explain()
+
+
+FORMAT = "engine_args.chat_template_content_format"
+
+
+KEY = "prompts"
+
+
+# The conversations that a parser's proof continues: what the model reads before it writes.
+BEFORE: Mapping[str, tuple[PromptCase, ...]] = {
+    "tool_parser": (PromptCase.TOOLS, PromptCase.CALL, PromptCase.RESULTS, PromptCase.NESTED),
+    "reasoning_parser": (PromptCase.PLAIN, PromptCase.SYSTEM, PromptCase.TURNS),
+}
+
+
+GRAVE = (*LOSSES, PromptDifference.OTHER)
+
+
+# ``renderers/online_renderer.py``: a model type, rendered by the library openai-harmony in any mode.
+HARMONY = {"gpt_oss": "harmony"}
+
+
+BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
+
+
+def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
+    """Return the engine's own renderer for this model, a tokenizer mode or ``harmony``; else ``None``."""
+    if target.backend != "vllm":
+        return None
+    mistral = next(
+        (f.value for f in facts if f.key == "engine_args.tokenizer_mode" and f.value == "mistral"), None
+    )
+    by_type = mistral or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
+    named = (f.value for f in facts if f.key == "tool_parser" and f.rule in BY_FAMILY)
+    by_type = by_type or next((HARMONY[t] for t in model_types(snapshot) if t in HARMONY), None)
+    return by_type or next((v for v in named if v in MODES.values()), None)
+
+
+def rendered_by(mode: str, target: Target) -> Reason:
+    """Return the reason why a template proves nothing for a model with the engine's own renderer."""
+    return Reason(ProofReason.OWN_RENDERER, engine=target.backend, mode=mode)
+
+
+def evidence_of(prompts: Sequence[FrontendPrompts], target: Target) -> list[Evidence]:
+    """Return the form of contents where the engine's own choice is worse, and a fact about differences."""
+    served = serving(prompts, target)
+    if served is None:
+        return []
+    source = f"{served.frontend} {served.version}".strip()
+    if served.failed is not None:
+        return [Evidence(Rule.PROMPTS, KEY, None, source, _failed(served.failed))]
+    facts = []
+    chosen, own = served.chosen, next(iter(served.outcomes.values()))
+    if served.best != AUTO:
+        reason = Reason(
+            PromptVerdict.FORMAT, engine=source, form=served.best, equal=chosen.equal, of=chosen.of,
+            lost=len(own.losses),
+        )  # fmt: skip
+        facts.append(Evidence(Rule.PROMPTS, FORMAT, served.best, source, reason))
+    if chosen.findings:
+        value = {"equal": chosen.equal, "of": chosen.of, "lost": len(chosen.losses)}
+        facts.append(Evidence(Rule.PROMPTS, KEY, value, source, _differing(chosen, source)))
+    return facts
+
+
+def serving(prompts: Sequence[FrontendPrompts], target: Target) -> FrontendPrompts | None:
+    """Return the prompts of the frontend that serves the document, where it was asked."""
+    name = f"{target.backend}-{RUST}" if target.frontend == RUST else target.backend
+    return next((one for one in prompts if one.frontend == name), None)
+
+
+def _failed(reason: Reason) -> Reason:
+    return reason if reason.kind is PromptVerdict.OWN_CODE else warning(reason)
+
+
+def _differing(outcome: FormatOutcome, engine: str) -> Reason:
+    order = [*PromptDifference]
+    first = min(outcome.findings, key=lambda f: order.index(PromptDifference(f.kind)))
+    if not outcome.losses:
+        return Reason(PromptVerdict.DIFFER, engine=engine, equal=outcome.equal, of=outcome.of, first=first)
+    return warning(
+        Reason(PromptVerdict.LOST, engine=engine, count=len(outcome.losses), of=outcome.of, first=first)
+    )
+
+
+def downgraded(
+    decisions: Mapping[str, Decision], prompts: Sequence[FrontendPrompts], target: Target
+) -> dict[str, Decision]:
+    """Return the decisions; a parser proved behind a prompt that the engine writes otherwise is declared."""
+    served = serving(prompts, target)
+    found = () if served is None else served.chosen.findings
+    changed = dict(decisions)
+    for key, cases in BEFORE.items():
+        decision = decisions.get(key)
+        grave = next((f for f in found if f.kind in GRAVE and f.fields["case"] in cases), None)
+        if served is None or grave is None or not isinstance(decision, Chosen) or decision.status != "proved":
+            continue
+        why = Reason(PromptVerdict.OTHER_PROMPT, engine=served.frontend, first=grave)
+        changed[key] = replace(decision, status="declared", why=(why, *decision.why))
+    return changed

@@ -22,10 +22,9 @@ from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker,
 from importer.frozen import frozen
 from importer.proof import verdicts
 from importer.proof.completeness import complete
-from importer.proof.judge import judge_reasoning, judge_tool
 from importer.proof.response_template import ResponseTemplate, derive
 from importer.proof.result import DerivedTemplate, ParserVerdict, ProofReason
-from importer.proof.verdicts import Question, ask_parsers
+from importer.proof.verdicts import Question, ask_parsers, judge_reasoning, judge_tool
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.template_markers import KINDS
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from importer.config_file.document import DecisionRecord, Fact, OutcomeRecord, Report, ReviewRecord
 from importer.config_file.document_keys import OPTIONS
-from importer.config_file.records import DecisionRecord, Fact, OutcomeRecord, Report, ReviewRecord
-from importer.config_file.validation_status import validation
+from importer.config_file.review import validation
 from importer.frozen import frozen
 
 if TYPE_CHECKING:

@@ -21,17 +21,16 @@ from starlette.exceptions import HTTPException
 from importer.errors import ImporterError, InternalError, ServiceError
 from importer.service import messages
 from importer.service.desk import TEXTS, Desk, Pulse
-from importer.service.domain.background_tasks import Duties
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.index import GalleryIndex
+from importer.service.domain.upkeep import Duties
 from importer.service.http import routers
 from importer.service.http.openapi import describe, methods
 from importer.service.http.query import known_body, known_query, near_fields
 from importer.service.jobs.live_jobs import Watching
 from importer.service.jobs.runner import Runner
 from importer.service.problems import answer
-from importer.service.security.auth import limits
-from importer.service.security.middleware import Guard
+from importer.service.security import Guard, limits
 from importer.service.settings import Settings
 from importer.service.telemetry import Metrics
 from importer.storage.database import driver_message

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importer import launchers
 from importer.errors import UsageError
 from importer.frozen import frozen
-from importer.launchers.target import Target, parse
+from importer.launchers.base import Target, parse_target
 from importer.service import messages
 from importer.storage import keys
 
@@ -37,7 +37,7 @@ def read_pool_setting(texts: Sequence[str]) -> dict[str, Pool]:
             raise ValueError(f"{name} stands twice")
         if scope not in keys.SCOPES:
             raise ValueError(f"{scope} is no scope, which are {', '.join(keys.SCOPES)}")
-        target = parse(match["target"])
+        target = parse_target(match["target"])
         launchers.get(target)
         found[name] = Pool(name, target, scope)
     return found

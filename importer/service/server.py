@@ -19,8 +19,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from importer.errors import InternalError, ServiceError
 from importer.service import telemetry
 from importer.service.app import create
-from importer.service.domain.background_tasks import Duties
 from importer.service.domain.gallery import Gallery
+from importer.service.domain.upkeep import Duties
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
 from importer.storage import keys

@@ -17,14 +17,11 @@ from importer.signals import (
     declared_parsers,
     family,
     loading,
-    mistral_files,
     quantisation,
     quantised_variants,
-    request_coverage,
     sampling,
     speculation,
     template_markers,
-    thinking_signs,
 )
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import TASKS, Evidence, Rule
@@ -68,8 +65,8 @@ def collect(
         *quantisation.evidence(snapshot),
         *loading.backend_evidence(snapshot, platform, machine, able),
         *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
-        *thinking_signs.evidence(snapshot, analysis, ignore_name),
-        *request_coverage.evidence(analysis, template),
+        *family.thinking_evidence(snapshot, analysis, ignore_name),
+        *template_markers.coverage_evidence(analysis, template),
     ]
 
 
@@ -99,7 +96,7 @@ def for_engine(
         for f in facts
     ]
     return [
-        *(request_coverage.for_engine(f, engine) for f in named if f is not None),
+        *(template_markers.coverage_for_engine(f, engine) for f in named if f is not None),
         *declared_parsers.declared_parsers(snapshot, engine),
         *declared_parsers.model_type_match(snapshot, engine, parsers, calls=calls, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
@@ -111,7 +108,7 @@ def for_engine(
         *task_evidence(snapshot, kind, able),
         *([] if kind in TASKS else speculation.evidence(snapshot, able, machine)),
         *caching.evidence(snapshot, able, machine),
-        *mistral_files.evidence(snapshot, able),
+        *loading.mistral_evidence(snapshot, able),
         *comparison.evidence(snapshot, able.engine, ignore_name=ignore_name),
         *code.evidence(snapshot, able),
     ]

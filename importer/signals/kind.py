@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from importer.errors import RepositoryError
 from importer.frozen import frozen
-from importer.hub.gguf import made_from
-from importer.hub.reference import is_id
+from importer.hub.reference import is_id, made_from
 from importer.hub.snapshot import Snapshot, listed, mapping, whole
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, MODES, architectures, config_of, model_types, text_config

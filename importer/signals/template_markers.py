@@ -1,4 +1,7 @@
-"""Evidence from the rendered template: its wire format beside the markers of each parser, and its faults."""
+"""Evidence from the rendered template: its wire format beside the markers of each parser, and its faults.
+
+Evidence on the way in: whether tools reach the prompt, what requests lose, and what would help.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from importer.chat_template import find
+from importer.chat_template import find, offers
 from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.find import TemplateFault
 from importer.chat_template.learnt_format import WireFormat, learn_format
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.override import TemplateOverride
+from importer.chat_template.request_coverage.findings import KEY, VARIABLES
 from importer.chat_template.request_coverage.findings import KEY as WAY_IN
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
@@ -25,7 +29,7 @@ from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule, Source, warning
-from importer.signals.reasons import ShownReason
+from importer.signals.reasons import ShownReason, WayInReason
 from importer.signals.tables import parser_table
 
 Kind = Literal["tool", "reasoning"]
@@ -279,3 +283,35 @@ def template_fault_evidence(
         yield Evidence(
             Rule.ENGINE, "backend", able.engine, str(fault.fields.get("file", Source.LISTING)), warning(fault)
         )
+
+
+def coverage_evidence(analysis: TemplateAnalysis | None, source: str | None = None) -> list[Evidence]:
+    """Return what requests lose, and the variables that clients may set; none without a template.
+
+    ``source`` names a template that is not the model's own.
+    """
+    if analysis is None or analysis.way_in is None:
+        return []
+    way_in = analysis.way_in
+    value = way_in.to_json()
+    one_call = next((s for s in analysis.samples if s.case == "one-call"), None)
+    if way_in.tools != "shown" and one_call is not None:
+        value |= {"shape": offers.shape_of(one_call)}
+    reason = Reason(WayInReason.CHECKED, checked=way_in.checked, findings=len(way_in.findings))
+    place = source or Source.TEMPLATE
+    facts = [Evidence(Rule.TEMPLATE_RENDERED, KEY, value, place, reason)]
+    variables = {one.name: {"values": [*one.values], "default": one.default} for one in analysis.variables}
+    if variables:
+        named = Reason(WayInReason.VARIABLES, names=tuple(variables))
+        facts.append(Evidence(Rule.TEMPLATE_RENDERED, VARIABLES, variables, place, named))
+    return facts
+
+
+def coverage_for_engine(fact: Evidence, engine: str) -> Evidence:
+    """Return the fact with the templates that the engine ships for a model of this form."""
+    if fact.key != KEY or "shape" not in fact.value:
+        return fact
+    value = {name: held for name, held in fact.value.items() if name != "shape"}
+    files = [one.path for one in offers.fitting(engine, fact.value["shape"])]
+    found = {"shipped": files, "shipped_in": offers.release(engine)} if files else {}
+    return replace(fact, value=value | found)

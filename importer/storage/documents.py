@@ -1,9 +1,18 @@
-"""Documents and their versions as rows: lists with filters, counts of facets, and what was deleted."""
+"""Documents and their versions as rows: lists with filters, counts of facets, and what was deleted.
+
+Receipts as compressed pieces by content hash: a version stores only the pieces that no earlier one has.
+
+A receipt's text is cut before each of its upper keys, so that an approval adds no evidence and no exchanges.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+import zlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from threading import Lock
 from typing import Any, TypeVar
@@ -12,6 +21,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
+    Table,
     Text,
     and_,
     case,
@@ -29,8 +39,75 @@ from sqlalchemy import (
 )
 
 from importer.frozen import frozen
-from importer.storage import receipts, tables
-from importer.storage.tables import configs, findings, marks, versions
+from importer.storage import tables
+from importer.storage.tables import configs, findings, marks, pieces, receipts, versions
+
+KEY = re.compile(r'^ "\w+": ', re.MULTILINE)  # an upper key of JSON with an indent of one
+SMALL = 1024  # characters: shorter parts go together
+LEVEL = 6
+BATCH = 500  # hashes in one query; SQLite allows 999 variables in old builds
+
+
+def put_receipt(connection: Connection, text: str) -> str:
+    """Store a receipt's text where no equal one is; return its hash."""
+    ident = _hash(text)
+    if _missing(connection, receipts, [ident]):
+        order = [(_hash(part), part) for part in cut_receipt(text)]
+        parts = dict(order)
+        for key in _missing(connection, pieces, [*parts]):
+            content = zlib.compress(parts[key].encode(), LEVEL)
+            connection.execute(insert(pieces).values(hash=key, content=content))
+        connection.execute(insert(receipts).values(hash=ident, pieces=json.dumps([key for key, _ in order])))
+    return ident
+
+
+def receipt_texts(connection: Connection, hashes: Iterable[str | None]) -> dict[str, str]:
+    """Return the texts of receipts by their hashes."""
+    query = select(receipts.c.hash, receipts.c.pieces)
+    orders = {
+        row.hash: json.loads(row.pieces)
+        for batch in _batches({one for one in hashes if one is not None})
+        for row in connection.execute(query.where(receipts.c.hash.in_(batch)))
+    }
+    stored = {
+        row.hash: zlib.decompress(row.content).decode()
+        for batch in _batches({key for order in orders.values() for key in order})
+        for row in connection.execute(select(pieces).where(pieces.c.hash.in_(batch)))
+    }
+    return {ident: "".join(stored[key] for key in order) for ident, order in orders.items()}
+
+
+def cut_receipt(text: str) -> Iterator[str]:
+    """Yield the text in parts that give it again: long values alone, short ones together."""
+    places = [match.start() for match in KEY.finditer(text)]
+    short = ""
+    for begin, end in zip([0, *places], [*places, len(text)], strict=True):
+        part = text[begin:end]
+        if len(part) < SMALL:
+            short += part
+            continue
+        if short:
+            yield short
+            short = ""
+        yield part
+    if short:
+        yield short
+
+
+def _missing(connection: Connection, table: Table, hashes: list[str]) -> list[str]:
+    query = select(table.c.hash).where(table.c.hash.in_(hashes))
+    there = set(connection.execute(query).scalars())
+    return [one for one in hashes if one not in there]
+
+
+def _batches(hashes: set[str]) -> Iterator[list[str]]:
+    ordered = sorted(hashes)
+    yield from (ordered[at : at + BATCH] for at in range(0, len(ordered), BATCH))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
 
 C = configs.c
 LARGEST = 2**62  # of a number in a filter
@@ -538,7 +615,7 @@ def _versions(name: str) -> Select[Any]:
 def _read(connection: Connection, query: Select[Any]) -> list[Version]:
     """Return the versions of a query with their receipts."""
     rows = connection.execute(query).mappings().all()
-    texts = receipts.texts(connection, [row["receipt_hash"] for row in rows])
+    texts = receipt_texts(connection, [row["receipt_hash"] for row in rows])
     return [
         Version(
             **{key: value for key, value in row.items() if key != "receipt_hash"},
@@ -550,7 +627,7 @@ def _read(connection: Connection, query: Select[Any]) -> list[Version]:
 
 def _insert(connection: Connection, new: Version) -> None:
     row = {f.name: getattr(new, f.name) for f in fields(new) if f.name != "receipt"}
-    stored = None if new.receipt is None else receipts.put(connection, new.receipt)
+    stored = None if new.receipt is None else put_receipt(connection, new.receipt)
     connection.execute(insert(versions).values(**row, receipt_hash=stored))
 
 

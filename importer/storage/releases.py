@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from importer.frozen import frozen
-from importer.storage import receipts, tables
+from importer.storage import documents, tables
 from importer.storage.tables import marks, published
 
 P = published.c
@@ -169,7 +169,7 @@ def served(connection: Connection, name: str) -> Release | None:
 
 def receipt(connection: Connection, release: Release) -> str | None:
     """Return the text of a release's receipt."""
-    found = receipts.texts(connection, [release.receipt_hash])
+    found = documents.receipt_texts(connection, [release.receipt_hash])
     return None if release.receipt_hash is None else found[release.receipt_hash]
 
 

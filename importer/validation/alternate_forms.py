@@ -8,8 +8,8 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
+from importer.chat_template.markers import FORMS, TurnForm, variants
 from importer.chat_template.samples import Tool
-from importer.chat_template.turn_forms import FORMS, TurnForm, variants
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.prompts import ALARMS, TRIP, WEATHER, Prompt

@@ -25,8 +25,7 @@ from importer.signals.observed import GOOD, CallForm, proposed
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
-from importer.validation.evidence_sources import Render
-from importer.validation.offline_parsers import Drawn, as_reply
+from importer.validation.evidence_sources import Drawn, Render, as_reply
 from importer.validation.outcome import NotShown, Pass, ProbeRow, Tried
 from importer.validation.probes.tools import judge_forced, needs_tool_choice, tool_call
 from importer.validation.prompts import ALARMS, TRIP, TWO_CITIES, WEATHER, Prompt

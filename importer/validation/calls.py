@@ -9,14 +9,13 @@ from typing import Any
 
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
-from importer.validation.diagnosis import endless, swallowed, tools_unseen
+from importer.validation.diagnosis import endless, only_streamed, streaming_fault, swallowed, tools_unseen
 from importer.validation.expectations import CommonReason
 from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply, ToolCall
-from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import call_markup, drafted, gives_argument, looks_like_call, outside
 
 

@@ -1,31 +1,353 @@
-"""What is known of a served model beside its API.
+"""What is known of a served model beside its API: the server's make, its log, its parsers, likelihood.
 
-The make and version of a running server, from what it shows in its ordinary answers.
+The likelihood is teacher-forced: nats for each token of the model's own greedy answers at the first
+validation, by the weights now served. Weights that were rounded, noise, other positions and another tokenizer
+give the same texts less probability.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
+from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
+from importer.decisions.parsers import HF
+from importer.engines import logs
+from importer.engines.deaths import Attribution, Death
+from importer.engines.logs import Lacking
+from importer.engines.parsers import ParserQuestion, ParserWorker, Reading, Replay, Tokens
 from importer.engines.tokenizer import Ask, MergedWords, TokenTable
+from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.memory.estimate_types import Figure
 from importer.proof.result import Proof
-from importer.reasons import Reason
+from importer.proof.template_proof import parser_as_data, with_template
+from importer.reasons import Reason, ReasonKind
+from importer.sandbox.task import Closing
 from importer.validation.client import Client, Exchange
-from importer.validation.engine_log import Journal
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason
-from importer.validation.likelihood import Likelihood
-from importer.validation.offline_parsers import OfflineParsers
-from importer.validation.prompts import GREETING, Prompt
+from importer.validation.prompts import GREETING, Prompt, call_id
+from importer.validation.reply import Reply, ToolCall
 from importer.validation.served_engine import Controls
+
+
+class JournalReason(ReasonKind):
+    """Why a log has no answer."""
+
+    LOG_GONE = "log-gone", "its log is gone"
+
+
+EXCERPT = 4000  # characters of an excerpt
+LOOK = 0.05  # seconds between two checks of an engine that may have ended
+READ = 256 * 1024  # bytes from the end of a log that are read
+HEAD = 1024 * 1024  # bytes from a log's beginning: it has the engine's settings
+# The end of a traceback of Python, behind any prefix of a logger: ``ValueError: words``, ``a.b.KeyError``.
+_RAISED = re.compile(
+    r"^(?:.*[\s)\]])?(?<!raise )((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)(?:: .*)?)$"
+)
+_LEVEL = re.compile(r"\b(?:WARNING|ERROR|CRITICAL|FATAL)\b|\b(?:Error|Warning):")
+_SECRET = re.compile(r"\b(?:hf_|sk-)[A-Za-z0-9_-]{8,}|(?<=Bearer )\S+|(?<=://)[^\s/@]+@")
+
+
+@frozen
+class Ended:
+    """The cause of an engine's end, and the part at fault."""
+
+    cause: Reason
+    part: Attribution
+
+
+@frozen
+class Journal:
+    """A log from ``start`` (bytes) on; it had ``ready`` bytes when the engine was ready.
+
+    ``alive``   whether the engine runs, ``code`` its exit status.
+    ``deaths``  the known causes of its end. ``full``  whether its log may not grow.
+    """
+
+    path: Path
+    alive: Callable[[], bool]
+    deaths: Sequence[Death] = ()
+    start: int = 0
+    code: Callable[[], int | None] = lambda: None
+    full: Callable[[], bool] = lambda: False
+    ready: int = 0
+
+    @property
+    def size(self) -> int:
+        """Return the present size in bytes; 0 where the log is gone."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    def from_here(self) -> Journal:
+        """Return the same log from its present end on."""
+        return replace(self, start=self.size) if self.path.exists() else self
+
+    def opening(self) -> str:
+        """Return the first ``HEAD`` bytes of the log."""
+        try:
+            with self.path.open("rb") as log:
+                return log.read(HEAD).decode(errors="replace")
+        except OSError:
+            return ""
+
+    def complaints(self) -> str:
+        """Return tracebacks, errors and warnings since the start, without secrets; the latest of many."""
+        text = hidden("\n".join(complaining(self._read())))
+        return text if len(text) <= EXCERPT else "…" + text[-EXCERPT:]
+
+    def raised(self) -> str | None:
+        """Return the last exception since the start, in one line."""
+        errors = [m.group(1) for line in self._read() if (m := _RAISED.match(line))]
+        return hidden(errors[-1].strip())[:300] if errors else None
+
+    def lacking(self) -> Reason | None:
+        """Return the missing part of the environment in the log since the start, or ``None``."""
+        if self.full():
+            return Reason(Lacking.BIG_FILES)
+        lacking = logs.lacking("\n".join(complaining(self._read())))
+        return None if lacking is None else unsecret(lacking)
+
+    def death(self, wait: float = 0.0) -> Ended | None:
+        """Return why the engine ended; ``None`` if it still runs after ``wait`` seconds."""
+        deadline = time.monotonic() + wait
+        while self.alive():
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(LOOK)
+        try:
+            code = self.code()
+            cause = logs.explain(self.path, self.deaths, code, served=True)
+            return Ended(unsecret(cause.reason), cause.attribution)
+        except OSError:
+            return Ended(Reason(JournalReason.LOG_GONE), "engine")
+
+    def _read(self) -> list[str]:
+        try:
+            with self.path.open("rb") as log:
+                log.seek(max(self.start, self.path.stat().st_size - READ))
+                return log.read().decode(errors="replace").splitlines()
+        except OSError:
+            return []
+
+
+def complaining(lines: Sequence[str]) -> list[str]:
+    """Return the lines of warnings and errors, with whole tracebacks."""
+    faults: list[str] = []
+    inside = False
+    for line in lines:
+        starts = "Traceback (most recent call last)" in line
+        ends = inside and _RAISED.match(line) is not None
+        if starts or inside or _LEVEL.search(line):
+            faults.append(line.rstrip()[:500])
+        inside = (inside or starts) and not ends
+    return faults
+
+
+def hidden(text: str) -> str:
+    """Return ``text`` without tokens and passwords."""
+    return _SECRET.sub("…", text)
+
+
+def unsecret(reason: Reason) -> Reason:
+    """Return the reason with short fields, without tokens and passwords."""
+    fields = {k: hidden(v)[:300] if isinstance(v, str) else v for k, v in reason.fields.items()}
+    return Reason(reason.kind, **fields)
+
+
+@frozen
+class ScoredText:
+    """A rendered prompt and the answer behind it: its ``tokens``, and their ``nats`` together.
+
+    The nats are minus the natural logarithm of the answer's probability after the prompt.
+    """
+
+    prompt: str
+    answer: str
+    tokens: int
+    nats: float
+
+    def to_json(self) -> dict[str, object]:
+        """Return the text as a receipt has it."""
+        return {"prompt": self.prompt, "answer": self.answer, "tokens": self.tokens, "nats": self.nats}
+
+
+@dataclass(slots=True)
+class Likelihood:
+    """The texts of the first validated run with their figures, and the figures of this run.
+
+    ``since`` is the time of that run; without ``reference`` this run may become the first.
+    """
+
+    reference: tuple[ScoredText, ...] = ()
+    since: str | None = None
+    measured: list[ScoredText] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, object] | None:
+        """Return the receipt's entry; ``None`` where nothing was measured."""
+        if not self.measured:
+            return None
+        texts = self.reference or self.measured
+        return {
+            "nats_per_token": per_token(self.measured, texts),
+            "reference": per_token(self.reference, texts) if self.reference else None,
+            "since": self.since,
+            "texts": [text.to_json() for text in texts],
+        }
+
+
+def per_token(scored: Sequence[ScoredText], texts: Sequence[ScoredText]) -> float:
+    """Return nats for each token of ``texts``: with another tokenizer, equal characters are other tokens."""
+    return round(math.fsum(text.nats for text in scored) / sum(text.tokens for text in texts), 4)
+
+
+def recorded(run: Mapping[str, object]) -> Likelihood:
+    """Return the reference that a run of the receipt leaves: an earlier one's, or its own where it passed."""
+    entry = run.get("likelihood")
+    if not isinstance(entry, Mapping):
+        return Likelihood()
+    carried = entry.get("reference") is not None
+    if not (carried or run.get("passed")):
+        return Likelihood()
+    try:
+        texts = tuple(
+            ScoredText(str(t["prompt"]), str(t["answer"]), int(t["tokens"]), float(t["nats"]))
+            for t in entry["texts"]
+        )
+    except (KeyError, TypeError, ValueError):
+        return Likelihood()
+    usable = tuple(text for text in texts if text.tokens > 0 and math.isfinite(text.nats))
+    since = entry.get("since") if carried else run.get("started")
+    return Likelihood(usable, None if since is None else str(since))
+
+
+@frozen
+class Drawn:
+    """A text of the model with what stood before it.
+
+    ``prompt``  the rendered prompt. ``text`` without the tokens that end a turn.
+    """
+
+    prompt: str
+    text: str
+    of: Prompt
+
+    @property
+    def sample(self) -> Sample:
+        """Return it in the form of the parsers' worker."""
+        return Sample(self.of.name, self.prompt, self.text, tools=self.of.tools, kwargs=self.of.switches)
+
+
+class OfflineParsers(Closing):
+    """The parsers of an engine's environment; each text is read once by each pair. Safe for threads.
+
+    ``deadline``  of the run, on the clock of ``time.monotonic``: no reading begins after it.
+    """
+
+    deadline = math.inf
+
+    def __init__(self, worker: ParserWorker, tokens: Tokens, *, infers: bool) -> None:
+        """``infers``: the server takes no names, and finds its parsers in the model's files."""
+        self._worker, self._tokens, self._infers = worker, tokens, infers
+        self._lock = Lock()
+        self._inferred: ParserQuestion | None = None
+        self._readings: dict[tuple[str, str, ParserQuestion], Reading] = {}
+
+    def close(self) -> None:
+        """End the worker."""
+        self._worker.close()
+
+    def in_use(self, named: ParserQuestion) -> ParserQuestion:
+        """Return the parsers that the server runs: those that are named, or that it infers."""
+        if not self._infers:
+            return named
+        with self._lock:
+            if self._inferred is None:
+                try:
+                    self._inferred = self._worker.infer(self._tokens)
+                except EngineError:
+                    return named
+            return self._inferred
+
+    def read(self, drawn: Drawn, pair: ParserQuestion) -> Reading | None:
+        """Return the reading of a whole answer; ``None`` where the worker has failed."""
+        key = (drawn.prompt, drawn.text, pair)
+        with self._lock:
+            if key not in self._readings and time.monotonic() >= self.deadline:
+                return None
+            if key not in self._readings:
+                try:
+                    self._readings[key] = self._worker.read(self._tokens, [drawn.sample], [pair])[pair][0]
+                except EngineError:
+                    return None
+            return self._readings[key]
+
+    def tool_parsers(self, named: ParserQuestion) -> list[ParserQuestion]:
+        """Return every tool parser of the engine, ``named`` first; none where the worker has failed."""
+        try:
+            names = [p.name for p in self._worker.list() if p.kind == "tool"]
+        except EngineError:
+            return []
+        both = {HF: HF if named.reasoning else None}  # stands for both kinds, or for neither
+        others = (ParserQuestion(name, both.get(name, named.reasoning)) for name in names)
+        return [*dict.fromkeys((named, *others))]
+
+    def read_all(
+        self, drawn: Sequence[Drawn], pairs: Sequence[ParserQuestion], analysis: TemplateAnalysis, text: str
+    ) -> dict[ParserQuestion, tuple[Reading, ...]]:
+        """Return the readings of answers to another template of this text; none where the worker has failed.
+
+        The parser ``hf`` reads by what is derived from ``analysis``.
+        """
+        samples = [one.sample for one in drawn]
+        tokens = with_template(replace(self._tokens, chat_template=text), None)
+        others, derived = [p for p in pairs if p.tool != HF], [p for p in pairs if p.tool == HF]
+        with self._lock:
+            try:
+                found = self._worker.read(tokens, samples, others)
+                parsers = self._worker.list() if derived else ()
+                data = parser_as_data(analysis, tokens, parsers, self._worker)
+                if data is not None:
+                    found |= self._worker.read(with_template(tokens, data.template), samples, derived)
+            except EngineError:
+                return {}
+        return found
+
+    def replay(self, drawn: Drawn, pair: ParserQuestion) -> Replay | None:
+        """Return the readings of the answer in pieces; ``None`` where the worker has failed."""
+        with self._lock:
+            if time.monotonic() >= self.deadline:
+                return None
+            try:
+                return self._worker.stream(self._tokens, [drawn.sample], [pair])[pair][0]
+            except EngineError:
+                return None
+
+
+def as_reply(reading: Reading, like: Reply) -> Reply:
+    """Return a reading as the answer of a faultless server: it ends as ``like`` does, calls aside."""
+    calls = tuple(ToolCall(n, call_id(n), call.name, call.arguments) for n, call in enumerate(reading.calls))
+    ends = "tool_calls" if calls else "stop"
+    return replace(
+        like,
+        content=reading.content or "",
+        reasoning=reading.reasoning or "",
+        tool_calls=calls,
+        finish_reason="length" if like.finish_reason == "length" else ends,
+    )
+
 
 NO_TOKENIZER = Reason(CommonReason.NO_TOKENIZER)
 

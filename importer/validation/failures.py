@@ -4,6 +4,8 @@ The engine's end, its log, the template and the other exchanges of the probe sho
 
 What explains a prompt with other tokens than the template's text: how the engine was started, or several
 servers behind one address.
+
+A request that failed, sent again: whether the request fails, or its moment, or one of several servers.
 """
 
 from __future__ import annotations
@@ -12,16 +14,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum, auto
 
 from importer.chat_template.render import now
 from importer.engines import logs
-from importer.engines.arguments import grouped
+from importer.engines.base import grouped
 from importer.engines.deaths import Attribution
 from importer.engines.logs import Lacking
 from importer.reasons import Reason, ReasonKind
-from importer.validation import resend
 from importer.validation.context import Context
-from importer.validation.engine_log import Ended, Journal
+from importer.validation.diagnosis import broken
 from importer.validation.errors import (
     AnswerFailure,
     ExchangeError,
@@ -31,15 +33,52 @@ from importer.validation.errors import (
     TemplateRefusedError,
     TimedOut,
 )
+from importer.validation.evidence_sources import Ended, Journal
 from importer.validation.expectations import REQUEST_NAMES, CommonReason
-from importer.validation.fact import Rung
-from importer.validation.outcome import Fail, Inconclusive, Outcome, failing
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Rung, failing
 from importer.validation.progress import PATH as LIGHT
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
-from importer.validation.resend import Resent
-from importer.validation.streams import broken
 from importer.validation.tokens import tokens_of
+
+RESENDS = 2  # a gateway may keep more than one connection that the server has ended
+TURNS = 5  # of servers that take turns, until all of them are taken for alike
+
+
+class Resent(Enum):
+    """What comes of a failed request that is sent again."""
+
+    FAILS = auto()
+    ANSWERED = auto()
+    AT_TIMES = auto()
+
+
+def resent(error: ExchangeError, ctx: Context) -> Resent:
+    """Return what comes of a request that was refused, or that a gateway lost, once it is sent again.
+
+    A lost one is answered where an idle connection had ended. Where it is lost at times even without a pause,
+    or refused at times, servers take turns.
+    """
+    lost = isinstance(error, ServerUnreachable) or (isinstance(error, RequestRefused) and error.lost)
+    refused = isinstance(error, RequestRefused) and not error.broke and not error.limited
+    failed = next((one for one in reversed(ctx.log) if one.error is not None), None)
+    if not (lost or refused) or failed is None or failed.method != "POST" or failed.request is None:
+        return Resent.FAILS
+    path, request = failed.path, dict(failed.request)
+    if not any(_answered(ctx, path, request) for _ in range(RESENDS if lost else TURNS)):
+        return Resent.FAILS
+    if refused or not all(_answered(ctx, path, request) for _ in range(TURNS)):
+        return Resent.AT_TIMES
+    return Resent.ANSWERED
+
+
+def _answered(ctx: Context, path: str, request: dict[str, object]) -> bool:
+    try:
+        ctx.client.read(path, request, ctx.log)
+    except ExchangeError:
+        return False
+    return True
+
 
 NOTICED = 0.5  # seconds until an engine that broke the connection is seen to be gone
 DEATH_REMEDIES: dict[Attribution, Remedy] = {
@@ -70,7 +109,7 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if lacking is not None:
         provide = Reason(Remedy.PROVIDE, lacking=lacking)
         return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
-    later = resend.resent(error, ctx)
+    later = resent(error, ctx)
     if later is not Resent.FAILS:
         remedy = Remedy.SERVERS_ALIKE if later is Resent.AT_TIMES else Remedy.SHORTER_KEEP_ALIVE
         return failing(outcome, "engine", Reason(remedy), Reason(AnswerFailure.ANSWERED_AGAIN))

@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Required, TypedDict
 
-from importer.chat_template.request_coverage.nonces import name, nonce
+from importer.chat_template.request_coverage.conversations import nonce, nonce_name
 from importer.chat_template.samples import Tool
 from importer.frozen import frozen
 
@@ -370,16 +370,16 @@ def _system(text: str) -> Message:
 
 def _tool(place: str, about: str) -> Any:
     parameter = {"type": "string", "description": about}
-    return function(name(place), nonce(f"{place} about"), {"key": parameter})
+    return function(nonce_name(place), nonce(f"{place} about"), {"key": parameter})
 
 
 def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
     """Return the short conversations; ``switches`` are variables that change the template's text."""
     tools = (_tool("first tool", "Z\u00fcrich \u6771\u4eac"), _tool("second tool", "<b>a</b>  b & c"))
-    called = name("first tool")
+    called = nonce_name("first tool")
     made = call(1, called, {"key": "Krak\u00f3w <i>b</i>  &"})
     returned = result(1, called, {"report": nonce("result")})
-    other = name("second tool")
+    other = nonce_name("second tool")
     further = call(2, other, {"key": nonce("second call")})
     both: Message = {**made, "tool_calls": [*made["tool_calls"], *further["tool_calls"]]}
     second = result(2, other, {"report": nonce("second result")})

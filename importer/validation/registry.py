@@ -11,13 +11,14 @@ from importer.chat_template.samples import Tool
 from importer.engines.base import OFFERS
 from importer.errors import UsageError
 from importer.reasons import Reason, ReasonKind
+from importer.validation import served_engine
 from importer.validation.calls import both_ways, judge_call
 from importer.validation.client import trim
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_chat, no_tools
 from importer.validation.outcome import Outcome, Pass
 from importer.validation.probe import Probe
-from importer.validation.probes import BY_NAME, every, stops_cleanly
+from importer.validation.probes import BY_NAME, every
 from importer.validation.probes.chat import judge_plain_chat
 from importer.validation.prompts import Prompt, user
 from importer.validation.reply import Reply
@@ -75,7 +76,7 @@ def listed() -> Iterator[tuple[str, str, str]]:
     for probe in every():
         when = [name for name, promise in PROMISES.items() if probe.needs(promise) is None]
         yield probe.name, "always" if len(when) == len(PROMISES) else when[-1], probe.lesson
-    yield stops_cleanly.NAME, "always", stops_cleanly.LESSON
+    yield served_engine.STOPS_CLEANLY, "always", served_engine.STOP_LESSON
 
 
 def named(names: Sequence[str]) -> tuple[Probe, ...]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from importer.config_file.document import Block, Document
-from importer.config_file.validation_status import builds
+from importer.config_file.review import builds
 from importer.engines import get
 from importer.errors import EngineError, UsageError
 from importer.signals.evidence import TASKS
@@ -29,7 +29,7 @@ from importer.validation.progress import speed
 from importer.validation.prompts import GREETING
 from importer.validation.reply import QUOTED
 from importer.validation.run import probe
-from importer.validation.score.figures import measure
+from importer.validation.score import measure
 
 SHOWN = 20  # models of a server that an error names
 BRIEF = 10.0  # seconds for a request beside the probes

@@ -19,7 +19,7 @@ from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
 from importer.registry import PartReason
 from importer.signals.evidence import TASKS
-from importer.validation import call_forms, failures
+from importer.validation import call_forms, failures, served_engine
 from importer.validation.attribution import root_causes, setting_bisection, stage_cause
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, STEADY, Context, Shared
@@ -39,12 +39,12 @@ from importer.validation.outcome import (
     failing,
 )
 from importer.validation.probe import ALL_PROBES, Probe, ProbeOptions
-from importer.validation.probes import BY_NAME, every, stops_cleanly
+from importer.validation.probes import BY_NAME, every
 from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import first_answer, health, paced
 from importer.validation.progress import CircuitBreaker, ProbeProgress, not_asked, speed
 from importer.validation.remedy import Remedy
-from importer.validation.score.figures import measure
+from importer.validation.score import measure
 from importer.validation.served_engine import ServedEngine
 
 
@@ -153,9 +153,11 @@ def validate(
     forms = call_forms.observed(bench, rows, report_step)
     probed = time.monotonic() - begun
     scored = measure(bench, score, report_step) if score else None
-    with steps.during(stops_cleanly.NAME, "stopping the engine"):
+    with steps.during(served_engine.STOPS_CLEANLY, "stopping the engine"):
         stop = served.stop()
-    rows.append(ProbeRow(stops_cleanly.NAME, stops_cleanly.LESSON, stops_cleanly.judge(stop)))
+    rows.append(
+        ProbeRow(served_engine.STOPS_CLEANLY, served_engine.STOP_LESSON, served_engine.judge_stop(stop))
+    )
     if known.controls is not None:
         again = partial(_again, client, promise, known)
         rows = setting_bisection.settled(rows, known.controls, again, client.seconds_left, report_step)

@@ -14,9 +14,8 @@ from importer.reasons import Reason
 from importer.validation import mutations, proof_check
 from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError, TemplateRefusedError
-from importer.validation.fact import Fact, FactReason, Facts, Rung, State, by_rung
-from importer.validation.offline_parsers import Drawn, as_reply
-from importer.validation.outcome import Inconclusive, Pass
+from importer.validation.evidence_sources import Drawn, as_reply
+from importer.validation.outcome import Fact, FactReason, Facts, Inconclusive, Pass, Rung, State, by_rung
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply, holds_object
 from importer.validation.tool_markup import call_markup, thinking_markup

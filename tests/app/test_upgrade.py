@@ -16,8 +16,8 @@ from importer.app.upgrade_versions import (
     renamed,
     renames,
 )
+from importer.config_file.check import ModelFacts, RecordedFacts
 from importer.config_file.engine_arguments import Argument
-from importer.config_file.model_conflicts import ModelFacts, RecordedFacts
 
 
 def document(**given: Any) -> dict[str, Any]:

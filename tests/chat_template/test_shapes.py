@@ -9,23 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.chat_template.request_coverage.compare import cause_of
-from importer.chat_template.request_coverage.covering import covering, shapes
+from importer.chat_template.request_coverage.compare import cause_of, covering, covering_shapes
+from importer.chat_template.request_coverage.conversations import shaped_conversation
 from importer.chat_template.request_coverage.findings import (
-    TRAITS,
-    WayInField,
-    WayInFinding,
-    WayInKind,
-    WayInSeverity,
-)
-from importer.chat_template.request_coverage.shaped import conversation
-from importer.chat_template.request_coverage.traits import (
     BASE,
     FACTORS,
     LONG,
     PLACE,
+    TRAITS,
     Shape,
     Trait,
+    WayInField,
+    WayInFinding,
+    WayInKind,
+    WayInSeverity,
     special,
     without,
 )
@@ -201,7 +198,7 @@ def test_a_second_template_for_tools_is_measured_by_the_first() -> None:
 
 
 def test_each_trait_stands_alone_and_with_each_other_that_it_goes_with() -> None:
-    made = shapes()
+    made = covering_shapes()
     assert len(made) < 60
     simple = {special(shape) for shape in made}
     assert () in simple
@@ -213,7 +210,7 @@ def test_each_trait_stands_alone_and_with_each_other_that_it_goes_with() -> None
     assert sum(any(trait in shape for trait in LONG) for shape in made) == len(LONG)
     for shape in made:
         assert [PLACE[trait] for trait in shape] == [*range(len(FACTORS))]
-        texts = [mark.text for mark in conversation(shape).marks]
+        texts = [mark.text for mark in shaped_conversation(shape).marks]
         assert len(texts) == len({*texts}) > 0
 
 

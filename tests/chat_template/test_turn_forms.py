@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from importer.chat_template.turn_forms import FORMS, variants
+from importer.chat_template.markers import FORMS, variants
 from importer.hub import local
 from importer.validation.alternate_forms import text_of
 from importer.validation.prompts import NAME_RECALL, SUM

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.chat_template.conventions import own_calls
+from importer.chat_template.conventions import wrap
 from importer.chat_template.find import Template
 from importer.chat_template.override import TemplateOverride, by_name, is_name, template_of
-from importer.chat_template.request_coverage import nonces
+from importer.chat_template.request_coverage import conversations
 from importer.chat_template.request_coverage.compare import judge
 from importer.chat_template.request_coverage.conversations import USERS, Mark, calling, offering, plain
 from importer.chat_template.request_coverage.findings import (
@@ -176,8 +176,8 @@ def test_one_character_less_or_other_is_found(at: int, other: str) -> None:
 
 @given(st.text(min_size=1, max_size=30), st.text(min_size=1, max_size=30))
 def test_nonces_of_two_places_differ(one: str, other: str) -> None:
-    assert (nonces.nonce(one) == nonces.nonce(other)) == (one == other)
-    assert nonces.nonce(one).isidentifier()
+    assert (conversations.nonce(one) == conversations.nonce(other)) == (one == other)
+    assert conversations.nonce(one).isidentifier()
 
 
 def test_no_nonce_stands_in_another() -> None:
@@ -207,7 +207,7 @@ def test_tools_offered_before_own_calls_reach_the_prompt(own: str) -> None:
     bare = analysed(own)
     assert bare.way_in is not None
     assert bare.way_in.tools == "lost"
-    template = template_of(by_name(own_calls.NAME), Template(own, "own"), VOCABULARY, RENDERER)
+    template = template_of(by_name(wrap.OWN_CALLS), Template(own, "own"), VOCABULARY, RENDERER)
     study = analysed(template.text)
     assert study.way_in is not None
     assert study.way_in.tools == "shown"
@@ -221,8 +221,8 @@ def test_tools_offered_before_own_calls_reach_the_prompt(own: str) -> None:
 
 def test_a_template_without_calls_gets_no_tools_of_its_own() -> None:
     with pytest.raises(UsageError) as caught:
-        template_of(by_name(own_calls.NAME), Template(texts.CHATML, "own"), VOCABULARY, RENDERER)
-    assert caught.value.details["problem"].kind is own_calls.OwnCallsReason.NO_CALLS
+        template_of(by_name(wrap.OWN_CALLS), Template(texts.CHATML, "own"), VOCABULARY, RENDERER)
+    assert caught.value.details["problem"].kind is wrap.OwnCallsReason.NO_CALLS
 
 
 def test_a_template_of_the_repositorys_set_is_taken_by_its_name() -> None:

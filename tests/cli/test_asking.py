@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from importer.config_file.receipt import Receipt, parse
+from importer.config_file.review import validation
 from importer.config_file.store import load
-from importer.config_file.validation_status import validation
 from importer.reasons import Reason
 from importer.validation.client import Client, Exchange, secrets_of, without
 from importer.validation.errors import ServerUnreachable

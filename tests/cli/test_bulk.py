@@ -16,8 +16,8 @@ import pytest
 
 import importer.hub
 from importer.app.decide import Decided, ImportRequest
-from importer.cli import bounded_map, bulk
-from importer.cli.answers import Journal
+from importer.cli import bulk
+from importer.cli.bulk import Journal
 from importer.config_file import schema
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
@@ -221,7 +221,7 @@ def test_what_is_under_way_is_bounded() -> None:
 
     for number, line in enumerate(bulk.answers(requests(), decide, finish), 1):
         assert json.loads(line)["reference"] == f"a/{number - 1}"
-        assert len(begun) - number < 2 * bounded_map.AT_A_TIME
+        assert len(begun) - number < 2 * bulk.AT_A_TIME
     assert number == 500
 
 

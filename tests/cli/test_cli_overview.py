@@ -15,7 +15,7 @@ from rich.console import Console
 from importer.app.overview import overview
 from importer.app.overview import rows as rows_of
 from importer.app.states import SORTS, STATES
-from importer.cli import messages, summary
+from importer.cli import importing, messages
 from importer.cli.listing import table
 from importer.config_file.attention import Attention, AttentionReason
 from importer.config_file.document_keys import REMARKS
@@ -138,4 +138,4 @@ def test_a_warning_names_what_it_is_about() -> None:
     warned = Attention(
         AttentionReason.WAY_IN, "way_in", Reason(WayInEffect.HIDDEN, tools="lost", parser="hermes")
     )
-    assert summary.attention(warned).startswith("Needs attention: chat template: ")
+    assert importing.attention(warned).startswith("Needs attention: chat template: ")

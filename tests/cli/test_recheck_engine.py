@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from importer.app import upgrade_outlook
+from importer.app import upgrade
 from importer.config_file import schema
 from importer.engines import registries
 from importer.signals import tables
@@ -91,7 +91,7 @@ def test_what_is_written_is_what_an_import_writes(desk: Desk) -> None:
 
 def test_a_version_that_moves_nothing_of_a_document(desk: Desk) -> None:
     imported(desk, "acme/base", "--engine-version", "0.32.0")
-    desk.monkeypatch.setattr(upgrade_outlook, "snapshot_of", None)  # it is not read
+    desk.monkeypatch.setattr(upgrade, "snapshot_of", None)  # it is not read
     found, summary = upgraded(desk, "vllm@0.33.0", 0)
     assert (causes(found["base"]), found["base"]["judged"]) == ([], "tables")
     assert (summary["version_only"], summary["evaluations"]) == (1, 0)
@@ -179,17 +179,17 @@ def test_bad_input(desk: Desk, words: tuple[str, ...], code: int, text: str) -> 
 
 
 def test_a_person_edits_while_it_is_written(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    from importer.cli import upgrading
+    from importer.cli import rechecking
 
     imported(desk, "acme/base", "--engine-version", "0.32.0")
     path = desk.folder / "models" / "base.yaml"
-    checked = upgrading._check_unchanged
+    checked = rechecking._check_unchanged
 
     def edited(*given: Any) -> None:
         path.write_text(path.read_text() + "# now\n")
         checked(*given)
 
-    monkeypatch.setattr(upgrading, "_check_unchanged", edited)
+    monkeypatch.setattr(rechecking, "_check_unchanged", edited)
     ran = desk("recheck", "--engine", "vllm@0.33.0", "--apply")
     assert (ran.code, "has changed since it was shown" in ran.out) == (5, True)
     data = yaml.safe_load(path.read_text())

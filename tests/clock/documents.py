@@ -15,13 +15,12 @@ from importer.errors import UsageError
 from importer.exports import base as export_text
 from importer.exports import localai_gallery, vllm_recipe
 from importer.hub import organisation, rate_limit
-from importer.launchers import answers, bundle, kubernetes, target
-from importer.service import telemetry
+from importer.launchers import answers, bundle, kubernetes
+from importer.launchers.base import parse_target
+from importer.service import localai, security, telemetry
 from importer.service.domain import document_text
-from importer.service.http import etags, request_models
-from importer.service.localai import imports
-from importer.service.security import middleware
-from importer.storage import receipts
+from importer.service.http import headers, models
+from importer.storage import documents
 from tests.clock.repositories import as_is, pieces
 
 
@@ -87,9 +86,9 @@ def optioned(text: str) -> None:
 
 def tags(text: str) -> None:
     """Headers of a request."""
-    etags.numbers(text)
-    etags.same(text, '"1"')
-    middleware._named(text)
+    headers.etag_numbers(text)
+    headers.same_etag(text, '"1"')
+    security._named(text)
 
 
 def placed(text: str) -> None:
@@ -103,15 +102,15 @@ def placed(text: str) -> None:
 def patched(text: str) -> None:
     """A patch of everything."""
     data = {key: {"a": 1} for key in pieces(text)}
-    request_models.merged(data, data)
-    imports.merge(data, data)
+    models.merged(data, data)
+    localai.merge(data, data)
 
 
 def targeted(text: str) -> None:
     """A place of runs, and a filter of a list."""
     for read in (
-        target.parse,
-        lambda t: target.parse(f"ray://{t}"),
+        parse_target,
+        lambda t: parse_target(f"ray://{t}"),
         lambda t: organisation.parse_filters([f"name={t}"]),
     ):
         with contextlib.suppress(UsageError):
@@ -135,16 +134,16 @@ READERS = (
     ("a device's name", is_here, "app.target", 20_000, as_is),
     ("a file of an entry", localai_gallery.PATH.fullmatch, "exports.localai_gallery", 20_000, as_is),
     ("a node's name", vllm_recipe.SEVERAL.search, "exports.vllm_recipe", 20_000, as_is),
-    ("a receipt's pieces", lambda t: [*receipts.cut(t)], "storage.receipts", 20_000, as_is),
+    ("a receipt's pieces", lambda t: [*documents.cut_receipt(t)], "storage.documents", 20_000, as_is),
     ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t)), "config_file.name_allocator", 20_000, as_is),
-    ("a request's depth", lambda t: middleware.too_deep(t.encode("utf-8", "replace")), "service.security.middleware", 20_000, as_is),
-    ("a request's JSON", lambda t: request_models.json_object(t.encode("utf-8", "replace")), "service.http.request_models", 20_000, as_is),
-    ("a patch", patched, "service.http.request_models service.localai.imports", 6_000, as_is),
-    ("a request's headers", tags, "service.http.etags service.security.middleware", 20_000, as_is),
+    ("a request's depth", lambda t: security.too_deep(t.encode("utf-8", "replace")), "service.security", 20_000, as_is),
+    ("a request's JSON", lambda t: models.json_object(t.encode("utf-8", "replace")), "service.http.models", 20_000, as_is),
+    ("a patch", patched, "service.http.models service.localai", 6_000, as_is),
+    ("a request's headers", tags, "service.http.headers service.security", 20_000, as_is),
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
     ("what the Hub leaves", lambda t: (rate_limit.quotas({"ratelimit": t}), rate_limit.QUOTA.findall(t)), "hub.rate_limit", 20_000, as_is),
     ("the next page of a list", organisation.NEXT.search, "hub.organisation", 20_000, as_is),
-    ("a place of runs", targeted, "launchers.target hub.organisation service.pool_setting", 20_000, as_is),
+    ("a place of runs", targeted, "launchers.base hub.organisation service.pool_setting", 20_000, as_is),
     ("the output of a run", lambda t: (bundle.LINE.findall(t), answers.without_warnings(t), answers.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
      "launchers.bundle launchers.answers", 20_000, as_is),
     ("an answer of kubectl", kubernetes.REASON.search, "launchers.kubernetes", 20_000, as_is),

@@ -10,8 +10,16 @@ from importer.chat_template.samples import Sample, SampleCall
 from importer.engines import logs, mlx, mlx_vlm, process, vllm, vllm_mlx
 from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
-from importer.proof import judge
-from importer.validation import calls, engine_log, mutations, other_apis, proof_check, reply, tool_markup
+from importer.proof import verdicts
+from importer.validation import (
+    calls,
+    evidence_sources,
+    mutations,
+    other_apis,
+    proof_check,
+    reply,
+    tool_markup,
+)
 from importer.validation.prompts import SUM
 from importer.validation.reply import EventParser, Reply, ToolCall
 from tests.clock.repositories import as_is, pieces
@@ -43,10 +51,10 @@ def signed(text: str) -> None:
 def logged(text: str) -> None:
     """Every question that is asked of a log."""
     lines = text.splitlines()
-    engine_log.complaining(["Traceback (most recent call last)", *lines])
-    engine_log.complaining(lines)
-    [engine_log._RAISED.match(line) for line in lines]
-    engine_log.hidden(text)
+    evidence_sources.complaining(["Traceback (most recent call last)", *lines])
+    evidence_sources.complaining(lines)
+    [evidence_sources._RAISED.match(line) for line in lines]
+    evidence_sources.hidden(text)
     logs.read_settings(text)
     logs.read_settings(f"non-default args: {{'a': 'b'}}{text}")
     logs.read_settings("", text.encode("utf-8", "replace"))
@@ -88,7 +96,7 @@ def judged(text: str) -> None:
     sample = Sample("one-call", "", "", calls=(written,))
     for arguments in (text, json.dumps({"a": text})):
         read = SimpleNamespace(name="f", arguments=arguments)
-        judge.judge_tool(sample, SimpleNamespace(calls=[read], content=text, reasoning=text, error=None))
+        verdicts.judge_tool(sample, SimpleNamespace(calls=[read], content=text, reasoning=text, error=None))
 
 
 def pythonic(text: str) -> None:
@@ -117,14 +125,14 @@ def changed(text: str) -> None:
 
 READERS = (
     ("signs", signed, "validation.tool_markup", 4_000, as_is),
-    ("log", logged, "validation.engine_log engines.logs", 4_000, as_is),
+    ("log", logged, "validation.evidence_sources engines.logs", 4_000, as_is),
     ("deaths", died, "engines.logs engines.process", 4_000, as_is),
     ("stream", streamed, "validation.reply", 10_000, as_is),
     ("a call in parts", call_in_parts, "validation.reply", 5_000, as_is),
     ("events", fed, "validation.reply", 8_000, as_is),
     ("a whole answer", lambda t: reply.from_whole(t.encode("utf-8", "replace")), "validation.reply", 20_000, as_is),
     ("Anthropic's events", lambda t: other_apis.from_events(t.encode("utf-8", "replace")), "validation.other_apis", 8_000, as_is),
-    ("what a parser returned", judged, "proof.judge proof.prove", 20_000, as_is),
+    ("what a parser returned", judged, "proof.verdicts proof.prove", 20_000, as_is),
     ("what is proved", compared, "validation.proof_check validation.calls", 8_000, as_is),
     ("an expected word", SUM.answered_by, "validation.prompts", 8_000, as_is),
     ("what is made of an answer", changed, "validation.mutations", 8_000, as_is),

@@ -10,19 +10,11 @@ from gen_defaults import rust_source
 from gen_defaults.sources import markers as source_markers
 from importer.chat_template import analyze, offers, tool_calls
 from importer.chat_template.cases import ANSWER, OTHER, QUESTION, RESULT
-from importer.chat_template.request_coverage import (
-    check,
-    compare,
-    conversations,
-    covering,
-    roles,
-    shaped,
-    values,
-)
+from importer.chat_template.request_coverage import check, compare, conversations
 from importer.chat_template.samples import Sample, SampleCall, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.engines.parsers import ReadCall, Reading, Replay
-from importer.proof import fingerprint, prompts, response_template, template_proof
+from importer.proof import prompts, response_template, template_proof, verdicts
 from importer.proof.prompts import CONVERSATIONS, LONGEST, PromptCase, leaves
 from importer.signals import template_markers
 from tests.clock.repositories import as_is
@@ -46,9 +38,9 @@ def prompted(text: str) -> None:
 
 def turned(text: str) -> None:
     """A prompt with the text before each turn."""
-    for shape in covering.shapes()[:4]:
-        conversation = shaped.conversation(shape)
-        roles.distinct(conversation, "".join(f"{text}{turn.text}" for turn in conversation.turns))
+    for shape in compare.covering_shapes()[:4]:
+        conversation = conversations.shaped_conversation(shape)
+        compare.distinct_roles(conversation, "".join(f"{text}{turn.text}" for turn in conversation.turns))
 
 
 def repeated(text: str) -> None:
@@ -61,10 +53,10 @@ def repeated(text: str) -> None:
 
 def valued(text: str) -> None:
     """A prompt with the text between the names of arguments without a nonce, and behind the last one."""
-    for group, of_group in values.VALUES.items():
+    for group, of_group in check.VALUES.items():
         for between in (text, text[:200]):
-            names = between.join((*values._words(group), *(one.name for one in of_group)))
-            list(values.compare(group, f"{names}{text}"))
+            names = between.join((*check._words(group), *(one.name for one in of_group)))
+            list(check.compare_values(group, f"{names}{text}"))
 
 
 def differing(text: str) -> None:
@@ -130,7 +122,7 @@ def read_back(text: str) -> Mapping[str, Any]:
 
 def digested(given: Mapping[str, Any]) -> None:
     """The digest of it."""
-    fingerprint.effect_of([given["sample"]], [given["reading"]], {"a": Replay(given["reading"])}, None)
+    verdicts.effect_of([given["sample"]], [given["reading"]], {"a": Replay(given["reading"])}, None)
 
 
 def of_an_engine(text: str) -> None:
@@ -147,14 +139,14 @@ def of_an_engine(text: str) -> None:
 READERS = (
     ("the way in", prompted, "chat_template.request_coverage.compare chat_template.request_coverage.check", 16_000, as_is),
     ("the way in, often", repeated, "chat_template.request_coverage.compare", 40_000, as_is),
-    ("the way in of roles", turned, "chat_template.request_coverage.roles", 16_000, as_is),
-    ("the way in of values", valued, "chat_template.request_coverage.values", 16_000, as_is),
+    ("the way in of roles", turned, "chat_template.request_coverage.compare", 16_000, as_is),
+    ("the way in of values", valued, "chat_template.request_coverage.check", 16_000, as_is),
     ("prompts of engines", differing, "proof.prompts", LONGEST // 10, as_is),
     ("response templates", derived, "proof.response_template", 12_000, analysed),
     ("response templates of JSON", derived, "proof.response_template", 24_000, jsoned),
     ("a rendered template", evidenced,
      ("signals.template_markers chat_template.analyze chat_template.tool_calls "
      "chat_template.offers"), 12_000, analysed),
-    ("the effect of a parser", digested, "proof.fingerprint", 80_000, read_back),
+    ("the effect of a parser", digested, "proof.verdicts", 80_000, read_back),
     ("a source of an engine", of_an_engine, "gen_defaults.rust_source gen_defaults.sources.markers", 40_000, as_is),
 )  # fmt: skip

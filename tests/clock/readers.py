@@ -53,25 +53,25 @@ READERS = tuple(
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.registries
-        engines.jsonl_worker exports.compose exports.kubernetes exports.vllm analysis config_file.receipt
+        engines.parsers exports.compose exports.kubernetes exports.vllm analysis config_file.receipt
         launchers.follow launchers.ssh launchers.slurm service.http.pages storage.jobs memory.config_keys
         storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
-        service.http.releases service.domain.reviewed service.http.webhooks storage.findings storage.retention
-        proof.cache service.jobs.validation_steps service.http.idempotency
+        service.http.releases service.domain.workflow service.http.webhooks storage.findings storage.retention
+        proof.cache service.jobs.validation_steps
         service.http.openapi service.http.localai
-        cli.commands.show cli.answers cli.messages cli.organisation cli.reporting cli.output""",
+        cli.commands.documents cli.bulk cli.messages cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
-        cli.validate_options cli.reviewing config_file.template_file engines.vllm
+        cli.validating cli.reviewing config_file.template_file engines.vllm
         app.preferences service.settings""",
     "it asks this machine and what is installed on it": """
-        engines.doctor.hardware engines.doctor.case engines.doctor.model
+        engines.doctor.host engines.doctor.case engines.doctor.model
         launcher engines.install engines.machine engines.tokenizer
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.http.overview service.http.query service.http.review service.http.summary_models
+        engines.deaths engines.mlx engines.renderers.rust hub.client service.http.overview service.http.query service.http.review
         launchers.ray hub.local service.domain.index storage.actors chat_template.render_worker hub.outgoing hub.folders
-        engines.model_folder sentences memory.embedding memory.pages hub.route hub.weights
-        chat_template.request_coverage.schemas signals.thinking_signs app.gallery app.gallery_site
+        engines.model_folder sentences memory.pages hub.weights
+        signals.family app.gallery
         """,
     "it is about time itself: a bounded child tries what it is given": "config_file.slow_patterns",
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",

@@ -15,13 +15,13 @@ from importer.chat_template.samples import Sample
 from importer.chat_template.vocabulary import Token, Vocabulary, read_vocabulary
 from importer.decisions.decision import Target
 from importer.engines import registries
-from importer.hub import allowlist, endpoint, listing, reference, safetensors
+from importer.hub import content, endpoint, listing, reference, safetensors
 from importer.hub.content import weight_files
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
 from importer.memory import devices, quantised, weights
 from importer.memory.parallelism import FitRequest
-from importer.proof.prompt_evidence import own_renderer
 from importer.proof.prove import tokens_of
+from importer.proof.result import own_renderer
 from importer.signals import (
     card,
     code,
@@ -30,7 +30,7 @@ from importer.signals import (
     declared_parsers,
     family,
     kind,
-    mistral_files,
+    loading,
     modalities,
     name,
     quantisation,
@@ -98,8 +98,9 @@ def evidence(one: Snapshot) -> None:
     find_kind(one, able=able)
     family.evidence(one)
     quantisation.evidence(one)
-    for module in (context, modalities, mistral_files, code):
+    for module in (context, modalities, code):
         module.evidence(one, able)
+    loading.mistral_evidence(one, able)
     comparison.evidence(one, "mlx")
     speculation.evidence(one, able, machine)
     declared_parsers.model_type_match(
@@ -108,7 +109,7 @@ def evidence(one: Snapshot) -> None:
     declared_parsers.declared_parsers(one, "vllm")
     weights.files(one)
     weight_files(one.files)
-    allowlist.choose(one.files, "a/b")
+    content.choose_files(one.files, "a/b")
 
 
 def called(text: str) -> Sample:
@@ -261,7 +262,7 @@ READERS = (
     ("a name in the tables", lambda t: family.match_names([t]), "signals.name signals.tables", 2_000, as_is),
     ("settings", evidence, "signals.code signals.kind signals.declared_parsers signals.modalities signals.quantisation",
      1_500, config),
-    ("files", evidence, "signals.mistral_files signals.speculation signals.comparison hub.content memory.weights hub.allowlist signals.kind",
+    ("files", evidence, "signals.loading signals.speculation signals.comparison hub.content memory.weights hub.content signals.kind",
      4_000, listed),
     ("tensors of an index", evidence, "signals.comparison", 4_000, indexed),
     ("context of a card", lambda t: context.evidence(snapshot(config_json={"n_positions": 9}, README_md=t),

@@ -8,9 +8,8 @@ import pytest
 
 from importer.config_file.attention import AttentionReason, attention
 from importer.config_file.merge import Conflict, of_conflicts
-from importer.decisions.decision import Chosen, Decision, KnownNone, Undecided
+from importer.decisions.decision import Chosen, Decision, KnownNone, Undecided, by_user
 from importer.decisions.parsers import ParserReason
-from importer.decisions.precedence import by_user
 from importer.memory.judgement import JudgementReason
 from importer.reasons import Reason
 from importer.signals.evidence import warning

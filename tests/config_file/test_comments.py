@@ -13,8 +13,7 @@ from importer.config_file import build
 from importer.config_file.attention import Attention, AttentionReason
 from importer.config_file.build import comment, edited, heads, source
 from importer.config_file.yaml_edit.cst import Layout
-from importer.decisions.decision import Chosen, RejectedCandidate
-from importer.decisions.precedence import WeighReason
+from importer.decisions.decision import Chosen, RejectedCandidate, WeighReason
 from importer.decisions.sampling import SamplingReason
 from importer.proof.result import ProofReason
 from importer.reasons import Reason, ReasonKind, key_of

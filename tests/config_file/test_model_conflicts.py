@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from importer.config_file import argument_conflicts
-from importer.config_file.model_conflicts import ModelFacts, conflicts, read
+from importer.config_file import engine_arguments
+from importer.config_file.check import ModelFacts, model_conflicts, read_model_facts
 from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
@@ -26,11 +26,11 @@ def snapshot(files: dict[str, Any]) -> Snapshot:
 
 
 def facts(**more: Any) -> ModelFacts:
-    return read(snapshot({"config.json": {**DENSE, **more}}), VLLM)
+    return read_model_facts(snapshot({"config.json": {**DENSE, **more}}), VLLM)
 
 
 def found(model: ModelFacts, settings: dict[str, Any], **document: Any) -> dict[str, str]:
-    listed = conflicts({"backend": "vllm", **document}, settings, model)
+    listed = model_conflicts({"backend": "vllm", **document}, settings, model)
     return {".".join(path): render(reason) for path, reason in listed}
 
 
@@ -84,7 +84,7 @@ def test_a_quantisation_of_the_checkpoint_where_the_weights_may_have_one(
     files = {"config.json": {**DENSE, **config}, **beside}
     listed = tuple(RepoFile(name, 1) for name in files)
     texts = {name: json.dumps(data) for name, data in files.items()}
-    model = read(Snapshot("r", "someone/thing", None, listed, texts), VLLM)
+    model = read_model_facts(Snapshot("r", "someone/thing", None, listed, texts), VLLM)
     assert model.quantised
     assert found(model, {"quantization": "awq"}) == {}
 
@@ -102,10 +102,15 @@ def test_a_longer_context_needs_another_rotary_embedding_or_a_variable() -> None
     plain = snapshot({"config.json": DENSE})
     for changed in ({"rope_parameters": linear}, {"max_position_embeddings": 80000}):
         for settings in ({"engine_args": {"hf_overrides": changed}}, {"engine_args.hf_overrides": changed}):
-            assert found(read(plain, VLLM, settings), long) == {}
-    assert found(read(plain, VLLM, {"engine_args.hf_overrides.max_position_embeddings": 80000}), long) == {}
+            assert found(read_model_facts(plain, VLLM, settings), long) == {}
+    assert (
+        found(
+            read_model_facts(plain, VLLM, {"engine_args.hf_overrides.max_position_embeddings": 80000}), long
+        )
+        == {}
+    )
     yarn = linear | {"rope_type": "yarn", "original_max_position_embeddings": 32768}
-    model = read(plain, VLLM, {"engine_args": {"hf_overrides": {"rope_parameters": yarn}}})
+    model = read_model_facts(plain, VLLM, {"engine_args": {"hf_overrides": {"rope_parameters": yarn}}})
     assert "hf_overrides.max_position_embeddings" in found(model, long)["max_model_len"]
     assert found(facts(), long, env={"VLLM_ALLOW_LONG_MAX_MODEL_LEN": 1}) == {}
     assert found(facts(), long, env={"VLLM_ALLOW_LONG_MAX_MODEL_LEN": 0}).keys() == {"max_model_len"}
@@ -120,7 +125,7 @@ def test_heads_that_the_config_or_the_weights_name_draft() -> None:
     assert found(facts(model_type="qwen3_next", architectures=["Qwen3NextForCausalLM"]), settings) == {}
     index = {"weight_map": {"mtp.layers.0.weight": "a.safetensors"}}
     files = {"config.json": DENSE, "model.safetensors.index.json": index}
-    assert found(read(snapshot(files), VLLM), settings) == {}
+    assert found(read_model_facts(snapshot(files), VLLM), settings) == {}
 
 
 @pytest.mark.parametrize("name", ["ep_size", "ep", "enable_eplb"])
@@ -141,4 +146,4 @@ def test_drafts_that_lie_in_the_checkpoint_need_no_second_repository() -> None:
     """DeepSeek V4 has DSpark's weights, and its config the settings; vLLM takes the target itself."""
     settings = {"engine_args.speculative_config": {"method": "dspark", "num_speculative_tokens": 7}}
     assert found(facts(dspark_block_size=5), settings) == {}
-    assert [*argument_conflicts.conflicts({"backend": "vllm", "engine_args": settings})] == []
+    assert [*engine_arguments.conflicts({"backend": "vllm", "engine_args": settings})] == []

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from importer.config_file import model_conflicts, schema
-from importer.config_file.model_conflicts import ModelFacts, RecordedFacts
+from importer.config_file import check, schema
+from importer.config_file.check import ModelFacts, RecordedFacts
 from importer.config_file.receipt import parse
 from importer.errors import DocumentError
 from importer.sentences import render
@@ -25,7 +25,7 @@ def document(**more: Any) -> dict[str, Any]:
 
 
 def found(data: dict[str, Any], record: RecordedFacts | None = RECORD) -> dict[str, str]:
-    return {".".join(path): render(reason) for path, reason in model_conflicts.faults(data, record)}
+    return {".".join(path): render(reason) for path, reason in check.model_faults(data, record)}
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_every_fact_stands_in_the_schema_and_is_read_back(desk: Desk) -> None:
     described = schema.load("receipt")["properties"]["model"]["properties"]
     assert written.keys() == {f.name for f in fields(ModelFacts)}
     assert written.keys() <= described.keys()
-    record = model_conflicts.recorded(parse(receipt(desk)))
+    record = check.recorded_facts(parse(receipt(desk)))
     assert record is not None
     assert (record.facts.heads, record.facts.longest, record.facts.experts) == (4, 512, False)
-    assert model_conflicts.to_json(record.facts) == {
+    assert check.facts_json(record.facts) == {
         **written, "model_types": ("llama",), "architectures": ("LlamaForCausalLM",),
     }  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from importer.config_file.model_conflicts import ModelFacts
+from importer.config_file.check import ModelFacts
 from tests.config_file.test_model_conflicts import facts, found
 
 NAME = "engine_args.decode_context_parallel_size"

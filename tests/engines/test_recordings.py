@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.engines.jsonl_worker import JsonLinesWorker
-from importer.engines.parsers import SCRIPT
+from importer.engines.parsers import SCRIPT, JsonLinesWorker
 from importer.launcher import Purpose, isolated
 from tests import recordings
 from tests.recordings import Mode, RecordedWorker, Recordings

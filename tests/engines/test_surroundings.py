@@ -18,8 +18,8 @@ from importer.validation import failures
 from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.engine_log import Journal
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
+from importer.validation.evidence_sources import Journal
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass, ProbeRow
 from importer.validation.remedy import Remedy

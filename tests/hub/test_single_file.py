@@ -8,8 +8,7 @@ import pytest
 
 from importer.cli.messages import hint
 from importer.errors import RepositoryError
-from importer.hub.gguf import check_path
-from importer.hub.reference import parse
+from importer.hub.reference import check_path, parse
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
 from importer.signals.loading import backend_evidence

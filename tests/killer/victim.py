@@ -16,13 +16,12 @@ from importer.__main__ import main
 from importer.engines import process
 from importer.hub import outgoing
 from importer.launchers import ssh
-from importer.service.domain import background_tasks
+from importer.service.domain import upkeep
 from importer.service.domain.gallery import Change, Gallery
 from importer.service.jobs import runner
-from importer.service.jobs.live_jobs import LiveJob
+from importer.service.jobs.live_jobs import JobRun, LiveJob
 from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.runner import Runner
-from importer.service.jobs.steps import JobRun
 from importer.storage import findings, jobs, processes, queue, releases, webhooks
 from importer.storage.audit import AuditContext
 from tests.impatient import shorten
@@ -85,7 +84,7 @@ def plant() -> None:
     behind_changes()
     around(jobs, "again", after=lambda *_: "again written")
     around(processes, "began", after=lambda *_: "schedule written")
-    around(background_tasks, "begin_due", after=lambda *_: "schedule looked at")
+    around(upkeep, "begin_due", after=lambda *_: "schedule looked at")
     around(findings, "record", after=lambda *_: "finding written")
     around(RecheckSteps, "_one", after=lambda *_, **__: "document compared")
     around(findings, "decide", after=lambda _c, _i, state, *_: f"{state} decided")

@@ -10,9 +10,8 @@ from importer import launcher as processes
 from importer import launchers
 from importer.errors import LauncherError
 from importer.launcher import Purpose
-from importer.launchers.base import Launcher, RemoteTask
+from importer.launchers.base import Launcher, RemoteTask, parse_target
 from importer.launchers.follow import HURRY, LATE, follow
-from importer.launchers.target import parse
 from tests.launchers.test_http import answering, job
 from tests.launchers.test_odd_answers import command
 from tests.odd_answers import DRIPS, RUN, dripping
@@ -37,14 +36,14 @@ def waited(launcher: Launcher, kind: str) -> None:
 @pytest.mark.parametrize("name", DRIPS)
 def test_a_ray_that_drips_is_not_waited_for(name: str) -> None:
     with dripping(DRIPS[name], again=name == "interim") as port:
-        waited(launchers.get(parse(f"ray://127.0.0.1:{port}")), "cluster-unreachable")
+        waited(launchers.get(parse_target(f"ray://127.0.0.1:{port}")), "cluster-unreachable")
 
 
 @pytest.mark.slow
 def test_a_queue_without_an_end_is_left_in_time() -> None:
     """It answers at once, and the run never starts."""
     with answering({f"/api/jobs/{RUN}": job(status="PENDING", message="no card")}) as place:
-        waited(launchers.get(parse(place)), "queued-too-long")
+        waited(launchers.get(parse_target(place)), "queued-too-long")
 
 
 @pytest.mark.slow
@@ -52,7 +51,7 @@ def test_a_run_without_an_end_is_left_in_time() -> None:
     answers = {f"/api/jobs/{RUN}": job(status="RUNNING"), "/logs": (200, b'{"logs": ""}')}
     clock, task = FreeTime(), RemoteTask(RUN, b"{}", TASK.digest, "vllm", seconds=2)
     with answering(answers) as place, pytest.raises(LauncherError) as told:
-        follow(launchers.get(parse(place)), task, lambda _: None, queue_seconds=600)
+        follow(launchers.get(parse_target(place)), task, lambda _: None, queue_seconds=600)
     assert told.value.kind == "remote-failed"
     assert clock.seconds < WITHIN * task.seconds + SLACK
 
@@ -72,7 +71,7 @@ def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("target", ["k8s:tests/ml?image=x", "ssh:box", "slurm:gpu", "slurm:gpu?host=box"])
 def test_a_program_that_drips_is_not_waited_for(endless: Path, target: str) -> None:
     del endless
-    waited(launchers.get(parse(target)), "cluster-unreachable")
+    waited(launchers.get(parse_target(target)), "cluster-unreachable")
 
 
 def test_a_flood_at_the_deadline_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,8 @@ from importer.launchers.base import (
     RemoteRun,
     RemoteState,
     Running,
+    parse_target,
 )
-from importer.launchers.target import parse
 from tests.serving import free_port, listening
 
 Answers = dict[str, tuple[int, bytes]]
@@ -61,7 +61,7 @@ NO_PLACE = "JOB_SUPERVISOR_ACTOR_UNSCHEDULABLE"
 
 def state(answer: tuple[int, bytes]) -> RemoteState:
     with answering({f"/api/jobs/{RUN}": answer}) as place:
-        target = parse(place)
+        target = parse_target(place)
         return get(target).state(RemoteRun.of(RUN, target))
 
 
@@ -102,7 +102,7 @@ def test_an_answer_that_is_no_use_has_its_kind(answer: tuple[int, bytes], kind: 
 
 
 def test_nobody_at_the_address_is_told() -> None:
-    target = parse(f"ray://127.0.0.1:{free_port()}")
+    target = parse_target(f"ray://127.0.0.1:{free_port()}")
     with pytest.raises(LauncherError) as told:
         get(target).state(RemoteRun.of(RUN, target))
     assert told.value.kind == "cluster-unreachable"
@@ -112,7 +112,7 @@ def test_the_clusters_token_goes_in_a_header_and_into_no_sentence(monkeypatch: p
     monkeypatch.setenv("RAY_AUTH_TOKEN", "very-secret")
     seen: list[dict[str, str]] = []
     with answering({RUN: (403, b"no")}, seen) as place:
-        target = parse(place)
+        target = parse_target(place)
         launcher = get(target)
         with pytest.raises(LauncherError) as told:
             launcher.state(RemoteRun.of(RUN, target))

@@ -29,16 +29,18 @@ from importer.launchers.base import (
     Running,
     Secret,
     Succeeded,
+    parse_target,
 )
 from importer.launchers.kubernetes import PIECE, Job, Pod, config_map, job, pieces, state_of
-from importer.launchers.target import parse
 from tests.cluster_api import ClusterApi, serving
 from tests.consumers import kubectl
 from tests.exports.test_exports_consumers import by_kubernetes
 from tests.tiers import one_of_each
 
 DIGEST = f"sha256:{'a' * 64}"
-TARGET = parse("k8s:tests/ml?image=r.example/importer-vllm@sha256:0f&queue=team-a&secret=hub&account=runner")
+TARGET = parse_target(
+    "k8s:tests/ml?image=r.example/importer-vllm@sha256:0f&queue=team-a&secret=hub&account=runner"
+)
 TASK = RemoteTask(
     "run-1", b'{"schema": 1}', DIGEST, "vllm", Resources(4, 2, 8 * 2**30),
     secrets={"OPENAI_API_KEY": Secret("keys", "openai")}, seconds=900,
@@ -64,7 +66,7 @@ def test_a_job_has_no_rights_and_no_secret_in_it() -> None:
     assert named["OPENAI_API_KEY"] == {"name": "keys", "key": "openai", "optional": False}
     assert named["HF_TOKEN"] == {"name": "hub", "key": "HF_TOKEN", "optional": False}
     assert named["IMPORTER_IMAGE"] is None
-    plain = job(TASK, parse("k8s:tests/ml?image=x"))
+    plain = job(TASK, parse_target("k8s:tests/ml?image=x"))
     assert "suspend" not in plain["spec"]
 
 
@@ -87,7 +89,7 @@ def test_the_command_unpacks_and_runs_what_was_sent(tmp_path: Path) -> None:
         f'#!/bin/sh\n[ "$1" = -c ] && exec python3 "$@"\necho "$PYTHONPATH $*" >> {seen}\nexit 0\n'
     )
     program.chmod(0o755)
-    made = job(task, parse(f"k8s:tests/ml?image=x&python={program}"))
+    made = job(task, parse_target(f"k8s:tests/ml?image=x&python={program}"))
     _, _, script = made["spec"]["template"]["spec"]["containers"][0]["command"]
     script = script.replace("$$", "$").replace("/importer/", f"{tmp_path}/")
     assert subprocess.run(["sh", "-c", script], check=False).returncode == 0
@@ -108,7 +110,7 @@ def test_kubernetes_reads_the_objects_of_a_run(tmp_path: Path) -> None:
     wheel.write_bytes(b"x")
     task = RemoteTask("run-1", b"{}", DIGEST, "vllm", Resources(1, 1, 2**30), wheel)
     maps = [config_map("run-1", name, key, data, "uid") for name, (key, data) in pieces(task).items()]
-    objects = [job(task, TARGET), job(task, parse("k8s:tests/ml?image=x")), *maps]
+    objects = [job(task, TARGET), job(task, parse_target("k8s:tests/ml?image=x")), *maps]
     assert by_kubernetes(objects, tmp_path) == [None] * len(objects)
 
 
@@ -251,7 +253,7 @@ def test_a_run_from_its_submission_to_its_end(api: ClusterApi) -> None:
 
 @pytest.mark.slow
 def test_a_job_without_a_pod_says_what_its_event_says(api: ClusterApi) -> None:
-    target = parse("k8s:tests/ml?image=x")
+    target = parse_target("k8s:tests/ml?image=x")
     launcher = launchers.get(target)
     run = launcher.submit(TASK)
     says = 'pods "run-1-" is forbidden: exceeded quota: cards, requested: requests.nvidia.com/gpu=2'
@@ -283,7 +285,7 @@ def test_a_context_that_is_not_there_and_a_cluster_that_is_silent(
     api: ClusterApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(LauncherError) as caught:
-        launchers.get(parse("k8s:elsewhere/ml?image=x")).submit(TASK)
+        launchers.get(parse_target("k8s:elsewhere/ml?image=x")).submit(TASK)
     assert (caught.value.kind, caught.value.details["status"]) == ("cluster-refused", "NoContext")
     silent = tmp_path / "silent"
     silent.write_text(
@@ -301,6 +303,6 @@ def test_a_context_that_is_not_there_and_a_cluster_that_is_silent(
 
 def test_a_target_without_an_image_is_refused_before_anything_is_sent() -> None:
     with pytest.raises(UsageError) as caught:
-        launchers.get(parse("k8s:tests/ml?queue=team-a"))
+        launchers.get(parse_target("k8s:tests/ml?queue=team-a"))
     assert caught.value.kind == "bad-target"
     assert "?image=" in str(caught.value)

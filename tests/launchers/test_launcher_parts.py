@@ -16,8 +16,8 @@ from importer.app.remote import RemoteOptions, task_of
 from importer.config_file.store import load
 from importer.errors import LauncherError, UsageError
 from importer.launchers import bundle
+from importer.launchers.base import PlaceReason, parse_target
 from importer.launchers.bundle import Result
-from importer.launchers.target import PlaceReason, parse
 from importer.reasons import Reason
 
 DIGEST = f"sha256:{'a' * 64}"
@@ -36,7 +36,7 @@ DIGEST = f"sha256:{'a' * 64}"
     ],
 )  # fmt: skip
 def test_each_form_is_read(text: str, scheme: str, address: str) -> None:
-    target = parse(text)
+    target = parse_target(text)
     assert (target.scheme, target.address) == (scheme, address)
     assert target.text == text.partition("?")[0]  # an option is not shown
 
@@ -60,7 +60,7 @@ def test_each_form_is_read(text: str, scheme: str, address: str) -> None:
 )  # fmt: skip
 def test_each_malformed_form_has_its_reason(text: str, reason: PlaceReason) -> None:
     with pytest.raises(UsageError) as told:
-        parse(text)
+        parse_target(text)
     problem = told.value.details["problem"]
     assert isinstance(problem, Reason)
     assert (told.value.kind, problem.kind) == ("bad-target", reason)
@@ -125,7 +125,7 @@ def test_a_task_holds_no_secret_of_this_machine(
         monkeypatch.setenv(name, "very-secret")
     document = tmp_path / "x.yaml"
     document.write_text("name: x\nbackend: mlx\nparameters:\n  model: acme/x\n")
-    target = parse("ray://127.0.0.1:1?gpus=2&memory=4GiB&importer=sent")
+    target = parse_target("ray://127.0.0.1:1?gpus=2&memory=4GiB&importer=sent")
     task = task_of("importer-x", load(document), "mlx", target, RemoteOptions())
     assert task.wheel is not None
     with ZipFile(task.wheel) as wheel:
@@ -141,7 +141,7 @@ def test_a_model_in_a_folder_beside_the_document_is_not_sent(tmp_path: Path) -> 
     document = tmp_path / "x.yaml"
     document.write_text("name: x\nbackend: mlx\nparameters:\n  model: ./weights\n")
     with pytest.raises(LauncherError) as told:
-        task_of("importer-x", load(document), "mlx", parse("ssh:box"), RemoteOptions())
+        task_of("importer-x", load(document), "mlx", parse_target("ssh:box"), RemoteOptions())
     assert told.value.kind == "folder-beside"
 
 

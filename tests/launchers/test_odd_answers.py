@@ -17,9 +17,8 @@ from importer import launchers
 from importer.errors import LauncherError
 from importer.launchers import kubernetes, ray
 from importer.launchers.answers import Question
-from importer.launchers.base import Absent, Queued, RemoteRun, RemoteTask, Running
+from importer.launchers.base import Absent, Queued, RemoteRun, RemoteTask, Running, parse_target
 from importer.launchers.kubernetes import Items, Pod, state_of
-from importer.launchers.target import parse
 from tests.any_json import altered
 from tests.launchers.test_http import answering
 from tests.odd_answers import RUN, SOUND, items, job, odd, pod, put, text, wrong
@@ -28,7 +27,7 @@ from tests.waiting import PATIENCE
 
 DIGEST = f"sha256:{'a' * 64}"
 TASK = RemoteTask(RUN, b"{}", DIGEST, "vllm")
-KUBERNETES, SLURM, SSH = map(parse, ("k8s:tests/ml?image=x", "slurm:gpu", "ssh:box"))
+KUBERNETES, SLURM, SSH = map(parse_target, ("k8s:tests/ml?image=x", "slurm:gpu", "ssh:box"))
 PROGRAMS = ("kubectl", "ssh", "sbatch", "squeue", "sacct", "scontrol", "scancel")
 ESCAPES = ("\x1b", "\0", "\n")
 
@@ -72,7 +71,7 @@ def test_an_odd_answer_has_its_kind(bin_folder: Path, question: str, name: str) 
     if tool == "Ray":
         path = f"/api/jobs/{RUN}{'/logs' if question == 'ray-logs' else ''}"
         with answering({path: (200, data)}) as place:
-            launcher, run = launchers.get(parse(place)), RemoteRun(RUN, "ray", place)
+            launcher, run = launchers.get(parse_target(place)), RemoteRun(RUN, "ray", place)
             refused(lambda: (launcher.logs if question == "ray-logs" else launcher.state)(run), tool)
         return
     (bin_folder / question).write_bytes(data)
@@ -111,7 +110,7 @@ def test_a_creation_without_an_object_is_noticed(bin_folder: Path, made: bytes) 
 def test_a_submission_of_ray_without_its_id_is_noticed(made: object) -> None:
     path = f"/api/jobs/{RUN}"
     with answering({path: (404, b""), "/api/jobs/": (200, text(made)), ".zip": (200, b"")}) as place:
-        refused(lambda: launchers.get(parse(place)).submit(TASK), "Ray")
+        refused(lambda: launchers.get(parse_target(place)).submit(TASK), "Ray")
 
 
 # Slurm and ssh answer in words; a script of ours prints the last line.

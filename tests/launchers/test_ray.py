@@ -13,15 +13,8 @@ from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.errors import LauncherError
 from importer.launchers import get
-from importer.launchers.base import (
-    Absent,
-    RemoteRun,
-    RemoteTask,
-    Resources,
-    Running,
-)
+from importer.launchers.base import Absent, RemoteRun, RemoteTask, Resources, Running, parse_target
 from importer.launchers.follow import follow
-from importer.launchers.target import parse
 from tests.launchers.test_ssh import command, done
 from tests.ray_cluster import RayCluster, ray_cluster
 from tests.waiting import wait_until
@@ -65,7 +58,7 @@ def test_the_demo_is_validated_once_though_its_follower_is_killed(
     run = receipt["validation"]
     assert (run["passed"], run["digest"], run["remote"]["ray"]) == (True, receipt["digest"], "2.60.0")
     assert cluster.begun == before + 1
-    target = parse(cluster.target)
+    target = parse_target(cluster.target)
     assert get(target).state(RemoteRun.of(run["remote"]["run"], target)) == Absent()  # nothing is left
 
 
@@ -75,7 +68,7 @@ def test_a_queue_without_an_end_has_one(cluster: RayCluster) -> None:
 
     Ray drops a job that waits when it could start, or a quarter of an hour after its submission.
     """
-    target, said, before = parse(cluster.target), list[str](), cluster.begun
+    target, said, before = parse_target(cluster.target), list[str](), cluster.begun
     launcher, wants = get(target), task("cards", Resources(gpus=4))
     with pytest.raises(LauncherError) as told:
         follow(launcher, wants, said.append, queue_seconds=8)
@@ -93,7 +86,7 @@ def test_a_node_that_is_lost_is_told(cluster: RayCluster, tmp_path: Path) -> Non
     slow.chmod(0o700)
     for name in ("worker-1", "worker-2"):
         cluster.lose(name)
-    target = parse(cluster.target.partition("?")[0] + f"?python={slow}")
+    target = parse_target(cluster.target.partition("?")[0] + f"?python={slow}")
     launcher, wants = get(target), task("lost")
     run = launcher.submit(wants)
     assert wait_until(lambda: isinstance(launcher.state(run), Running))

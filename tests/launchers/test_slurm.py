@@ -27,10 +27,10 @@ from importer.launchers.base import (
     Resources,
     Running,
     Succeeded,
+    parse_target,
 )
 from importer.launchers.bundle import Bundle, read_result
 from importer.launchers.slurm import job_state
-from importer.launchers.target import parse
 from tests.exporting import VLLM
 from tests.slurm_cluster import cluster
 from tests.waiting import wait_until
@@ -63,7 +63,7 @@ def test_a_machine_without_slurm_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(LauncherError) as caught:
-        launchers.get(parse("slurm:gpu")).submit(task("run-1"))
+        launchers.get(parse_target("slurm:gpu")).submit(task("run-1"))
     assert caught.value.kind == "launcher-missing"
     assert not (tmp_path / ".cache").exists()
 
@@ -104,7 +104,7 @@ def waiting(launcher: Launcher, run: RemoteRun, *kinds: type) -> RemoteState:
 @pytest.mark.slow
 def test_a_job_brings_back_its_result_and_runs_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IMPORTER_HOME", str(home / "importer"))
-    launcher, sent = launchers.get(parse(f"slurm:debug?python={sys.executable}")), task("run-result")
+    launcher, sent = launchers.get(parse_target(f"slurm:debug?python={sys.executable}")), task("run-result")
     run = launcher.submit(sent)
     assert launcher.submit(sent) == run
     folder = home / ".cache" / "importer-runs" / run.id
@@ -125,7 +125,7 @@ def test_a_second_job_waits_and_both_are_cancelled(home: Path) -> None:
     endless = home / "endless"
     endless.write_text("#!/bin/sh\nsleep 600\n")
     endless.chmod(0o755)
-    launcher = launchers.get(parse(f"slurm:debug?python={endless}"))
+    launcher = launchers.get(parse_target(f"slurm:debug?python={endless}"))
     first = launcher.submit(task("run-first"))
     assert isinstance(waiting(launcher, first, Running), Running)
     second = launcher.submit(task("run-second"))
@@ -156,14 +156,14 @@ def test_a_job_that_is_refused_leaves_nothing(home: Path) -> None:
     more = task("run-refused", resources=Resources(gpus=4))
     for text, sent in (("slurm:nowhere", task("run-refused")), ("slurm:debug", more)):
         with pytest.raises(LauncherError) as caught:
-            launchers.get(parse(text)).submit(sent)
+            launchers.get(parse_target(text)).submit(sent)
         assert caught.value.kind == "cluster-refused"
     assert not [*(home / ".cache" / "importer-runs").iterdir()]
 
 
 @pytest.mark.slow
 def test_a_job_for_which_no_node_is_large_enough_has_failed(home: Path) -> None:
-    launcher = launchers.get(parse("slurm:debug"))
+    launcher = launchers.get(parse_target("slurm:debug"))
     run = launcher.submit(task("run-large", resources=Resources(cpus=64)))
     reason = Failed(FailureKind.UNSCHEDULABLE, "PartitionConfig")
     assert waiting(launcher, run, Failed) == reason

@@ -24,10 +24,10 @@ from importer.launchers.base import (
     RemoteRun,
     RemoteTask,
     Running,
+    parse_target,
 )
 from importer.launchers.bundle import Result, last_step
 from importer.launchers.follow import end, follow
-from importer.launchers.target import parse
 from tests.far_machine import FarMachine, far_machine
 from tests.waiting import PATIENCE, wait_until
 
@@ -54,7 +54,7 @@ def test_a_submission_is_repeated_without_a_second_run_and_a_cancel_ends_the_gro
     machine: FarMachine,
 ) -> None:
     sleeping(machine)
-    launcher, before = get(parse(machine.target)), machine.begun
+    launcher, before = get(parse_target(machine.target)), machine.begun
     run = launcher.submit(task("once"))
     assert wait_until(lambda: machine.begun == before + 1)
     pid = int((machine.folder / run.id / "pid").read_text().split()[0])
@@ -72,7 +72,7 @@ def test_a_submission_is_repeated_without_a_second_run_and_a_cancel_ends_the_gro
 
 def test_a_run_with_its_exit_status_can_be_removed_before_its_process_is_gone(machine: FarMachine) -> None:
     sleeping(machine)
-    launcher, before = get(parse(machine.target)), machine.begun
+    launcher, before = get(parse_target(machine.target)), machine.begun
     run = launcher.submit(task("late"))
     assert wait_until(lambda: machine.begun == before + 1)
     folder = machine.folder / run.id
@@ -96,7 +96,7 @@ def _group(leader: int) -> bool:
 @pytest.mark.nightly
 def test_a_cancelled_run_is_told_and_a_killed_one_is_lost(machine: FarMachine) -> None:
     sleeping(machine)
-    launcher = get(parse(machine.target))
+    launcher = get(parse_target(machine.target))
     run = launcher.submit(task("cancelled"))
     assert wait_until(lambda: isinstance(launcher.state(run), Running))
     launcher.cancel(run)
@@ -121,7 +121,7 @@ def test_an_output_that_comes_after_the_end_is_waited_for(machine: FarMachine) -
     (machine.root / "says").write_text("\n".join(lines))
     says = f"*run-task*) (sleep 1; cat {machine.root}/says) & ;; *) exec {sys.executable}"
     machine.python.write_text(f'#!/bin/sh\ncase "$*" in {says} "$@";; esac\n')
-    launcher, target = get(parse(machine.target)), parse(machine.target)
+    launcher, target = get(parse_target(machine.target)), parse_target(machine.target)
     try:
         assert follow(launcher, task("late"), lambda _: None).report == {"passed": True}
     finally:
@@ -129,7 +129,7 @@ def test_an_output_that_comes_after_the_end_is_waited_for(machine: FarMachine) -
 
 
 def test_a_python_that_is_not_there_is_told(machine: FarMachine) -> None:
-    target = parse(machine.target.replace(str(machine.python), f"{machine.root}/nothing"))
+    target = parse_target(machine.target.replace(str(machine.python), f"{machine.root}/nothing"))
     launcher = get(target)
     run = launcher.submit(task("nothing"))
     assert wait_until(lambda: isinstance(launcher.state(run), Failed))
@@ -142,7 +142,7 @@ def test_a_python_that_is_not_there_is_told(machine: FarMachine) -> None:
 @pytest.mark.nightly
 def test_a_connection_that_is_lost_is_followed_again(machine: FarMachine) -> None:
     sleeping(machine)
-    launcher = get(parse(machine.target))
+    launcher = get(parse_target(machine.target))
     run = launcher.submit(task("away"))
     assert wait_until(lambda: isinstance(launcher.state(run), Running))
     machine.stop()
@@ -160,7 +160,7 @@ def test_a_host_with_another_key_is_not_spoken_to(machine: FarMachine) -> None:
     machine.trust((machine.root / "user.pub").read_text())
     try:
         with pytest.raises(LauncherError) as told:
-            get(parse(machine.target)).submit(task("other"))
+            get(parse_target(machine.target)).submit(task("other"))
     finally:
         machine.trust((machine.root / "host.pub").read_text())
     assert (told.value.kind, machine.begun, machine.left) == ("cluster-unreachable", before, [])

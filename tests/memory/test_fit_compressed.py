@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from importer.memory import pages, sparse
+from importer.memory import pages
 from importer.memory.choose import parts
 from importer.memory.estimate import estimate
 from importer.memory.estimate_types import Amount, Load, SizeReason, Unknown
@@ -142,4 +142,4 @@ def test_keys_and_states_together_are_what_vllm_demands_at_its_start() -> None:
 
 @pytest.mark.parametrize(("text", "number"), [("9.0", 90), ("12.1", 121), (None, None), ("gfx942", None)])
 def test_a_capability_is_read_as_a_number(text: str | None, number: int | None) -> None:
-    assert sparse.compute(text) == number
+    assert pages.compute_number(text) == number

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.memory import pages, rest, sparse, weights
+from importer.memory import pages, rest, weights
 from importer.memory.devices import named
 from importer.memory.estimate import estimate, longest, padding
 from importer.memory.estimate_types import Amount, Load, SizeReason, Term, TermReason
@@ -362,7 +362,7 @@ def test_the_defaults_of_a_step_are_those_of_the_version(
 ) -> None:
     """By ``get_batch_defaults`` and ``max_in_flight_tokens`` in the releases' sources."""
     device = named(card)
-    capability = sparse.compute(device.capability)
+    capability = pages.compute_number(device.capability)
     load = Load(8192, memory=device.memory, capability=capability, version=version)
     found = (pages.batched_default(load), pages.slots_default(load), pages.in_flight(load))
     assert found == (tokens, slots, flight)

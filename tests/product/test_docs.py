@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from playwright.sync_api import expect
 
 from importer.cli import arguments
-from importer.cli.commands import COMMANDS, completion
+from importer.cli.commands import COMMANDS, more
 from importer.config_file.document_keys import FACTS, OPTIONS, SAMPLING
 from importer.decisions.decision import KnownNone, Undecided
 from importer.demo import MODEL
@@ -45,7 +45,7 @@ SCHEMAS = sorted((ROOT / "importer" / "data").glob("*.schema.json"))
 
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Every parser of the command line, by the words that lead to it."""
-    waiting: list[tuple[str, argparse.ArgumentParser]] = [("importer", completion.every_command())]
+    waiting: list[tuple[str, argparse.ArgumentParser]] = [("importer", more.every_command())]
     while waiting:
         words, parser = waiting.pop()
         yield words, parser

@@ -65,7 +65,7 @@ from dataclasses import replace
 
 from importer.engines.mlx import Mlx
 from importer.errors import UsageError
-from importer.launchers.target import Form
+from importer.launchers.base import Form
 from importer.reports import ReportFormat
 
 LINES = ReportFormat("Acme: lines", ".acme", "acme_importer.more")

@@ -37,7 +37,6 @@ NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingfa
 MAY_CONNECT = {
     "importer.hub.outgoing",  # webhooks, to addresses that were checked
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
-    "importer.hub.route",  # the session of the Hub's client
     "importer.engines.doctor.host",  # whether the Hub answers
     "importer.engines.process", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
     "importer.launchers.answers",  # clusters that the user or the operator names

@@ -15,7 +15,7 @@ from importer.proof.completeness import (
     ranked,
     shortfall,
 )
-from importer.proof.near_miss import _changes
+from importer.proof.prove import _changes
 from importer.proof.result import ParserVerdict
 from importer.sentences import render
 from tests.facts import as_reason

@@ -22,8 +22,6 @@ from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused
 from importer.errors import EngineError
 from importer.proof.cache import cached_prompts
-from importer.proof.prompt_evidence import FORMAT, KEY, downgraded, evidence_of
-from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptDifference
 from importer.proof.prompts import (
     CONVERSATIONS,
     Ours,
@@ -33,6 +31,15 @@ from importer.proof.prompts import (
     leaves,
     moved,
     shaped,
+)
+from importer.proof.result import (
+    FORMAT,
+    KEY,
+    FormatOutcome,
+    FrontendPrompts,
+    PromptDifference,
+    downgraded,
+    evidence_of,
 )
 from importer.reasons import Reason
 from importer.sentences import render

@@ -12,7 +12,7 @@ import yaml
 from importer.cli.main import run
 from importer.engines.install import Installed
 from importer.engines.vllm import VllmCpu
-from importer.proof.prompt_result import FrontendPrompts
+from importer.proof.result import FrontendPrompts
 from tests import template_texts as texts
 from tests.engines.test_renderers_engine import PARTS, TEXT_ARGUMENTS
 

@@ -22,10 +22,17 @@ from importer.hub.snapshot import Snapshot
 from importer.proof import ParserVerdict, Proof
 from importer.proof import cache as module
 from importer.proof.cache import cached
-from importer.proof.judge import judge_tool
-from importer.proof.prompt_evidence import own_renderer, rendered_by
 from importer.proof.prove import unproved
-from importer.proof.result import NO_CALLS, NO_THINKING, DerivedTemplate, JudgeReason, ProofReason
+from importer.proof.result import (
+    NO_CALLS,
+    NO_THINKING,
+    DerivedTemplate,
+    JudgeReason,
+    ProofReason,
+    own_renderer,
+    rendered_by,
+)
+from importer.proof.verdicts import judge_tool
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.architecture import MODES

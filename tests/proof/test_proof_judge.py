@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from importer.chat_template.samples import Sample, SampleCall
 from importer.engines.deaths import ParserFailure
 from importer.engines.parsers import ReadCall, Reading
-from importer.proof.judge import judge_reasoning, judge_tool, same
+from importer.proof.verdicts import judge_reasoning, judge_tool, same
 from importer.reasons import Reason
 from importer.sentences import render
 

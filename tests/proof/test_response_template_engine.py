@@ -9,8 +9,8 @@ import pytest
 from importer.chat_template.vocabulary import Vocabulary
 from importer.engines.install import Installed
 from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
-from importer.proof.judge import judge_tool
 from importer.proof.template_proof import TemplateProof, prove_template, with_template
+from importer.proof.verdicts import judge_tool
 from tests import template_texts as texts
 from tests.analysing import analysed
 from tests.proof.test_response_template import HEAD, UNKNOWN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
-from importer.proof.ambiguous import unsettled
+from importer.proof.prove import unsettled
 from importer.proof.result import ParserVerdict
 from tests.facts import as_reason
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.reports import html, pictures
-from importer.reports.pictures.figures import PastValidation
-from importer.reports.pictures.shapes import GAP, LIMIT, Picture, device_title
+from importer.reports.pictures import GAP, LIMIT, PastValidation, Picture, device_title
 from importer.reports.report_model import ProbeOutcome, Run
 from tests.reporting import looked_at, told
 

@@ -12,7 +12,7 @@ from importer.chat_template.markers import Marks
 from importer.chat_template.request_coverage import compare, conversations
 from importer.chat_template.request_coverage.findings import WayInKind
 from importer.engines.deaths import Accident
-from importer.engines.jsonl_worker import JsonLinesWorker, WorkerLostError
+from importer.engines.parsers import JsonLinesWorker, WorkerLostError
 from importer.launcher import Purpose, isolated
 from importer.proof.prompts import CONVERSATIONS, PromptCase, difference, leaves
 from importer.proof.response_template import learn_call_fields

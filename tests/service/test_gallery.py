@@ -23,8 +23,8 @@ from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, ServiceError, UsageError
 from importer.sentences import render
 from importer.service.domain.gallery import Gallery
-from importer.service.http.etags import numbers, same
-from importer.service.http.request_models import merged
+from importer.service.http.headers import etag_numbers, same_etag
+from importer.service.http.models import merged
 from importer.service.jobs.live_jobs import has_exited, start_time, this_process
 from importer.storage import idempotency_store, keys, tables
 from importer.storage.audit import AuditContext
@@ -258,10 +258,16 @@ def test_a_merge_patch_is_that_of_rfc_7396(data: dict[str, Any], patch: dict[str
 
 
 def test_tags() -> None:
-    assert numbers(None) is None
-    assert numbers("*") is None
-    assert numbers('"3"') == [3]
-    assert numbers('"3", "4"') == [3, 4]
-    assert numbers('W/"3"') == numbers("3") == numbers('"x"') == numbers('"99999999999"') == []
-    assert same('"1", W/"3"', '"3"')
-    assert not same(None, '"3"')
+    assert etag_numbers(None) is None
+    assert etag_numbers("*") is None
+    assert etag_numbers('"3"') == [3]
+    assert etag_numbers('"3", "4"') == [3, 4]
+    assert (
+        etag_numbers('W/"3"')
+        == etag_numbers("3")
+        == etag_numbers('"x"')
+        == etag_numbers('"99999999999"')
+        == []
+    )
+    assert same_etag('"1", W/"3"', '"3"')
+    assert not same_etag(None, '"3"')

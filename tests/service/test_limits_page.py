@@ -11,10 +11,10 @@ import pytest
 
 from importer.app.request import OPTIONS
 from importer.hub import client, listing, rate_limit, reference
+from importer.service import security
 from importer.service.domain import document_text, import_request
 from importer.service.http import bulk, upkeep
-from importer.service.jobs import steps
-from importer.service.security import auth, middleware
+from importer.service.jobs import live_jobs
 from importer.service.settings import Settings
 from importer.storage import keys, processes, queue
 from importer.validation import client as answers
@@ -30,13 +30,13 @@ ROWS = {
 DEFAULT = Settings()
 FIGURES = {
     "bytes of a body": DEFAULT.largest_body, "seconds for a head": DEFAULT.body_seconds,
-    "levels of JSON": middleware.DEPTH, "characters of an address": middleware.LONGEST_ADDRESS,
+    "levels of JSON": security.DEPTH, "characters of an address": security.LONGEST_ADDRESS,
     "characters of a document's text": document_text.LONGEST, "keys of `set`": OPTIONS["settings"].most,
     "characters of a reference": reference.LONGEST, "characters of a note": import_request.NOTE,
     "characters of an API key's name": keys.NAME, "references in one list": DEFAULT.references,
     "items of one bulk request": bulk.MOST, "names of one recheck": upkeep.MOST_NAMES,
     "entries on a page of documents": 500, "changes in a minute": DEFAULT.rate,
-    "other requests in a minute": DEFAULT.reads, "wrong keys": auth.REFUSED,
+    "other requests in a minute": DEFAULT.reads, "wrong keys": security.REFUSED,
     "connections at a time": DEFAULT.connections, "previews at a time": DEFAULT.previews,
     "imports at a time": DEFAULT.imports, "validations at a time": 1, "rechecks at a time": 1,
     "begins of one attempt": queue.MAX_CLAIMS, "seconds without a heartbeat": processes.LEASE,
@@ -70,7 +70,7 @@ def row(name: str) -> tuple[str, str]:
 def test_each_figure_is_the_code_s() -> None:
     assert {name: row(name)[0] for name in FIGURES} == {n: f"{f:,.0f}" for n, f in FIGURES.items()}
     assert len(ROWS) == len(FIGURES)
-    assert f"try for {sum(steps.PAUSES):.0f} s" in PAGE
+    assert f"try for {sum(live_jobs.PAUSES):.0f} s" in PAGE
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_one_more_is_answered_as_the_page_says(name: str, service: Service) -> N
 @pytest.mark.slow
 def test_a_page_and_an_address_have_their_limits(service: Service) -> None:
     assert service.client.get("/v1/configs", params={"limit": 501}).status_code == 422
-    long = "s" * (middleware.LONGEST_ADDRESS + 1)
+    long = "s" * (security.LONGEST_ADDRESS + 1)
     problem(service.client.get("/v1/configs", params={"search": long}), 422, "bad-request")
 
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from importer.service.localai.imports import fitting, merge, shown
+from importer.service.localai import fitting, merge, shown
 from tests.localai_client import (  # fmt: skip
     AMBIGUOUS,
     BEGUN,

@@ -11,7 +11,7 @@ import pytest
 from importer.app.overview import PublicationState
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
-from importer.service.domain.list_columns import columns
+from importer.service.domain.gallery import columns
 from importer.storage import documents, findings
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database

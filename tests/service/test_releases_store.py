@@ -7,7 +7,7 @@ import json
 import pytest
 from sqlalchemy import Connection, select
 
-from importer.storage import receipts, tables
+from importer.storage import documents, tables
 from importer.storage.database import Database
 from tests.postgres import postgres
 from tests.storing import database, empty
@@ -21,14 +21,16 @@ def test_receipts_are_stored_once_and_compressed(database: Database) -> None:
     one = json.dumps({"schema": 1, "review": {"state": "pending"}, **big, "history": []}, indent=1) + "\n"
     two = one.replace("pending", "approved").replace('"history": []', '"history": ["é\u2028\\n \\"a\\": "]')
     with database.writing() as connection:
-        first = receipts.put(connection, one)
+        first = documents.put_receipt(connection, one)
         before = _stored(connection)
-        assert receipts.put(connection, one) == first
+        assert documents.put_receipt(connection, one) == first
         assert _stored(connection) == before
-        second = receipts.put(connection, two)
+        second = documents.put_receipt(connection, two)
         after = _stored(connection)
-        odd = [receipts.put(connection, text) for text in ("", "{", '{\n "a": 1', "x" * 5000, one[1:])]
-        found = receipts.texts(connection, [first, None, second, *odd, "none"])
+        odd = [
+            documents.put_receipt(connection, text) for text in ("", "{", '{\n "a": 1', "x" * 5000, one[1:])
+        ]
+        found = documents.receipt_texts(connection, [first, None, second, *odd, "none"])
     assert (found[first], found[second]) == (one, two)
     assert [found[ident] for ident in odd] == ["", "{", '{\n "a": 1', "x" * 5000, one[1:]]
     assert before < len(one) / 20

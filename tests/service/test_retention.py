@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import Table, func, select, update
 
 from importer.errors import ServiceError
-from importer.storage import audit, documents, jobs, receipts, retention, tables
+from importer.storage import audit, documents, jobs, retention, tables
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.documents import Version
@@ -149,7 +149,7 @@ def test_versions_go_but_the_working_copy_s_and_those_of_releases(database: Data
         for name in ("m", "other"):
             assert documents.newest(connection, name).receipt
         hashes = connection.execute(select(tables.releases.c.receipt_hash)).scalars().all()
-        assert len(receipts.texts(connection, hashes)) == 2
+        assert len(documents.receipt_texts(connection, hashes)) == 2
         pieces = {
             piece
             for order in connection.execute(select(tables.receipts.c.pieces)).scalars()
@@ -244,7 +244,7 @@ def test_a_run_that_is_killed_deletes_a_batch_or_nothing_of_it(
     assert left == before - (batch if when == "second" else 0)
     with database.reading() as connection:
         hashes = connection.execute(select(tables.versions.c.receipt_hash)).scalars().all()
-        assert len(receipts.texts(connection, hashes)) == len(hashes)
+        assert len(documents.receipt_texts(connection, hashes)) == len(hashes)
         roots = set(connection.execute(select(tables.jobs.c.id)).scalars())
         assert set(connection.execute(select(tables.events.c.root)).scalars()) <= roots
     retention.run(database, Limits(*(Keep(days=1) for _ in range(4))))

@@ -11,7 +11,7 @@ import yaml
 
 from importer.service.http.query import JSON
 from importer.service.messages import detail_row
-from importer.service.security.middleware import json_fault
+from importer.service.security import json_fault
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.serving import Service, events, fresh, problem, service

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from importer.errors import ServiceError
-from importer.service.security import middleware
-from importer.service.security.middleware import Limiter
+from importer.service import security
+from importer.service.security import Limiter
 from importer.storage import keys
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
@@ -110,7 +110,7 @@ def test_a_key_is_compared_in_constant_time_also_where_there_is_none(
 
 def test_a_bucket_fills_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr(middleware.time, "monotonic", lambda: now)
+    monkeypatch.setattr(security.time, "monotonic", lambda: now)
     found = Limiter(60)
     for _ in range(60):
         found.count("ann")
@@ -125,7 +125,7 @@ def test_a_bucket_fills_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_limiter_remembers_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(middleware, "MOST", 10)
+    monkeypatch.setattr(security, "MOST", 10)
     found = Limiter(1)
     for number in range(100):
         found.count(str(number))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.service.security.middleware import DEPTH, HEADERS, too_deep
+from importer.service.security import DEPTH, HEADERS, too_deep
 from tests.commandline import BASE, TOKEN
 from tests.hubserver import Fault, Repo
 from tests.serving import PATIENCE, Service, problem, running

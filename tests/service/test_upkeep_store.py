@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from importer.service.domain import upkeep
-from importer.service.domain.background_tasks import begin_due
+from importer.service.domain.upkeep import begin_due
 from importer.service.domain.webhooks import Sender
 from importer.service.settings import Settings
 from importer.storage import documents, findings, jobs, processes, retention, tables, webhooks

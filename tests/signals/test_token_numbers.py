@@ -18,7 +18,7 @@ from importer.errors import RepositoryError
 from importer.hub import local
 from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import Snapshot
-from importer.memory.embedding import rows
+from importer.memory.weights import embedding_rows
 from importer.signals import token_numbers
 from importer.signals.reasons import TokenNumberReason
 from importer.validation.outcome import Fail, Pass
@@ -83,9 +83,9 @@ def test_the_embedding_is_found_by_its_usual_names(name: str) -> None:
         "model.embed_tokens_per_layer.weight": Tensor("BF16", (9000, 8), 144000),
         "model.norm.weight": Tensor("BF16", (9000,), 18000),
     }
-    assert rows(tensors) == 640
+    assert embedding_rows(tensors) == 640
     del tensors[name]
-    assert rows(tensors) is None
+    assert embedding_rows(tensors) is None
 
 
 def test_config_json_alone_refuses_nothing() -> None:

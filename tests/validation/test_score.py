@@ -21,8 +21,18 @@ from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import wilson
 from importer.validation.reply import Reply, ToolCall
-from importer.validation.score.figures import Marks, f1, figures, fits, marked, measure, share
-from importer.validation.score.questions import KINDS, QUESTIONS, Question
+from importer.validation.score import (
+    KINDS,
+    QUESTIONS,
+    Marks,
+    Question,
+    f1,
+    figures,
+    fits,
+    marked,
+    measure,
+    share,
+)
 from tests.openai_api import api
 
 TABLE = {"restaurant": "Aurora", "guests": 4}

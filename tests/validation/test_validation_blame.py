@@ -16,7 +16,6 @@ from importer.sentences import render
 from importer.validation import diagnosis, failures, proof_check
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
-from importer.validation.engine_log import Journal, complaining, hidden
 from importer.validation.errors import (
     AnswerFailure,
     ReplyError,
@@ -25,6 +24,7 @@ from importer.validation.errors import (
     TemplateRefusedError,
     TimedOut,
 )
+from importer.validation.evidence_sources import Journal, complaining, hidden
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.probes import PROBES

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from importer.chat_template.turn_forms import FORMS, variants
+from importer.chat_template.markers import FORMS, variants
 from importer.config_file.document import Document
 from importer.errors import UsageError
 from importer.progress import Step

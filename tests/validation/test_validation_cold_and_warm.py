@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.validation.cache_consistency import changed, moved
-from importer.validation.fact import Rung
-from importer.validation.outcome import Fail
-from importer.validation.probes.cache import judge_change
+from importer.validation.outcome import Fail, Rung
+from importer.validation.probes.cache import changed, judge_change, moved
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, from_whole
 

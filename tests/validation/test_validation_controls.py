@@ -13,9 +13,9 @@ from importer.engines.install import Conflict
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.reasons import Reason
+from importer.validation import served_engine
 from importer.validation.attribution.setting_bisection import settled
 from importer.validation.outcome import Blame, Fail, Pass, ProbeRow
-from importer.validation.probes import stops_cleanly
 from importer.validation.probes.chat import likelihood, simple_answers, usage_counts
 from importer.validation.probes.tools import tool_call
 from importer.validation.remedy import Remedy
@@ -107,7 +107,7 @@ def test_no_start_is_tried_where_it_shows_nothing_or_takes_too_long() -> None:
     machine = Machine(AGENT, (tool_call.name,))
     explained = Fail(as_reason("wrong"), "configuration", Reason(Remedy.ONE_TEMPLATE, files=("x",)))
     rows = [
-        _row(tool_call.name, "environment"), _row(stops_cleanly.NAME, "engine"),
+        _row(tool_call.name, "environment"), _row(served_engine.STOPS_CLEANLY, "engine"),
         _row(usage_counts.name, None), ProbeRow(likelihood.name, "", explained),
     ]  # fmt: skip
     assert _settled(machine, *rows) == rows

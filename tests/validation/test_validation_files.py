@@ -13,8 +13,8 @@ import pytest
 
 from importer.app.local_evidence import digests_of, files_of, rendering
 from importer.app.validate import fetched, record
+from importer.config_file.review import HoldingReason, validation
 from importer.config_file.store import Store
-from importer.config_file.validation_status import HoldingReason, validation
 from importer.demo import MODEL
 from importer.engines import model_folder
 from importer.hub import ANYWHERE, fetch_weights, local, parse, resolve

@@ -19,9 +19,8 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.fact import Rung
 from importer.validation.mutations import Alteration
-from importer.validation.outcome import Fail, Pass, ProbeRow
+from importer.validation.outcome import Fail, Pass, ProbeRow, Rung
 from importer.validation.probes.chat import judge_missed, simple_answers
 from importer.validation.probes.prompt import (
     PromptArrivesReason,

@@ -10,8 +10,8 @@ from importer.engines import logs as running
 from importer.engines.logs import EffectiveSettings
 from importer.engines.process import StopReport
 from importer.memory.estimate_types import resident
+from importer.validation import served_engine
 from importer.validation.expectations import Expectations, promise_of
-from importer.validation.probes import stops_cleanly
 from importer.validation.probes.cache import CacheUse, judge_prefix_cache, judge_times, prefix_cache
 from importer.validation.probes.sampling import judge_seeded
 from importer.validation.probes.server import (
@@ -218,10 +218,10 @@ def test_what_its_processes_hold_where_the_engine_reports_nothing() -> None:
 
 def test_what_an_engine_leaves_in_shared_memory() -> None:
     good = StopReport(group_ended=True, port_free=True, killed=False, seconds=1.0, held=300 * MIB)
-    assert verdict(stops_cleanly.judge(good)) == "pass"
-    assert "300 MiB back" in words(stops_cleanly.judge(good))
+    assert verdict(served_engine.judge_stop(good)) == "pass"
+    assert "300 MiB back" in words(served_engine.judge_stop(good))
     left = StopReport(group_ended=True, port_free=True, killed=False, seconds=1.0, held=MIB, left=4096)
-    assert verdict(stops_cleanly.judge(left)) == "fail engine"
+    assert verdict(served_engine.judge_stop(left)) == "fail engine"
 
 
 def test_how_many_images_a_document_allows() -> None:

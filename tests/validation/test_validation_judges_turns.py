@@ -27,8 +27,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
-from importer.validation.fact import Rung
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Rung
 from importer.validation.probes.chat import judge_lost, judge_missed, simple_answers
 from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.prompt import (

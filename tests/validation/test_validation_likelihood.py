@@ -12,8 +12,8 @@ import pytest
 from importer.reasons import Reason
 from importer.validation.attribution import root_causes
 from importer.validation.diagnosis import altered
+from importer.validation.evidence_sources import Likelihood, ScoredText, per_token, recorded
 from importer.validation.expectations import promise_of
-from importer.validation.likelihood import Likelihood, ScoredText, per_token, recorded
 from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow
 from importer.validation.probes import chat as probe
 from importer.validation.probes.server import files_as_imported, judge_files_as_imported

@@ -22,8 +22,7 @@ from importer.proof.result import ParserVerdict, Proof
 from importer.validation import call_forms
 from importer.validation.client import Client
 from importer.validation.context import Context, Shared
-from importer.validation.engine_log import Journal
-from importer.validation.evidence_sources import Background
+from importer.validation.evidence_sources import Background, Journal
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.outcome import NotShown, Outcome, Pass, ProbeRow
 from importer.validation.probe import ProbeOptions

@@ -10,8 +10,7 @@ from importer.engines.deaths import Attribution
 from importer.reasons import Reason
 from importer.validation.attribution import root_causes
 from importer.validation.errors import RequestRefused
-from importer.validation.fact import Fact, FactReason, Rung
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow
+from importer.validation.outcome import Fact, FactReason, Fail, Inconclusive, Outcome, Pass, ProbeRow, Rung
 from importer.validation.probes.chat import StreamReason
 from importer.validation.probes.sampling import StructuredReason
 from importer.validation.remedy import Remedy

@@ -12,8 +12,8 @@ from importer.app.local_evidence import offline_parsers
 from importer.engines import get, install
 from importer.engines.parsers import ParserQuestion, ReadCall, Reading
 from importer.reasons import Reason
-from importer.validation.fact import ORDER, Fact, FactReason, Rung, State, by_rung, first_broken
-from importer.validation.offline_parsers import Drawn, OfflineParsers, as_reply
+from importer.validation.evidence_sources import Drawn, OfflineParsers, as_reply
+from importer.validation.outcome import ORDER, Fact, FactReason, Rung, State, by_rung, first_broken
 from importer.validation.prompts import GREETING, WEATHER
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.trace import _sound, parts

@@ -13,7 +13,7 @@ from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.engine_log import Journal
+from importer.validation.evidence_sources import Journal
 from importer.validation.expectations import promise_of
 from importer.validation.probe import Probe
 from importer.validation.probes.cache import prefix_cache

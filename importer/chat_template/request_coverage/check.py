@@ -1,4 +1,10 @@
-"""Check the way in of a template: render every generated conversation, and compare each prompt."""
+"""Check the way in of a template: render every generated conversation, and compare each prompt.
+
+The conversations hold schemas of tools as agents and MCP servers send them, values that hold no nonce (0,
+booleans, null and what is empty), and contents in parts. Each such value stands under a nonce of its own: its
+spelling is looked for between this name and the next one. Parts are judged for roles whose contents the
+template takes in parts: there a single part comes out as the same text without parts would.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +12,321 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from typing import Any
 
+from importer.chat_template.cases import CaseStyle, Turn
 from importer.chat_template.probe import HOPELESS, TemplateProbe
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
-from importer.chat_template.request_coverage import conversations, parts, schemas, values
+from importer.chat_template.request_coverage import conversations
 from importer.chat_template.request_coverage.compare import (
     NONE,
+    called_as_python,
     check_frame,
     check_shapes,
     compare,
+    judge,
     shows,
 )
-from importer.chat_template.request_coverage.conversations import Conversation
+from importer.chat_template.request_coverage.conversations import (
+    ANSWERS,
+    CALLS,
+    OFFERED,
+    RESULTS,
+    SYSTEM,
+    USERS,
+    Conversation,
+    Mark,
+    linked,
+    nonce_name,
+    nonce_number,
+    said,
+)
 from importer.chat_template.request_coverage.findings import (
     ORDER,
+    Shape,
     ToolsShown,
+    Trait,
     WayIn,
     WayInField,
     WayInFinding,
     WayInKind,
     WayInSeverity,
 )
-from importer.chat_template.request_coverage.traits import Shape, Trait
-from importer.chat_template.samples import Thinking
+from importer.chat_template.samples import Function, SampleCall, Thinking, Tool
 from importer.frozen import frozen
+
+SCHEMA_ROOM = 400  # characters behind the last name
+PLAIN = "string"
+NULL = "null"
+
+
+@frozen
+class Case:
+    """A parameter with a schema.
+
+    ``words``  nonces that the prompt must hold.
+    ``types``  types that must stand behind the parameter's name, where a plain type does.
+    ``defs``   of the schema around the parameter.
+    """
+
+    schema: Mapping[str, Any]
+    words: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    defs: Mapping[str, Any] | None = None
+
+
+_INNER, _CONST, _ITEM = (nonce_name(f"schema {what}") for what in ("inner", "const", "item"))
+_NUMBERS = [nonce_number("schema one"), nonce_number("schema two")]
+_OBJECT = {"type": "object", "properties": {_INNER: {"type": PLAIN}}, "required": [_INNER]}
+SCHEMA_CASES: Mapping[WayInField, Case] = {
+    WayInField.TYPE_LIST: Case({"type": ["boolean", NULL]}, types=("boolean", NULL)),
+    WayInField.ANY_OF: Case({"anyOf": [{"type": "boolean"}, {"type": NULL}]}, types=("boolean", NULL)),
+    WayInField.REFERENCE: Case({"$ref": "#/$defs/Inner"}, (_INNER,), defs={"Inner": _OBJECT}),
+    WayInField.CONST: Case({"type": PLAIN, "const": _CONST}, (_CONST,)),
+    WayInField.NUMBER_ENUM: Case({"type": "integer", "enum": _NUMBERS}, tuple(map(str, _NUMBERS))),
+    WayInField.UNTYPED: Case({}),
+    WayInField.ITEM_ENUM: Case({"type": "array", "items": {"type": PLAIN, "enum": [_ITEM, "x"]}}, (_ITEM,)),
+}
+
+
+def schema_conversations() -> tuple[Conversation, ...]:
+    """Return one conversation with a tool for each schema."""
+    return tuple(
+        Conversation(place, (said("user", USERS[0]),), (), (_tool(place),)) for place in SCHEMA_CASES
+    )
+
+
+def _names(place: WayInField) -> tuple[str, str, str, str]:
+    """Return the names of the tool, of its parameter and of a plain one, and the parameter's description."""
+    tool, own, plain, meant = (
+        nonce_name(f"schema {place} {what}") for what in ("tool", "of", "plain", "meant")
+    )
+    return tool, own, plain, meant
+
+
+def _tool(place: WayInField) -> Tool:
+    case, (tool, own, plain, meant) = SCHEMA_CASES[place], _names(place)
+    parameters: dict[str, object] = {
+        "type": "object",
+        "properties": {own: {**case.schema, "description": meant}, plain: {"type": PLAIN}},
+        "required": [own],
+    }
+    if case.defs is not None:
+        parameters["$defs"] = dict(case.defs)
+    function: Function = {"name": tool, "description": "Look something up.", "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def compare_schemas(place: WayInField, prompt: str) -> Iterator[WayInFinding]:
+    """Yield what the prompt does to the parameter of a schema."""
+    case, (_, own, plain, meant) = SCHEMA_CASES[place], _names(place)
+    if plain not in prompt:
+        return  # plain parameters have the finding
+    if any(word not in prompt for word in (own, meant, *case.words)):
+        yield WayInFinding(WayInKind.LOST, place, (1,), place)
+    elif any(PLAIN in text for text in _behind(plain, own, prompt)):
+        texts = [*_behind(own, plain, prompt)]
+        if not any(all(word in text for word in case.types) for text in texts):
+            yield WayInFinding(WayInKind.LOST, place, (1,), place)
+        elif case.types and _as_python(case.types[0], "".join(texts)):
+            yield WayInFinding(WayInKind.REPR, place, (1,), place)
+
+
+def _behind(name: str, other: str, prompt: str) -> Iterator[str]:
+    """Yield the text behind each place of a name, up to the other name, in small letters."""
+    for found in re.finditer(re.escape(name), prompt):
+        yield prompt[found.end() : found.end() + SCHEMA_ROOM].partition(other)[0].lower()
+
+
+def _as_python(word: str, text: str) -> bool:
+    """Return whether a list of words is printed as Python prints it, and no object around it."""
+    return f"['{word}'" in text and "'type'" not in text
+
+
+# The values of each conversation: one that the template cannot render must not hide the others.
+VALUE_GROUPS: Mapping[str, tuple[tuple[WayInField, Any], ...]] = {
+    "zero-and-booleans": (
+        (WayInField.NUMBER, 0),
+        (WayInField.BOOLEAN, False),
+        (WayInField.BOOLEAN, True),
+    ),
+    "null": ((WayInField.NULL, None),),
+    "empty": ((WayInField.EMPTY, ""), (WayInField.EMPTY, []), (WayInField.EMPTY, {})),
+}
+ADDED_VALUES = {name: values[0][0] for name, values in VALUE_GROUPS.items()} | {
+    "zero-and-booleans": WayInField.BOOLEAN
+}
+# The spelling in JSON, and the one of Python where it is another.
+SPELT: Mapping[str, tuple[str, str]] = {
+    "0": (r"(?<![\w.])-?0(?:\.0)?(?![\w.])", ""),
+    "False": (r"(?<!\w)false(?!\w)", r"(?<!\w)False(?!\w)"),
+    "True": (r"(?<!\w)true(?!\w)", r"(?<!\w)True(?!\w)"),
+    "None": (r"(?<!\w)null(?!\w)", r"(?<!\w)None(?!\w)"),
+    "''": ("", ""),  # any text holds it
+    "[]": (r"\[\s*\]", ""),
+    "{}": (r"\{\s*\}", ""),
+}
+# The value of a member of a JSON object as text; quotes of JSON inside JSON have escapes.
+AS_TEXT = re.compile(r'\\*"\s*:\s*\\*"(?:0|true|false|null|True|False|None|\[\]|\{\})\\*"')
+OTHER = re.compile(r'\\*"\s*:\s*[^\s,}]')  # a member of a JSON object with any value
+VALUE_ROOM = 200  # characters behind the last name
+
+
+@frozen
+class Value:
+    """A value under the nonce ``name``; ``inner`` inside of another argument."""
+
+    field: WayInField
+    name: str
+    value: Any
+    inner: bool
+
+
+def _made(group: str) -> tuple[Value, ...]:
+    return tuple(
+        Value(field, nonce_name(f"value {group} {n} {inner}"), value, inner)
+        for inner in (False, True)
+        for n, (field, value) in enumerate(VALUE_GROUPS[group])
+    )
+
+
+VALUES: Mapping[str, tuple[Value, ...]] = {group: _made(group) for group in VALUE_GROUPS}
+
+
+def _words(group: str) -> tuple[str, str, str, str]:
+    """Return the names of the call, of an object and of a text, and the text."""
+    of, held, beside, text = (nonce_name(f"value {group} {what}") for what in ("of", "in", "by", "text"))
+    return of, held, beside, text
+
+
+def value_conversations() -> tuple[Conversation, ...]:
+    """Return one conversation with a call for each group of values."""
+    return tuple(map(_conversation, VALUE_GROUPS))
+
+
+def _conversation(group: str) -> Conversation:
+    called, held, beside, text = _words(group)
+    arguments: dict[str, object] = {one.name: one.value for one in VALUES[group] if not one.inner}
+    arguments[held] = {one.name: one.value for one in VALUES[group] if one.inner}
+    arguments[beside] = text
+    turns = (
+        said("user", USERS[0]),
+        Turn("assistant", "", (SampleCall(called, arguments),)),
+        said("tool", RESULTS[0]),
+    )
+    return Conversation(group, turns, (), OFFERED)
+
+
+def compare_values(group: str, prompt: str) -> Iterator[WayInFinding]:
+    """Yield what the prompt does to the values of a group; none if it shows no argument of the call."""
+    called, held, beside, text = _words(group)
+    if text not in prompt:
+        return  # arguments with nonces have the finding
+    names = [held, beside, *(one.name for one in VALUES[group])]
+    stops = sorted(at for name in names if (at := prompt.find(name)) >= 0)
+    python = called_as_python(called, prompt)
+    for one in VALUES[group]:
+        if one.inner and held not in prompt:
+            continue
+        kind = _judge(one, prompt, stops, python=python)
+        if kind is not None:
+            yield WayInFinding(kind, one.field, (1,), group)
+
+
+def _judge(one: Value, prompt: str, stops: list[int], *, python: bool) -> WayInKind | None:
+    at = prompt.find(one.name)
+    if at < 0:
+        return WayInKind.LOST
+    begin = at + len(one.name)
+    stop = next((place for place in stops if place > at), begin + VALUE_ROOM)
+    written, (as_json, as_python) = prompt[begin:stop], SPELT[repr(one.value)]
+    if AS_TEXT.match(written):
+        return WayInKind.ALTERED
+    if re.search(as_json, written):
+        return None
+    if as_python and re.search(as_python, written):
+        return None if python else WayInKind.REPR
+    if OTHER.match(written):
+        return WayInKind.ALTERED
+    return None if one.field is WayInField.EMPTY else WayInKind.LOST  # nothing between two tags is empty
+
+
+IMAGE_PART: Mapping[str, str] = {"type": "image"}
+
+
+@frozen
+class _Role:
+    """A conversation with a content of two texts; the first is the role's text in other conversations."""
+
+    role: str
+    turns: tuple[Turn, ...]
+    first: Mark
+    second: Mark
+    tools: tuple[Tool, ...] | None = None
+
+    @property
+    def conversation(self) -> Conversation:
+        """Return the conversation, with both texts to look for in their order."""
+        marks = (self.first, self.second)
+        return Conversation(f"{self.role}-parts", self.turns, marks, self.tools)
+
+    def messages(self, style: CaseStyle, parts: Sequence[Mapping[str, str]] = ()) -> list[dict[str, object]]:
+        """Return the messages; the content of the last message with the role consists of the parts."""
+        messages = linked(self.conversation.messages(style))
+        at = max(i for i, message in enumerate(messages) if message["role"] == self.role)
+        messages[at] |= {"content": list(parts)}
+        return messages
+
+
+def _part(field: WayInField, of: Mark) -> tuple[Mark, Mark]:
+    place = f"{field} 2"
+    second = replace(
+        of, field=field, number=2, text=conversations.nonce_text(place), ends=conversations.nonce_ends(place)
+    )
+    return replace(of, ordered=True), replace(second, ordered=True)
+
+
+_ASK = said("user", USERS[0])
+ROLES = (
+    _Role("user", (_ASK,), *_part(WayInField.USER_PART, USERS[0])),
+    _Role("system", (said("system", SYSTEM), _ASK), *_part(WayInField.SYSTEM_PART, SYSTEM)),
+    _Role(
+        "assistant", (_ASK, said("assistant", ANSWERS[0]), said("user", USERS[1])),
+        *_part(WayInField.ANSWER_PART, ANSWERS[0]),
+    ),
+    _Role(
+        "tool", (_ASK, Turn("assistant", "", (CALLS[0][0],)), said("tool", RESULTS[0])),
+        *_part(WayInField.RESULT_PART, RESULTS[0]), OFFERED,
+    ),
+)  # fmt: skip
+
+
+def _text(mark: Mark) -> Mapping[str, str]:
+    return {"type": "text", "text": mark.text}
+
+
+def check_parts(probe: TemplateProbe, *, images: bool) -> Iterator[WayInFinding]:
+    """Yield texts of a content in parts that the prompt lacks; ``images`` puts one between two texts."""
+    tried: list[tuple[_Role, bool]] = []
+    jobs: list[RenderJob] = []
+    for one in ROLES:
+        first, second = _text(one.first), _text(one.second)
+        contents = [[first], [first, second]]
+        if images and one.role == "user":
+            contents.append([first, IMAGE_PART, second])
+        tools = probe.no_tools if one.tools is None else one.tools
+        for parts in contents:
+            tried.append((one, len(parts) == 1))
+            jobs.append(RenderJob(one.messages(probe.style, parts), tools, add_generation_prompt=True))
+    takes = False
+    for (one, single), result in zip(tried, probe.render(jobs), strict=True):
+        prompt = result.text if isinstance(result, Rendered) else None
+        if single:
+            takes = prompt is not None and judge(one.first, prompt) is None
+        elif takes and prompt is not None:
+            for found in compare(one.conversation, prompt):
+                yield replace(found, field=one.second.field)
+
 
 # Jinja's words for a field of a message or a variable that was not sent.
 UNSENT = re.compile(r"(?:has no attribute '(\w{1,60})'|^'(\w{1,60})' is undefined)")
@@ -59,7 +356,7 @@ ADDED: Mapping[str, WayInField] = {
     "long-words": WayInField.WORDS_BESIDE_CALL,
     "no-arguments": WayInField.CALL,
     "many-tools": WayInField.TOOL_NAME,
-    **values.ADDED,
+    **ADDED_VALUES,
 }
 # Names of variables that may hold the tools of a template that never reads ``tools``.
 ABOUT_TOOLS = re.compile(r"tool|func", re.IGNORECASE)
@@ -74,7 +371,7 @@ ALL_TOOLS = frozenset(
     {WayInKind.TOOLS_WITHOUT_SYSTEM, WayInKind.TOOLS_WITH_SYSTEM, WayInKind.TOOLS_AFTER_RESULT,
      WayInKind.TOOLS_LATER}
 )  # fmt: skip
-OFFERED = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
+CHECK_OFFERED = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
 Answers = Mapping[str, Result]
 
 
@@ -153,7 +450,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     tried = _Check(probe)
     plain, offering = conversations.plain(), conversations.offering()
     calling = conversations.calling(thinking.source == "rendered")
-    tried.render([*plain, *offering, *calling, *values.conversations(), *schemas.conversations()])
+    tried.render([*plain, *offering, *calling, *value_conversations(), *schema_conversations()])
     tools = _tools(tried)
     thinks = thinking.source == "rendered"
     shapes = NONE if tools == "broken" else check_shapes(probe, thinks=thinks)
@@ -172,7 +469,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
         findings += _unsent(tried)
     findings += _images(tried)
     if not whole:
-        findings += parts.check(probe, images=IMAGE.search(probe.template.text) is not None)
+        findings += check_parts(probe, images=IMAGE.search(probe.template.text) is not None)
         findings += _of_shapes(shapes.findings, findings)
     checked = sum(len(c.marks) for c in tried.known.values() if tried.prompt(c.name) is not None)
     return WayIn(tools, tuple(_gravest_first(findings)), checked + shapes.checked)
@@ -186,7 +483,7 @@ def _shown_by_the_other(findings: Iterable[WayInFinding]) -> bool:
 def _of_shapes(found: Iterable[WayInFinding], known: Sequence[WayInFinding]) -> list[WayInFinding]:
     """Return the findings on shapes that no conversation of its own has given."""
     grave = {(f.kind, f.field) for f in known if f.severity is not WayInSeverity.NOTICE}
-    hidden = OFFERED if any(f.kind in ALL_TOOLS for f in known) else frozenset[WayInField]()
+    hidden = CHECK_OFFERED if any(f.kind in ALL_TOOLS for f in known) else frozenset[WayInField]()
     return [
         f for f in found
         if (f.kind, f.field) not in grave and f.field not in hidden and (f.field or not TRIED & set(f.shape))
@@ -292,7 +589,7 @@ def _offered(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
     for name in ("tools", "tools-and-system", "nested-tool", "long-tool", "many-tools"):
         if tools == "refused" and tried.prompt(name) is None:
             continue  # the finding on all tools has the template's words
-        dropped = frozenset[WayInField]() if tried.shows_tools(name) else OFFERED
+        dropped = frozenset[WayInField]() if tried.shows_tools(name) else CHECK_OFFERED
         yield from tried.compared([name], dropped)
 
 
@@ -313,9 +610,9 @@ def _called(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
 
 def _values(tried: _Check) -> Iterator[WayInFinding]:
     """Yield what happens to values without a nonce in the arguments of calls."""
-    for group in values.GROUPS:
+    for group in VALUE_GROUPS:
         prompt = tried.prompt(group)
-        yield from tried.refused(group) if prompt is None else values.compare(group, prompt)
+        yield from tried.refused(group) if prompt is None else compare_values(group, prompt)
 
 
 def _text_arguments(tried: _Check) -> Iterator[WayInFinding]:
@@ -348,12 +645,12 @@ def _contrasts(tried: _Check) -> Iterator[WayInFinding]:
 
 def _schemas(tried: _Check) -> Iterator[WayInFinding]:
     """Yield what happens to schemas of parameters beyond one plain type."""
-    for place in schemas.CASES:
+    for place in SCHEMA_CASES:
         prompt, failed = tried.prompt(place), tried.failing.get(place)
         if failed is not None and "tools" not in tried.failing:
             yield WayInFinding(WayInKind.FAILS, place, (1,), place, failed.words)
         elif prompt is not None:
-            yield from schemas.compare(place, prompt)
+            yield from compare_schemas(place, prompt)
 
 
 def _images(tried: _Check) -> Iterator[WayInFinding]:

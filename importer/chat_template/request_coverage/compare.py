@@ -1,4 +1,9 @@
-"""Compare prompts with the marks of their conversations: lost, cut, altered, doubled or out of order."""
+"""Compare prompts with the marks of their conversations: lost, cut, altered, doubled or out of order.
+
+The shapes of conversations as a covering array: each trait stands alone once, and with each other one.
+
+Roles in a prompt: the words and markers before a turn that stand before no turn of the other role.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +16,153 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
-from itertools import chain, combinations, islice, takewhile
+from itertools import chain, combinations, islice, product, takewhile
+from typing import TypeVar
 
+from importer.chat_template.markers import SHAPE
 from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import RefusalReason, Rendered, RenderJob, RenderRefused, Result
-from importer.chat_template.request_coverage.conversations import Conversation, Mark
-from importer.chat_template.request_coverage.covering import shapes
-from importer.chat_template.request_coverage.findings import WayInField, WayInFinding, WayInKind
-from importer.chat_template.request_coverage.roles import distinct
-from importer.chat_template.request_coverage.shaped import conversation, name_of
-from importer.chat_template.request_coverage.traits import LONG, Shape, Trait, fits, special, without
+from importer.chat_template.request_coverage import conversations
+from importer.chat_template.request_coverage.conversations import (
+    Conversation,
+    Mark,
+    Shaped,
+    name_of,
+    shaped_conversation,
+)
+from importer.chat_template.request_coverage.findings import (
+    BASE,
+    CALLING,
+    FACTORS,
+    LONG,
+    NEEDS,
+    OF_CALLS,
+    PLACE,
+    Shape,
+    T,
+    Trait,
+    WayInField,
+    WayInFinding,
+    WayInKind,
+    fits,
+    special,
+    without,
+)
 from importer.frozen import frozen
+
+L = TypeVar("L")
+Row = tuple[L, ...]
+Chosen = Mapping[int, L]  # levels by the number of their factor
+Fill = Callable[[Chosen[L]], Row[L] | None]
+
+
+def covering(
+    factors: Sequence[Sequence[L]], fill: Fill[L], *, alone: Collection[L] = ()
+) -> tuple[Row[L], ...]:
+    """Return rows with each level by itself first, then rows until each possible pair of levels is in one.
+
+    ``fill`` completes chosen levels with the simplest others, and returns ``None`` for levels that do not go
+    together. Levels in ``alone`` stand in no pair beside those that ``fill`` gives them.
+    """
+    rows: dict[Row[L], None] = {}
+    for number, levels in enumerate(factors):
+        for level in levels:
+            rows |= dict.fromkeys(row for row in [fill({number: level})] if row is not None)
+    paired = [[level for level in levels if level not in alone] for levels in factors]
+    left = {pair for one, two in combinations(range(len(paired)), 2) for pair in _pairs(paired, one, two)}
+    for row in rows:
+        left -= _covered(row)
+    for one, two in combinations(range(len(paired)), 2):
+        for (_, first), (_, second) in _pairs(paired, one, two):
+            if ((one, first), (two, second)) not in left:
+                continue
+            widest = _widest(paired, fill, {one: first, two: second}, left)
+            left -= {((one, first), (two, second))} if widest is None else _covered(widest)
+            rows |= {} if widest is None else {widest: None}
+    return tuple(rows)
+
+
+Pair = tuple[tuple[int, L], tuple[int, L]]
+
+
+def _pairs(factors: Sequence[Sequence[L]], one: int, two: int) -> Iterator[Pair[L]]:
+    return (((one, first), (two, second)) for first, second in product(factors[one], factors[two]))
+
+
+def _covered(row: Row[L]) -> set[Pair[L]]:
+    return set(combinations(enumerate(row), 2))
+
+
+def _widest(
+    factors: Sequence[Sequence[L]], fill: Fill[L], chosen: Chosen[L], left: set[Pair[L]]
+) -> Row[L] | None:
+    """Return a row with the chosen levels, and of each other factor the level with the most new pairs."""
+    row = fill(chosen)
+    if row is None:
+        return None
+    for number, levels in enumerate(factors):
+        if number in chosen:
+            continue
+        news = {level: _new(number, level, chosen, left) for level in levels}
+        best = max(levels, key=lambda level: news[level])
+        more = {**chosen, number: best}
+        filled = fill(more) if news[best] else None
+        if filled is not None:
+            row, chosen = filled, more
+    return row
+
+
+def _new(number: int, level: L, chosen: Chosen[L], left: set[Pair[L]]) -> int:
+    mine = (number, level)
+    others = ((other, held) for other, held in chosen.items())
+    return sum(((mine, one) if number < one[0] else (one, mine)) in left for one in others)
+
+
+@cache
+def covering_shapes() -> tuple[Shape, ...]:
+    """Return the shapes, each trait by itself first; those of hundreds of turns stand beside no other."""
+    return covering(FACTORS, _filled, alone=LONG)
+
+
+def _filled(chosen: Mapping[int, Trait]) -> Shape | None:
+    """Return the simplest shape with the chosen traits; ``None`` if they do not go together."""
+    row = [chosen.get(number, simplest) for number, simplest in enumerate(BASE)]
+    fixed = set(chosen)
+    for trait in (T.NAMES, T.REASONING, *OF_CALLS, *CALLING, *NEEDS):
+        if trait not in row or not (needed := NEEDS[trait]) or any(one in row for one in needed):
+            continue
+        free = next((one for one in needed if PLACE[one] not in fixed), None)
+        if free is None:
+            return None
+        row[PLACE[free]] = free
+    return tuple(row)
+
+
+WORD = re.compile(rf"{SHAPE.pattern}|\w+")
+NONCE_NAME = re.compile(rf"\b\w+{conversations.NAMED}\b")
+SPEAKERS = ("user", "assistant")
+
+
+def distinct_roles(conversation: Shaped, prompt: str) -> Mapping[str, bool]:
+    """Return for the user and the assistant whether something before their turns is theirs alone.
+
+    Only turns behind another one are judged: what begins a prompt stands before the first. Empty where a turn
+    has no text, or where the prompt lacks one.
+    """
+    before: dict[str, set[str]] = {}
+    at = -1
+    for turn in conversation.turns:
+        start = prompt.find(turn.text, max(at, 0)) if turn.text and not turn.calls else -1
+        if start < 0 or turn.role == "tool":
+            return {}
+        if at >= 0 and turn.role in SPEAKERS:
+            before.setdefault(turn.role, set()).update(WORD.findall(NONCE_NAME.sub("", prompt[at:start])))
+        at = start + len(turn.text)
+    if len(before) < len(SPEAKERS):
+        return {}
+    user, assistant = (before[role] for role in SPEAKERS)
+    return {"user": bool(user - assistant), "assistant": bool(assistant - user)}
+
 
 ROOM = 8  # an escape makes a character six to twelve long at most; more is another text
 # Fields whose text may stand between the quotes of a JSON text that the template writes by hand.
@@ -244,11 +385,13 @@ NONE = ShapesChecked((), 0)
 @cache
 def asked_shapes(*, thinks: bool) -> tuple[Shape, ...]:
     """Return the shapes to render, the short ones first; ``thinks`` keeps those with reasoning."""
-    found = shapes() if thinks else tuple(without(shape, Trait.REASONING) for shape in shapes())
+    found = (
+        covering_shapes() if thinks else tuple(without(shape, Trait.REASONING) for shape in covering_shapes())
+    )
     return tuple(sorted(dict.fromkeys(found), key=lambda shape: any(trait in shape for trait in LONG)))
 
 
-conversation_of = cache(conversation)
+conversation_of = cache(shaped_conversation)
 
 
 def check_shapes(probe: TemplateProbe, *, thinks: bool) -> ShapesChecked:
@@ -346,7 +489,7 @@ def _seen(shape: Shape, result: Result) -> Seen:
             continue  # lost with what holds it
         part = mark.field, str(mark.number) if mark.field in AGEING else ""
         worst[part] = worst.get(part) or kind
-    for role, own in distinct(one, result.text).items():
+    for role, own in distinct_roles(one, result.text).items():
         worst[WayInField.ROLE, role] = None if own else WayInKind.LOST
     return worst
 

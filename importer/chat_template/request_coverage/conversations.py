@@ -1,16 +1,66 @@
-"""Generated conversations: a nonce in every field of a request, and the marks to look for in its prompt."""
+"""Generated conversations: a nonce in every field of a request, and the marks to look for in its prompt.
+
+Nonces are words that stand nowhere else, and texts with everything that templates are known to alter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, cast
 
 from importer.chat_template.cases import CaseStyle, Turn, calls_of
-from importer.chat_template.request_coverage import nonces
-from importer.chat_template.request_coverage.findings import WayInField
+from importer.chat_template.request_coverage.findings import Shape, Trait, WayInField, special
 from importer.chat_template.samples import Function, SampleCall, Tool
 from importer.frozen import frozen
+
+LETTERS = b"abcdefghijkmnpqrstuvwxyz"
+LETTER_OF = bytes(LETTERS[byte % len(LETTERS)] for byte in range(256))
+NAMED = "_7"  # the end of each name
+# Between two nonces: markup, quotes, every end at which a text may be cut, odd numbers and letters.
+ODD = (
+    ' <b>5 < 6 & "seven" it\'s: one, two; three? Four! Five. Six\n'
+    "next line, 10,000.50 Zürich 東京 🙂\n\nNext paragraph. "
+)
+SHORT_ODD = ' <i>5 < 6 & "seven" it\'s Zürich 東京 '  # for a value of one line
+LONG = "0123456789 lorem ipsum dolor\n"
+TIMES = 290  # lines of a long text
+EDGES = ("\n   ", "   \n")  # white space around a text
+
+
+def nonce(place: str) -> str:
+    """Return a word of ten letters in mixed case, the same for the same place every day."""
+    word = hashlib.sha256(place.encode()).digest()[:10].translate(LETTER_OF).decode()
+    # Capitals inside show a change of case; a small first letter keeps the word a plain identifier.
+    return word[:2] + word[2].upper() + word[3:5] + word[5].upper() + word[6:8] + word[8].upper() + word[9]
+
+
+def nonce_name(place: str) -> str:
+    """Return a name that every engine accepts for a function or a parameter."""
+    return nonce(place) + NAMED
+
+
+def nonce_text(place: str, odd: str = ODD) -> str:
+    """Return a text that begins and ends with nonces of its own, and odd characters between them."""
+    return f"{nonce(place)}{odd}{nonce(place + ' end')}"
+
+
+def nonce_ends(place: str) -> tuple[str, str]:
+    """Return the first and the last word of ``text(place)``."""
+    return nonce(place), nonce(place + " end")
+
+
+def long_text(place: str) -> str:
+    """Return a text of more than 8,000 characters between its nonces."""
+    return f"{nonce(place)}\n{LONG * TIMES}{nonce(place + ' end')}"
+
+
+def nonce_number(place: str) -> int:
+    """Return a negative number of seven digits."""
+    return -(1_000_003 + int.from_bytes(hashlib.sha256(place.encode()).digest()[:3]) % 8_000_000)
+
 
 PAIRS = 10  # of a question and an answer: twenty turns
 LONG_CALL = 4  # the number of the call with a long argument
@@ -73,18 +123,18 @@ def linked(messages: list[dict[str, object]]) -> list[dict[str, object]]:
     return messages
 
 
-def _text(field: WayInField, number: int, odd: str = nonces.ODD) -> Mark:
+def _text(field: WayInField, number: int, odd: str = ODD) -> Mark:
     place = f"{field} {number}"
-    return Mark(field, number, nonces.text(place, odd), nonces.ends(place), ordered=True, once=True)
+    return Mark(field, number, nonce_text(place, odd), nonce_ends(place), ordered=True, once=True)
 
 
 def _name(field: WayInField, number: int) -> Mark:
-    word = nonces.name(f"{field} {number}")
+    word = nonce_name(f"{field} {number}")
     return Mark(field, number, word, (word, word))
 
 
 def _spaced(mark: Mark) -> Mark:
-    return replace(mark, edges=nonces.EDGES)
+    return replace(mark, edges=EDGES)
 
 
 def _sent(mark: Mark) -> str:
@@ -107,7 +157,7 @@ RESULTS = tuple(_text(WayInField.RESULT, n) for n in range(1, 4))
 def _long(mark: Mark) -> Mark:
     """Return a mark of the same field with a long text and nonces of its own."""
     place = f"{mark.field} {mark.number} long"
-    return replace(mark, text=nonces.long_text(place), ends=nonces.ends(place))
+    return replace(mark, text=long_text(place), ends=nonce_ends(place))
 
 
 LONG_RESULT = replace(_long(RESULTS[0]), number=4)
@@ -118,7 +168,7 @@ def _inside(parent: Mark, field: WayInField, place: int) -> Mark:
     return replace(_name(field, place), number=parent.number, parent=parent.text)
 
 
-def _about(parent: Mark, field: WayInField, place: int, odd: str = nonces.ODD) -> Mark:
+def _about(parent: Mark, field: WayInField, place: int, odd: str = ODD) -> Mark:
     """Return the description of ``parent``."""
     mark = _text(field, place, odd)
     return replace(mark, number=parent.number, parent=parent.text, ordered=False, once=False)
@@ -133,7 +183,7 @@ _PARAMETERS = tuple(
 _MEANT = tuple(_about(p, WayInField.PARAMETER_DESCRIPTION, n) for n, p in enumerate(_PARAMETERS))
 _CHOICES = (
     *(_inside(_PARAMETERS[1], WayInField.ENUM, n) for n in range(2)),
-    _about(_PARAMETERS[1], WayInField.ENUM, 2, nonces.SHORT_ODD),
+    _about(_PARAMETERS[1], WayInField.ENUM, 2, SHORT_ODD),
 )
 _NESTED = tuple(_inside(_PARAMETERS[5 + (n > 1)], WayInField.NESTED_PARAMETER, n) for n in range(3))
 _NESTED_MEANT = tuple(_about(n, WayInField.NESTED_DESCRIPTION, i) for i, n in enumerate(_NESTED))
@@ -208,7 +258,7 @@ NAMES = tuple(mark.text for mark in _TOOLS)
 
 
 # On offer beside calls of other names, so that the names of a call stand in no description.
-_OFFERED = nonces.name("offered")
+_OFFERED = nonce_name("offered")
 OFFERED: tuple[Tool, ...] = (
     {
         "type": "function",
@@ -234,7 +284,7 @@ def _call(number: int) -> tuple[SampleCall, tuple[Mark, ...]]:
     if number == LONG_CALL:
         argument = _long(argument)
     names[0], names[2] = replace(names[0], before=argument.ends[0]), replace(names[2], before=nested.ends[0])
-    counts = [nonces.number(f"count {number}"), nonces.number(f"ratio {number}") + 0.25]
+    counts = [nonce_number(f"count {number}"), nonce_number(f"ratio {number}") + 0.25]
     arguments = {
         names[0].text: argument.text,
         names[1].text: {names[2].text: nested.text, "count": counts[0]},
@@ -362,3 +412,172 @@ def images(count: int, style: CaseStyle) -> Sequence[Mapping[str, object]]:
     parts = [{"type": "text", "text": USERS[0].text}, *({"type": "image"} for _ in range(count))]
     lead = [{"role": "system", "content": "You are a helpful assistant."}] if style.system else []
     return [*lead, {"role": "user", "content": parts}]
+
+
+HUNDREDS = 130  # pairs of turns: 260 and a question
+# What a property's schema is, by trait; ``None`` for the plain one.
+INNER, CHOICE = nonce_name("shape inner"), nonce_name("shape choice")
+SCHEMAS: Mapping[Trait, Mapping[str, object]] = {
+    Trait.NESTED: {"type": "object", "properties": {INNER: {"type": "string"}}},
+    Trait.CHOICES: {"type": "string", "enum": [CHOICE, "other"]},
+    Trait.DEFAULTS: {"type": ["integer", "null"], "default": None, "minimum": 0},
+}
+INSIDE: Mapping[Trait, tuple[WayInField, str]] = {
+    Trait.NESTED: (WayInField.NESTED_PARAMETER, INNER),
+    Trait.CHOICES: (WayInField.ENUM, CHOICE),
+}
+
+
+def name_of(shape: Shape) -> str:
+    """Return the name of a shape's conversation: the traits that are not the simplest ones."""
+    return "+".join(special(shape)) or "simplest"
+
+
+@cache
+def mark(field: WayInField, number: int, *, ordered: bool = False, parent: str = "") -> Mark:
+    """Return a mark of one word."""
+    word = nonce_name(f"shape {field} {number}")
+    return Mark(field, number, word, (word, word), ordered=ordered, parent=parent)
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Turns and marks of a shape, one after the other."""
+
+    shape: Shape
+    turns: list[Turn] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    results: int = 0
+    calls: int = 0
+
+    def say(self, role: Any, place: WayInField, number: int) -> None:
+        """Add a turn of plain text; the place of a system turn is the template's own choice."""
+        ordered = place not in (WayInField.SYSTEM, WayInField.DEVELOPER)
+        said = mark(place, number, ordered=ordered)
+        thinks = role == "assistant" and Trait.REASONING in self.shape
+        self.turns.append(Turn(role, said.text, reasoning=nonce_name("past thought") if thinks else ""))
+        self.marks.append(said)
+
+    def call(self, count: int = 1, *, distance: int = 0) -> None:
+        """Add calls and their results; ``distance`` from the end numbers words and reasoning beside them."""
+        words = mark(WayInField.WORDS_BESIDE_CALL, distance)
+        thought = mark(WayInField.REASONING, distance)
+        made = [self._call() for _ in range(count)]
+        beside, thinks = Trait.WORDS_BESIDE_CALLS in self.shape, Trait.REASONING in self.shape
+        reasoning = "" if not thinks else thought.text if distance else nonce_name("past thought")
+        self.turns.append(Turn("assistant", words.text if beside else "", tuple(made), reasoning))
+        self.marks += [words] * beside + [thought] * (thinks and distance > 0)
+        for _ in range(count):
+            self.results += 1
+            self.say("tool", WayInField.RESULT, self.results)
+
+    def _call(self) -> SampleCall:
+        self.calls += 1
+        called = mark(WayInField.CALL, self.calls, ordered=True)
+        self.marks.append(called)
+        if Trait.NO_ARGUMENTS in self.shape:
+            return SampleCall(called.text, {})
+        name = mark(WayInField.ARGUMENT_NAME, self.calls, parent=called.text)
+        value = mark(WayInField.ARGUMENT, self.calls, parent=called.text)
+        self.marks += [name, value]
+        return SampleCall(called.text, {name.text: value.text})
+
+
+@frozen
+class Shaped(Conversation):
+    """A conversation with the traits of a shape."""
+
+    shape: Shape = ()
+
+    def messages(self, style: CaseStyle) -> list[dict[str, object]]:
+        """Return OpenAI messages in the form that the template requires, with the keys of the shape."""
+        messages = Conversation.messages(self, style)
+        for message in messages:
+            role = str(message["role"])
+            if role == "system" and Trait.DEVELOPER in self.shape and self.turns[0].role == "system":
+                message["role"] = "developer"
+            if role == "tool" and Trait.RESULTS_UNNAMED in self.shape:
+                del message["name"]
+            elif role != "tool" and Trait.NAMES in self.shape:
+                message["name"] = speaker(role)
+        return messages
+
+
+def speaker(role: str) -> str:
+    """Return the name of who speaks with a role."""
+    return nonce_name(f"speaker {role}")
+
+
+def shaped_conversation(shape: Shape) -> Shaped:
+    """Return the conversation of a shape."""
+    made = _Builder(shape)
+    if Trait.SYSTEM in shape or Trait.DEVELOPER in shape:
+        place = WayInField.SYSTEM if Trait.SYSTEM in shape else WayInField.DEVELOPER
+        made.say("system", place, 1)
+    asked = 1
+    for asked in _earlier(made):
+        made.say("user", WayInField.USER, asked)
+        if Trait.EARLIER_CALLS in shape:
+            made.call()
+        made.say("assistant", WayInField.ANSWER, asked)
+    made.say("user", WayInField.USER, asked + 1)
+    rounds = {
+        Trait.RESULT_LAST: 1,
+        Trait.TWO_CALLS: 1,
+        Trait.TWO_ROUNDS: 2,
+        Trait.HUNDREDS_OF_CALLS: HUNDREDS,
+    }
+    for distance in range(next((rounds[t] for t in shape if t in rounds), 0), 0, -1):
+        made.call(2 if Trait.TWO_CALLS in shape else 1, distance=distance)
+    tools = _tools(shape) if Trait.TOOLS in shape else None
+    offered = tuple(tool["function"]["name"] for tool in tools or ())
+    marks = (*(_tool_marks(shape) if tools else ()), *made.marks)
+    return Shaped(name_of(shape), tuple(made.turns), marks, tools, offered, shape)
+
+
+def _earlier(made: _Builder) -> Sequence[int]:
+    if Trait.HUNDREDS_OF_TURNS in made.shape:
+        return range(1, HUNDREDS + 1)
+    return range(1, 2 if Trait.FIRST_TURN not in made.shape else 1)
+
+
+def _tools(shape: Shape) -> tuple[Tool, ...]:
+    """Return a plain tool, and one with the traits of the shape."""
+    plain = _function(1) | {"parameters": _parameters(1, {"type": "string", "description": "A key."})}
+    other = _function(2)
+    schema = next((SCHEMAS[trait] for trait in shape if trait in SCHEMAS), {"type": "string"})
+    parameters: Any = _parameters(2, schema)
+    if Trait.NO_REQUIRED in shape:
+        del parameters["required"]
+    if Trait.NO_PROPERTIES in shape:
+        parameters = {"type": "object"}
+    if Trait.NO_PARAMETERS not in shape:
+        other["parameters"] = None if Trait.NULL_PARAMETERS in shape else parameters
+    if Trait.NO_DESCRIPTION in shape:
+        del other["description"]
+    elif Trait.NULL_DESCRIPTION in shape:
+        other["description"] = None
+    return tuple(Tool(type="function", function=cast(Function, one)) for one in (plain, other))
+
+
+def _function(number: int) -> dict[str, object]:
+    name, about = (mark(place, number).text for place in (WayInField.TOOL_NAME, WayInField.TOOL_DESCRIPTION))
+    return {"name": name, "description": about}
+
+
+def _parameters(number: int, schema: Mapping[str, object]) -> dict[str, object]:
+    name = mark(WayInField.PARAMETER, number).text
+    return {"type": "object", "properties": {name: dict(schema)}, "required": [name]}
+
+
+def _tool_marks(shape: Shape) -> Iterator[Mark]:
+    absent = {Trait.NO_PARAMETERS, Trait.NULL_PARAMETERS, Trait.NO_PROPERTIES} & set(shape)
+    for number in (1, 2):
+        tool = mark(WayInField.TOOL_NAME, number)
+        yield tool
+        if number == 1 or Trait.DESCRIBED in shape:
+            yield mark(WayInField.TOOL_DESCRIPTION, number, parent=tool.text)
+        if number == 1 or not absent:
+            yield mark(WayInField.PARAMETER, number, parent=tool.text)
+    for place, word in (INSIDE[trait] for trait in shape if trait in INSIDE):
+        yield Mark(place, 2, word, (word, word), parent=tool.text)

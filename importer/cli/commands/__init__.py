@@ -1,15 +1,15 @@
-"""Every command: its line in the help, and its module here.
+"""Every command: its line in the help, its group, and the functions in the module of the group.
 
-A module has ``add_arguments(parser)`` and ``run(arguments)``.
+The module of a group has ``add_arguments_NAME(parser)`` and ``run_NAME(arguments)`` for each command.
 The modules stay light: what a command needs is imported when it runs.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple
 
 
 class Command(NamedTuple):
@@ -20,12 +20,11 @@ class Command(NamedTuple):
     names_one: bool = False
 
 
-class Module(Protocol):
-    """What a module of this package has."""
+class Module(NamedTuple):
+    """The functions of a command; ``run`` returns the exit code, where it is not 0."""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, arguments: argparse.Namespace) -> int | None: ...
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int | None]
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -65,7 +64,19 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
+# The help names them by group; a command of no group is in the module ``more``.
+GROUPS = {
+    "documents": ("list", "show", "why", "review", "approve", "recheck", "fill", "export", "report"),
+    "engines": ("validate", "engine", "doctor", "parsers", "devices"),
+    "service": ("serve", "worker", "api-keys", "backup", "audit"),
+}
+MORE = "more"
+
+
 def module(name: str) -> Module:
-    """Return the module of a command."""
-    stem = "import_" if name == "import" else name.replace("-", "_")
-    return cast(Module, import_module(f"importer.cli.commands.{stem}"))
+    """Return the functions of a command."""
+    group = (
+        "import_" if name == "import" else next((one for one, names in GROUPS.items() if name in names), MORE)
+    )
+    found, stem = import_module(f"importer.cli.commands.{group}"), name.replace("-", "_")
+    return Module(getattr(found, f"add_arguments_{stem}"), getattr(found, f"run_{stem}"))

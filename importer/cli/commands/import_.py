@@ -15,7 +15,7 @@ NEXT = ("device", "memory", "goal", "concurrency", "context", "per_device", "exa
 LAST = ("offline", "ignore_name")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments_import(parser: argparse.ArgumentParser) -> None:
     """Add a reference or a list of them, and the options of the document."""
     parser.add_argument(
         "reference",
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"importer {__version__}")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run_import(arguments: argparse.Namespace) -> None:
     """Import one model, or every one of a list; raises ImporterError."""
     _check(arguments)
     from importer.sandbox.pool import borrowed
@@ -80,9 +80,9 @@ def run(arguments: argparse.Namespace) -> None:
     with borrowed(arguments.sandbox) as sandbox:
         sandbox.start()  # it wakes while the rest is imported, which takes as long
         if arguments.organisation is not None:
-            from importer.cli import organisation
+            from importer.cli import bulk
 
-            organisation.run(arguments, sandbox)
+            bulk.import_organisation(arguments, sandbox)
         elif arguments.source is not None:
             from importer.cli import bulk
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from importer.engines import ENGINES
-from importer.engines.doctor import hardware, host, model, packages
+from importer.engines.doctor import host, model, packages
 from importer.engines.doctor.case import (
     Check,
     CheckSkipped,
@@ -65,17 +65,17 @@ CHECKS: tuple[Check, ...] = (
     Check("torch", "engine", "PyPI's torchvision beside PyTorch's torch for processors: 'operator torchvision::nms does not exist'; or a torch the engine was not built with.",
           "Install the engine again; PyTorch's index has matching builds.", packages.torch),
     Check("instructions", "engine", "A wheel compiled for AVX2 or AVX-512 dies of SIGILL in a child process; numpy from 2.4 on needs x86-64-v2; a virtual machine may hide it.",
-          "Another engine, version or machine.", hardware.instructions),
+          "Another engine, version or machine.", host.instructions),
     Check("libc", "engine", "No engine has wheels for musl, and mlx none for a glibc before 2.35: pip finds no matching distribution.",
-          "Debian 12 or Ubuntu 22.04.", hardware.libc),
+          "Debian 12 or Ubuntu 22.04.", host.libc),
     Check("libraries", "engine", "Without libnuma vLLM's extension fails to load in silence, and the engine dies later of a missing operator.",
-          "Install libnuma1, libgomp1.", hardware.libraries),
+          "Install libnuma1, libgomp1.", host.libraries),
     Check("driver", "engine", "A CUDA build on an older driver, in a container without its card, or a torch without CUDA.",
-          "A newer driver; the container's cards.", hardware.driver),
+          "A newer driver; the container's cards.", host.driver),
     Check("cards", "engine", "SGLang's server needs an NVIDIA card; without one only its parsers run.",
-          "Export, and serve on a machine with a card.", hardware.cards),
+          "Export, and serve on a machine with a card.", host.cards),
     Check("metal", "engine", "MLX on an older macOS, or on a Python that Rosetta translates.",
-          "macOS 14, a Python for arm64.", hardware.apple),
+          "macOS 14, a Python for arm64.", host.apple),
     Check("version", "document", "Parsers change behind their names between versions: glm45 became a strict class in vLLM 0.24.",
           "Recheck the document.", packages.same_version),
     Check("frontend", "document", "vLLM's frontend in Rust is in no build before 0.33, loads no plugin, and has parsers that must stand for both kinds.",
@@ -99,11 +99,11 @@ CHECKS: tuple[Check, ...] = (
     Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
           "Write it at the top too.", model.rope),
     Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word.",
-          "A shorter context, a higher limit.", hardware.memory),
+          "A shorter context, a higher limit.", host.memory),
     Check("weights-disk", "document", "The download fills the disk.",
           "HF_HUB_CACHE on another disk.", host.weights_disk),
     Check("card-memory", "document", "vLLM wants 90 % of each card free, and as many cards as the document has.",
-          "End other programs, lower gpu_memory_utilization.", hardware.card_memory),
+          "End other programs, lower gpu_memory_utilization.", host.card_memory),
     Check("shared-memory", "document", "A container's /dev/shm of 64 MB is too small for workers that talk through it.",
           "The host's shared memory, or more of the container's own.", host.shared_memory),
 )  # fmt: skip
@@ -132,9 +132,9 @@ def everything(machine: DoctorCase) -> Iterator[DoctorFinding]:
     are warnings.
     """
     yield from examine(machine, _about("machine"))
-    yield DoctorFinding("memory", "machine", hardware.memory(machine))
+    yield DoctorFinding("memory", "machine", host.memory(machine))
     for name in ENGINES:
-        if name != "vllm-cuda" or machine.text(hardware.DRIVER):
+        if name != "vllm-cuda" or machine.text(host.DRIVER):
             case = of_engine(name, root=machine.root)
             for finding in examine(case, _about("engine")):
                 yield finding if case.installed or case.missing else _allowed(finding)

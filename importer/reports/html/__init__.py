@@ -1,23 +1,65 @@
 """The report as one HTML page: it loads nothing, runs nothing, and needs no network.
 
 ``page.html.jinja`` is the page, ``pieces.html.jinja`` its macros. With autoescape, every value is text.
+
+The numbers of the drawings of the page, and texts for its templates beside those of every report.
+
+The first page of a gallery's site: every entry, searched and filtered in the browser, without a server.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import re
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from importer.frozen import frozen
 from importer.reports import pictures, report_model
-from importer.reports.html import drawing
-from importer.reports.report_model import ReportModel
+from importer.reports.report_model import ProbeOutcome, ReportModel
 from importer.sentences import moment, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+BAR = 80  # units of an interval's bar
+
+
+class Segment(NamedTuple):
+    """A piece of a bar: its class, its beginning and its width, in units."""
+
+    kind: str
+    x: str
+    width: str
+
+
+def bar(outcome: ProbeOutcome) -> Segment | None:
+    """Return the interval of a probe's trials on a line from 0 to 100 %."""
+    if outcome.interval is None:
+        return None
+    low, high = (max(0.0, min(1.0, end)) for end in outcome.interval)
+    return Segment(outcome.outcome, f"{BAR * low:.1f}", f"{max(1.0, BAR * (high - low)):.1f}")
+
+
+def trials(outcome: ProbeOutcome) -> str:
+    """Return the share of agreeing trials as text."""
+    return report_model.trials(outcome.agreed, outcome.trials, outcome.interval)
+
+
+def anchor(probe: str) -> str:
+    """Return the anchor of a probe in the page."""
+    return "probe-" + re.sub(r"[^a-z0-9-]", "-", probe.lower())
+
+
+def indented(data: Any) -> str:
+    """Return a request as JSON over several lines."""
+    return json.dumps(data, indent=1, ensure_ascii=False)
+
 
 CSS = files(__name__).joinpath("page.css").read_text(encoding="utf-8")
 DIGEST = base64.b64encode(hashlib.sha256(CSS.encode()).digest()).decode()
@@ -46,17 +88,17 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters |= {
-        "anchor": drawing.anchor,
+        "anchor": anchor,
         "duration": report_model.duration,
-        "indented": drawing.indented,
+        "indented": indented,
         "moment": moment,
         "pace": report_model.pace,
         "split": report_model.split,
-        "trials": drawing.trials,
+        "trials": trials,
         "value": report_model.value,
     }
     made.globals |= {
-        "bar": drawing.bar,
+        "bar": bar,
         "matrix_columns": pictures.columns,
         "matrix_rows": pictures.rows,
         "pictures_of_memory": pictures.of_memory,
@@ -71,3 +113,59 @@ def environment() -> Environment:
 def _finalize(value: Any) -> Any:
     """Return a value as text with control characters escaped; markup of the templates stays."""
     return value if hasattr(value, "__html__") else plain(str(value))
+
+
+FACETS = ("backend", "license", "proof", "validation")
+SCRIPT = """
+const search = document.getElementById("search"), rows = [...document.querySelectorAll("tbody tr")];
+const facets = [...document.querySelectorAll("select")];
+function show() {
+  const words = search.value.toLowerCase().split(/\\s+/).filter(Boolean);
+  let shown = 0;
+  for (const row of rows) {
+    const text = row.dataset.text.toLowerCase();
+    row.hidden = !(words.every(word => text.includes(word))
+      && facets.every(facet => !facet.value || row.dataset[facet.name] === facet.value));
+    shown += !row.hidden;
+  }
+  document.getElementById("count").textContent = `${shown} of ${rows.length}`;
+}
+addEventListener("input", show);
+show();
+"""
+SCRIPT_DIGEST = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+
+
+@frozen
+class GalleryRow:
+    """A row of the page; the search looks in ``text``; ``page`` and ``entry`` are relative URLs.
+
+    ``proof``  the weakest status of the parsers; empty without a parser.
+    """
+
+    name: str
+    model: str
+    link: str
+    backend: str
+    parsers: str
+    proof: str
+    license: str
+    size: str
+    validation: str
+    page: str
+    entry: str
+    text: str
+
+
+def page(rows: Sequence[GalleryRow]) -> str:
+    """Return the page; its policy allows its own style and script alone."""
+    from markupsafe import Markup
+
+    values = {name: sorted({getattr(row, name) for row in rows} - {""}) for name in FACETS}
+    policy = f"{POLICY}; script-src 'sha256-{SCRIPT_DIGEST}'"
+    script = Markup(SCRIPT)  # noqa: S704 - of this module; escaped, its hash would differ
+    return (
+        environment()
+        .get_template("gallery.html.jinja")
+        .render(rows=rows, facets=values, gallery_policy=policy, gallery_script=script)
+    )

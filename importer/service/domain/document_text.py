@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from importer.config_file.check import RecordedFacts
 from importer.config_file.document import Document
-from importer.config_file.model_conflicts import RecordedFacts
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError

@@ -1,5 +1,7 @@
 """The gallery: every version of every document as files, the transactions that change them, and their
 states.
+
+The columns of lists: facts of a document, its newest run and its attention, as storage has them.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from typing import NoReturn
 
 from sqlalchemy import Connection
 
-from importer.app.overview import publication_state
+from importer.app.overview import PublicationState, needs_attention, publication_state
 from importer.config import now
 from importer.config_file.document import Document
+from importer.config_file.entry_facts import EntryFacts, entry_facts
 from importer.config_file.receipt import Receipt
 from importer.config_file.receipt import parse as parse_receipt
 from importer.config_file.store import Store, StoredDocument, receipt_path
@@ -24,13 +27,75 @@ from importer.config_file.template_file import ChatTemplate, ChatTemplateReason,
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.frozen import frozen
+from importer.hub.snapshot import mapping, text
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.service.domain import list_columns
 from importer.storage import audit, documents, findings, releases, webhooks
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.documents import CountCache, Facets, Filters, Room, Summary, Value, Version
+from importer.storage.documents import (
+    LARGEST,
+    OTHER,
+    CountCache,
+    Facets,
+    Filters,
+    Room,
+    Summary,
+    Value,
+    Version,
+)
+
+LONGEST = 500  # characters of a description in a list
+PASSED, FAILED = ("pass",), ("fail", "inconclusive")
+
+
+def columns(stored: StoredDocument, state: PublicationState) -> dict[str, object]:
+    """Return the columns of a document in its state; an unknown one is ``None``."""
+    kinds = {one["kind"] for one in needs_attention(stored, state)}
+    named = {kind if kind in documents.KINDS else OTHER for kind in kinds}
+    run = mapping(None if stored.receipt is None else stored.receipt.validation)
+    known = (None if stored.receipt is None else stored.receipt.imported_at, run.get("started"))
+    times = [at for at in known if isinstance(at, str)]
+    listed = {"checked_at": max(times, default=None), "attention": documents.words(named)}
+    return _fact_columns(entry_facts(stored.data, stored.receipt)) | _run(run) | listed
+
+
+def _fact_columns(facts: EntryFacts) -> dict[str, object]:
+    memory = facts.memory
+    count = 1 if memory is None else memory.cards
+    whole, part = (None, None) if memory is None else (memory.whole, memory.part)
+    device = None if memory is None else memory.device
+    return {
+        "description": facts.description[:LONGEST],
+        "license": facts.license,
+        "tags": documents.words({tag.lower().replace(" ", "-") for tag in facts.tags}),
+        "quantization": facts.quantization,
+        "modalities": documents.words({one for one in facts.modalities if " " not in one}),
+        "tool_parser": facts.tool_parser, "reasoning_parser": facts.reasoning_parser,
+        "context": _bounded(facts.context), "parameters": _bounded(facts.parameters),
+        "size": documents.size_of(facts.parameters), "weights": _bounded(facts.weights),
+        "memory": None if memory is None else _bounded(memory.bytes),
+        "device": device if count == 1 or device is None else f"{count}x{device}", "devices": count,
+        "whole_bytes": _bounded(whole), "part_bytes": _bounded(part),
+    }  # fmt: skip
+
+
+def _bounded(number: int | None) -> int | None:
+    return None if number is None or number > LARGEST else number
+
+
+def _run(run: Mapping[str, object]) -> dict[str, object]:
+    """Return the columns of the newest whole run, whose text may be of any form."""
+    engine, outcomes = mapping(run.get("engine")), run.get("outcomes")
+    ended = [mapping(one).get("outcome") for one in outcomes] if isinstance(outcomes, list) else []
+    spent = [n for n in mapping(run.get("seconds")).values() if isinstance(n, int | float)]
+    return {
+        "run_engine": text(engine.get("name")), "run_version": text(engine.get("version")),
+        "run_at": text(run.get("started")),
+        "run_passed": sum(one in PASSED for one in ended) if run else None,
+        "run_failed": sum(one in FAILED for one in ended) if run else None,
+        "run_total": len(ended) if run else None, "run_seconds": sum(spent) if run else None,
+    }  # fmt: skip
 
 
 class DocumentVersion(Version):
@@ -104,9 +169,9 @@ class Checkout(Store):
         files = self.fetched[name] = self.fetch(name)
         path = self.path(name)
         texts = {path: files.text, receipt_path(path): files.receipt, template_path(path): files.template}
-        for file, text in texts.items():
-            if text is not None:
-                file.write_bytes(text.encode())
+        for file, content in texts.items():
+            if content is not None:
+                file.write_bytes(content.encode())
 
     def now(self, name: str) -> StoredFiles:
         """Return the document's files in this folder, with the number that they were fetched with."""
@@ -305,7 +370,7 @@ def _save(connection: Connection, checkout: Checkout, name: str, context: AuditC
     listed = _about(stored) | {
         "model": _model(stored), "backend": stored.backend, "review": state.review,
         "validation": state.validation, "reason": None if state.reason is None else render(state.reason),
-        "release": None if served is None else served.number, **list_columns.columns(stored, state),
+        "release": None if served is None else served.number, **columns(stored, state),
     }  # fmt: skip
     documents.add(connection, new, listed)
     audit.record(

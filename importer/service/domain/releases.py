@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 
 from importer.app.overview import publication_state
 from importer.config import now
+from importer.config_file.document import ReviewRecord
 from importer.config_file.receipt import Receipt
-from importer.config_file.records import ReviewRecord
 from importer.config_file.store import receipt_path, write_all
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
@@ -20,7 +20,7 @@ from importer.service.domain.document_text import checked
 from importer.service.domain.gallery import Change, DocumentVersion
 from importer.service.domain.grants import Caller, admit_edit
 from importer.service.settings import Settings
-from importer.storage import audit, documents, receipts, releases, webhooks
+from importer.storage import audit, documents, releases, webhooks
 from importer.storage.documents import Summary
 from importer.storage.releases import Release, ReleaseEntry
 
@@ -50,7 +50,7 @@ def promote(change: Change, name: str, note: str | None) -> tuple[Summary, Relea
     release = Release(
         name=name, number=releases.next_number(connection, name), version=change.next_version(name),
         digest=stored.digest, text=str(files.text), data=json.dumps(stored.data, ensure_ascii=False),
-        receipt_hash=receipts.put(connection, str(files.receipt)), template=files.template,
+        receipt_hash=documents.put_receipt(connection, str(files.receipt)), template=files.template,
         entry=_entry(state.entry), by=context.who, at=at, why=note,
     )  # fmt: skip
     releases.add(connection, release)

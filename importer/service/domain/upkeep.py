@@ -1,15 +1,22 @@
-"""Upkeep: rechecks of documents as jobs, their findings, and what a person decides about those."""
+"""Upkeep: rechecks of documents as jobs, their findings, and what a person decides about those.
+
+The duties of a process beside its jobs: the schedule of rechecks, and deliveries of webhooks.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from importer.app.import_ import Plan, merge_plan, write
 from importer.app.recheck import RecheckFinding
@@ -22,9 +29,12 @@ from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.service import messages
 from importer.service.domain.gallery import Change, Checkout, StoredFiles
 from importer.service.domain.grants import Caller, admit_edit
+from importer.service.domain.webhooks import Sender
 from importer.service.settings import Settings
-from importer.storage import findings, jobs
-from importer.storage.documents import Summary
+from importer.storage import documents, findings, jobs, processes
+from importer.storage.actors import SCHEDULER
+from importer.storage.database import Database, driver_message
+from importer.storage.documents import Filters, Summary
 from importer.storage.findings import Finding, Proposal
 from importer.storage.jobs import Job
 
@@ -149,3 +159,80 @@ def reject(connection: Connection, ident: str, by: str, why: str | None) -> Find
     if not findings.decide(connection, ident, "rejected", by, why):
         raise ServiceError("finding-settled", finding=ident, state=found.state)
     return need(connection, ident)
+
+
+LOG = logging.getLogger(__name__)
+POLL = 2.0  # seconds between two looks for deliveries, where the last one found none
+LOOK = 10.0  # seconds between two looks at the schedule
+HOUR = 3600
+
+
+class Duties:
+    """One thread of a process. A context manager: a duty that was cut off is done by another process.
+
+    ``hurry``  starts jobs at once.
+    """
+
+    def __init__(self, database: Database, settings: Settings, hurry: Callable[[], object]) -> None:
+        self._database, self._hurry = database, hurry
+        self._every = settings.recheck_every * HOUR
+        self._sender = Sender(database, private=settings.webhook_private)
+        self._ending, self._next_look = threading.Event(), 0.0
+        self._thread = threading.Thread(target=self._run, name="duties", daemon=True)
+
+    def __enter__(self) -> Duties:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        self._sender.close()
+        self._thread.join(1.0)  # a delivery under way is not waited for
+
+    def _run(self) -> None:
+        more = False
+        while not self._ending.wait(0 if more else POLL):
+            more = False
+            for duty in (self._schedule, self._sender.run):
+                try:
+                    more = duty()
+                except OperationalError as error:  # the next look tries again
+                    LOG.warning("the database does not answer: %s", driver_message(error))
+                except Exception:
+                    if not self._ending.is_set():
+                        LOG.exception("%s", duty.__qualname__)
+
+    def _schedule(self) -> bool:
+        if self._every and time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + LOOK
+            if begin_due(self._database, self._every):
+                self._hurry()
+        return False
+
+
+def begin_due(database: Database, every: int) -> bool:
+    """Begin the recheck of all documents if it is due; true in one of all processes that look.
+
+    A recheck of the schedule that has not ended is not begun twice. ``every`` is in seconds.
+    """
+    with database.reading() as connection:
+        if not processes.due(connection, SCHEDULE, every):
+            return False
+    with database.writing() as connection:
+        database.alone(connection)
+        if not processes.take(connection, SCHEDULE, every):
+            return False
+        last = processes.last(connection, SCHEDULE)
+        names = documents.names(connection, Filters())
+        if not names or (last is not None and last["job"] and _is_open(connection, str(last["job"]))):
+            return False
+        job = ask(connection, names, {}, SCHEDULER)
+        processes.began(connection, SCHEDULE, job.id)
+    return True
+
+
+def _is_open(connection: Connection, ident: str) -> bool:
+    try:
+        return jobs.get(connection, ident).state in jobs.OPEN
+    except ServiceError:  # a retention has deleted it
+        return False

@@ -10,7 +10,7 @@ from importer.config_file.receipt import Receipt
 from importer.engines import get
 from importer.errors import ServiceError, UsageError
 from importer.frozen import frozen
-from importer.launchers.target import parse
+from importer.launchers.base import parse_target
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.grants import Caller, need_approval
 from importer.service.pool_setting import Pool, read_pool_setting
@@ -117,7 +117,7 @@ def pool(settings: Settings, name: str) -> Pool:
         return known[name]
     if not settings.any_target:
         raise ServiceError("unknown-pool", name=name[:100], known=", ".join(known) or "none")
-    target = parse(name)
+    target = parse_target(name)
     launchers.get(target)
     return Pool(name, target, "admin")
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 ALL = (
     "imports.router",
-    "hub.router",
+    "imports.router_hub",
     "jobs.router",
     "configs.router",
     "overview.router",
@@ -23,7 +23,7 @@ ALL = (
     "webhooks.router",
     "editor.router_preview",
     "editor.router",
-    "keys.router",
+    "admin.router_keys",
     "health.router_about",
     "health.router_devices",
     "health.router",

@@ -16,12 +16,11 @@ from importer.service.desk import AtDesk, Desk
 from importer.service.domain import upkeep
 from importer.service.domain.bulk import Bulk, BulkItem, BulkOptions, BulkResult
 from importer.service.domain.import_request import Body, Spoken, Text
-from importer.service.http.idempotency import AskedOnce
+from importer.service.http.headers import AskedOnce
+from importer.service.http.models import DocumentSummary, Problem, config_json
 from importer.service.http.query import DocumentSelection
-from importer.service.http.response_models import Problem
-from importer.service.http.summary_models import DocumentSummary, config_json
 from importer.service.problems import problem, problems
-from importer.service.security.auth import Reader, act
+from importer.service.security import Reader, act
 from importer.storage import audit, documents, findings
 from importer.storage.audit import AuditContext
 from importer.storage.documents import Filters

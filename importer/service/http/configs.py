@@ -15,9 +15,8 @@ from importer.config import now
 from importer.config_file import document_keys
 from importer.config_file.document_keys import differences
 from importer.config_file.effective import Editor, patched
-from importer.config_file.review import change_json, page, warnings
+from importer.config_file.review import carried, change_json, page, warnings
 from importer.config_file.store import StoredDocument
-from importer.config_file.validation_status import carried
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device
@@ -27,15 +26,22 @@ from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.domain.gallery import DocumentVersion
 from importer.service.domain.grants import Caller
 from importer.service.domain.import_request import Spoken
-from importer.service.domain.reviewed import losses_of, values_of
+from importer.service.domain.workflow import losses_of, values_of
 from importer.service.http.editor import Edit, edit
-from importer.service.http.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
+from importer.service.http.headers import MOST, IfMatch, IfNoneMatch, etag, needed_versions, same_etag
+from importer.service.http.models import (
+    Decisions,
+    Document,
+    DocumentPage,
+    Export,
+    History,
+    config_json,
+    json_object,
+    merged,
+)
 from importer.service.http.query import MAX_CURSOR, DocumentFilters, Sort, cursor_of, position
-from importer.service.http.request_models import json_object, merged
-from importer.service.http.response_models import Decisions, Document, Export, History
-from importer.service.http.summary_models import DocumentPage, config_json
 from importer.service.problems import problems
-from importer.service.security.auth import Approver, Importer, Reader, act
+from importer.service.security import Approver, Importer, Reader, act
 from importer.storage import releases
 from importer.storage.documents import Summary
 
@@ -100,7 +106,7 @@ def get_(name: str, at: AtDesk, _who: Reader, seen: IfNoneMatch = None) -> Respo
     """Return its YAML, its data and its states; the `ETag` goes into `If-Match` of a change."""
     summary, version = at.gallery.get(name)
     headers = {"ETag": etag(summary.version), "Cache-Control": "no-cache"}
-    if same(seen, headers["ETag"]):
+    if same_etag(seen, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     return json_answer(_whole(summary, version), headers=headers)
 
@@ -121,7 +127,7 @@ async def replace(
     def text(old: StoredDocument) -> str:
         return _text(body) if kind in YAML else patched(old, json_object(body), Editor(who.name, now()))
 
-    return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
+    return await at.reading(_edit, name, request, at, who, needed_versions(match, name), why, text)
 
 
 @router.patch(
@@ -141,7 +147,7 @@ async def update(
     def text(old: StoredDocument) -> str:
         return patched(old, merged(old.data, json_object(body)), Editor(who.name, now()))
 
-    return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
+    return await at.reading(_edit, name, request, at, who, needed_versions(match, name), why, text)
 
 
 @router.delete(
@@ -157,7 +163,7 @@ def delete(
 
     Its releases are withdrawn; for one that the gallery serves the key needs the scope `publish`, too.
     """
-    expected = needed(match, name)
+    expected = needed_versions(match, name)
     with at.gallery.change(act(request, who, "delete", why)) as change:
         change.expect(name, expected)
         if releases.release(change.connection, name) is not None:

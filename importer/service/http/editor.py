@@ -37,11 +37,11 @@ from importer.service.domain.document_text import checked, looked_at
 from importer.service.domain.gallery import DocumentVersion, check_version
 from importer.service.domain.grants import Caller, admit_edit, admitted, check_references
 from importer.service.domain.import_request import Import
-from importer.service.http.etags import MOST, IfNoneMatch, same
-from importer.service.http.response_models import FieldError
+from importer.service.http.headers import MOST, IfNoneMatch, same_etag
+from importer.service.http.models import FieldError
 from importer.service.jobs.import_steps import need_choice
 from importer.service.problems import problems
-from importer.service.security.auth import Reader, caller, sent_key
+from importer.service.security import Reader, caller, sent_key
 from importer.storage.audit import AuditContext
 from importer.storage.documents import Summary
 from importer.version import __version__
@@ -98,7 +98,7 @@ def editor(
     registry = engine_arguments.load(backend, version)
     body, tag = _body(backend, None if registry is None else registry.version)
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
-    if same(seen, tag):
+    if same_etag(seen, tag):
         return Response(status_code=304, headers=headers)
     return Response(body, headers=headers, media_type="application/json")
 

@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field
 from importer.errors import ServiceError
 from importer.service.desk import AtDesk
 from importer.service.problems import explained, problems
-from importer.service.security.auth import Reader
-from importer.service.security.middleware import ALIVE, HEALTH
+from importer.service.security import ALIVE, HEALTH, Reader
 from importer.service.telemetry import MEDIA_TYPE, Metrics
 
 router = APIRouter(tags=["operation"])

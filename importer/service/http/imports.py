@@ -1,12 +1,17 @@
-"""``POST /v1/imports``: import a model or a list, each line accepted or refused alone; or preview."""
+"""``POST /v1/imports``: import a model or a list, each line accepted or refused alone; or preview.
+
+``GET /v1/hub/models``: a search of the Hub, for a field that takes a model.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from pydantic import BaseModel, Field
 
 from importer.app.decide import Studied, finalize, prove_studied
 from importer.app.import_ import Plan, build_plan, merge_plan, of_device
@@ -28,13 +33,12 @@ from importer.sentences import render
 from importer.service import messages
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain.grants import Caller, admitted, need_approver
-from importer.service.domain.import_request import SERVED, Import, filters_of
+from importer.service.domain.import_request import SERVED, Import, Text, filters_of
 from importer.service.http.editor import look_at_edit, turn
-from importer.service.http.idempotency import AskedOnce, Idempotency
-from importer.service.http.response_models import Job, Preview, job_json
-from importer.service.http.summary_models import ImportSummary
+from importer.service.http.headers import AskedOnce, Idempotency
+from importer.service.http.models import ImportSummary, Job, Preview, job_json
 from importer.service.problems import LOCATION, ProblemDetails, accepted, problem, problems
-from importer.service.security.auth import Importer, Reader, act
+from importer.service.security import Importer, Reader, act
 from importer.service.settings import Settings
 from importer.storage import audit, jobs
 from importer.storage.audit import AuditContext
@@ -412,3 +416,40 @@ def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, object]:
         "conflicts": conflicts,
         "warnings": [warning.to_json() for warning in warnings],
     }
+
+
+router_hub = APIRouter(prefix="/v1/hub", tags=["imports"])
+MOST = 20  # models of one answer
+
+
+class HubModel(BaseModel):
+    """A public model of the Hub."""
+
+    repo: str = Field(description="owner/name: a `reference` of an import")
+    downloads: int | None = Field(description="in the last 30 days")
+    likes: int | None
+    gated: bool = Field(description="whether the owner grants access")
+    task: str | None = Field(description="the pipeline tag")
+
+
+class HubModels(BaseModel):
+    """The models that the Hub finds."""
+
+    items: list[HubModel]
+
+
+@router_hub.get(
+    "/models",
+    response_model=HubModels,
+    responses=problems("network", "server", "rate-limited", "busy"),
+    summary="Search the Hub",
+)
+def search(
+    at: AtDesk,
+    _who: Importer,
+    q: Annotated[Text, Query(description="a part of a name")],
+    limit: Annotated[int, Query(ge=1, le=MOST)] = 10,
+) -> dict[str, object]:
+    """Return public models, the most downloaded first. The server asks its Hub once."""
+    with turn(at):
+        return {"items": [asdict(hit) for hit in organisation.search(q, limit)]}

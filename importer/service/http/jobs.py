@@ -19,22 +19,22 @@ from importer.service.desk import AtDesk, Desk
 from importer.service.domain.grants import Caller, admitted, need_approval
 from importer.service.domain.import_request import stored
 from importer.service.domain.validations import usable
-from importer.service.http.idempotency import AskedOnce
-from importer.service.http.query import JobSort, Since, utc
-from importer.service.http.request_models import Retry
-from importer.service.http.response_models import (
+from importer.service.http.headers import AskedOnce
+from importer.service.http.models import (
     Job,
     JobPage,
     JobState,
     JobStep,
     JobSummary,
     Problem,
+    Retry,
     event_json,
     job_json,
 )
+from importer.service.http.query import JobSort, Since, utc
 from importer.service.jobs.live_jobs import ALL
 from importer.service.problems import accepted, problems
-from importer.service.security.auth import Importer, Reader, act
+from importer.service.security import Importer, Reader, act
 from importer.storage import audit, jobs
 from importer.storage.jobs import BegunStep, Event, FormerSeconds, JobFilters
 from importer.storage.jobs import Job as JobRow

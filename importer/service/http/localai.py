@@ -9,27 +9,25 @@ from fastapi.responses import Response
 
 from importer.config import now
 from importer.config_file.effective import Editor, patched
+from importer.config_file.review import builds
 from importer.config_file.store import StoredDocument
-from importer.config_file.validation_status import builds
 from importer.engines import registries
 from importer.errors import ImporterError, ServiceError
-from importer.service import messages
+from importer.service import localai, messages
 from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.domain.grants import Caller
 from importer.service.http.editor import edit, look_at_edit, turn
-from importer.service.http.etags import IfMatch, etag, numbers
-from importer.service.http.request_models import json_object
-from importer.service.localai import models
-from importer.service.localai.imports import estimates, import_request, merge, status
-from importer.service.localai.models import Importer, Reader
-from importer.service.security.auth import act
+from importer.service.http.headers import IfMatch, etag, etag_numbers
+from importer.service.http.models import json_object
+from importer.service.localai import Importer, Reader, estimates, import_request, merge, status
+from importer.service.security import act
 from importer.storage import audit, jobs, processes, releases
 
-router = APIRouter(tags=["localai"], route_class=models.Envelope)
+router = APIRouter(tags=["localai"], route_class=localai.Envelope)
 DETECTED = ("mlx", "mlx-vlm", "vllm")  # decided by files and machine; others have to be requested
 NEWEST = 1000  # operations that are listed
 FAILED: dict[int | str, dict[str, object]] = {
-    code: {"model": models.Failed, "description": text}
+    code: {"model": localai.Failed, "description": text}
     for code, text in ((401, "No key, or a wrong one"), (403, "The key may not"), (429, "Too many requests"))
 }
 HINT = "Pass preferences.backend to pick one of the candidates."
@@ -37,17 +35,20 @@ HINT = "Pass preferences.backend to pick one of the candidates."
 
 @router.post(
     "/models/import-uri",
-    response_model=models.Begun,
+    response_model=localai.Begun,
     responses=FAILED
     | {
-        400: {"model": models.Ambiguous | models.Failed, "description": "It cannot be imported, or not so"},
-        404: {"model": models.Failed, "description": "There is no such repository"},
-        502: {"model": models.Failed, "description": "The Hub does not answer as it should"},
-        503: {"model": models.Failed, "description": "The Hub or the database is away, or many look at once"},
+        400: {"model": localai.Ambiguous | localai.Failed, "description": "It cannot be imported, or not so"},
+        404: {"model": localai.Failed, "description": "There is no such repository"},
+        502: {"model": localai.Failed, "description": "The Hub does not answer as it should"},
+        503: {
+            "model": localai.Failed,
+            "description": "The Hub or the database is away, or many look at once",
+        },
     },
     summary="Import a model by its URI",
 )
-def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Importer) -> Response:
+def import_uri(body: localai.ImportUri, request: Request, at: AtDesk, who: Importer) -> Response:
     """Analyse a model, then queue its import; the document is a draft at first."""
     try:
         import_body = import_request(body)
@@ -67,7 +68,7 @@ def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Import
 def _refused(error: ImporterError) -> Response:
     """Return the response to a failed import; an ambiguous one has an envelope with the candidates."""
     if error.kind != "ambiguous":
-        return models.failure(error, prefix="failed to discover model config: ")
+        return localai.failure(error, prefix="failed to discover model config: ")
     details = error.details["candidates"]
     candidates = [one["backend"] for one in details] if isinstance(details, list) else []
     envelope = {"error": "ambiguous import", "detail": messages.detail(error), "modality": "text"}
@@ -76,8 +77,8 @@ def _refused(error: ImporterError) -> Response:
 
 @router.get(
     "/models/jobs/{uuid}",
-    response_model=models.OpStatus,
-    responses=FAILED | {404: {"model": models.Failed, "description": "There is no such operation"}},
+    response_model=localai.OpStatus,
+    responses=FAILED | {404: {"model": localai.Failed, "description": "There is no such operation"}},
     summary="An import's state",
 )
 def job(uuid: str, at: AtDesk, _who: Reader) -> Response:
@@ -92,7 +93,7 @@ def job(uuid: str, at: AtDesk, _who: Reader) -> Response:
 
 
 @router.get(
-    "/models/jobs", response_model=dict[str, models.OpStatus], responses=FAILED, summary="The newest imports"
+    "/models/jobs", response_model=dict[str, localai.OpStatus], responses=FAILED, summary="The newest imports"
 )
 def all_jobs(at: AtDesk, _who: Reader) -> Response:
     """Return the newest imports by uuid."""
@@ -102,7 +103,7 @@ def all_jobs(at: AtDesk, _who: Reader) -> Response:
 
 
 @router.get(
-    "/models/available", response_model=list[models.Available], responses=FAILED, summary="What is published"
+    "/models/available", response_model=list[localai.Available], responses=FAILED, summary="What is published"
 )
 def available(request: Request, at: AtDesk, _who: Reader) -> Response:
     """Return what LocalAI can install from this gallery; members that are empty are left out."""
@@ -112,7 +113,10 @@ def available(request: Request, at: AtDesk, _who: Reader) -> Response:
 
 
 @router.get(
-    "/models/galleries", response_model=list[models.GalleryOf], responses=FAILED, summary="The gallery itself"
+    "/models/galleries",
+    response_model=list[localai.GalleryOf],
+    responses=FAILED,
+    summary="The gallery itself",
 )
 def galleries(request: Request, at: AtDesk, _who: Reader) -> Response:
     """List the gallery as an entry of `GALLERIES`."""
@@ -121,7 +125,7 @@ def galleries(request: Request, at: AtDesk, _who: Reader) -> Response:
 
 @router.get(
     "/backends/known",
-    response_model=list[models.KnownBackend],
+    response_model=list[localai.KnownBackend],
     responses=FAILED,
     summary="Backends that imports may be for",
 )
@@ -142,15 +146,15 @@ def backends(at: AtDesk, _who: Reader) -> Response:
 
 
 router_localai_configs = APIRouter(
-    prefix="/api/models/config-json", tags=["localai"], route_class=models.Flat
+    prefix="/api/models/config-json", tags=["localai"], route_class=localai.Flat
 )
 READ: dict[int | str, dict[str, object]] = FAILED | {
-    404: {"model": models.FlatFailed, "description": "There is no such document"},
-    429: {"model": models.FlatFailed, "description": FAILED[429]["description"]},
+    404: {"model": localai.FlatFailed, "description": "There is no such document"},
+    429: {"model": localai.FlatFailed, "description": FAILED[429]["description"]},
 }
 CHANGED: dict[int | str, dict[str, object]] = READ | {
-    400: {"model": models.FlatFailed, "description": "It is no patch, or the result is no document"},
-    409: {"model": models.FlatFailed, "description": "Somebody was quicker"},
+    400: {"model": localai.FlatFailed, "description": "It is no patch, or the result is no document"},
+    409: {"model": localai.FlatFailed, "description": "Somebody was quicker"},
 }
 BODY = {
     "requestBody": {
@@ -176,7 +180,7 @@ def config(name: str, at: AtDesk, _who: Reader) -> Response:
 
 @router_localai_configs.patch(
     "/{name}",
-    response_model=models.Patched,
+    response_model=localai.Patched,
     responses=CHANGED,
     openapi_extra=BODY,
     summary="Change values of a document",
@@ -188,7 +192,7 @@ async def patch_config(name: str, request: Request, at: AtDesk, who: Importer, m
     Comments stay. The name cannot be changed.
     """
     body = await request.body()
-    return await at.reading(_patched, name, body, request, at, who, numbers(match))
+    return await at.reading(_patched, name, body, request, at, who, etag_numbers(match))
 
 
 def _patched(

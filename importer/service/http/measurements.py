@@ -9,16 +9,16 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
-from importer.app.device_answers import device_answers
+from importer.app.measure import device_answers
 from importer.config_file.receipt import Receipt
 from importer.errors import ServiceError
 from importer.hub.snapshot import mapping
 from importer.reports import pictures
-from importer.reports.pictures.figures import PastValidation
+from importer.reports.pictures import PastValidation
 from importer.reports.report_model import Run, sheet
 from importer.service.desk import AtDesk
 from importer.service.problems import problems
-from importer.service.security.auth import Reader
+from importer.service.security import Reader
 from importer.storage import jobs
 from importer.storage.jobs import JobFilters
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from importer.service.http import jobs
-from importer.service.http.response_models import Problem
+from importer.service.http.models import Problem
 from importer.service.problems import CONTENT, MEDIA_TYPE, title
 
 JSON = "application/json"

@@ -20,12 +20,12 @@ from importer.errors import ServiceError
 from importer.service.desk import AtDesk, json_answer
 from importer.service.domain.import_request import Text
 from importer.service.domain.index import IndexPage
-from importer.service.http.etags import IfNoneMatch, same
+from importer.service.http.headers import IfNoneMatch, same_etag
+from importer.service.http.models import Facts
 from importer.service.http.query import DocumentFilters, room_of
-from importer.service.http.summary_models import Facts
-from importer.service.localai.models import GalleryReader
+from importer.service.localai import GalleryReader
 from importer.service.problems import problems
-from importer.service.security.auth import Reader
+from importer.service.security import Reader
 from importer.storage import releases
 from importer.storage.documents import Filters, Summary
 
@@ -219,7 +219,11 @@ def _answer(page: IndexPage, seen: str | None, since: str | None, coding: str | 
     headers = {"ETag": tags[packed], "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
     if page.modified is not None:
         headers["Last-Modified"] = page.modified
-    known = any(same(seen, tag) for tag in tags.values()) if seen is not None else page.unchanged_since(since)
+    known = (
+        any(same_etag(seen, tag) for tag in tags.values())
+        if seen is not None
+        else page.unchanged_since(since)
+    )
     if known:
         return Response(status_code=304, headers=headers)
     if packed:

@@ -13,8 +13,8 @@ from fastapi.responses import Response
 
 from importer.errors import ServiceError
 from importer.frozen import frozen
-from importer.service.http.etags import IfNoneMatch, same
-from importer.service.security.middleware import HEADERS
+from importer.service.http.headers import IfNoneMatch, same_etag
+from importer.service.security import HEADERS
 
 router = APIRouter(tags=["page"], include_in_schema=False)
 TYPES = {
@@ -74,6 +74,6 @@ def part(name: str, seen: IfNoneMatch = None) -> Response:
 
 def _answer(file: File, seen: str | None) -> Response:
     headers = {"ETag": file.etag, "Cache-Control": file.cache, "Content-Security-Policy": POLICY}
-    if same(seen, file.etag):
+    if same_etag(seen, file.etag):
         return Response(status_code=304, headers=headers)
     return Response(file.body, headers=headers, media_type=file.media_type)

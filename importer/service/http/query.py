@@ -110,7 +110,7 @@ def room_of(device: str) -> Room:
     Raises UsageError: "unknown-device", "bad-value"; ServiceError("bad-request") where its memory is unknown.
     """
     from importer import config
-    from importer.memory.answers import unsuited
+    from importer.memory.choose import unsuited
     from importer.memory.devices import named
     from importer.memory.parallelism import FULLER_SHARE, USUAL
 

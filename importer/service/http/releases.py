@@ -16,13 +16,10 @@ from importer.errors import DocumentError
 from importer.service.desk import AtDesk
 from importer.service.domain import releases as back
 from importer.service.domain.releases import need, need_history, promote, roll_back, withdraw
-from importer.service.http.etags import MOST, IfMatch, etag, needed, seen
-from importer.service.http.idempotency import AskedOnce
-from importer.service.http.request_models import Note, ReleaseRequest
-from importer.service.http.response_models import LossOf
-from importer.service.http.summary_models import DocumentSummary, config_json
+from importer.service.http.headers import MOST, AskedOnce, IfMatch, etag, needed_versions, seen_versions
+from importer.service.http.models import DocumentSummary, LossOf, Note, ReleaseRequest, config_json
 from importer.service.problems import problems
-from importer.service.security.auth import Approver, Importer, Publisher, Reader, act
+from importer.service.security import Approver, Importer, Publisher, Reader, act
 from importer.storage import documents, releases
 from importer.storage import releases as rows
 from importer.storage.releases import Release
@@ -111,7 +108,7 @@ def promote_(
     said = body or ReleaseRequest()
     with at.gallery.change(act(request, who, "release", said.note)) as change:
         stored = change.expect(name, None)
-        change.expect(name, seen(match, said.digest, name))
+        change.expect(name, seen_versions(match, said.digest, name))
         if said.digest is not None and said.digest != stored.digest:
             raise DocumentError("changed", path=stored.path, name=name, now=stored.digest, seen=said.digest)
         summary, release, new = promote(change, name, said.note)
@@ -273,7 +270,7 @@ def restore(
     """Write that version as a new one, with its evidence. The review begins anew; what the gallery serves
     stays. It needs `If-Match`.
     """
-    expected, note = needed(match, name), None if body is None else body.note
+    expected, note = needed_versions(match, name), None if body is None else body.note
     with at.gallery.change(act(request, who, "restore", note)) as change:
         change.expect(name, expected)
         summary = back.restore(change, name, number, who, at.settings)

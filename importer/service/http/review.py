@@ -19,21 +19,28 @@ from importer.config_file.receipt import ReviewEntry
 from importer.config_file.review import change_json, record_review, warnings
 from importer.errors import ImporterError
 from importer.service.desk import AtDesk, Desk
-from importer.service.domain import reviewed, validations, workflow
+from importer.service.domain import validations, workflow
 from importer.service.domain.gallery import DocumentVersion
 from importer.service.domain.grants import Caller
 from importer.service.domain.releases import promote, ready
-from importer.service.domain.reviewed import losses_of, values_of
 from importer.service.domain.validations import equal, order, usable
-from importer.service.domain.workflow import Action, Situation, Step, StepState
-from importer.service.http.etags import IfMatch, etag, seen
-from importer.service.http.idempotency import AskedOnce
-from importer.service.http.request_models import Approval, Rejection, ValidationRequest
-from importer.service.http.response_models import EffectiveValue, Job, LossOf, job_json
-from importer.service.http.summary_models import DocumentSummary, WarningEntry, config_json
+from importer.service.domain.workflow import Action, Situation, Step, StepState, losses_of, values_of
+from importer.service.http.headers import AskedOnce, IfMatch, etag, seen_versions
+from importer.service.http.models import (
+    Approval,
+    DocumentSummary,
+    EffectiveValue,
+    Job,
+    LossOf,
+    Rejection,
+    ValidationRequest,
+    WarningEntry,
+    config_json,
+    job_json,
+)
 from importer.service.http.upkeep import FindingOf, finding_json
 from importer.service.problems import accepted, problems
-from importer.service.security.auth import Approver, Importer, Reader, act
+from importer.service.security import Approver, Importer, Reader, act
 from importer.storage import audit, findings, processes, releases
 from importer.storage.findings import FindingFilter
 from importer.storage.releases import Release
@@ -63,7 +70,7 @@ def approve(
         who.needs("publish")
     with at.gallery.change(act(request, who, "approve", said.note)) as change:
         change.expect(name, None)
-        change.expect(name, seen(match, said.digest, name))
+        change.expect(name, seen_versions(match, said.digest, name))
         word = ReviewEntry("approved", who.name, now(), said.note)
         record_review(change.checkout, name, word, said.digest)
         if said.publish or (said.publish is None and who.may("publish") and ready(change, name)):
@@ -88,7 +95,7 @@ def reject(
     """Reject the working copy; with `If-Match` or `digest` only that version. A release stays served."""
     with at.gallery.change(act(request, who, "reject", body.note)) as change:
         change.expect(name, None)
-        change.expect(name, None if match is None else seen(match, body.digest, name))
+        change.expect(name, None if match is None else seen_versions(match, body.digest, name))
         word = ReviewEntry("rejected", who.name, now(), body.note)
         record_review(change.checkout, name, word, body.digest)
         summary = change.save(name)
@@ -290,7 +297,7 @@ def sheet(
     situation = replace(_situation(at, version, served, who), left=left[0] if left else None)
     shown = None
     if chosen is not None:
-        shown = reviewed.case(version, chosen, at.runner.bench.sandbox, at.settings.places)
+        shown = workflow.rendered_case(version, chosen, at.runner.bench.sandbox, at.settings.places)
     return {
         "name": name, "version": summary.version, "digest": summary.digest, "state": summary.state,
         "served": None if served is None else _release(served),
@@ -298,7 +305,7 @@ def sheet(
         "warnings": warned, "settings": _settings(at, version, warned, served is not None),
         "losses": losses_of(stored),
         "listed": workflow.listed(stored), "changes": _changes(version, served),
-        "cases": reviewed.listed(stored),
+        "cases": workflow.listed_parts(stored),
         "case": shown, "steps": workflow.steps(situation),
         "next": workflow.next_step(situation), "actions": workflow.actions(situation),
     }  # fmt: skip

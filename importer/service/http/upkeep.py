@@ -19,14 +19,11 @@ from importer.service.desk import AtDesk
 from importer.service.domain import upkeep
 from importer.service.domain.import_request import Spoken, Text
 from importer.service.http.bulk import MOST
-from importer.service.http.etags import etag
-from importer.service.http.idempotency import AskedOnce
+from importer.service.http.headers import AskedOnce, etag
+from importer.service.http.models import DocumentSummary, Job, Link, Note, Problem, config_json, job_json
 from importer.service.http.query import DocumentSelection
-from importer.service.http.request_models import Note
-from importer.service.http.response_models import Job, Problem, job_json
-from importer.service.http.summary_models import DocumentSummary, Link, config_json
 from importer.service.problems import accepted, problem_of, problems
-from importer.service.security.auth import Approver, Importer, Reader, act
+from importer.service.security import Approver, Importer, Reader, act
 from importer.storage import audit, documents, findings, jobs, processes
 from importer.storage.documents import Filters
 from importer.storage.findings import Finding, FindingFilter, FindingState

@@ -15,9 +15,9 @@ from importer.sentences import rendered
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain.import_request import Body, Spoken
 from importer.service.domain.webhooks import check_url, key_of, new_secret
-from importer.service.http.idempotency import Asked, AskedOnce, Idempotency
+from importer.service.http.headers import Asked, AskedOnce, Idempotency
 from importer.service.problems import problems
-from importer.service.security.auth import Admin, act
+from importer.service.security import Admin, act
 from importer.storage import audit, webhooks
 from importer.storage.audit import AuditContext
 from importer.storage.idempotency_store import AlreadyStored

@@ -28,8 +28,7 @@ from importer.progress import Step as Part
 from importer.service.domain import upkeep
 from importer.service.domain.failures import failure
 from importer.service.domain.gallery import Checkout, Gallery
-from importer.service.jobs.live_jobs import LiveJob, Stopped
-from importer.service.jobs.steps import Result, Results, Step
+from importer.service.jobs.live_jobs import LiveJob, Result, Results, Step, Stopped
 from importer.service.settings import Settings
 from importer.storage import findings, jobs, queue, webhooks
 from importer.storage.findings import Proposal

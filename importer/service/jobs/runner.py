@@ -22,13 +22,10 @@ from importer.memory.devices import Device
 from importer.sandbox import Sandbox
 from importer.service.domain.failures import failure
 from importer.service.domain.gallery import Gallery
-from importer.service.jobs.import_steps import ImportSteps
-from importer.service.jobs.listing_steps import ListedSteps, ListingSteps
-from importer.service.jobs.live_jobs import LiveJob, LiveJobs, has_exited, this_process
-from importer.service.jobs.pool_steps import PoolCleanup, PoolSteps
+from importer.service.jobs.import_steps import ImportSteps, ListedSteps, ListingSteps
+from importer.service.jobs.live_jobs import JobRun, LiveJob, LiveJobs, Step, fail, has_exited, this_process
 from importer.service.jobs.recheck_steps import RecheckSteps
-from importer.service.jobs.steps import JobRun, Step, fail
-from importer.service.jobs.validation_steps import ValidationSteps
+from importer.service.jobs.validation_steps import PoolCleanup, PoolSteps, ValidationSteps
 from importer.service.pool_setting import read_pool_setting
 from importer.service.settings import Settings
 from importer.storage import processes, queue, retention

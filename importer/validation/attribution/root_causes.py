@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from importer.frozen import frozen
 from importer.reasons import Reason
+from importer.validation import served_engine
 from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
-from importer.validation.fact import Rung, broken_in_answer, first_broken
 from importer.validation.outcome import (
     BY_ANSWERS,
     OF_WEIGHTS,
@@ -17,10 +17,12 @@ from importer.validation.outcome import (
     Inconclusive,
     Outcome,
     ProbeRow,
+    Rung,
     asks_for,
+    broken_in_answer,
+    first_broken,
     not_shown,
 )
-from importer.validation.probes import stops_cleanly
 from importer.validation.probes.cache import prefix_cache
 from importer.validation.probes.chat import (
     likelihood,
@@ -68,14 +70,14 @@ APART = {
         message_forms, tools_in_prompt, files_as_imported, tokenizer_whole,
         token_numbers, long_prompt,
     )
-} | {stops_cleanly.NAME}  # fmt: skip
+} | {served_engine.STOPS_CLEANLY}  # fmt: skip
 # Probes that send no chat.
 OFFLINE = {
     probe.name
     for probe in (
         health, model_listed, files_as_imported, template_coverage, tokenizer_whole,
     )
-} | {stops_cleanly.NAME}  # fmt: skip
+} | {served_engine.STOPS_CLEANLY}  # fmt: skip
 # Changes of the parser that a document names.
 NAMES_PARSER = (
     Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.SET_PARSER_FOR_CASE, Remedy.SET_PARSER_IN_PIECES,

@@ -17,6 +17,7 @@ from importer.engines.start_trials import Setup
 from importer.errors import ImporterError
 from importer.progress import Progress
 from importer.reasons import Reason, ReasonKind
+from importer.validation import served_engine
 from importer.validation.outcome import (
     BY_ANSWERS,
     UNEXPLAINED,
@@ -29,7 +30,7 @@ from importer.validation.outcome import (
     failing,
 )
 from importer.validation.probe import Probe
-from importer.validation.probes import every, stops_cleanly
+from importer.validation.probes import every
 from importer.validation.remedy import Remedy
 from importer.validation.served_engine import Controls, ServedEngine
 
@@ -120,7 +121,7 @@ def _of_packages(rows: list[ProbeRow], controls: Controls) -> list[ProbeRow]:
 
 def _suspect(row: ProbeRow) -> bool:
     """Return whether a failure may be that of a setting, which no remedy names."""
-    if not isinstance(row.outcome, Fail | Inconclusive) or row.probe == stops_cleanly.NAME:
+    if not isinstance(row.outcome, Fail | Inconclusive) or row.probe == served_engine.STOPS_CLEANLY:
         return False
     unnamed = row.outcome.remedy is None or asks_for(row.outcome, *INFERRED)
     return row.outcome.attribution in BY_ANSWERS or (row.outcome.attribution == CONFIGURATION and unnamed)
@@ -128,7 +129,7 @@ def _suspect(row: ProbeRow) -> bool:
 
 def _is_named(row: ProbeRow) -> bool:
     """Return whether a failure has a part and a remedy that rest on more than answers."""
-    return isinstance(row.outcome, Fail) and row.probe != stops_cleanly.NAME and not _suspect(row)
+    return isinstance(row.outcome, Fail) and row.probe != served_engine.STOPS_CLEANLY and not _suspect(row)
 
 
 def _passed(row: ProbeRow | None) -> bool:

@@ -15,7 +15,6 @@ from importer.validation import diagnosis, proof_check
 from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason
-from importer.validation.fact import Rung, broken_in_answer, by_rung
 from importer.validation.mutations import BY_PARSERS
 from importer.validation.outcome import (
     UNEXPLAINED,
@@ -24,8 +23,11 @@ from importer.validation.outcome import (
     NotApplicable,
     Outcome,
     Pass,
+    Rung,
     Tried,
     asks_for,
+    broken_in_answer,
+    by_rung,
     counts_as_passed,
     failing,
 )

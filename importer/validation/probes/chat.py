@@ -14,10 +14,10 @@ from importer.hub.snapshot import listed
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.validation import alternate_forms
 from importer.validation.context import STEADY, VERBATIM, Context, ask_both_ways, holds, together
-from importer.validation.diagnosis import endless, left_out, swallowed
+from importer.validation.diagnosis import endless, left_out, streaming_fault, swallowed
 from importer.validation.errors import ExchangeError, ReplyError, RequestRefused
+from importer.validation.evidence_sources import ScoredText, per_token
 from importer.validation.expectations import CommonReason, Expectations, PromiseReason, no_chat, no_tools
-from importer.validation.likelihood import ScoredText, per_token
 from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import (
     UNEXPLAINED,
@@ -51,7 +51,6 @@ from importer.validation.remedy import (
     Remedy,
 )
 from importer.validation.reply import Reply
-from importer.validation.streams import streaming_fault
 from importer.validation.tokens import OWN, altered
 from importer.validation.tool_markup import (
     blanked,

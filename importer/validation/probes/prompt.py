@@ -35,10 +35,9 @@ from importer.validation.expectations import (
     no_chat,
     no_tools,
 )
-from importer.validation.fact import Rung
 from importer.validation.failures import text_now
 from importer.validation.mutations import CHANGES, Alteration
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Rung
 from importer.validation.probe import probe
 from importer.validation.probes.sampling import words_between
 from importer.validation.prompts import (

@@ -7,7 +7,7 @@ from functools import partial
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import TRIALS, WAYS, Context, ask_both_ways, together
-from importer.validation.diagnosis import endless, unread
+from importer.validation.diagnosis import endless, only_streamed, streaming_fault, unread
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_reasoning
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, failing
@@ -19,7 +19,6 @@ from importer.validation.remedy import (
     Remedy,
 )
 from importer.validation.reply import Reply
-from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import closing_marker, thinking_markup, thinks
 
 

@@ -22,9 +22,8 @@ from importer.validation.context import EXTRA, TOKENS, Context, ask_both_ways, t
 from importer.validation.diagnosis import endless
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
-from importer.validation.fact import Rung
 from importer.validation.mutations import QUOTED, AnswerChange, ends_otherwise, of_text
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Tried, failing
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Rung, Tried, failing
 from importer.validation.probe import probe
 from importer.validation.progress import listened
 from importer.validation.prompts import (

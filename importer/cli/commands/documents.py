@@ -1,0 +1,306 @@
+"""Commands of documents: list, show, why, review, approve, recheck, fill, export, report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from importer.app.states import SORTS, STATES
+from importer.cli import options
+from importer.errors import UsageError
+
+if TYPE_CHECKING:
+    from importer.app.overview import Overview
+    from importer.config_file.receipt import Receipt
+    from importer.config_file.store import StoredDocument
+
+
+def add_arguments_list(parser: argparse.ArgumentParser) -> None:
+    """Add the folder, the states and the order."""
+    options.folder(parser)
+    parser.add_argument(
+        "--state",
+        metavar="STATE",
+        choices=STATES,
+        action="append",
+        help=f"in these states: {', '.join(STATES)}",
+    )
+    parser.add_argument(
+        "--sort",
+        metavar="KEY",
+        choices=(*SORTS, *(f"-{key}" for key in SORTS)),
+        help=f"by {', '.join(SORTS)}; --sort=-KEY reverses (default: grouped by model)",
+    )
+    options.json(parser, "one line of JSON per document")
+
+
+def run_list(arguments: argparse.Namespace) -> None:
+    """Print a row for each document, those that cannot be read included."""
+    from importer.app import overview
+    from importer.cli import listing, output
+    from importer.config_file.review import together
+    from importer.config_file.store import Store
+
+    rows = together(overview.rows(Store(Path(arguments.folder))))
+    if arguments.state:
+        rows = [row for row in rows if row["state"] in arguments.state]
+    if arguments.sort:
+        rows = overview.ordered(rows, arguments.sort)
+    if arguments.json:
+        output.json_lines(rows)
+        return
+    console = output.console()
+    console.print(listing.table(rows, console.width))
+
+
+def add_arguments_show(parser: argparse.ArgumentParser) -> None:
+    """Add the document's name."""
+    parser.add_argument("name", metavar="NAME")
+    options.folder(parser)
+    options.json(parser, "the document and its receipt as one line of JSON")
+    parser.add_argument(
+        "--open", action="store_true", help="open its report in a browser: decisions, memory, probes"
+    )
+
+
+def _values(stored: StoredDocument) -> list[dict[str, object]]:
+    """Return the effective values of a document."""
+    from importer.config_file.effective import effective
+    from importer.engines.registries import sampling_defaults
+
+    return [one.to_json() for one in effective(stored, defaults=sampling_defaults(stored.data))]
+
+
+def run_show(arguments: argparse.Namespace) -> None:
+    """Print the text, every decision with its reasons, the fit, every probe, and the facts of lists.
+
+    Raises DocumentError.
+    """
+    from importer.app.overview import overview
+    from importer.cli import output, reporting
+    from importer.config_file.review import row
+    from importer.config_file.store import Store
+
+    store = Store(Path(arguments.folder))
+    stored = store.load(arguments.name)
+    receipt = stored.need_receipt()
+    shown, values = overview(stored), _values(stored)
+    state = {**row(stored), **shown.to_json()}
+    if arguments.open:
+        reporting.open_report(stored)
+    if arguments.json:
+        data = {**state, "document": stored.data, "values": values, "receipt": json.loads(receipt.to_text())}
+        output.json_line(output.json_text(data))
+        return
+    _print(stored, shown, values)
+
+
+def _print(stored: StoredDocument, shown: Overview, values: list[dict[str, Any]]) -> None:
+    """Print everything in the order text, decisions, fit, probes, facts, states."""
+    from importer.cli import listing, output
+
+    receipt = stored.need_receipt()
+    console = output.console()
+    output.line(output.plain("\n".join(stored.text.rstrip().splitlines())))
+    console.print(output.decisions(receipt.decisions, values))
+    if receipt.fit is not None:
+        console.print(output.fit(receipt.fit))
+        if (ways := output.plans(receipt.fit)) is not None:
+            console.print(ways)
+    _print_runs(stored, receipt)
+    for text in listing.lines(shown):
+        output.line(output.plain(text))
+    output.line(f"review: {shown.state.review}; validation: {shown.state.validation}")
+    if receipt.partial is not None:
+        output.note(f"The last partial run is in 'importer report {stored.name}'.")
+
+
+def _print_runs(stored: StoredDocument, receipt: Receipt) -> None:
+    """Print the probes of the last validation, and the last score."""
+    from importer.cli import output
+    from importer.reports import report_model, terminal
+
+    console = output.console()
+    if receipt.validation is not None:
+        console.print(
+            terminal.outcomes(report_model.run(receipt.validation, stored.digest).outcomes, console.width)
+        )
+    if receipt.score is not None:
+        console.print(output.score(receipt.score))
+        if receipt.score["digest"] != stored.digest:
+            output.note("The score is of other data than the document has now.")
+
+
+FACTS, CANDIDATES = 3, 1  # of a value; --all prints every one
+
+
+def add_arguments_why(parser: argparse.ArgumentParser) -> None:
+    """Add the document's name and the key."""
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("key", metavar="KEY", nargs="?", help="one value, such as tool_parser or temperature")
+    options.folder(parser)
+    options.json(parser, "one line of JSON for each value, with every fact and candidate")
+    parser.add_argument("--all", action="store_true", help="print every fact and every candidate")
+
+
+def run_why(arguments: argparse.Namespace) -> None:
+    """Print a paragraph for each value. Raises DocumentError."""
+    from importer.app.why import explanations
+    from importer.cli import output
+    from importer.config_file.store import Store
+
+    found = explanations(Store(Path(arguments.folder)).load(arguments.name), arguments.key)
+    if arguments.json:
+        output.json_lines(one.to_json() for one in found)
+        return
+    for one in found:
+        lines = one.explain() if arguments.all else one.explain(FACTS, CANDIDATES)
+        for text in lines:
+            output.line(output.plain(text))
+        hidden = 0 if arguments.all else len(one.candidates) - CANDIDATES
+        if hidden > 0:
+            output.line(f"  and {hidden} more: --all prints them")
+
+
+def add_arguments_review(parser: argparse.ArgumentParser) -> None:
+    """Add the document, and the review to record without questions."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--approve", action="store_true", help="approve the present content")
+    group.add_argument("--reject", metavar="NOTE", help="reject the document, with this note")
+    options.explain(parser)
+    add_document(parser)
+
+
+def add_document(parser: argparse.ArgumentParser) -> None:
+    """Add the document, a note, and the digest that was seen."""
+    parser.add_argument("name", metavar="NAME")
+    options.folder(parser)
+    parser.add_argument("--note", help="a note on the approval")
+    parser.add_argument("--digest", help="refuse if the document's digest has changed")
+    options.json(parser, "what a reviewer is shown as one line of JSON")
+
+
+def run_review(arguments: argparse.Namespace) -> None:
+    """Review the document; raises ImporterError."""
+    from importer.cli import reviewing
+
+    reviewing.review(arguments)
+
+
+def add_arguments_approve(parser: argparse.ArgumentParser) -> None:
+    """Add the document."""
+    parser.set_defaults(approve=True, reject=None, explain=False)
+    add_document(parser)
+
+
+def run_approve(arguments: argparse.Namespace) -> None:
+    """Approve the document; raises ImporterError."""
+    run_review(arguments)
+
+
+def add_arguments_recheck(parser: argparse.ArgumentParser) -> None:
+    """Add the documents, and the engine's version."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="documents (default: all in the folder)")
+    parser.add_argument("--all", action="store_true", help="all documents of the folder")
+    parser.add_argument(
+        "--engine",
+        metavar="ENGINE@VERSION",
+        help="what changes with this version of an engine, such as vllm@0.33.0; no request to the Hub",
+    )
+    parser.add_argument(
+        "--apply", action="store_true", help="with --engine: write the documents for that version"
+    )
+    parser.add_argument(
+        "--on-conflict",
+        choices=("mine", "theirs"),
+        help="with --apply: on a conflict keep mine or theirs (default: report only)",
+    )
+    options.folder(parser)
+    options.of_import(parser, "offline")
+    options.json(parser, "one line of JSON per document")
+
+
+def run_recheck(arguments: argparse.Namespace) -> int:
+    """Return 1 where a document would change, else 0."""
+    from importer.cli import rechecking
+
+    if arguments.all and arguments.names:
+        raise UsageError("bad-option", option="--all", problem="it takes no names beside it")
+    if arguments.engine is not None:
+        return rechecking.recheck_upgrade(arguments)
+    for option in ("apply", "on_conflict"):
+        if getattr(arguments, option):
+            flag = f"--{option.replace('_', '-')}"
+            raise UsageError("bad-option", option=flag, problem="it needs --engine ENGINE@VERSION")
+    return rechecking.recheck(arguments)
+
+
+def add_arguments_fill(parser: argparse.ArgumentParser) -> None:
+    """Add the file, and what its document is for."""
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--dry-run", action="store_true", help="show the difference, write nothing")
+    options.of_import(
+        parser, "engine_version", "device", "memory", "goal", "concurrency", "context", "offline"
+    )
+    options.json(parser, "what was added as one line of JSON")
+
+
+def run_fill(arguments: argparse.Namespace) -> None:
+    """Fill the file; raises ImporterError."""
+    from importer.cli import filling
+
+    filling.run(arguments)
+
+
+def add_arguments_export(parser: argparse.ArgumentParser) -> None:
+    """Add the document, the format and the file."""
+    parser.add_argument("name", metavar="NAME|FILE", nargs="?")
+    parser.add_argument("format", metavar="FORMAT", nargs="?", help="one of those that --list shows")
+    parser.add_argument("--list", action="store_true", help="the formats and what reads them")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE|DIR",
+        help="the file, or the folder for several, to write (default: standard output)",
+    )
+    options.folder(parser)
+    parser.add_argument(
+        "--device", choices=("gpu", "cpu"), help="hardware for vLLM (default: the document's device)"
+    )
+    parser.add_argument("--approved-only", action="store_true", help="refuse a document without approval")
+    options.json(parser, "files and what they lack as one line of JSON")
+
+
+def run_export(arguments: argparse.Namespace) -> None:
+    """Export the document; raises UsageError and DocumentError."""
+    from importer.cli import exporting
+
+    exporting.run(arguments)
+
+
+def add_arguments_report(parser: argparse.ArgumentParser) -> None:
+    """Add the document or two of them, and the report's form and file."""
+    parser.add_argument("name", metavar="NAME|FILE", nargs="?")
+    parser.add_argument(
+        "--format",
+        choices=options.Names("renderers", ("terminal", "json", "junit", "html")),
+        help="default: by FILE's ending, else terminal",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: standard output)")
+    options.folder(parser)
+    parser.add_argument(
+        "--compare",
+        metavar=("A", "B"),
+        nargs=2,
+        help="what changed between two: names, documents or receipts; exit code 1 where something got worse",
+    )
+    options.json(parser, "the same as --format json, on one line")
+
+
+def run_report(arguments: argparse.Namespace) -> int:
+    """Return 1 where a comparison found something worse, else 0."""
+    from importer.cli import reporting
+
+    return reporting.run(arguments)

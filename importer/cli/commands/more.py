@@ -1,0 +1,225 @@
+"""Further commands: match, run-task, fit, response-template, gallery, keys, completion."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from importer.cli import options
+from importer.cli.commands import COMMANDS, module
+
+
+def add_arguments_match(parser: argparse.ArgumentParser) -> None:
+    """Add the names."""
+    parser.add_argument("names", nargs="+", metavar="NAME")
+    options.json(parser, "one line of JSON per name")
+
+
+def run_match(arguments: argparse.Namespace) -> None:
+    """Print a row for each name, from the tables alone."""
+    from importer.cli import output
+    from importer.signals.family import match_names
+
+    matches = match_names(arguments.names)
+    if arguments.json:
+        output.json_lines(matches)
+        return
+    rows = [
+        (
+            m["model_id"],
+            *(output.value(m[k]) for k in ("family", "tool_parser", "reasoning_parser")),
+            ", ".join(f"{k} {v}" for k, v in (m["sampling"] or {}).items()),
+        )
+        for m in matches
+    ]
+    output.console().print(
+        output.table(("model", "family", "tool parser", "reasoning parser", "sampling"), rows)
+    )
+
+
+def add_arguments_run_task(parser: argparse.ArgumentParser) -> None:
+    """Add the task."""
+    parser.add_argument(
+        "task", metavar="FILE|-", help="the task as a launcher sends it; - reads it from stdin"
+    )
+
+
+def run_run_task(arguments: argparse.Namespace) -> None:
+    """Run the task and print its result for the launcher."""
+    from importer.cli import validating
+
+    validating.run_remote_task(arguments.task)
+
+
+def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
+    """Add the document, and what is asked of it."""
+    parser.add_argument("name", metavar="NAME|FILE")
+    options.folder(parser)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--devices", action="store_true", help="print what each device holds of it")
+    what.add_argument(
+        "--measure",
+        action="store_true",
+        help="start its engine with random weights, and choose context and layout by the memory it reports",
+    )
+    parser.add_argument(
+        "--on", metavar="TARGET", help="measure on another machine or a cluster, as 'validate --on' names it"
+    )
+    options.json(parser, "one line of JSON")
+
+
+def run_fit(arguments: argparse.Namespace) -> None:
+    """Print the fit of a document; measure the memory first where that is asked."""
+    from importer.cli import fitting
+
+    fitting.fit(arguments)
+
+
+def add_arguments_response_template(parser: argparse.ArgumentParser) -> None:
+    """Add the model and the file."""
+    parser.add_argument("reference", metavar="REFERENCE")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the model's tokenizer_config.json with the template in it",
+    )
+    parser.add_argument("--revision", help="a branch, tag or commit")
+    parser.add_argument(
+        "--frontend",
+        choices=("python", "rust"),
+        help="the server of vLLM whose parsers prove it (default: python)",
+    )
+    options.of_import(parser, "engine_version", "offline")
+
+
+def run_response_template(arguments: argparse.Namespace) -> None:
+    """Print the change of the file, or write the whole file; raises ImporterError."""
+    from importer.cli import response_template
+
+    response_template.run(arguments)
+
+
+FAULTY = 1  # the exit code with an error; with --strict with a warning, too
+
+
+def add_arguments_gallery(parser: argparse.ArgumentParser) -> None:
+    """Add the three actions."""
+    actions = parser.add_subparsers(dest="action", metavar="check|diff|build", required=True)
+    check = actions.add_parser("check", help="find what is wrong; exit code 1 with an error")
+    check.add_argument("place", metavar="DIR|index.yaml", help="an index, or a folder of documents")
+    check.add_argument(
+        "--format", default="text", choices=("text", "json", "github", "sarif"), help="default: text"
+    )
+    check.add_argument("--strict", action="store_true", help="exit code 1 with a warning, too")
+    check.add_argument(
+        "--files-only", action="store_true", help="do not compare parsers with the models' own templates"
+    )
+    check.add_argument("--stale-days", type=options.days, metavar="N", help="default: 180")
+    options.of_import(check, "offline")
+    diff = actions.add_parser("diff", help="what changes for those who run the models, as Markdown")
+    diff.add_argument("before", metavar="A", help="a folder or an index")
+    diff.add_argument("after", metavar="B")
+    build_site = actions.add_parser(
+        "build", help="write index, entries and static pages; no server is needed"
+    )
+    build_site.add_argument("place", metavar="DIR", help="a folder of documents")
+    build_site.add_argument("-o", "--output", required=True, metavar="SITE", help="the folder to write")
+
+
+def run_gallery(arguments: argparse.Namespace) -> int:
+    """Check, compare or build; raises UsageError("no-such-directory") and DocumentError."""
+    return {"check": _check, "diff": _diff, "build": _build}[arguments.action](arguments)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    import sys
+
+    from importer.app import gallery
+    from importer.app.session import ImportSession
+    from importer.cli import output
+    from importer.cli.gallery_report import FORMATS
+    from importer.hub.rate_limit import Budget, under
+
+    found = gallery.read(Path(arguments.place))
+    days = arguments.stale_days or gallery.STALE_DAYS
+    with output.progress("gallery check") as progress, ImportSession() as bench, under(Budget(), progress):
+        compared = None if arguments.files_only else bench
+        checked = gallery.check(
+            found, stale_days=days, bench=compared, offline=arguments.offline, progress=progress
+        )
+        findings = list(checked)
+    sys.stdout.write(FORMATS[arguments.format](findings, len(found.items)))
+    levels = {finding.level for finding in findings}
+    return FAULTY if gallery.ERROR in levels or (arguments.strict and gallery.WARNING in levels) else 0
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    import sys
+
+    from importer.app import gallery
+    from importer.cli.gallery_report import markdown
+
+    before, after = (gallery.read(Path(place)) for place in (arguments.before, arguments.after))
+    sys.stdout.write(markdown(gallery.changes(before, after)))
+    return 0
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    from importer.app import gallery
+    from importer.app.gallery import build_site
+    from importer.cli import output
+    from importer.errors import DocumentError
+    from importer.sentences import counted
+
+    read = gallery.read(Path(arguments.place))
+    if not any(item.stored for item in read.items):
+        raise DocumentError("no-documents", folder=arguments.place)
+    written = build_site(read, Path(arguments.output))
+    output.note(f"Wrote {counted(len(written), 'file', 'files')} to {arguments.output}.")
+    for finding in read.findings:
+        output.note(f"Left out: {finding.entry}: it cannot be read; see 'importer gallery check'.")
+    return 1 if read.findings else 0
+
+
+def add_arguments_keys(parser: argparse.ArgumentParser) -> None:
+    """Add the form."""
+    options.json(parser, "one line of JSON per key")
+
+
+def run_keys(arguments: argparse.Namespace) -> None:
+    """Print each key with the type of its value, and what it is."""
+    from importer.app.preferences import settable
+    from importer.cli import output
+
+    keys = settable()
+    if arguments.json:
+        output.json_lines([{"key": key, "type": kind, "description": text} for key, kind, text in keys])
+    else:
+        output.console().print(output.table(("key", "type", "description"), keys))
+
+
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def add_arguments_completion(parser: argparse.ArgumentParser) -> None:
+    """Add the shell."""
+    parser.add_argument("shell", choices=SHELLS)
+
+
+def run_completion(arguments: argparse.Namespace) -> None:
+    """Print the script; bash reads it from ``~/.local/share/bash-completion/completions/importer``."""
+    import shtab
+
+    from importer.cli import output
+
+    output.line(shtab.complete(every_command(), arguments.shell).rstrip())
+
+
+def every_command() -> argparse.ArgumentParser:
+    """Return one parser with all commands below it."""
+    top = argparse.ArgumentParser(prog="importer", allow_abbrev=False)
+    below = top.add_subparsers(dest="command")
+    for name, command in COMMANDS.items():
+        module(name).add_arguments(below.add_parser(name, help=command.help, allow_abbrev=False))
+    return top

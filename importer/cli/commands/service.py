@@ -1,0 +1,183 @@
+"""Commands of the service: serve, worker, api-keys, backup, audit. Each setting is an option."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from importer.cli import options
+
+if TYPE_CHECKING:
+    from importer.service.settings import Settings, SourcedSettings
+
+
+REST = """\
+The file has all settings, those of the retention (keep_jobs_days and others)
+included. The variable of a setting is IMPORTER_SERVE_ and its name in capitals.
+"""
+
+
+def add_settings(parser: argparse.ArgumentParser, command: str) -> None:
+    """Add an option for each setting of a command; each source is checked alike, so none is checked here."""
+    from importer.service.settings import all_fields, default
+
+    parser.add_argument("--config", metavar="FILE", help="settings as TOML, by the options' names")
+    parser.epilog = REST
+    for one in all_fields():
+        if command not in one.metadata.get("flags", (command,)):
+            continue
+        name, kind = f"--{one.name.replace('_', '-')}", type(default(one))
+        text = str(one.metadata["help"])
+        more = f" (default: {default(one)})" if default(one) not in ("", []) else ""
+        if kind is bool:
+            parser.add_argument(name, action=argparse.BooleanOptionalAction, default=None, help=text)
+        elif kind is list:
+            parser.add_argument(name, action="append", metavar="NAME", help=text)
+        else:
+            parser.add_argument(name, metavar="N" if kind is int else "TEXT", help=text + more)
+    parser.add_argument("--show-config", action="store_true", help="print all settings and their sources")
+
+
+def settings_of(arguments: argparse.Namespace) -> SourcedSettings:
+    """Return the settings with their sources; raises ServiceError("bad-setting")."""
+    from importer.service import settings
+
+    return settings.read(vars(arguments), arguments.config)
+
+
+def settings_to_run(arguments: argparse.Namespace) -> Settings | None:
+    """Return the settings of a process; ``None`` after ``--show-config`` has printed them."""
+    from importer.cli import output
+
+    sourced = settings_of(arguments)
+    if not arguments.show_config:
+        return sourced.settings
+    output.line(sourced.to_text().rstrip())
+    return None
+
+
+def add_arguments_serve(parser: argparse.ArgumentParser) -> None:
+    """Add an option for each setting."""
+    add_settings(parser, "serve")
+
+
+def run_serve(arguments: argparse.Namespace) -> None:
+    """Answer requests and run jobs until a signal ends it."""
+    settings = settings_to_run(arguments)
+    if settings is not None:
+        from importer.service.server import serve
+
+        serve(settings)
+
+
+def add_arguments_worker(parser: argparse.ArgumentParser) -> None:
+    """Add an option for each setting."""
+    add_settings(parser, "worker")
+
+
+def run_worker(arguments: argparse.Namespace) -> None:
+    """Run jobs until a signal ends it."""
+    settings = settings_to_run(arguments)
+    if settings is not None:
+        from importer.service.server import work
+
+        work(settings)
+
+
+def add_arguments_api_keys(parser: argparse.ArgumentParser) -> None:
+    """Add the three actions."""
+    actions = parser.add_subparsers(dest="action", metavar="create|list|revoke", required=True)
+    create = actions.add_parser("create", help="create a key; it is shown once")
+    create.add_argument("name", metavar="NAME", help="the owner")
+    create.add_argument(
+        "--scope",
+        action="append",
+        choices=("read", "import", "approve", "publish", "admin"),
+        help="repeatable",
+    )
+    listed = actions.add_parser("list", help="all keys, without their secrets")
+    options.json(listed, "one line of JSON per key")
+    revoke = actions.add_parser("revoke", help="end a key")
+    revoke.add_argument("key", metavar="ID")
+    for parser_ in (create, listed, revoke):
+        parser_.add_argument("--database", help="sqlite:///FILE or postgresql://…")
+        parser_.add_argument("--config", metavar="FILE", help="settings as TOML")
+
+
+def run_api_keys(arguments: argparse.Namespace) -> None:
+    """Make, list or revoke keys; raises ServiceError."""
+    from importer.cli import output
+    from importer.cli.importing import user
+    from importer.service.settings import without_password
+    from importer.storage import keys
+    from importer.storage.audit import AuditContext
+    from importer.storage.migrations import open_database
+
+    url = settings_of(arguments).settings.url
+    database, who = open_database(url), user()
+    with database.writing() as connection:
+        if arguments.action == "create":
+            scopes = arguments.scope or ["read"]
+            output.line(keys.create(connection, arguments.name, scopes, AuditContext(who, "create key")))
+            output.note(
+                f"The key is for servers with the database {without_password(url)}; it is shown once."
+            )
+        elif arguments.action == "revoke":
+            keys.revoke(connection, arguments.key, AuditContext(who, "revoke key"))
+            output.note(f"Revoked {arguments.key}.")
+        elif arguments.json:
+            output.json_lines(keys.listed(connection))
+        else:
+            rows = [tuple(output.value(v) for v in one.values()) for one in keys.listed(connection)]
+            heads = ("id", "name", "scopes", "made", "by", "revoked")
+            output.console().print(output.table(heads, rows))
+
+
+def add_arguments_backup(parser: argparse.ArgumentParser) -> None:
+    """Add the file, and where the database is."""
+    parser.add_argument("file", metavar="FILE", help="the new file; an existing one is not overwritten")
+    parser.add_argument("--database", help="sqlite:///FILE")
+    parser.add_argument("--config", metavar="FILE", help="settings as TOML")
+
+
+def run_backup(arguments: argparse.Namespace) -> None:
+    """Copy an SQLite gallery; raises UsageError, ServiceError and DocumentError("cannot-write")."""
+    from pathlib import Path
+
+    from importer.cli import output
+    from importer.storage.database import backup
+
+    target = Path(arguments.file)
+    size = backup(settings_of(arguments).settings.url, target)
+    output.note(f"Wrote {target}, {size:,} bytes.")
+
+
+LAST = 10**18  # no entry has a higher id
+
+
+def add_arguments_audit(parser: argparse.ArgumentParser) -> None:
+    """Add the first entry, and where the database is."""
+    parser.add_argument(
+        "--after", metavar="ID", default="0", help="the entries after this one (default: all)"
+    )
+    parser.add_argument("--database", help="sqlite:///FILE or postgresql://…")
+    parser.add_argument("--config", metavar="FILE", help="settings as TOML")
+
+
+def run_audit(arguments: argparse.Namespace) -> None:
+    """Print one object for each entry; raises ServiceError."""
+    from contextlib import closing
+    from dataclasses import asdict
+
+    from importer import config
+    from importer.cli import output
+    from importer.errors import ServiceError
+    from importer.storage import audit
+    from importer.storage.migrations import open_database
+
+    after = config.number(arguments.after, LAST, 0)
+    if after is None:
+        raise ServiceError("bad-setting", place="--after", problem="it is no entry's id")
+    database = open_database(settings_of(arguments).settings.url)
+    with closing(database), database.reading() as connection:
+        output.json_lines(asdict(one) for one in audit.exported(connection, after))

@@ -1,0 +1,701 @@
+"""Bodies of requests and of answers, as ``/openapi.json`` has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from importer.app.states import State
+from importer.errors import DocumentError
+from importer.service.domain.document_text import LONGEST
+from importer.service.domain.import_request import Body, Choices, Spoken, Text
+from importer.service.http.query import AttentionKind, Size
+from importer.service.problems import problem_of
+from importer.storage.documents import KINDS, Summary
+from importer.storage.jobs import CANCELLABLE, OPEN, Failure
+from importer.storage.jobs import Job as JobRow
+
+
+def merged(data: Mapping[str, object], patch: Mapping[str, object]) -> dict[str, object]:
+    """Return data with a merge patch (RFC 7396): maps are merged, null removes, any other value replaces."""
+    result = dict(data)
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, Mapping):
+            old = result.get(key)
+            result[key] = merged(old if isinstance(old, Mapping) else {}, value)
+        else:
+            result[key] = value
+    return result
+
+
+def json_object(body: bytes, place: str = "") -> dict[str, object]:
+    """Return a body that has to be a JSON object, no longer than a document; raises
+    DocumentError("invalid").
+    """
+    parsed = _object(body)
+    if isinstance(parsed, dict):
+        return parsed
+    errors = [{"pointer": place, "detail": parsed}]
+    raise DocumentError("invalid", path="The body", problem=parsed, errors=errors)
+
+
+def _object(body: bytes) -> dict[str, object] | str:
+    """Return the object, or the problem with the body."""
+    if len(body) > 4 * LONGEST:  # bytes; a character has up to four
+        return f"must have at most {4 * LONGEST:,} bytes"
+    try:
+        data = json.loads(body, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        return f"not valid JSON: {error}"
+    return data if isinstance(data, dict) else "must be a JSON object"
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a number that JSON has")
+
+
+SEEN: JsonDict = {"digest": f"sha256:{'0' * 64}", "note": "a day in staging"}
+
+
+class Note(Body):
+    """Why something is done."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"note": "answers are cut off"}]})
+
+    note: Spoken | None = None
+
+
+class ReviewRequest(Note):
+    """A person's review of a document."""
+
+    digest: Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")] | None = Field(
+        default=None, description="of the data that were looked at; another one is refused"
+    )
+
+
+class ReleaseRequest(ReviewRequest):
+    """A release of the working copy as it was seen."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [SEEN]})
+
+
+class Approval(ReviewRequest):
+    """A person's approval of a document as it was seen."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [SEEN]})
+
+    publish: bool | None = Field(
+        default=None,
+        description="release it, too; by default where the key may publish and the document is validated",
+    )
+
+
+class Rejection(ReviewRequest):
+    """A rejection with its reason."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"note": "too hot for tools"}]})
+
+    note: Annotated[Spoken, Field(min_length=1)]
+
+
+class ValidationRequest(Body):
+    """How a document is to be run."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"engine": "mlx"}]})
+
+    engine: Text | None = Field(default=None, description="an engine other than the document's")
+    on: Text | None = Field(default=None, description="the pool to run on, by its name in the settings")
+    fetch: bool = Field(default=True, description="fetch the weights if they are not on the worker's disk")
+    score: bool = Field(
+        default=False, description="also measure how well the model calls tools; kept in the receipt"
+    )
+    measure: bool = Field(
+        default=False,
+        description="start it with random weights in place of a validation, and choose context and layout "
+        "by the memory that the engine reports; nothing of the weights is fetched",
+    )
+
+
+class Retry(Body):
+    """What is different in another attempt."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"backend": "mlx"}]})
+
+    backend: Text | None = None
+    take: Literal["mine", "theirs"] | None = None
+    on_conflict: Choices | None = None
+
+
+PLAIN = (
+    "name", "version", "digest", "model", "revision", "backend", "family", "kind", "state", "review",
+    "validation", "reason", "release", "created_at", "updated_at", "checked_at", "findings",
+)  # fmt: skip
+
+
+class Link(BaseModel):
+    """Where something is."""
+
+    href: str
+
+
+class ValidationRun(BaseModel):
+    """The newest whole run: its engine, when it began, and how many of its probes passed or failed."""
+
+    engine: str | None
+    version: str | None
+    at: str | None
+    passed: int
+    failed: int = Field(description="failed or inconclusive; the other probes do not apply")
+    total: int
+    seconds: float | None
+
+
+class CardFacts(BaseModel):
+    """The facts of a card; an unknown one is null. ``memory`` is the likely one of each device, in bytes."""
+
+    description: str | None
+    license: str | None
+    tags: list[str]
+    quantization: str | None
+    modalities: list[str]
+    tool_parser: str | None
+    reasoning_parser: str | None
+    context: int | None = Field(description="tokens")
+    parameters: int | None
+    size: Size | None
+    weights: int | None = Field(description="bytes")
+    memory: int | None
+    device: str | None = Field(description="that the estimate is for, such as 2xh100-80g")
+    devices: int | None
+    whole_bytes: int | None = Field(description="that must be there of all devices together")
+    part_bytes: int | None = Field(description="the same for a short context")
+
+
+class DocumentRow(BaseModel):
+    """A document and its states; ``reason`` is why its working copy is not what the gallery serves."""
+
+    name: str
+    version: int
+    digest: str
+    model: str | None
+    revision: str | None
+    backend: str | None
+    family: str | None
+    kind: str | None
+    state: State
+    review: str
+    validation: str
+    reason: str | None
+    release: int | None = Field(description="the number of the release that the gallery serves")
+    created_at: str
+    updated_at: str
+    checked_at: str | None = Field(description="its import, its validation or its last recheck")
+    attention: list[AttentionKind] = Field(description="why it needs attention, the gravest first")
+    findings: int = Field(description="open findings of rechecks")
+    run: ValidationRun | None
+    links: dict[str, Link]
+
+
+class DocumentSummary(DocumentRow):
+    """A document in a list, with the facts of its card."""
+
+    facts: CardFacts
+
+
+class DocumentPage(BaseModel):
+    """A page of documents, by name."""
+
+    items: list[DocumentSummary]
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
+
+
+def config_json(summary: Summary) -> dict[str, object]:
+    """Return a document as lists have it."""
+    base = f"/v1/configs/{summary.name}"
+    parts = ("decisions", "receipt", "history", "releases")
+    links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
+    if summary.model is not None:
+        links["variants"] = {"href": f"/v1/configs?model={quote(summary.model, safe='/')}"}
+    if summary.release is not None:
+        links["entry"] = {"href": f"/gallery/{summary.name}.yaml"}
+    return {**{f: getattr(summary, f) for f in PLAIN}, **_card(summary), "links": links}
+
+
+def _card(summary: Summary) -> dict[str, object]:
+    facts = {f: getattr(summary, f) for f in CardFacts.model_fields}
+    words = {name: (facts[name] or "").split() for name in ("tags", "modalities")}
+    named = (summary.attention or "").split()
+    ran = None
+    if summary.run_total is not None:
+        ran = {f: getattr(summary, f"run_{f}") for f in ValidationRun.model_fields}
+    return {"attention": sorted(named, key=KINDS.index), "facts": facts | words, "run": ran}
+
+
+class WarningEntry(BaseModel):
+    """What needs a person's attention."""
+
+    kind: str = Field(examples=["does-not-fit"])
+    key: str = Field(description="the decision that it is about, a path, or `state`")
+    reason: dict[str, object] = Field(description="the kind of the reason, with its fields")
+    message: str
+
+
+class Memory(BaseModel):
+    """The memory that an engine needs of one device, as estimated at the import."""
+
+    bytes: int
+    device: str | None = Field(description="null where the import named none")
+    cards: int = Field(description="devices of this kind that the model is laid out on")
+    context: int | None = Field(description="tokens of the sequence that it is for")
+    whole: int = Field(description="bytes of all cards together that the whole context takes")
+    part: int = Field(description="the same for a short context")
+
+
+class ValidationFacts(BaseModel):
+    """The run of the present data on the document's engine."""
+
+    engine: str
+    version: str | None
+    label: str = Field(examples=["mlx-lm 0.32.2"])
+    state: Literal["passed", "failed"]
+    outcomes: dict[str, int] = Field(description="how many probes had each outcome")
+    probes: int
+    at: str | None = Field(description="start time")
+    message: str = Field(
+        examples=["validated on mlx-lm 0.32.2: all 45 applicable probes passed (22 do not apply)"]
+    )
+
+
+class Facts(BaseModel):
+    """What lists and galleries show of a document; null is unknown."""
+
+    description: str
+    described_by: Literal["person", "card", "facts"] = Field(
+        description="whose the description is: a person's, the card's, or a sentence of these facts"
+    )
+    summary: str = Field(description="these facts in a sentence")
+    license: str | None
+    family: str | None
+    kind: str
+    parameters: int | None
+    active: int | None = Field(description="parameters that one token visits")
+    context: int | None = Field(description="tokens of one sequence")
+    modalities: list[str] = Field(description="inputs", examples=[["text", "image"]])
+    tool_parser: str | None
+    reasoning_parser: str | None
+    quantization: str | None
+    weights: int | None = Field(description="bytes as published")
+    memory: Memory | None
+    validated: ValidationFacts | None = Field(description="null without a validation of the present data")
+    last_checked: str | None = Field(description="the day of that validation (UTC)")
+    tags: list[str]
+
+
+class Described(BaseModel):
+    """What a document shows in an overview."""
+
+    about: Facts | None = Field(
+        default=None, description="all facts, with sentences; `facts` has those of a row"
+    )
+    needs_attention: list[WarningEntry] = Field(
+        default=[],
+        description="what a person has to act on, the state first; an approval settles the import's warnings",
+    )
+
+
+Counts = dict[str, int]
+
+
+class ImportSummary(BaseModel):
+    """Counts of the models that have ended; each map has the most frequent values first."""
+
+    job: str
+    organisation: str
+    state: str
+    waiting: int = Field(description="models that wait or are imported at the moment")
+    listed: int = Field(description="models that have ended: imported, skipped, failed and cancelled")
+    imported: int
+    kind: Counts
+    family: Counts
+    backend: Counts
+    tool_parser: Counts
+    reasoning_parser: Counts
+    findings: Counts = Field(description="documents with a warning of this kind")
+    unknown: Counts = Field(description="documents in which this decision is unknown")
+    skipped: Counts = Field(description="models without a document, by the kind of the reason")
+    failed: Counts = Field(description="failed and cancelled jobs, by the kind of the problem")
+    examples: dict[str, list[str]] = Field(description="up to three models of each kind without a document")
+
+
+JobState = Literal["queued", "running", "waiting", "succeeded", "failed", "cancelled"]
+
+
+class FieldError(BaseModel):
+    """One mistake in a request, and the field that it is about."""
+
+    pointer: str = Field(description="a JSON pointer into the body, the query or the document")
+    detail: str
+    line: int | None = None
+    column: int | None = None
+    length: int | None = Field(default=None, description="characters of the word at that place")
+    kind: str | None = Field(default=None, description="of a mistake in a document: its typed kind")
+    fields: dict[str, object] | None = Field(
+        default=None, description="fields of the kind, such as suggestions"
+    )
+
+
+class Candidate(BaseModel):
+    """A backend that could serve a model."""
+
+    backend: str = Field(description="the request to send again")
+    engine: str = Field(description="the engine and the version that it would be written for")
+    message: str = Field(description="why it is a candidate")
+
+
+class Conflict(BaseModel):
+    """A value that an edit and an import changed differently; a side that has none is left out."""
+
+    path: str
+    base: Any = None
+    mine: Any = None
+    theirs: Any = None
+
+
+class Problem(BaseModel):
+    """RFC 9457 problem details."""
+
+    type: str = Field(examples=["/problems/bad-reference"])
+    title: str
+    status: int
+    detail: str
+    kind: str
+    hint: str
+    instance: str | None = None
+    request_id: str | None = None
+    errors: list[FieldError] | None = None
+    candidates: list[Candidate] | None = Field(
+        default=None, description="backends that an ambiguous import could use"
+    )
+    conflicts: list[Conflict] | None = None
+
+
+class RefusedLine(BaseModel):
+    """A line of a list that was refused; the others were accepted."""
+
+    line: int = Field(description="its number, from 1")
+    reference: str
+    error: Problem
+
+
+class LineResult(BaseModel):
+    """The result of one line of a list: a job, or the problem for that it was refused."""
+
+    line: int = Field(description="its number, from 1")
+    reference: str
+    status: int = Field(description="the status that the line alone would have had")
+    job: str | None
+    href: str | None = Field(description="address of the job")
+    error: Problem | None
+
+
+class JobStep(BaseModel):
+    """A step of a job: how long it took or has taken, and how long such steps took before."""
+
+    step: str
+    state: Literal["done", "now", "later"]
+    seconds: float | None = Field(description="null for a later one")
+    median: float | None = Field(description="seconds in former jobs of the kind, on the same engine")
+    former: int = Field(description="jobs that the median is of")
+
+
+class JobProgress(BaseModel):
+    """How far a job is: its steps, and what the present one has done of how much."""
+
+    number: int | None = Field(description="of the present step, from 1")
+    of: int
+    seconds: float | None = Field(description="seconds since the start")
+    remaining: float | None = Field(description="seconds by the medians; null where one is unknown")
+    steps: list[JobStep]
+    done: float | None
+    total: float | None
+    unit: str | None
+    passed: int | None
+    failed: int | None
+
+
+class RunningJob(BaseModel):
+    """A job that runs, in short."""
+
+    id: str
+    kind: str
+    config: str | None
+    step: str | None
+    message: str | None
+    started_at: str | None
+
+
+class JobSummary(BaseModel):
+    """All jobs in figures; those of lists count each."""
+
+    queued: int
+    running: int
+    waiting: int = Field(description="for a person's answer")
+    failed: int = Field(description="within 24 hours")
+    jobs: list[RunningJob] = Field(description="the first five that run")
+
+
+class Job(BaseModel):
+    """A job: its request, its progress and its result."""
+
+    id: str
+    kind: Literal["import", "imports", "validation", "recheck", "listing", "listed"]
+    state: JobState = Field(description="`waiting`: a retry answers the question in `error`")
+    step: str | None = Field(description="the present step")
+    message: str | None = Field(description="how far that step is")
+    config: str | None = Field(description="the document's name, once there is one")
+    request: dict[str, object]
+    result: dict[str, object] | None
+    error: Problem | None = Field(
+        description="why it failed, or what it waits for: one of `candidates`, sides of `conflicts`"
+    )
+    attempt: int
+    merged: bool | None = Field(
+        default=None, description="whether an equal request had queued it before; absent for a new job"
+    )
+    by: str
+    device: str | None
+    parent: str | None = Field(description="the list that it belongs to")
+    counts: dict[str, int] | None = Field(default=None, description="of a list: its jobs by state")
+    refused: list[RefusedLine] | None = Field(
+        default=None, description="of a list: the lines that were refused and have no job"
+    )
+    lines: list[LineResult] | None = Field(
+        default=None, description="in the answer to a list: the result of each line"
+    )
+    progress: JobProgress | None = Field(default=None, description="of one job; null for a list")
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    links: dict[str, Link]
+
+
+class JobPage(BaseModel):
+    """A page of jobs, the newest first; of a list in its order."""
+
+    items: list[Job]
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
+
+
+class CarriedValidation(BaseModel):
+    """The earlier commit that a validation ran on: its files are equal to those of the present one."""
+
+    revision: str
+    digest: str
+
+
+class LossOf(BaseModel):
+    """A part of a document that LocalAI lacks, or that its entry adds."""
+
+    effect: Literal["added", "changed", "dropped", "not-pinned"]
+    kind: str
+    message: str
+
+
+class Offered(BaseModel):
+    """A value that vendor, table or engine offers, and where it stands."""
+
+    value: Any
+    source: str
+
+
+class EffectiveValue(BaseModel):
+    """One key: its value now, in the import and in the release that is served, who set it, other offers."""
+
+    key: str
+    value: Any = Field(default=None, description="left out where the document has none, like the next two")
+    imported: Any = None
+    served: Any = None
+    status: str = Field(description="of the decision, or 'edited'")
+    source: str
+    by: str | None = Field(default=None, description="the person who edited it")
+    at: str | None = None
+    vendor: Offered | None = None
+    table: Offered | None = None
+    engine_default: Offered | None = None
+
+
+class Document(DocumentRow, Described):
+    """A document: its text, and the data in it."""
+
+    text: str
+    data: dict[str, object]
+    losses: list[LossOf] | None = Field(
+        default=None,
+        description="what its entry in the gallery would drop, change, add or not pin; null without an entry",
+    )
+    carried: CarriedValidation | None = Field(
+        default=None, description="the commit that was run, where the validation is of an earlier one"
+    )
+    warnings: list[WarningEntry] = Field(default=[], description="what needs attention, the gravest first")
+    device: str | None = Field(default=None, description="the device that its last import named")
+    per_device: bool = Field(default=False, description="whether the document is for this device alone")
+
+
+class VersionSummary(BaseModel):
+    """One version: who made it, when, by which action, why, and what it changed."""
+
+    version: int
+    action: str
+    state: str
+    digest: str
+    by: str
+    at: str
+    why: str | None
+    changes: list[dict[str, object]] | None = Field(description="from the version before; none for the first")
+
+
+class History(BaseModel):
+    """A page of versions, the newest first, and every review."""
+
+    versions: list[VersionSummary]
+    reviews: list[dict[str, object]]
+    total: int = Field(description="versions on all pages")
+    next: int | None = Field(description="the cursor of the next page")
+
+
+class ProofRow(BaseModel):
+    """Parsers with the same results."""
+
+    parsers: list[str]
+    reads: bool = Field(description="whether they read all that is needed")
+    cells: list[Literal["pass", "fail", "not-applicable"]] = Field(description="for each case of the map")
+    lost: str = Field(description="the first case that the first of them lost, and why; empty without one")
+
+
+class ProofMap(BaseModel):
+    """The parsers of one key by the cases of the proof, those of the document first."""
+
+    key: str = Field(examples=["tool_parser"])
+    of: str = Field(description="engine and version", examples=["vllm 0.33.0"])
+    parsers: int
+    cases: list[str]
+    rows: list[ProofRow]
+
+
+class Decisions(BaseModel):
+    """What was decided and why, what fits, what the parsers showed."""
+
+    decisions: dict[str, object]
+    evidence: list[dict[str, object]]
+    unknown: dict[str, str]
+    fit: dict[str, object] | None
+    proof: dict[str, object] | None
+    maps: list[ProofMap] = Field(description="parsers by cases of the proof")
+    warnings: list[str]
+    edited: list[dict[str, object]] | None
+    differences: list[dict[str, object]] | None
+    values: list[EffectiveValue] = Field(
+        description="each key as it is now, in the import and in the release"
+    )
+    losses: list[LossOf] | None = Field(description="what LocalAI would lack; null without an entry")
+
+
+class Preview(BaseModel):
+    """What an import would write: nothing has been."""
+
+    name: str
+    model: str
+    revision: str | None
+    backend: str
+    text: str
+    document: dict[str, object]
+    decisions: dict[str, object]
+    evidence: list[dict[str, object]]
+    fit: dict[str, object]
+    proof: dict[str, object] | None
+    unknown: dict[str, str]
+    new: bool
+    edits: list[dict[str, object]] = Field(description="what stays of a person's edits")
+    changes: list[dict[str, object]] = Field(description="from the document in the gallery")
+    conflicts: list[Conflict]
+    warnings: list[WarningEntry] = Field(description="what needs attention, the gravest first")
+
+
+class Export(BaseModel):
+    """A document for another consumer."""
+
+    name: str
+    format: str
+    review: str
+    digest: str
+    files: dict[str, str]
+    lost: list[str] = Field(description="what these files cannot carry")
+
+
+def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, object]:
+    """Return a job as a response."""
+    base = f"/v1/jobs/{job.id}"
+    links = {"self": base, "events": f"{base}/events"}
+    if job.kind == "imports":
+        links["jobs"] = f"/v1/jobs?parent={job.id}"
+        if "organisation" in job.request:
+            links["summary"] = f"/v1/imports/{job.id}/summary"
+    if job.kind == "recheck":
+        links["documents"] = f"/v1/recheck/{job.id}"
+    if job.state in CANCELLABLE:
+        links["cancel"] = f"{base}/cancel"
+    if job.state not in (*OPEN, "succeeded"):
+        links["retry"] = f"{base}/retry"
+    if job.config is not None:
+        links["config"] = f"/v1/configs/{job.config}"
+    shown = ("id", "kind", "state", "step", "config", "request", "result", "attempt", "by")
+    times = ("device", "created_at", "started_at", "ended_at")
+    request = {key: value for key, value in job.request.items() if key != "refused"}
+    return {
+        **{key: getattr(job, key) for key in (*shown, *times)},
+        "request": request,
+        "result": _result(job.result),
+        "refused": job.request.get("refused"),
+        "message": job.says,
+        "error": None if job.error is None else _error(job.error),
+        "parent": None if job.root == job.id else job.root,
+        "counts": counts,
+        "links": {name: {"href": href} for name, href in links.items()},
+    }
+
+
+def event_json(data: Mapping[str, object]) -> dict[str, object]:
+    """Return an event's data as they are answered."""
+    error = data.get("error")
+    named = _message(data)
+    if "result" in named:
+        named["result"] = _result(named["result"])
+    return named | {"error": _error(cast("Failure", error))} if isinstance(error, Mapping) else named
+
+
+def _result(stored: object) -> dict[str, object] | None:
+    """Return a job's result as it is answered: that of a skipped model has a problem."""
+    if not isinstance(stored, Mapping):
+        return None
+    return {**stored, "error": problem_of(stored["error"])} if "skipped" in stored else dict(stored)
+
+
+def _error(failed: Failure) -> Mapping[str, object]:
+    """Return a stored failure as the problem that is answered."""
+    problem = problem_of(failed)
+    candidates = problem.get("candidates")
+    return problem if candidates is None else {**problem, "candidates": [*map(_message, candidates)]}
+
+
+def _message(stored: Mapping[str, object]) -> dict[str, object]:
+    """Return stored data with the public name of ``says``, the database's name of a message."""
+    return {"message" if key == "says" else key: value for key, value in stored.items()}

@@ -1,0 +1,413 @@
+"""LocalAI's models, and failures in its envelopes: one for most routes, a flat one for configurations.
+
+API keys in the places where LocalAI's clients and galleries send them.
+
+Imports by URI: the request, the estimates and the states that LocalAI's clients read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Annotated, Any
+
+from fastapi import Depends, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from fastapi.security.api_key import APIKeyCookie, APIKeyHeader
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.config import JsonDict
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from importer.app.decide import Studied, finalize
+from importer.config_file import name_allocator
+from importer.errors import ImporterError, ServiceError
+from importer.service import messages
+from importer.service.desk import AtDesk, json_answer
+from importer.service.domain.grants import Caller
+from importer.service.domain.import_request import Import
+from importer.service.problems import status_of
+from importer.service.security import SCHEMES, identify
+from importer.storage.jobs import Job
+
+EXAMPLE: JsonDict = {"uri": "huggingface://Qwen/Qwen3-8B", "preferences": {"backend": "vllm"}}
+
+
+class ImportUri(BaseModel):
+    """What to import; unknown members are ignored, as LocalAI does."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    uri: str
+    preferences: dict[str, object] | None = Field(
+        default=None, description="backend, name and description count"
+    )
+
+
+class Begun(BaseModel):
+    """An operation that has begun."""
+
+    uuid: str
+    status: str = Field(description="address of the state")
+    estimated_vram_bytes: int | None = Field(default=None, ge=0)
+    estimated_vram_display: str | None = None
+    estimated_size_bytes: int | None = Field(default=None, ge=0)
+    estimated_size_display: str | None = None
+
+
+class OpStatus(BaseModel):
+    """An operation's state; one that failed is processed and has an error."""
+
+    deletion: bool
+    file_name: str
+    error: str | None = None
+    processed: bool
+    message: str
+    progress: float = Field(ge=0, le=100)
+    phase: str | None = None
+    file_size: str
+    downloaded_size: str
+    gallery_element_name: str
+    cancelled: bool
+    cancellable: bool
+
+
+class GalleryOf(BaseModel):
+    """A gallery."""
+
+    url: str
+    name: str
+
+
+class Available(BaseModel):
+    """A model that a gallery has."""
+
+    name: str
+    description: str
+    icon: str | None = None
+    license: str | None = None
+    size: str | None = None
+    urls: list[str]
+    tags: list[str]
+    gallery: GalleryOf
+    backend: str
+
+
+class KnownBackend(BaseModel):
+    """A backend that imports may be for."""
+
+    name: str
+    modality: str
+    auto_detect: bool
+    description: str | None = None
+    installed: bool
+
+
+class Patched(BaseModel):
+    """What came of an edit."""
+
+    success: bool
+    message: str
+    config_revision: str
+    pending_cleanup: int
+
+
+class ErrorOf(BaseModel):
+    """What went wrong."""
+
+    code: int
+    message: str
+    type: str
+
+
+class Failed(BaseModel):
+    """The envelope of most failures."""
+
+    error: ErrorOf
+
+
+class Ambiguous(BaseModel):
+    """Several backends could serve the model."""
+
+    error: str = Field(examples=["ambiguous import"])
+    detail: str
+    modality: str
+    candidates: list[str]
+    hint: str
+
+
+class FlatFailed(BaseModel):
+    """The envelope of failures around a configuration."""
+
+    error: str
+
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+# What keeps its status; all else that a request is to blame for is 400.
+UNCHANGED = (401, 403, 404, 413, 429)
+# Others come of the Hub, and are no word on the caller's key.
+OWN_403 = ("wrong-scope", "needs-approver", "foreign-page")
+OTHERWISE = {
+    "precondition-failed": 409,
+    "private": 404,
+}  # private or missing: the Hub gives one answer for both
+NO_KEY = "An authentication key is required"
+NO_SCOPE = "Admin access required"
+
+
+class Envelope(APIRoute):
+    """A route that fails with ``{"error": {"code", "message", "type"}}``."""
+
+    flat = False
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler with failures in LocalAI's envelope."""
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except (ImporterError, RequestValidationError, HTTPException, OperationalError) as error:
+                return failure(error, flat=self.flat)
+
+        return answered
+
+
+class Flat(Envelope):
+    """A route that fails with ``{"error": "…"}``."""
+
+    flat = True
+
+
+def failure(error: Exception, *, flat: bool = False, prefix: str = "") -> Response:
+    """Return the response, its message behind ``prefix``; failures about keys have one envelope for all
+    routes.
+    """
+    known = _known(error)
+    status, message, headers = (
+        wire_status(known),
+        f"{prefix}{messages.detail(known)} {messages.hint(known)}".strip(),
+        _headers(known),
+    )
+    kind = ""
+    if known.kind == "no-key":
+        message, kind, flat = NO_KEY, "invalid_request_error", False
+    elif known.kind in ("wrong-scope", "needs-approver"):
+        message, kind, flat = NO_SCOPE, "authorization_error", False
+    if flat:
+        return json_answer({"error": message}, status, headers)
+    return json_answer({"error": {"code": status, "message": message, "type": kind}}, status, headers)
+
+
+def wire_status(error: ImporterError) -> int:
+    """Return 400 or 404 where LocalAI would answer 500 for a mistake in the request."""
+    status = OTHERWISE.get(error.kind, status_of(error.kind))
+    if error.kind in OTHERWISE:
+        return status
+    if status >= 500 or (status in UNCHANGED and not (status == 403 and error.kind not in OWN_403)):
+        return status
+    return 400
+
+
+def _known(error: Exception) -> ImporterError:
+    if isinstance(error, ImporterError):
+        return error
+    if isinstance(error, RequestValidationError):
+        problem = "; ".join(f"{'.'.join(map(str, e['loc']))}: {messages.mistake(e)}" for e in error.errors())
+        return ServiceError("bad-request", problem=problem)
+    if isinstance(error, OperationalError):
+        return ServiceError("no-database", seconds=5)
+    return ServiceError("bad-request", problem=str(getattr(error, "detail", error)))
+
+
+def _headers(error: ImporterError) -> dict[str, str]:
+    seconds = error.details.get("seconds")
+    headers = {"Retry-After": f"{seconds:.0f}"} if isinstance(seconds, int | float) else {}
+    return headers | ({"WWW-Authenticate": "Bearer"} if error.kind == "no-key" else {})
+
+
+HEADERS = ("x-api-key", "xi-api-key")
+COOKIE = "token"
+OTHERS = (APIKeyHeader(name=HEADERS[1], auto_error=False), APIKeyCookie(name=COOKIE, auto_error=False))
+
+
+def sent_key(request: Request) -> str | None:
+    """Return the key of a request: ``Authorization``, with or without ``Bearer``, a header of its own, or the
+    cookie ``token``.
+    """
+    header = request.headers.get("authorization")
+    if header is not None:
+        scheme, _, rest = header.partition(" ")
+        return rest.strip() if scheme.lower() == "bearer" else header
+    headers = (request.headers.get(name) for name in HEADERS)
+    return next((key for key in headers if key is not None), request.cookies.get(COOKIE))
+
+
+def needs_keys(scope: str) -> Callable[..., Caller]:
+    """Return a dependency that yields the caller and requires a scope."""
+
+    def checked(
+        request: Request,
+        at: AtDesk,
+        _bearer: Annotated[object, Depends(SCHEMES[0])],
+        _header: Annotated[object, Depends(SCHEMES[1])],
+        _other: Annotated[object, Depends(OTHERS[0])],
+        _cookie: Annotated[object, Depends(OTHERS[1])],
+    ) -> Caller:
+        client = identify(request, at, sent_key(request))
+        client.needs(scope)
+        return client
+
+    return checked
+
+
+async def gallery_reader(request: Request, at: AtDesk) -> None:
+    """Check that the gallery may be read; LocalAI sends only an address, whose user part may be the key.
+
+    Raises ServiceError: "no-key", "wrong-scope", "too-many".
+    """
+    if at.settings.open_gallery:
+        return
+    key = sent_key(request)
+    if key is None and at.settings.loopback:  # nothing is looked up
+        return
+    client = await run_in_threadpool(identify, request, at, None if key is None else _of_basic(key))
+    client.needs("read")
+
+
+def _of_basic(header: str) -> str:
+    """Return the password of ``Basic …``, the user's name without one, or the value of another scheme."""
+    scheme, _, rest = header.partition(" ")
+    if scheme.lower() != "basic":
+        return header
+    try:
+        user, _, password = base64.b64decode(rest, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+    return password or user
+
+
+Reader = Annotated[Caller, Depends(needs_keys("read"))]
+Importer = Annotated[Caller, Depends(needs_keys("import"))]
+GalleryReader = Depends(gallery_reader)
+
+
+FILE = "file://"
+COUNT = {"backend": "backend", "name": "name"}  # LocalAI's preferences, and the fields of an import request
+UNITS = "KMGTPE"
+
+
+def import_request(body: ImportUri) -> Import:
+    """Return the import request of a URI; raises ServiceError("bad-request")."""
+    preferences = body.preferences or {}
+    fields = {
+        field: preferences[key] for key, field in COUNT.items() if preferences.get(key) not in (None, "")
+    }
+    if isinstance(fields.get("name"), str):
+        fields["name"] = fitting(str(fields["name"]))
+    if preferences.get("description"):
+        fields["set"] = {"description": preferences["description"]}
+    try:
+        return Import.model_validate({"reference": body.uri.strip().removeprefix(FILE), **fields})
+    except ValidationError as error:
+        mistake = error.errors()[0]
+        problem = f"{'.'.join(map(str, mistake['loc'])) or 'it'}: {messages.mistake(mistake)}"
+        raise ServiceError("bad-request", problem=problem) from None
+
+
+def fitting(name: str) -> str:
+    """Return a name as documents have them: LocalAI allows capitals and spaces (``Qwen3-8B``).
+
+    A name without any of a-z and 0-9, or with control characters, stays and is refused as such.
+    """
+    usable = name.isprintable() and re.search(r"[a-z0-9]", name.lower())
+    return name_allocator.slug(name) if usable and not name_allocator.ALLOWED.fullmatch(name) else name
+
+
+def estimates(studied: Studied) -> dict[str, object]:
+    """Return memory and size in LocalAI's members; empty where they are unknown."""
+    try:
+        sizing = finalize(studied, None).fit
+    except ImporterError:  # the job fails with the same error and all its details
+        return {}
+    memory = 0
+    if sizing.fit is not None:
+        memory = sizing.fit.total.likely * (1 if sizing.placed is None else sizing.placed.split.cards)
+    weights = 0 if sizing.weights is None else sizing.weights.amount.likely
+    return _size_members("vram", memory) | _size_members("size", weights)
+
+
+def _size_members(what: str, size: int) -> dict[str, object]:
+    return {f"estimated_{what}_bytes": size, f"estimated_{what}_display": shown(size)} if size > 0 else {}
+
+
+def shown(size: int) -> str:
+    """Return bytes in LocalAI's form, by thousands: ``16.4 GB``."""
+    if size < 1000:
+        return f"{size} B"
+    value, unit = float(size), -1
+    while value >= 1000 and unit < len(UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.1f} {UNITS[unit]}B"
+
+
+# Phase and progress at which a step begins; LocalAI's own downloads reach 90 and its commit 99.
+STEPS: Mapping[str | None, tuple[str, float]] = {
+    None: ("queued", 0.0), "resolve": ("resolving", 10.0), "decide": ("resolving", 40.0),
+    "prove": ("verifying", 90.0), "store": ("committing", 99.0),
+}  # fmt: skip
+
+
+def status(job: Job) -> dict[str, object]:
+    """Return a job as OpStatus; a success is processed, at 100, with the message "completed"."""
+    name = job.config or job.request.get("name") or str(job.request.get("reference", ""))
+    idle: dict[str, object] = {
+        "deletion": False, "file_name": "", "processed": False, "message": "", "progress": 0.0,
+        "file_size": "", "downloaded_size": "", "gallery_element_name": name,
+        "cancelled": False, "cancellable": False,
+    }  # fmt: skip
+    return idle | _state(job, name)
+
+
+def _state(job: Job, name: str) -> dict[str, object]:
+    if job.state == "succeeded":
+        return {"processed": True, "progress": 100.0, "message": "completed"}
+    if job.state == "cancelled":
+        return {"processed": True, "cancelled": True, "message": "cancelled"}
+    if job.state in ("failed", "waiting"):
+        error = "it failed" if job.error is None else job.error["detail"]
+        failure = {"error": error, "message": f"error: {error}", "gallery_element_name": ""}
+        return {"processed": True, **failure}
+    phase, progress = STEPS.get(job.step, STEPS[None])
+    message = "queued" if phase == "queued" else job.says or f"processing model: {name}"
+    return {"message": message, "phase": phase, "progress": progress, "cancellable": True}
+
+
+# The maps among the fields of LocalAI's ModelConfig (82c191a): an edit sends a whole map.
+MAPS = frozenset(
+    (
+        "chat_template_kwargs", "engine_args", "feature_flags", "parameters.logit_bias",
+        "pii_detection.entity_actions", "roles",
+    )
+)  # fmt: skip
+
+
+def merge(data: Mapping[str, object], patch: Mapping[str, object], place: str = "") -> dict[str, object]:
+    """Return data with a patch: scalars and lists replace, maps of known keys are merged.
+
+    An empty map of free keys removes the key.
+    """
+    result = dict(data)
+    for key, value in patch.items():
+        path, old = f"{place}{key}", result.get(key)
+        if path in MAPS and value == {}:
+            result.pop(key, None)
+        elif path not in MAPS and isinstance(value, Mapping) and isinstance(old, Mapping):
+            result[key] = merge(old, value, f"{path}.")
+        else:
+            result[key] = value
+    return result

@@ -1,1 +1,0 @@
-"""Callers and their scopes, grants, and the limits of requests."""
