@@ -28,6 +28,7 @@ from importer.cli import messages, output
 from importer.cli.importing import error_line, written
 from importer.cli.options import chosen
 from importer.config import home
+from importer.config_file.document_keys import json_text
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
 from importer.errors import DocumentError, UsageError, described
@@ -179,7 +180,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     def finish(decided: Decided) -> str:
         """Plan and write in the order of the list, so that names do not depend on which answer was first."""
         settled = written(decided, names, store, arguments)
-        return output.json_text(settled.report(store.path(settled.plan.name)))
+        return json_text(settled.report(store.path(settled.plan.name)))
 
     with (
         Journal.opened(references, arguments) as journal,
@@ -188,7 +189,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     ):
         done = 0
         for line in journal.answered(names):
-            output.json_line(line)
+            output.printed_json(line)
             done += 1
         budget = Budget()
 
@@ -199,7 +200,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         todo = (replace(pattern, reference=reference) for reference in islice(references, done, None))
         for line in answers(todo, decide, finish):
             journal.keep(line)
-            output.json_line(line)
+            output.printed_json(line)
             sys.stdout.flush()
             done += 1
             progress(Step(f"{done} of {len(references)}", done, len(references)))
@@ -293,7 +294,7 @@ class _Import:
         todo = islice(entries(journal.list_path), done, None)
         for entry, future in in_order(todo, decide):
             line = self._answer(entry, future)
-            journal.keep(output.json_text(line))
+            journal.keep(json_text(line))
             self.count(line)
             done += 1
             progress(Step(f"{done:,} of {total:,}, {self._pace(done - before)}", done, total))
@@ -305,7 +306,7 @@ class _Import:
         else:
             self.totals.add(line)
         if self._arguments.json:
-            output.json_line(output.json_text(line))
+            output.json_line(line)
             sys.stdout.flush()
 
     def print_summary(self, name: str) -> None:
@@ -313,11 +314,7 @@ class _Import:
         found = {"schema": 1, "organisation": name, **self.totals.to_json()}
         spent = {"requests": self.budget.requests, "seconds": round(time.monotonic() - self._began, 1)}
         if self._arguments.json:
-            output.json_line(
-                output.json_text(
-                    {"summary": found | spent | {"hub_limit_seconds": round(self.budget.bound, 1)}}
-                )
-            )
+            output.json_line({"summary": found | spent | {"hub_limit_seconds": round(self.budget.bound, 1)}})
             return
         rows = [("imported", f"{self.totals.imported:,} of {self.totals.listed:,}")]
         rows += [(word, _counted(found[group])) for group, word in GROUPS.items() if found[group]]
@@ -387,11 +384,8 @@ def _begun(path: Path, url: str) -> tuple[str | None, int]:
 
 
 def _page(line: bytes) -> dict[str, Any] | None:
-    try:
-        page = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
-        return None
-    return page if isinstance(page, dict) and {"entries", "next"} <= page.keys() else None
+    page = _parsed(line)
+    return page if page is not None and {"entries", "next"} <= page.keys() else None
 
 
 def entries(path: Path) -> Iterator[Entry]:

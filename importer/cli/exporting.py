@@ -103,4 +103,4 @@ def _json(name: str, origin: Origin, exported: Exported, written: list[Path] | N
         "written": None if written is None else [str(path) for path in written],
         "lost": [render(loss) for loss in exported.lost],
     }
-    output.json_line(output.json_text(members))
+    output.json_line(members)

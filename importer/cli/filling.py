@@ -11,6 +11,7 @@ from importer.app.fill import Filling, plan, write
 from importer.app.session import ImportSession
 from importer.cli import output
 from importer.cli.options import chosen
+from importer.config_file.document_keys import json_text
 from importer.hub.local import ANYWHERE
 from importer.sentences import counted
 
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
         what = f"Added {values} to {path}" if added else f"{path} leaves nothing out"
         output.note(f"{what}; review: {'pending' if state == 'draft' else state}.")
     if arguments.json:
-        output.json_line(output.json_text(filling.report()))
+        output.json_line(filling.report())
 
 
 def _difference(filling: Filling) -> None:
@@ -51,4 +52,4 @@ def _difference(filling: Filling) -> None:
 def _added(filling: Filling) -> None:
     for entry in filling.added:
         why = f"  # {entry['why']}" if entry["why"] else ""
-        output.line(output.plain(f"{entry['path']}: {output.json_text(entry['value'])}{why}"))
+        output.line(output.plain(f"{entry['path']}: {json_text(entry['value'])}{why}"))

@@ -44,7 +44,7 @@ def fit(arguments: argparse.Namespace) -> None:
 
 def _print(stored: StoredDocument, record: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        output.json_line(output.json_text({"schema": 1, "name": stored.name, "fit": record or None}))
+        output.json_line({"schema": 1, "name": stored.name, "fit": record or None})
         return
     if not record:
         output.note(f"{stored.name} has no estimate: import it again.")

@@ -21,7 +21,7 @@ from importer.cli.options import INSTALLED, chosen
 from importer.config import now
 from importer.config_file.attention import Attention
 from importer.config_file.build import source, to_json
-from importer.config_file.document_keys import IMPORTANT, REMARKS, UNWRITTEN
+from importer.config_file.document_keys import IMPORTANT, REMARKS, UNWRITTEN, json_text
 from importer.config_file.merge import BOOKKEEPING
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
@@ -178,7 +178,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     elif (review := _review(arguments, settled)) is not False:
         _write(arguments, request, settled, store, review)
     if arguments.json:
-        output.json_line(output.json_text(settled.report(path)))
+        output.json_line(settled.report(path))
 
 
 def _show(planned: Plan, path: Path) -> None:
@@ -270,7 +270,7 @@ def _write(
         after_import(arguments, planned, store, request.preferences.values)
     except ValidationError:
         if arguments.json:  # the line is always printed; the exit code has the result
-            output.json_line(output.json_text(settled.report(store.path(planned.name))))
+            output.json_line(settled.report(store.path(planned.name)))
         raise
 
 
@@ -283,7 +283,7 @@ def error_line(reference: str | None, error: ImporterError) -> str:
     troubles = error.details.get("troubles")
     if isinstance(troubles, tuple):
         members["troubles"] = [one.to_json(messages.text) for one in troubles]
-    return output.json_text({"schema": 1, "reference": reference, "error": members})
+    return json_text({"schema": 1, "reference": reference, "error": members})
 
 
 def written(decided: Decided, names: Names, store: Store, arguments: argparse.Namespace) -> Settled:

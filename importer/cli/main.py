@@ -97,10 +97,10 @@ def _print_error(argv: list[str], error: ImporterError) -> int:
     # After a validation the line has been printed already: the report itself.
     if "--json" in argv and not isinstance(error, (ValidationError, AbilityError)):
         from importer.cli.importing import error_line
-        from importer.cli.output import json_line
+        from importer.cli.output import printed_json
 
         try:
-            json_line(error_line(typed.reference(argv), error))
+            printed_json(error_line(typed.reference(argv), error))
             sys.stdout.flush()
         except (OSError, ValueError):
             output.silence(sys.stdout)

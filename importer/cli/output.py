@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from importer import sentences
 from importer.cli import messages
 from importer.cli.options import FOLDER
+from importer.config_file.document_keys import json_text
 from importer.progress import Step
 
 if TYPE_CHECKING:
@@ -130,15 +131,12 @@ def line(text: str) -> None:
     print(text)  # noqa: T201
 
 
-def json_text(data: object) -> str:
-    """Return one line of JSON; escaped where a character would break the line or is not for every
-    terminal.
-    """
-    text = json.dumps(data, ensure_ascii=False)
-    return text if text.isprintable() else json.dumps(data)
+def json_line(data: object) -> None:
+    """Print data as one line of JSON to stdout."""
+    printed_json(json_text(data))
 
 
-def json_line(text: str) -> None:
+def printed_json(text: str) -> None:
     """Print a line of JSON to stdout, escaped where its encoding lacks a character."""
     try:
         text.encode(sys.stdout.encoding or "utf-8")
@@ -150,7 +148,7 @@ def json_line(text: str) -> None:
 def json_lines(items: Iterable[object]) -> None:
     """Print a line of JSON for each."""
     for item in items:
-        json_line(json_text(item))
+        json_line(item)
 
 
 def parts(

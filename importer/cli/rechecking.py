@@ -78,14 +78,14 @@ def print_error(name: str, error: ImporterError, *, as_json: bool) -> None:
     """Print that a document was not checked."""
     if as_json:
         members = messages.error_json(error)
-        output.json_line(output.json_text({"schema": 1, "name": name, "error": members}))
+        output.json_line({"schema": 1, "name": name, "error": members})
     else:
         output.line(output.plain(f"{name}: not checked: {messages.line(error)}"))
 
 
 def _print_finding(finding: RecheckFinding, folder: str, *, as_json: bool) -> None:
     if as_json:
-        output.json_line(output.json_text(finding.to_json(messages.error_json)))
+        output.json_line(finding.to_json(messages.error_json))
         return
     if not finding.changed:
         output.line(output.plain(f"{finding.name}: nothing would change."))
@@ -172,7 +172,7 @@ def recheck_upgrade(arguments: argparse.Namespace) -> int:
         run = _Run(Upgrade(after, bench, store, ANYWHERE), store, arguments)
         run.all(names, progress)
     if arguments.json:
-        output.json_line(output.json_text({"schema": 1, "engine": after.label, "summary": run.summary()}))
+        output.json_line({"schema": 1, "engine": after.label, "summary": run.summary()})
     else:
         for line in run.lines():
             output.line(output.plain(line))
@@ -235,7 +235,7 @@ class _Run:
                 "changed": found.changed, "judged": str(found.judged), "written": written,
                 "left": [cause.to_json() for cause in found.left],
             }  # fmt: skip
-            output.json_line(output.json_text(line))
+            output.json_line(line)
 
     def _failed(self, name: str, error: ImporterError) -> None:
         self.code = self.code or error.exit_code

@@ -92,7 +92,7 @@ def open_report(stored: StoredDocument) -> None:
 
 def _print(text: str, *, one_line: bool) -> None:
     if one_line:
-        output.json_line(output.json_text(json.loads(text)))
+        output.json_line(json.loads(text))
     else:
         output.line(text.rstrip("\n"))
 

@@ -217,7 +217,7 @@ def review(arguments: argparse.Namespace) -> None:
         _Interview(store, name, arguments.explain).run()
         return
     if arguments.json:
-        output.json_line(output.json_text(_page(stored)))
+        output.json_line(_page(stored))
     elif state is None:
         _show(_page(stored))
         output.note("No terminal, so nothing was asked: --approve and --reject NOTE say it.")

@@ -315,7 +315,7 @@ def validate(arguments: argparse.Namespace) -> None:
         )  # fmt: skip
     _verdict(report, stored, engine)
     if arguments.json:
-        output.json_line(output.json_text(report))
+        output.json_line(report)
     else:
         _show(report, stored)
     if arguments.score and "score" not in report:

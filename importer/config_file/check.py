@@ -23,7 +23,7 @@ from importer import config
 from importer.config_file import argument_check, document_keys, engine_arguments
 from importer.config_file.argument_check import known
 from importer.config_file.document import Document, document_of
-from importer.config_file.engine_arguments import load, version_of, versions
+from importer.config_file.engine_arguments import load, version_of, versions, whole_number
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, mapping
 from importer.memory import experts
@@ -263,7 +263,7 @@ def _value(option: document_keys.Option) -> Any:
     return option.typed
 
 
-TENSOR, LENGTH, DTYPE = "tensor_parallel_size", "max_model_len", "dtype"
+TENSOR, DTYPE = "tensor_parallel_size", "dtype"
 ANY_LENGTH = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
 STAGES = ("pipeline_parallel_size", "pp_size")
 OF_EXPERTS = ("enable_expert_parallel", "enable_eplb", "ep_size", "moe_dp_size")  # of vLLM and SGLang
@@ -389,16 +389,16 @@ def _settings(document: Settings, settings: Settings) -> Iterator[tuple[str, Any
 def _experts(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
     for name in OF_EXPERTS:
         value = settings.get(f"engine_args.{name}")
-        if facts.experts is False and (value is True or (_whole(value) or 0) > 1):
+        if facts.experts is False and (value is True or (whole_number(value) or 0) > 1):
             yield ("engine_args", name), Reason(ModelConflict.NO_EXPERTS)
 
 
 def _shares(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
-    cards = _whole(settings.get(TENSOR))
+    cards = whole_number(settings.get(TENSOR))
     if cards and facts.heads and facts.heads % cards:
         yield (TENSOR,), Reason(ModelConflict.HEADS, value=facts.heads)
     for name in STAGES:
-        stages = _whole(settings.get(f"engine_args.{name}"))
+        stages = whole_number(settings.get(f"engine_args.{name}"))
         if stages and facts.layers and stages > facts.layers:
             yield ("engine_args", name), Reason(ModelConflict.STAGES, value=facts.layers)
     yield from _parts(document, settings, facts)
@@ -406,8 +406,8 @@ def _shares(document: Settings, settings: Settings, facts: ModelFacts) -> Iterat
 
 def _parts(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
     """Yield a number of cards that cannot each keep a part of a sequence: ``verify_with_parallel_config``."""
-    parts = _whole(settings.get(PARTED))
-    cards = _whole(settings.get(TENSOR, document.get(TENSOR))) or 1
+    parts = whole_number(settings.get(PARTED))
+    cards = whole_number(settings.get(TENSOR, document.get(TENSOR))) or 1
     if facts.keys and facts.heads and parts and parts > 1:
         choices = copies_divided(facts.heads, facts.keys, cards)
         if parts not in choices:
@@ -434,11 +434,11 @@ def _short(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterat
 
 def _model_length(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
     """Yield a context above the model's, unless its config is overridden or vLLM is told to take any."""
-    length, variables = _whole(settings.get(LENGTH)), document.get("env")
+    length, variables = whole_number(settings.get(CONTEXT)), document.get("env")
     told = isinstance(variables, Mapping) and variables.get(ANY_LENGTH) not in (None, False, 0, "0")
     if length and facts.longest and length > facts.longest and not told:
         longer = f"{OVERRIDES}.max_position_embeddings"
-        yield (LENGTH,), Reason(ModelConflict.TOO_LONG, value=facts.longest, overrides=longer)
+        yield (CONTEXT,), Reason(ModelConflict.TOO_LONG, value=facts.longest, overrides=longer)
 
 
 def _class(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
@@ -457,10 +457,6 @@ def _method(document: Settings, settings: Settings, facts: ModelFacts) -> Iterat
             known = [str(one) for one in every if one not in registry.of_checkpoint]
             reason = Reason(ModelConflict.NOT_QUANTISED, method=method, known=known)
             yield tuple(key.split(".")), reason
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 RULES: Mapping[str, tuple[Callable[[Settings, Settings, ModelFacts], Iterator[Conflict]], ...]] = {

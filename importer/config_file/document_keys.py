@@ -204,18 +204,18 @@ def same(one: object, other: object) -> bool:
 
 def dotted(path: KeyPath) -> str:
     """Return a path as a person types it; a step that needs quotes has them."""
-    return ".".join(s if PLAIN_KEY.fullmatch(s) else _json(s) for s in map(str, path))
+    return ".".join(s if PLAIN_KEY.fullmatch(s) else json_text(s) for s in map(str, path))
 
 
 def shown(value: object) -> str:
     """Return a value in one line."""
     if value is ABSENT:
         return "absent"
-    text = _json(value)
+    text = json_text(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _json(value: object) -> str:
+def json_text(value: object) -> str:
     """Return JSON, escaped where a character would break the line or steer a terminal."""
     text = json.dumps(value, ensure_ascii=False)
     return text if text.isprintable() else json.dumps(value)

@@ -355,10 +355,13 @@ def _exclusive(document: Values, arguments: Values, _sampling: Values) -> Iterat
 def _numbers(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
     values = {**document, **arguments}
     for key, other, default in AT_MOST:
-        value, most = _whole(_at(values, key)), _whole(_at({other: default, **values}, other))
+        value, most = whole_number(_at(values, key)), whole_number(_at({other: default, **values}, other))
         if value is not None and most is not None and value > most:
             yield ("engine_args", *key.split(".")), Reason(ArgumentConflict.AT_MOST, key=other, value=most)
-    context, batch = _whole(document.get("max_model_len")), _whole(arguments.get("max_num_batched_tokens"))
+    context, batch = (
+        whole_number(document.get("max_model_len")),
+        whole_number(arguments.get("max_num_batched_tokens")),
+    )
     in_chunks = arguments.get("enable_chunked_prefill") is not False
     if not in_chunks and context is not None and batch is not None and batch < context:
         reason = Reason(ArgumentConflict.AT_LEAST, key="max_model_len", value=context)
@@ -367,14 +370,15 @@ def _numbers(document: Values, arguments: Values, _sampling: Values) -> Iterator
 
 
 def _context_cards(document: Values, arguments: Values) -> Iterator[Conflict]:
-    tensor = _whole(document.get("tensor_parallel_size")) or 1
-    cards = _whole(arguments.get(DECODE)) or 1
+    tensor = whole_number(document.get("tensor_parallel_size")) or 1
+    cards = whole_number(arguments.get(DECODE)) or 1
     if arguments.get("prefill_context_parallel_size", 1) == 1 and cards > 0 and tensor % cards:
         reason = Reason(ArgumentConflict.DIVIDES, key="tensor_parallel_size", value=tensor)
         yield ("engine_args", DECODE), reason
 
 
-def _whole(value: Any) -> int | None:
+def whole_number(value: object) -> int | None:
+    """Return the value if it is a whole number; JSON's true is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

@@ -92,7 +92,7 @@ def run_show(arguments: argparse.Namespace) -> None:
         reporting.open_report(stored)
     if arguments.json:
         data = {**state, "document": stored.data, "values": values, "receipt": json.loads(receipt.to_text())}
-        output.json_line(output.json_text(data))
+        output.json_line(data)
         return
     _print(stored, shown, values)
 

@@ -194,7 +194,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     checks = list(_of_document(arguments) if arguments.name is not None else _of_machine(arguments))
     if arguments.json:
         for one in checks:
-            output.json_line(output.json_text(one.to_json(messages.text)))
+            output.json_line(one.to_json(messages.text))
     else:
         rows = [_row(one) for one in checks if not isinstance(one.result, CheckSkipped)]
         output.console().print(output.table(("about", "check", "verdict", "message", "remedy"), rows))
