@@ -238,6 +238,11 @@ def _pod(document: str, config: str, image: str, quantities: dict[str, str]) -> 
         "volumeMounts": mounts,
         "workingDir": WORK,
     }
+    return run_once(container, volumes)
+
+
+def run_once(container: Mapping[str, object], volumes: Sequence[object]) -> dict[str, object]:
+    """Return the pod of one container that runs once, without rights in the cluster."""
     return {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,

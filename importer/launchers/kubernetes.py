@@ -15,7 +15,7 @@ from pydantic import Field, StrictInt, StrictStr
 
 from importer.deadline import UNLIMITED, Deadline
 from importer.errors import LauncherError, UsageError
-from importer.exports.kubernetes import literal, secret, unprivileged, variables, writable
+from importer.exports.kubernetes import literal, run_once, secret, unprivileged, variables, writable
 from importer.launcher import Finished
 from importer.launchers.answers import Answer, Entries, Name, Question, Said, T, without_warnings
 from importer.launchers.base import (
@@ -117,15 +117,7 @@ def _pod(task: RemoteTask, target: Target) -> dict[str, object]:
         "workingDir": WORK,
     }
     account = {"serviceAccountName": target.options["account"]} if "account" in target.options else {}
-    return {
-        **account,
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "securityContext": {"fsGroup": 2000},
-        "containers": [container],
-        "volumes": volumes,
-    }
+    return {**account, **run_once(container, volumes)}
 
 
 def _script(task: RemoteTask, target: Target) -> str:

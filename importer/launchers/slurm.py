@@ -30,7 +30,18 @@ from importer.launchers.base import (
     Running,
     Target,
 )
-from importer.launchers.ssh import FETCH, FOLDER, LOGS, SENT, UNREACHED, WHEEL, exited, lines, ssh_argv
+from importer.launchers.ssh import (
+    FETCH,
+    FOLDER,
+    LOGS,
+    SENT,
+    UNPACK,
+    UNREACHED,
+    WHEEL,
+    exited,
+    lines,
+    ssh_argv,
+)
 
 SECONDS = 300.0  # for one request
 NOT_FOUND = 127  # the shell's status for a program that is not there
@@ -42,23 +53,10 @@ SUBMITTED = re.compile(
 )
 STATES = re.compile(r"(?P<word>absent|cancelled)|exit (?P<code>[0-9]{1,3})|job (?P<line>.*)")
 LINE = re.compile(r"(?P<state>[A-Z_]+)(?:\+| by [^|]*)?\|(?P<reason>[^|]*)\|(?P<node>[^|]*)")
-SUBMIT = """\
-command -v sbatch >/dev/null || exit 127
-mkdir -p "$root" || exit 73
-if [ ! -d "$d" ]; then
-  part="$d.part.$$"
-  mkdir "$part" || exit 73
-  base64 -d > "$part/task.json" <<'END_OF_TASK' || exit 73
-{task}
-END_OF_TASK
-{wheel}
-  cat > "$part/job.sh" <<'END_OF_TASK'
-{job}
-END_OF_TASK
-  mv "$part" "$d" 2>/dev/null || true
-  [ -d "$part" ] && rm -rf "$part"
-  rm -rf "$d"/*.part.* 2>/dev/null
-fi
+SUBMIT = (
+    "command -v sbatch >/dev/null || exit 127\n"
+    + UNPACK.replace("run.sh", "job.sh")
+    + """\
 if [ ! -s "$d/jobs" ] && [ ! -e "$d/exit" ] && [ ! -e "$d/cancelled" ]; then
   asked squeue --me --noheader --name={id} --format=%i
   [ $status -eq 0 ] || { cat "$d/says.$$" >&2; rm -f "$d"/*.$$; exit $status; }
@@ -77,6 +75,7 @@ if [ ! -s "$d/jobs" ] && [ ! -e "$d/exit" ] && [ ! -e "$d/cancelled" ]; then
 fi
 echo submitted
 """
+)
 # Run a program and keep the beginning of both of its streams; end where a line is no number of a job.
 ASKED = """\
 asked() {
@@ -185,7 +184,7 @@ class Slurm:
             wheel = WHEEL.format(name=task.wheel.name, data=lines(task.wheel.read_bytes()))
             prepare, importer = SENT.format(python=python, name=task.wheel.name), "venv/bin/python"
         job = JOB.replace("{prepare}", prepare).replace("{python}", importer)
-        text = SUBMIT.replace("{job}", job).replace("{wheel}", wheel).replace("{id}", task.id)
+        text = SUBMIT.replace("{run}", job).replace("{wheel}", wheel).replace("{id}", task.id)
         text = text.replace("{options}", shlex.join(self._options(task)))
         done = self._sh(run, "submit", text.replace("{task}", lines(task.bundle)))
         found = self._question("sbatch", "submit", run).line(SUBMITTED, done)

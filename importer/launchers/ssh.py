@@ -56,7 +56,8 @@ alive() {
   [ "$(born "$pid" | tr -s ' ' _)" = "$start" ]
 }
 """
-SUBMIT = """\
+# A folder with the task and its script appears whole or not at all.
+UNPACK = """\
 mkdir -p "$root" || exit 73
 if [ ! -d "$d" ]; then
   part="$d.part.$$"
@@ -72,12 +73,17 @@ END_OF_TASK
   [ -d "$part" ] && rm -rf "$part"
   rm -rf "$d"/*.part.* 2>/dev/null
 fi
+"""
+SUBMIT = (
+    UNPACK
+    + """\
 if [ ! -e "$d/pid" ] && [ ! -e "$d/cancelled" ]; then
   {python} -c 'import os, sys; os.setsid(); os.execvp("sh", ["sh", *sys.argv[1:]])' "$d/run.sh" "$d" \\
     </dev/null >/dev/null 2>"$d/start" &
 fi
 echo submitted
 """
+)
 WHEEL = """\
   base64 -d > "$part/{name}" <<'END_OF_TASK' || exit 73
 {data}
