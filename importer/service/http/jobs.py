@@ -31,7 +31,7 @@ from importer.service.http.models import (
     event_json,
     job_json,
 )
-from importer.service.http.query import JobSort, Since, utc
+from importer.service.http.query import JobSort, Limit, Since, utc
 from importer.service.jobs.live_jobs import ALL
 from importer.service.problems import accepted, problems
 from importer.service.security import Importer, Reader, act
@@ -155,7 +155,6 @@ AT_ONCE = 500  # events in one look
 NEVER = 10**9  # no event has a higher number
 BREATH = 15.0  # seconds between two signs that a silent stream is alive
 OF_SUMMARY = {"summary": {"$ref": "#/components/schemas/JobSummary"}}
-Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 @router.get(

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Path, Query, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field, TypeAdapter
@@ -43,6 +43,9 @@ Since = Annotated[
     datetime | None,
     Query(description="only what has changed at this time or later, such as 2026-11-22T08:00:00Z"),
 ]
+Ident = Annotated[str, Path(max_length=64)]
+Cursor = Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")]
+Limit = Annotated[int, Query(ge=1, le=200)]
 _known: dict[tuple[str, str], frozenset[str]] = {}
 
 

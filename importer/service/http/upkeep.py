@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,7 +21,7 @@ from importer.service.domain.import_request import Spoken, Text
 from importer.service.http.bulk import MOST
 from importer.service.http.headers import AskedOnce, etag
 from importer.service.http.models import DocumentSummary, Job, Link, Note, Problem, config_json, job_json
-from importer.service.http.query import DocumentSelection
+from importer.service.http.query import Cursor, DocumentSelection, Ident, Limit
 from importer.service.problems import accepted, problem_of, problems
 from importer.service.security import Approver, Importer, Reader, act
 from importer.storage import audit, documents, findings, jobs, processes
@@ -30,9 +30,6 @@ from importer.storage.findings import Finding, FindingFilter, FindingState
 
 router = APIRouter(prefix="/v1", tags=["upkeep"])
 MOST_NAMES = 10_000
-Ident = Annotated[str, Path(max_length=64)]
-Cursor = Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")]
-Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 class RecheckRequest(DocumentSelection):

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Annotated, Literal, get_args
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,7 @@ from importer.service.desk import AtDesk, Desk
 from importer.service.domain.import_request import Body, Spoken
 from importer.service.domain.webhooks import check_url, key_of, new_secret
 from importer.service.http.headers import Asked, AskedOnce, Idempotency
+from importer.service.http.query import Cursor, Ident, Limit
 from importer.service.problems import problems
 from importer.service.security import Admin, act
 from importer.storage import audit, webhooks
@@ -24,9 +25,6 @@ from importer.storage.idempotency_store import AlreadyStored
 from importer.storage.webhooks import Delivery, Webhook, WebhookState
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
-Ident = Annotated[str, Path(max_length=64)]
-Cursor = Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")]
-Limit = Annotated[int, Query(ge=1, le=200)]
 EventType = Literal[
     "job.succeeded", "job.failed", "job.cancelled", "job.waiting", "release.promoted",
     "release.rolled-back", "release.withdrawn", "finding.opened", "webhook.disabled",
