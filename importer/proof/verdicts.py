@@ -173,15 +173,16 @@ def _observed(reading: Reading) -> Any:
     """Return a reading as a client sees it: white space around texts and inside of JSON does not count."""
     if reading.error is not None:
         return "error"
-    calls = [[call.name, _value(call.arguments)] for call in reading.calls]
+    calls = [[call.name, canonical_arguments(call.arguments)] for call in reading.calls]
     return [calls, (reading.reasoning or "").strip(), (reading.content or "").strip()]
 
 
-def _value(arguments: str) -> str:
+def canonical_arguments(text: str) -> str:
+    """Return a call's JSON in one spelling, and any other text as it is."""
     try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
+        return json.dumps(json.loads(text), sort_keys=True)
     except (ValueError, RecursionError):
-        return arguments
+        return text
 
 
 JUDGES = {"tool_parser": judge_tool, "reasoning_parser": judge_reasoning}

@@ -16,10 +16,9 @@ from typing import Any
 from importer.chat_template.samples import Tool
 from importer.frozen import frozen
 from importer.progress import Progress, Step
-from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
-from importer.validation.expectations import Expectations, no_tools
+from importer.validation.expectations import no_tools
 from importer.validation.outcome import wilson
 from importer.validation.prompts import TIME_TOOL, WEATHER_TOOL, Prompt, function, user
 from importer.validation.reply import Reply, ToolCall
@@ -283,11 +282,6 @@ SIDE_BY_SIDE = 4  # requests at a time
 LIMIT = 600.0  # seconds of all questions
 
 
-def needs_score(promise: Expectations) -> Reason | None:
-    """Return why a model is not scored: no chat, or no parser for calls."""
-    return no_tools(promise)
-
-
 def measure(
     ctx: Context,
     each: int,
@@ -301,7 +295,7 @@ def measure(
     The request of round n has the seed n. ``limit``  seconds for all; questions after it are not asked. An
     exchange that fails is counted, and is in no figure.
     """
-    if needs_score(ctx.promise) is not None:
+    if no_tools(ctx.promise) is not None:
         return None
     begun = time.monotonic()
     asked, total = count(1), each * len(questions)

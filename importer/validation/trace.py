@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from importer.engines.parsers import ParserQuestion, Reading, Replay
 from importer.frozen import frozen
 from importer.proof.result import Proof
+from importer.proof.verdicts import canonical_arguments
 from importer.reasons import Reason
 from importer.validation import mutations, proof_check
 from importer.validation.context import Context, Judgement
@@ -263,15 +263,8 @@ def _streams(key: str, ctx: Context, proof: Proof) -> bool:
 
 def parts(reply: Reply) -> tuple[object, ...]:
     """Return what a reading and an answer have in common: all but ids, ends, and white space at the edges."""
-    calls = tuple((call.name, _value(call.arguments)) for call in reply.tool_calls)
+    calls = tuple((call.name, canonical_arguments(call.arguments)) for call in reply.tool_calls)
     return reply.content.strip(), reply.reasoning.strip(), calls
-
-
-def _value(arguments: str) -> Any:
-    try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
-    except (ValueError, RecursionError):
-        return arguments
 
 
 def _fact(rung: Rung, state: State, prompt: Prompt, kind: FactReason, **fields: Any) -> Fact:

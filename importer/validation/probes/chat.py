@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from importer.hub.snapshot import listed
+from importer.proof.verdicts import canonical_arguments
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.validation import alternate_forms
 from importer.validation.context import STEADY, VERBATIM, Context, ask_both_ways, holds, together
@@ -596,7 +596,7 @@ def _compare(ctx: Context, prompt: Prompt) -> Outcome:
 
 def stream_form(reply: Reply) -> Form:
     """Return the parts that must be equal: all but ids and white space at the edges."""
-    calls = tuple((c.name, _canonical(c.arguments)) for c in reply.tool_calls)
+    calls = tuple((c.name, canonical_arguments(c.arguments)) for c in reply.tool_calls)
     return reply.content.strip(), reply.reasoning.strip(), calls, reply.finish_reason
 
 
@@ -613,13 +613,6 @@ def difference(whole: Reply, streamed: Reply) -> Reason:
         if a != b:
             return Reason(StreamReason.DIFFERS, name=name, whole=str(a)[:120], streamed=str(b)[:120])
     return Reason(StreamReason.ALIKE)
-
-
-def _canonical(arguments: str) -> str:
-    try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
-    except (ValueError, RecursionError):
-        return arguments
 
 
 class SpecialTokensReason(ReasonKind):

@@ -9,7 +9,7 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.context import TRIALS, WAYS, Context, ask_both_ways, together
 from importer.validation.diagnosis import endless, only_streamed, streaming_fault, unread
 from importer.validation.errors import TemplateRefusedError
-from importer.validation.expectations import CommonReason, Expectations, no_chat, no_reasoning
+from importer.validation.expectations import CommonReason, no_chat, no_reasoning
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, failing
 from importer.validation.probe import probe
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
@@ -40,15 +40,10 @@ class ReasoningOffReason(ReasonKind):
 TAIL = 24  # characters at the end of a prompt in which its last marker stands
 
 
-def needs_reasoning_off(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or no reasoning parser."""
-    return no_reasoning(promise)
-
-
 @probe(
     "reasoning-off",
     "With thinking switched off, parsers that wait for the end of a thought took the answer for one.",
-    needs=needs_reasoning_off,
+    needs=no_reasoning,
     ability="silence",
 )
 def reasoning_off(ctx: Context) -> Outcome:
