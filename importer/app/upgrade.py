@@ -386,7 +386,6 @@ class Judged(StrEnum):
     TABLES = "tables"  # nothing of the model moved: names, values and defaults alone
     PROVED = "proved"  # the parsers of the new version read the template
     REGISTRY = "registry"  # the new version is not installed: its registry, and the proof of the last one
-    UNJUDGED = "unjudged"  # the snapshot is needed again, and is not on this disk
     ELSEWHERE = "other-engine"
     THERE = "same-version"
 

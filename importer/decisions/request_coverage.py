@@ -32,13 +32,12 @@ from importer.decisions.decision import (
     ranked,
     status_of,
 )
-from importer.decisions.parsers import ForeignReason, speaks_for
+from importer.decisions.parsers import SHOWN_BY_TEMPLATE, ForeignReason, speaks_for
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
 TOOLS = "tool_parser"
 REASONING = "reasoning_parser"
-BY_RENDERING = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
 # Findings on all tools at once: their effect is on the tool parser, and its warning has them.
 ON_TOOLS = frozenset(
     {
@@ -189,7 +188,7 @@ def _claim(parser: str, facts: Sequence[Evidence], target: Target) -> Evidence |
     claims = ranked(
         e
         for e in facts
-        if e.key == TOOLS and e.rule.names_parsers and e.value is not None and e.rule not in BY_RENDERING
+        if e.key == TOOLS and e.rule.names_parsers and e.value is not None and e.rule not in SHOWN_BY_TEMPLATE
     )
     return next((e for e in claims if speaks_for(TOOLS, str(e.value), parser, target)), None)
 

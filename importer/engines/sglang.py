@@ -8,6 +8,7 @@ from pathlib import Path
 
 from importer.config_file import argument_check, document_keys, template_file
 from importer.config_file.document import Document, Setting
+from importer.config_file.document_keys import SAMPLING
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
@@ -42,10 +43,7 @@ OBJECTS = {
     "chat_template_kwargs": "default-chat-template-kwargs",
 }
 # Its server has no option for them: a request, or the model's own generation_config.json.
-PER_REQUEST = (
-    "temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
-    "max_tokens", "seed",
-)  # fmt: skip
+PER_REQUEST = SAMPLING
 READINESS = Readiness(seconds=1800)  # it answers after the first generated token
 DEATHS = (
     Death(r"CUDA out of memory", Died.NO_MEMORY_FOR_WEIGHTS, ENVIRONMENT),
