@@ -167,7 +167,7 @@ DEMANDS: Mapping[str, tuple[str, set[Shape]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DEMANDS)
+@pytest.mark.parametrize("name", one_of_each(DEMANDS, tier="slow"))
 def test_what_a_template_breaks_without_is_a_warning_and_no_failure(name: str) -> None:
     """A client can send it; vendors' templates demand it, too."""
     demanded, traits = DEMANDS[name]
@@ -181,6 +181,7 @@ def test_what_a_template_breaks_without_is_a_warning_and_no_failure(name: str) -
     assert len(outcome.notes) == len(broken)
 
 
+@pytest.mark.slow
 def test_a_second_template_for_tools_is_measured_by_the_first() -> None:
     older = (
         "{%- for m in messages -%}{{- '<|im_start|>' ~ m.role ~ '\\n' ~ (m.content or '') -}}"
