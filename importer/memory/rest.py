@@ -31,7 +31,7 @@ GRAPHS_COUNTED = (0, 21)  # version from which on vLLM subtracts its graphs befo
 # trial step encodes pictures since 0.27, counts graphs since 0.29 and samples with parameters since 0.33.
 SECOND_DENSE, SECOND_PICTURES, SECOND, SECOND_SAMPLES = (0, 25), (0, 27), (0, 29), (0, 33)
 LAYERS = (0.75, 1.0, 1.3)  # of the widest layer's values
-ENCODED, MOVING = (0.5, 1.0, 1.3), (0.5, 1.0, 2.6)  # of an encoder's values; a film may have more tokens
+ENCODED, MOVING = (0.5, 1.0, 1.3), 2.6  # of an encoder's values; a film has as many tokens as the context
 # The engine with nothing loaded: kernels and workspaces. On processors it was measured. The first start on a
 # card tunes Triton's kernels in buffers of 0.5 GiB (H200).
 ENGINE = {
@@ -70,8 +70,9 @@ def _peak(shape: Shape, load: Load, paged: bool) -> Term:
     if paged and shape.pictures is not None and seen and not load.text_only:
         most = max(tokens, shape.pictures.most)
         held = most * (shape.pictures.values + shape.hidden) * value_bytes(shape, load)
-        span = MOVING if most > tokens else ENCODED
-        passes.append((_range(held, span), Reason(TermReason.PICTURES, tokens=most)))
+        low, likely, high = ENCODED
+        film = min(MOVING, high * max(load.context / most, 1)) if most > tokens else high
+        passes.append((_range(held, (low, likely, film)), Reason(TermReason.PICTURES, tokens=most)))
     largest, why = max(passes, key=lambda one: one[0].likely)
     low, high = max(a.low for a, _ in passes), max(a.high for a, _ in passes)
     return Term("activations", Amount(low, largest.likely, high), why)

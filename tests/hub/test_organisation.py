@@ -202,6 +202,7 @@ def spend(budget: Budget, hub: HubServer, number: int, threads: int = 4) -> list
     return found
 
 
+@pytest.mark.slow
 def test_requests_wait_for_the_next_window_and_none_is_refused(hub: HubServer) -> None:
     hub.quotas = {"api": (6, 1.0)}
     budget = Budget()
@@ -213,6 +214,7 @@ def test_requests_wait_for_the_next_window_and_none_is_refused(hub: HubServer) -
     assert budget.quota(f"{hub.url}/api/models") == (6, 1)
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_lowered_in_the_middle(hub: HubServer) -> None:
     hub.quotas = {"api": (100, 1.0)}
     budget = Budget()

@@ -526,12 +526,12 @@ def test_the_rules_hold(config: dict[str, Any], device: str, size: int) -> None:
 
 
 def test_where_the_safe_end_holds_nothing_the_document_may_not_start() -> None:
-    """An encoder of pictures takes 2 to 5 GiB: half of that range leaves a context, all of it none."""
+    """An encoder of pictures takes 2 to 2.6 GiB: half of the ranges leaves the context, all of them do not."""
     tower = {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "patch_size": 16,
              "spatial_merge_size": 2, "temporal_patch_size": 2}  # fmt: skip
-    made, decisions = fitted({**QWEN_8B, "vision_config": tower}, "rtx4090", QWEN_8B_BYTES + GIB)
+    pictures = {**QWEN_8B, "vision_config": tower}
+    made, decisions = fitted(pictures, "rtx4090", QWEN_8B_BYTES + 2 * GIB, max_model_len=16384)
     assert made.verdict == "may-not-start"
-    assert decisions["max_model_len"].value >= 4096
     assert decisions["gpu_memory_utilization"].value == 0.92, "the encoder needs what the share leaves"
     found = attention({**PARSERLESS, **decisions})
     assert AttentionReason.MAY_NOT_START in {one.kind for one in found}

@@ -272,6 +272,7 @@ def test_a_step_takes_the_largest_of_layers_sampling_and_pictures() -> None:
     seen = peak(few, **kept)
     assert seen.why.kind is TermReason.PICTURES
     assert 1.5 * GIB < seen.amount.likely < 2.2 * GIB, "16,384 tokens of four patches"
+    assert peak(replace(few, context=65_536), **kept).amount.high == 2 * seen.amount.high, "a longer film"
     assert peak(replace(few, pictures=False), **kept) == peak(few, **CONFIG)
     pooled = {**CONFIG, "vision_config": {**TOWER, "num_hidden_layers": 27, "pooling_kernel_size": 3}}
     small, large = (peak(replace(few, batched_tokens=n), **pooled).amount.likely for n in (2048, 16384))
