@@ -526,7 +526,7 @@ def test_the_rules_hold(config: dict[str, Any], device: str, size: int) -> None:
 
 
 def test_where_the_safe_end_holds_nothing_the_document_may_not_start() -> None:
-    """An encoder of pictures takes 2 to 2.6 GiB: half of the ranges leaves the context, all of them do not."""
+    """An encoder of pictures takes 2 to 2.6 GiB: with half of the ranges it fits, with all it does not."""
     tower = {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "patch_size": 16,
              "spatial_merge_size": 2, "temporal_patch_size": 2}  # fmt: skip
     pictures = {**QWEN_8B, "vision_config": tower}
