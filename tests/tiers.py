@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-QUICK, SLOW = 4, 2  # cases of one test that stay in its tier
+QUICK, SLOW = 2, 1  # cases of one test that stay in its tier
 
 
 def one_of_each(
