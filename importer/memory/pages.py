@@ -98,6 +98,7 @@ LATENT_ALIGNED = 128  # tokens, beside states
 # with one from inside a prefill (``num_prefill_checkpoint_blocks``). Steps are larger on cards from 160 GiB
 # on, and small on GB10 (``get_batch_defaults``).
 TWO_STEPS, ALIGNED, CHECKPOINT, LARGE_STEPS, SMALL_GB10 = (0, 26), (0, 15), (0, 29), (0, 28), (0, 33)
+IN_PARTS, WHOLE_PROMPT = (0, 8), 32_768  # before, a prompt of so many tokens was one step
 A100, GB10 = 80, 121  # compute capabilities
 EMITTED = 64  # tokens at whose multiples FlashInfer's prefill of a gated delta net gives its states (0.33.0)
 
@@ -158,6 +159,8 @@ def batched_default(load: Load) -> int:
     """Return the default ``max_num_batched_tokens`` of vLLM's server (``get_batch_defaults``)."""
     if load.device == "cpu":
         return 2048 * load.tensor_parallel * load.pipeline_parallel
+    if not has(load, IN_PARTS) and load.context <= WHOLE_PROMPT:
+        return max(load.context, 2048)
     if (load.memory or 0) >> 30 >= 160 and has(load, LARGE_STEPS):
         return 16384
     return 8192 if _is_large(load) else 2048

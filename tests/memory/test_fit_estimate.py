@@ -325,6 +325,8 @@ def test_limits_of_steps_by_card() -> None:
     tiers = [pages.batched_default(Load(1, memory=m * GIB, capability=c))
              for m, c in ((24, 89), (79, 80), (79, 90), (119, 121), (178, 100))]  # fmt: skip
     assert tiers == [2048, 2048, 8192, 2048, 16384]
+    first = [pages.batched_default(Load(n, version=v)) for n, v in ((20_000, "0.6.4"), (65_536, "0.6.4"))]
+    assert first == [20_000, 2048], "a whole prompt, unless it is a long one"
 
 
 def test_experts_in_mxfp4_are_padded_to_tiles() -> None:
