@@ -32,7 +32,8 @@ def test_releases_are_compared_as_far_as_an_engine_needs_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    installed(tmp_path, "alpha", "1.0", *ASKS)
+    installed(tmp_path, "alpha", "1.0", *ASKS, "setuptools==1")
+    installed(tmp_path, "setuptools", "2")  # only builds
     installed(tmp_path, "beta", "2.5", "gamma==1.*", "alpha")
     installed(tmp_path, "gamma", "2.0rc1")
     installed(tmp_path, "delta", "1.0", "beta<1")  # nothing needs it

@@ -14,6 +14,8 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion
 
+BUILD = {"pip", "setuptools", "wheel"}  # make packages, and do nothing while an engine serves
+
 
 def conflicts(names: list[str]) -> Iterator[tuple[str, str, str]]:
     """Yield each requirement that an installed release does not meet."""
@@ -28,7 +30,7 @@ def conflicts(names: list[str]) -> Iterator[tuple[str, str, str]]:
             if needed.name not in seen:
                 seen.add(needed.name)
                 left.append(needed.name)
-            if not _meets(needed, have.version):
+            if needed.name not in BUILD and not _meets(needed, have.version):
                 yield one.name, f"{needed.name}{needed.specifier}", have.version
 
 
