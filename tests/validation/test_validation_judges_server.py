@@ -26,6 +26,7 @@ PROMPTS = [SUM, COUNT]
         ([FOUR, TimedOut(as_reason("slow"))], FOUR, "fail engine"),
         ([FOUR, TEN], RequestRefused(500, "boom"), "fail engine"),
         ([FOUR, Reply("I would rather not.")], FOUR, "pass"),
+        ([FOUR, Reply("One, two, three, four,", finish_reason="length")], FOUR, "pass"),
     ],
 )
 def test_many_at_once(
