@@ -67,8 +67,8 @@ def _until_closed(stream: TextIO) -> TextIO:
         raw = _Pipe(stream.fileno(), "w", closefd=False)
     except (OSError, ValueError):  # closed, or of no file
         return stream
-    at_once = stream.line_buffering or stream.write_through  # the latter with PYTHONUNBUFFERED
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding=stream.encoding, line_buffering=at_once)
+    # Line by line: what goes to stderr between two lines stands between them where both are one pipe.
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding=stream.encoding, line_buffering=True)
 
 
 def silence(stream: object) -> None:

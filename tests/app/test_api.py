@@ -8,13 +8,14 @@ import re
 import shutil
 import threading
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 from mypy import api as mypy
 
 import importer
 from importer import aio, import_model, why
+from importer.app import decide
 from importer.app.decide import ImportRequest
 from importer.app.request import OPTIONS
 from importer.config_file.store import Store
@@ -63,20 +64,30 @@ def test_the_example_of_a_validation_runs(checkout: Path) -> None:
 
 
 @pytest.mark.usefixtures("without_engines")
-def test_a_cancelled_call_ends_at_its_next_step_and_writes_nothing(checkout: Path) -> None:
+def test_a_cancelled_call_ends_at_its_next_step_and_writes_nothing(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The loop goes on while a call runs, and the caller gets control back when the thread has ended."""
-    ended = threading.Event()
+    began, ended, goes_on = threading.Event(), threading.Event(), threading.Event()
+
+    def studied(*args: Any) -> Any:
+        began.set()
+        goes_on.wait(PATIENCE)
+        return study(*args)
+
+    study = decide.study_snapshot
+    monkeypatch.setattr(decide, "study_snapshot", studied)
 
     async def cancelled() -> None:
-        def progress(_step: str) -> None:
-            task.cancel()
-
-        task = asyncio.create_task(aio.import_model("./importer/demo/model", progress=progress))
-        task.add_done_callback(lambda _: ended.set())
         async with asyncio.timeout(PATIENCE):
-            while not task.cancelling():
+            task = asyncio.create_task(aio.import_model("./importer/demo/model"))
+            while not began.is_set():
                 await asyncio.sleep(0.001)
-            task.cancel()  # a second one does not leave the thread behind
+            task.add_done_callback(lambda _: ended.set())
+            for _ in range(2):  # a second cancel does not leave the thread behind
+                task.cancel()
+                await asyncio.sleep(0)
+            goes_on.set()
             with pytest.raises(asyncio.CancelledError):
                 await task
 
