@@ -1,4 +1,4 @@
-"""The command ``validate``, its options, the validation after an import, and a run's task at the far end."""
+"""The command ``validate``, its options, and the validation after an import."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import json
 import os
 import re
 import shlex
-import sys
-import threading
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from importer.app.import_ import Plan
-from importer.app.remote import run_task
 from importer.app.validate import ready, validate_against, validate_document
 from importer.cli import messages, output
 from importer.cli.options import INSTALLED
@@ -26,11 +22,10 @@ from importer.config_file.document import FormRecord, Report
 from importer.config_file.grants import Grant, set_values
 from importer.config_file.schema import at, faults
 from importer.config_file.store import Store, StoredDocument, named
-from importer.errors import AbilityError, EngineError, Interrupted, LauncherError, UsageError, ValidationError
+from importer.errors import AbilityError, EngineError, Interrupted, UsageError, ValidationError
 from importer.frozen import frozen
 from importer.hub.local import ANYWHERE
 from importer.hub.snapshot import Snapshot
-from importer.launchers.bundle import LARGEST, STEP, read
 from importer.reports import of_file, report_model, terminal
 
 if TYPE_CHECKING:
@@ -514,39 +509,3 @@ def _result(report: Report) -> str:
     number = len(part["probes"])
     counted = f"{number} probe{'s' * (number != 1)} {'passed' if report['passed'] else 'did not all pass'}"
     return f"{counted} (partial run, not recorded as validation){' against' if part['against'] else ' on'}"
-
-
-EVERY = 2.0  # seconds between two lines of progress: logs of clusters are kept
-
-
-def run_remote_task(task: str) -> None:
-    """Run a task; raises LauncherError("bad-bundle") where it cannot be read."""
-    bundle = read(_bytes(task))
-    result = run_task(bundle, _Lines())
-    for line in result.to_lines():
-        output.line(line)
-
-
-class _Lines:
-    """Progress as lines, at most one every ``EVERY`` seconds."""
-
-    def __init__(self) -> None:
-        self._last, self._lock = float("-inf"), threading.Lock()
-
-    def __call__(self, text: str) -> None:
-        with self._lock:
-            if time.monotonic() - self._last < EVERY:
-                return
-            self._last = time.monotonic()
-            output.line(f"{STEP} {text}")
-            sys.stdout.flush()
-
-
-def _bytes(task: str) -> bytes:
-    try:
-        if task == "-":
-            return sys.stdin.buffer.read(LARGEST)
-        with Path(task).open("rb") as file:
-            return file.read(LARGEST)
-    except OSError as error:
-        raise LauncherError("bad-bundle", problem=error.strerror or str(error)) from None

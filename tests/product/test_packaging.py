@@ -366,3 +366,19 @@ def test_the_base_install_serves_nothing_and_names_the_extra(tmp_path: Path) -> 
     )  # fmt: skip
     asked = [command, str(ROOT / "importer" / "demo" / "model"), "--dry-run", "--backend", "mlx"]
     subprocess.run(asked, cwd=tmp_path, capture_output=True, check=True)
+
+
+WITHOUT = """
+import importlib, pkgutil, sys
+sys.modules.update(dict.fromkeys(["pydantic", "fastapi", "sqlalchemy", "uvicorn", "opentelemetry"]))
+from importer import cli
+for found in pkgutil.walk_packages(cli.__path__, "importer.cli."):
+    if found.name != "importer.cli.remote_task":
+        importlib.import_module(found.name)
+"""
+
+
+def test_the_command_loads_without_the_packages_of_extras() -> None:
+    """A task at the far end of a cluster alone is of the extra ``clusters``."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

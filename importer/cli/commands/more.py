@@ -46,9 +46,9 @@ def add_arguments_run_task(parser: argparse.ArgumentParser) -> None:
 
 def run_run_task(arguments: argparse.Namespace) -> None:
     """Run the task and print its result for the launcher."""
-    from importer.cli import validating
+    from importer.cli import remote_task
 
-    validating.run_remote_task(arguments.task)
+    remote_task.run(arguments.task)
 
 
 def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
