@@ -17,7 +17,7 @@ from importer.chat_template.find import Template
 from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import Renderer
 from importer.chat_template.request_coverage.check import check
-from importer.chat_template.request_coverage.findings import WayIn
+from importer.chat_template.request_coverage.findings import RequestCoverage
 from importer.chat_template.samples import Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.tool_calls import find_form
@@ -53,8 +53,8 @@ def rows() -> Iterable[Row]:
             template = Template(text, "chat_template.jinja")
             seconds, studies[name] = _timed(lambda: analyze(template, VOCABULARY, renderer))  # noqa: B023
             yield Row(f"rendering every case: {name}", f"{seconds:.2f} s", "")
-            seconds, _ = _timed(lambda: _way_in(template, renderer))  # noqa: B023
-            yield Row(f"the way in: {name}", f"{seconds:.2f} s", "2.00 s", seconds <= 2)
+            seconds, _ = _timed(lambda: _request_coverage(template, renderer))  # noqa: B023
+            yield Row(f"request coverage: {name}", f"{seconds:.2f} s", "2.00 s", seconds <= 2)
     for engine, holder in ENGINES.items():
         found = install.find(get(holder))
         if found is None:
@@ -64,8 +64,8 @@ def rows() -> Iterable[Row]:
             yield from _engine(worker, engine, found.version, studies)
 
 
-def _way_in(template: Template, renderer: Renderer) -> WayIn:
-    """Return the way in of a template whose form of messages is not known yet."""
+def _request_coverage(template: Template, renderer: Renderer) -> RequestCoverage:
+    """Return the request coverage of a template whose form of messages is not known yet."""
     probe = TemplateProbe(template, VOCABULARY, renderer)
     find_form(probe)
     return check(probe, Thinking(source="rendered"))

@@ -57,7 +57,7 @@ SHIPPED = "the model's own template hides the tools; --template FILE writes this
 
 def _of_template(command: Command) -> str:
     """Return why the template of a recipe is not the document's."""
-    decision = command.plan.decisions.get("way_in")
+    decision = command.plan.decisions.get("request_coverage")
     tools = (
         decision.value.get("tools") if decision is not None and isinstance(decision.value, Mapping) else None
     )

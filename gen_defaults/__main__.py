@@ -17,7 +17,7 @@ COMMANDS = {
     "settings": "gen_defaults.settings",
     "shapes": "gen_defaults.shapes",
     "shipped": "gen_defaults.shipped",
-    "way-in": "gen_defaults.way_in",
+    "request-coverage": "gen_defaults.request_coverage",
 }
 TABLES = "gen_defaults.regenerate"
 

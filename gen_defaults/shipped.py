@@ -60,7 +60,11 @@ def rows(texts: Mapping[str, str], renderer: Renders) -> Iterator[dict[str, str]
     for path, text in sorted(texts.items()):
         analysis = analyze(Template(text, path), TOKENS, renderer)
         one_call = next((s for s in analysis.samples if s.case == "one-call"), None)
-        if one_call is not None and analysis.way_in is not None and analysis.way_in.tools == "shown":
+        if (
+            one_call is not None
+            and analysis.request_coverage is not None
+            and analysis.request_coverage.tools == "shown"
+        ):
             digest = hashlib.sha256(text.encode()).hexdigest()
             yield {"path": path, "sha256": digest, **shape_of(one_call)}
 

@@ -20,7 +20,7 @@ from importer.app.target import device_for
 from importer.chat_template import override
 from importer.chat_template.find import is_of_text
 from importer.chat_template.override import TemplateOverride
-from importer.chat_template.request_coverage.findings import KEY as WAY_IN
+from importer.chat_template.request_coverage.findings import KEY as REQUEST_COVERAGE
 from importer.chat_template.request_coverage.findings import VARIABLES
 from importer.chat_template.study import TemplateAnalysis
 from importer.config_file import engine_arguments
@@ -375,7 +375,9 @@ def study_snapshot(
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
-        evidence = [e for e in evidence if e.key not in (WAY_IN, VARIABLES)]  # the engine renders otherwise
+        evidence = [
+            e for e in evidence if e.key not in (REQUEST_COVERAGE, VARIABLES)
+        ]  # the engine renders otherwise
     if by_itself is not None:  # the engine's own code may write another format
         evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence if not is_of_text(e.reason)]
     if study is not None and request.observed:

@@ -250,7 +250,7 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
             **({"template": probe.unsafe} if probe.unsafe is not None else {}),
         },
         form=style,
-        way_in=check(probe, thought),
+        request_coverage=check(probe, thought),
         settings=settings,
         tools_named=TOOLS_NAMED.search(template.text) is not None,
         variables=variables(probe),

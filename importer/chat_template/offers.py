@@ -41,12 +41,12 @@ def with_offers(
 
     ``named`` holds the texts of the repository's set by name.
     """
-    way_in = analysis.way_in
-    if way_in is None or way_in.tools == "shown" or not analysis.samples:
+    request_coverage = analysis.request_coverage
+    if request_coverage is None or request_coverage.tools == "shown" or not analysis.samples:
         return analysis
     others = {name: text for name, text in named.items() if text != template.text}
     found = [*_repository(others, vocabulary, renderer), *_ours(template, vocabulary, renderer)]
-    return replace(analysis, way_in=replace(way_in, offers=tuple(found)))
+    return replace(analysis, request_coverage=replace(request_coverage, offers=tuple(found)))
 
 
 def _repository(named: Mapping[str, str], vocabulary: Vocabulary, renderer: Renders) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from importer.chat_template.find import Template
-from importer.chat_template.request_coverage.findings import WayIn
+from importer.chat_template.request_coverage.findings import RequestCoverage
 from importer.chat_template.samples import Sample, Thinking, Variable
 from importer.chat_template.vocabulary import Vocabulary
 from importer.frozen import frozen
@@ -39,7 +39,7 @@ class TemplateAnalysis:
     ``tools_prompt``    the text that tools add to the prompt: where a template prints no calls, its
                         instructions may still name the format.
     ``form``            of messages that the template requires: ``arguments``, ``ids``, ``empty`` …
-    ``way_in``          what a request loses on its way into the prompt.
+    ``request_coverage``          what a request loses on its way into the prompt.
     ``variables``       that a client may set, and that change a prompt.
     ``settings``        the answers again, under each value of a switch that keeps the default's prompt.
     """
@@ -54,7 +54,7 @@ class TemplateAnalysis:
     problems: Mapping[str, Reason] = field(default_factory=dict)
     form: Mapping[str, object] = field(default_factory=dict)
     tools_prompt: str = ""
-    way_in: WayIn | None = None
+    request_coverage: RequestCoverage | None = None
     settings: tuple[SettingSamples, ...] = ()
     tools_named: bool = False
     renders: str = ""

@@ -124,7 +124,7 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "Unavailable.not-installed": _not_installed,
     "FileRemedy.fetch": _fetch,
     "ForeignReason.would-offer": _offer,
-    "WayInEffect.template-offered": _shown,
+    "CoverageEffect.template-offered": _shown,
     "TemplateFault.offered": "--template {template}",
     "CodeReason.lacking": _lacking,
     "CodeReason.needed": "{engine} will not start without this code: " + CODE,
@@ -224,7 +224,11 @@ ELSEWHERE = frozenset({
 
 
 # What a warning is about, where its key is no setting.
-ABOUT = {"way_in": "chat template", "code": "code of the repository", "sisters": "quantised versions"}
+ABOUT = {
+    "request_coverage": "chat template",
+    "code": "code of the repository",
+    "sisters": "quantised versions",
+}
 SPECULATION = "speculation: off; --set {key}={method} enables it (no min_p, logit_bias)"
 
 

@@ -9,7 +9,7 @@ from importer.chat_template.find import TemplateFault
 from importer.config_file.document import Document
 from importer.decisions.decision import Decision, Decisions, PromptVerdict, WeighReason
 from importer.decisions.parsers import DerivedReason, ForeignReason, FrontendReason, PairReason, ParserReason
-from importer.decisions.request_coverage import SwitchReason, WayInEffect
+from importer.decisions.request_coverage import CoverageEffect, SwitchReason
 from importer.frozen import frozen
 from importer.memory.choose import FitReason
 from importer.memory.judgement import JudgementReason
@@ -41,7 +41,7 @@ class AttentionReason(ReasonKind):
     PARSER = "parser", "{reason}", "the engine and the {key} disagree"
     LIMITED_TOOLS = "limited-tools", "{reason}", "the {key} has limits"
     NO_TOOLS = "no-tools", _no_tools, "no tools reach the prompt"
-    WAY_IN = "way-in", "{reason}", "the chat template loses parts of requests"
+    REQUEST_COVERAGE = "request-coverage", "{reason}", "the chat template loses parts of requests"
     CONFLICT = "conflict", "{reason}", "an edit and an import changed one value"
     OTHER_DEVICE = "other-device", "{reason}", "the document was for another device"
     OTHER = "other", "{reason}", "see {key}"
@@ -67,9 +67,9 @@ OF_TYPES: Mapping[type[ReasonKind], AttentionReason] = {
     DerivedReason: AttentionReason.LIMITED_TOOLS,
     PairReason: AttentionReason.PARSER,
     PromptVerdict: AttentionReason.PROMPTS,
-    WayInEffect: AttentionReason.WAY_IN,
+    CoverageEffect: AttentionReason.REQUEST_COVERAGE,
     FrontendReason: AttentionReason.PARSER,
-    TemplateFault: AttentionReason.WAY_IN,
+    TemplateFault: AttentionReason.REQUEST_COVERAGE,
     WeightFault: AttentionReason.WILL_NOT_START,
     SwitchReason: AttentionReason.PARSER,
 }
@@ -84,14 +84,14 @@ OF_REASONS: Mapping[str, AttentionReason] = {
         (JudgementReason.FP8_CACHE, AttentionReason.WILL_NOT_START),
         (LoadReason.NOT_ITS_OWN, AttentionReason.OTHER),  # it may start
         (TemplateFault.ENTRY, AttentionReason.WILL_NOT_START),
-        (WayInEffect.HIDDEN, AttentionReason.NO_TOOLS),
-        (WayInEffect.SOMETIMES, AttentionReason.NO_TOOLS),
+        (CoverageEffect.HIDDEN, AttentionReason.NO_TOOLS),
+        (CoverageEffect.SOMETIMES, AttentionReason.NO_TOOLS),
     )
 }
 # Of these the document has a part or none; its engine may well start.
 NOT_OF_THE_START = (FitReason.HOLDS, FitReason.NOT_KNOWN, FitReason.STORED_OTHERWISE)
 # Reasons that name another template.
-OFFERS = (ForeignReason.WOULD_OFFER, WayInEffect.OFFER)
+OFFERS = (ForeignReason.WOULD_OFFER, CoverageEffect.OFFER)
 NO_DEVICE = Reason(OtherDevice.NONE)
 NEEDING = (CodeReason.NEEDED, CodeReason.LACKING, CodeReason.NOT_KNOWN)
 

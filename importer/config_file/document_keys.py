@@ -23,7 +23,7 @@ FACTS = (
 
 # Decisions that only the receipt records.
 REMARKS = (
-    "code", "prompts", "way_in", "template_variables", "token_numbers", "weights", "sisters",
+    "code", "prompts", "request_coverage", "template_variables", "token_numbers", "weights", "sisters",
 )  # fmt: skip
 
 # A remark of earlier releases on other repositories: that it is gone is no news of this one.

@@ -1,4 +1,4 @@
-"""The effect of the way in: a tool parser without tools in the prompt is not proved, or off.
+"""The effect of request coverage: a tool parser without tools in the prompt is not proved, or off.
 
 A name that tables, files or the repository give stays in the document, with their status: with another
 template it is the right one. A name that only the rendering gives goes: nothing shows that the model was
@@ -16,12 +16,12 @@ from importer.chat_template.request_coverage.findings import (
     NEEDS_TOOLS,
     OF_SCHEMAS,
     VARIABLES,
+    CoverageField,
+    CoverageFinding,
+    CoverageKind,
+    CoverageSeverity,
     Shape,
     Trait,
-    WayInField,
-    WayInFinding,
-    WayInKind,
-    WayInSeverity,
 )
 from importer.decisions.decision import (
     Chosen,
@@ -41,19 +41,19 @@ REASONING = "reasoning_parser"
 # Findings on all tools at once: their effect is on the tool parser, and its warning has them.
 ON_TOOLS = frozenset(
     {
-        WayInKind.TOOLS_LOST, WayInKind.TOOLS_REFUSED, WayInKind.NO_TOOLS, WayInKind.TOOLS_WITH_SYSTEM,
-        WayInKind.TOOLS_WITHOUT_SYSTEM,
+        CoverageKind.TOOLS_LOST, CoverageKind.TOOLS_REFUSED, CoverageKind.NO_TOOLS,
+        CoverageKind.TOOLS_WITH_SYSTEM, CoverageKind.TOOLS_WITHOUT_SYSTEM,
     }
 )  # fmt: skip
 # Fields that only requests with tools have.
-OF_TOOLS = frozenset(WayInField) - frozenset(
+OF_TOOLS = frozenset(CoverageField) - frozenset(
     {
-        WayInField.SYSTEM, WayInField.LATER_SYSTEM, WayInField.USER, WayInField.SECOND_USER,
-        WayInField.ANSWER, WayInField.IMAGE, WayInField.SYSTEM_PART, WayInField.USER_PART,
-        WayInField.ANSWER_PART, WayInField.DEVELOPER, WayInField.ROLE, WayInField.SECOND_SYSTEM,
+        CoverageField.SYSTEM, CoverageField.LATER_SYSTEM, CoverageField.USER, CoverageField.SECOND_USER,
+        CoverageField.ANSWER, CoverageField.IMAGE, CoverageField.SYSTEM_PART, CoverageField.USER_PART,
+        CoverageField.ANSWER_PART, CoverageField.DEVELOPER, CoverageField.ROLE, CoverageField.SECOND_SYSTEM,
     }
 )  # fmt: skip
-KINDS_OF_TOOLS = frozenset({WayInKind.TOOLS_AFTER_RESULT, WayInKind.TOOLS_LATER})
+KINDS_OF_TOOLS = frozenset({CoverageKind.TOOLS_AFTER_RESULT, CoverageKind.TOOLS_LATER})
 
 
 HIDDEN_TEXTS = {
@@ -84,7 +84,7 @@ def _offer(fields: Fields) -> str:
     return f"{' or '.join(parts)} would show them"
 
 
-class WayInEffect(ReasonKind):
+class CoverageEffect(ReasonKind):
     """Reasons for a tool parser whose tools do not reach the prompt."""
 
     HIDDEN = "tools-hidden", _hidden
@@ -128,7 +128,7 @@ def _value(facts: Sequence[Evidence], asked: Callable[[Evidence], bool]) -> Mapp
     return next((fact.value for fact in facts if asked(fact)), {})
 
 
-def needs_tools(finding: WayInFinding) -> bool:
+def needs_tools(finding: CoverageFinding) -> bool:
     """Return whether only requests with tools meet a finding."""
     in_shape = any(trait in NEEDS_TOOLS for trait in finding.shape)
     return in_shape or finding.field in OF_TOOLS or finding.kind in KINDS_OF_TOOLS
@@ -137,14 +137,16 @@ def needs_tools(finding: WayInFinding) -> bool:
 def apply(
     decisions: Mapping[str, Decision], facts: Sequence[Evidence], target: Target
 ) -> dict[str, Decision]:
-    """Return the decisions, the tool parser and the way in with what the template hides and loses."""
+    """Return the decisions, the tool parser and request coverage with what the template hides and loses."""
     fact = next((e for e in facts if e.key == KEY), None)
     if fact is None or KEY not in decisions:
         return dict(decisions)
     changed = {**decisions, TOOLS: _tool_parser(decisions[TOOLS], fact.value, facts, target)}
     thinks = changed.get(REASONING)
     if fact.value["tools"] == "broken" and isinstance(thinks, Chosen) and thinks.status == "proved":
-        changed[REASONING] = replace(thinks, status="declared")  # the warning on the way in has the cause
+        changed[REASONING] = replace(
+            thinks, status="declared"
+        )  # the warning on request coverage has the cause
     kind = decisions["kind"].value if "kind" in decisions else "chat"
     if kind != "base":
         losses = tuple(map(warning, _losses(fact.value, changed[TOOLS])))
@@ -153,32 +155,32 @@ def apply(
 
 
 def _tool_parser(
-    decision: Decision, way_in: Mapping[str, Any], facts: Sequence[Evidence], target: Target
+    decision: Decision, request_coverage: Mapping[str, Any], facts: Sequence[Evidence], target: Target
 ) -> Decision:
     """Return the decision on the tool parser by whether the tools reach the prompt."""
-    if way_in["tools"] == "shown" or not isinstance(decision, Chosen):
-        offers = _offers(way_in, target) if isinstance(decision, Undecided) else ()
-        named = tuple(offer for offer in offers if offer.kind is WayInEffect.OFFER)
+    if request_coverage["tools"] == "shown" or not isinstance(decision, Chosen):
+        offers = _offers(request_coverage, target) if isinstance(decision, Undecided) else ()
+        named = tuple(offer for offer in offers if offer.kind is CoverageEffect.OFFER)
         return replace(decision, why=(*decision.why, *named)) if named else decision
-    findings = [WayInFinding.from_json(data) for data in way_in["findings"]]
+    findings = [CoverageFinding.from_json(data) for data in request_coverage["findings"]]
     shown = next((f for f in findings if f.kind in ON_TOOLS), None)
-    offers = _offers(way_in, target)
-    if way_in["tools"] == "sometimes":
-        system = shown is not None and shown.kind is WayInKind.TOOLS_WITH_SYSTEM
-        note = warning(Reason(WayInEffect.SOMETIMES, with_system=system))
+    offers = _offers(request_coverage, target)
+    if request_coverage["tools"] == "sometimes":
+        system = shown is not None and shown.kind is CoverageKind.TOOLS_WITH_SYSTEM
+        note = warning(Reason(CoverageEffect.SOMETIMES, with_system=system))
     else:
-        note = warning(Reason(WayInEffect.HIDDEN, parser=decision.value, tools=way_in["tools"]))
+        note = warning(Reason(CoverageEffect.HIDDEN, parser=decision.value, tools=request_coverage["tools"]))
     if decision.status == "user":
         return replace(decision, why=(*decision.why, note, *offers))
     claim = _claim(str(decision.value), facts, target)
     if claim is not None:
         rest = tuple(reason for reason in decision.why if reason != claim.reason)
         return replace(decision, status=status_of(claim.rule), why=(claim.reason, *rest, note, *offers))
-    if way_in["tools"] == "sometimes":
+    if request_coverage["tools"] == "sometimes":
         return replace(decision, status="table", why=(*decision.why, note, *offers))
-    if way_in["tools"] == "broken":
+    if request_coverage["tools"] == "broken":
         return replace(decision, status="declared", why=(*decision.why, note))
-    off = Reason(WayInEffect.OFF, parser=decision.value)
+    off = Reason(CoverageEffect.OFF, parser=decision.value)
     lost = RejectedCandidate(decision.value, Source.PROOF, off)
     return Undecided((off, *offers), (*decision.overruled, lost))
 
@@ -193,33 +195,33 @@ def _claim(parser: str, facts: Sequence[Evidence], target: Target) -> Evidence |
     return next((e for e in claims if speaks_for(TOOLS, str(e.value), parser, target)), None)
 
 
-def _offers(way_in: Mapping[str, Any], target: Target) -> tuple[Reason, ...]:
+def _offers(request_coverage: Mapping[str, Any], target: Target) -> tuple[Reason, ...]:
     """Return the templates with which the tools reach the prompt: the repository's, the engine's, ours."""
-    if way_in["tools"] == "broken":
+    if request_coverage["tools"] == "broken":
         return ()  # a template that wraps a broken one is broken too
-    ours = tuple(way_in.get("offers", ()))
-    shipped = tuple(way_in.get("shipped", ()))
+    ours = tuple(request_coverage.get("offers", ()))
+    shipped = tuple(request_coverage.get("shipped", ()))
     if not ours and not shipped:
         # Without calls in the template, calls of ours are left.
         return (Reason(ForeignReason.WOULD_OFFER, templates=target.templates),) if target.templates else ()
-    source = way_in.get("shipped_in", "")
-    return (Reason(WayInEffect.OFFER, templates=ours, files=shipped, source=source),)
+    source = request_coverage.get("shipped_in", "")
+    return (Reason(CoverageEffect.OFFER, templates=ours, files=shipped, source=source),)
 
 
-def _losses(way_in: Mapping[str, Any], tools: Decision) -> Iterator[Reason]:
+def _losses(request_coverage: Mapping[str, Any], tools: Decision) -> Iterator[Reason]:
     """Yield one reason for each kind of loss, with its fields; losses of tools where there is a parser."""
-    by_kind: dict[tuple[WayInKind, Shape, object], list[WayInFinding]] = {}
-    for data in way_in["findings"]:
-        finding = WayInFinding.from_json(data)
+    by_kind: dict[tuple[CoverageKind, Shape, object], list[CoverageFinding]] = {}
+    for data in request_coverage["findings"]:
+        finding = CoverageFinding.from_json(data)
         of_tools = needs_tools(finding) and Trait.TOOL_TEMPLATE not in finding.shape
-        grave = finding.severity is not WayInSeverity.NOTICE and finding.kind not in ON_TOOLS
+        grave = finding.severity is not CoverageSeverity.NOTICE and finding.kind not in ON_TOOLS
         if grave and (tools.value is not None or not of_tools):
             # Different losses have different causes; that requests fail is one sentence.
-            apart = () if finding.kind is WayInKind.FAILS else finding.shape
-            hurt = finding.words if finding.kind is WayInKind.REFUSED else finding.field in OF_SCHEMAS
+            apart = () if finding.kind is CoverageKind.FAILS else finding.shape
+            hurt = finding.words if finding.kind is CoverageKind.REFUSED else finding.field in OF_SCHEMAS
             by_kind.setdefault((finding.kind, apart, hurt), []).append(finding)
     for (kind, _, _), found in by_kind.items():
         shape = tuple(dict.fromkeys(trait for f in found for trait in f.shape))
         fields = tuple(f.field for f in found if f.field is not None)
         words = next((f.words for f in found if f.words), "")
-        yield Reason(WayInEffect.LOSES, problem=Reason(kind, field=fields, words=words, shape=shape))
+        yield Reason(CoverageEffect.LOSES, problem=Reason(kind, field=fields, words=words, shape=shape))

@@ -823,8 +823,8 @@ def _checked(fields: Fields) -> str:
     return f"{fields['checked']:,} marker words were put into test chats; findings: {fields['findings']}"
 
 
-class WayInReason(ReasonKind):
-    """Reasons for the evidence on the way in."""
+class CoverageReason(ReasonKind):
+    """Reasons for the evidence on request coverage."""
 
     CHECKED = "checked", _checked
     VARIABLES = "variables", "clients may set {names:and} in chat_template_kwargs"

@@ -1,6 +1,6 @@
 """Evidence from the rendered template: its wire format beside the markers of each parser, and its faults.
 
-Evidence on the way in: whether tools reach the prompt, what requests lose, and what would help.
+Evidence on request coverage: whether tools reach the prompt, what requests lose, and what would help.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from importer.chat_template.learnt_format import WireFormat, learn_format
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.request_coverage.findings import KEY, VARIABLES
-from importer.chat_template.request_coverage.findings import KEY as WAY_IN
+from importer.chat_template.request_coverage.findings import KEY as REQUEST_COVERAGE
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
 from importer.frozen import frozen
@@ -29,7 +29,7 @@ from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule, Source, warning
-from importer.signals.reasons import ShownReason, WayInReason
+from importer.signals.reasons import CoverageReason, ShownReason
 from importer.signals.tables import parser_table
 
 Kind = Literal["tool", "reasoning"]
@@ -278,7 +278,7 @@ def template_fault_evidence(
     fault = fault or _missing(snapshot, able.engine)
     if fault is None:
         return
-    replaced = any(fact.key == WAY_IN and fact.source != Source.TEMPLATE for fact in facts)
+    replaced = any(fact.key == REQUEST_COVERAGE and fact.source != Source.TEMPLATE for fact in facts)
     if fault.kind is TemplateFault.ENTRY or (kind == "chat" and not replaced):
         yield Evidence(
             Rule.ENGINE, "backend", able.engine, str(fault.fields.get("file", Source.LISTING)), warning(fault)
@@ -290,19 +290,21 @@ def coverage_evidence(analysis: TemplateAnalysis | None, source: str | None = No
 
     ``source`` names a template that is not the model's own.
     """
-    if analysis is None or analysis.way_in is None:
+    if analysis is None or analysis.request_coverage is None:
         return []
-    way_in = analysis.way_in
-    value = way_in.to_json()
+    request_coverage = analysis.request_coverage
+    value = request_coverage.to_json()
     one_call = next((s for s in analysis.samples if s.case == "one-call"), None)
-    if way_in.tools != "shown" and one_call is not None:
+    if request_coverage.tools != "shown" and one_call is not None:
         value |= {"shape": offers.shape_of(one_call)}
-    reason = Reason(WayInReason.CHECKED, checked=way_in.checked, findings=len(way_in.findings))
+    reason = Reason(
+        CoverageReason.CHECKED, checked=request_coverage.checked, findings=len(request_coverage.findings)
+    )
     place = source or Source.TEMPLATE
     facts = [Evidence(Rule.TEMPLATE_RENDERED, KEY, value, place, reason)]
     variables = {one.name: {"values": [*one.values], "default": one.default} for one in analysis.variables}
     if variables:
-        named = Reason(WayInReason.VARIABLES, names=tuple(variables))
+        named = Reason(CoverageReason.VARIABLES, names=tuple(variables))
         facts.append(Evidence(Rule.TEMPLATE_RENDERED, VARIABLES, variables, place, named))
     return facts
 

@@ -386,8 +386,8 @@ FINDING = "finding"  # the reason that an open finding of a recheck is
 # Kinds of what needs attention, the gravest first. Those of an import are the kinds of its warnings.
 KINDS = (
     "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", FINDING,
-    "grant", "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools", "way-in",
-    "conflict", "other-device", OTHER,
+    "grant", "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools",
+    "request-coverage", "conflict", "other-device", OTHER,
 )  # fmt: skip
 # Parameters of a model below each bound.
 SIZES: Mapping[str, float] = {

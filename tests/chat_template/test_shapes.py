@@ -17,12 +17,12 @@ from importer.chat_template.request_coverage.findings import (
     LONG,
     PLACE,
     TRAITS,
+    CoverageField,
+    CoverageFinding,
+    CoverageKind,
+    CoverageSeverity,
     Shape,
     Trait,
-    WayInField,
-    WayInFinding,
-    WayInKind,
-    WayInSeverity,
     special,
     without,
 )
@@ -32,11 +32,11 @@ from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Pass
 from importer.validation.probes.prompt import judge_template_coverage
 from tests.analysing import analysed
+from tests.coverage_faults import SOUND
 from tests.tiers import one_of_each
-from tests.way_in_faults import SOUND
 
 PROMISE = Expectations(tool_parser="hermes")
-T, F, K = Trait, WayInField, WayInKind
+T, F, K = Trait, CoverageField, CoverageKind
 RESULT = "{{- '<tool_response>\\n' ~ said(m.content) ~ '\\n</tool_response>' -}}"
 OPENING = "{{- '<|im_start|>' ~ m.role ~ '\\n' -}}"
 WORDS = "{{- m.content or '' -}}"
@@ -55,12 +55,12 @@ def harmed(**changes: str) -> str:
     return text
 
 
-def in_shapes(found: TemplateAnalysis) -> list[WayInFinding]:
-    assert found.way_in is not None
-    return [finding for finding in found.way_in.findings if finding.shape]
+def in_shapes(found: TemplateAnalysis) -> list[CoverageFinding]:
+    assert found.request_coverage is not None
+    return [finding for finding in found.request_coverage.findings if finding.shape]
 
 
-HARMS: Mapping[str, tuple[str, WayInKind, WayInField | None, Shape]] = {
+HARMS: Mapping[str, tuple[str, CoverageKind, CoverageField | None, Shape]] = {
     "results without a name are empty": (
         harmed(RESULT=RESULT.replace("said(m.content)", "(said(m.content) if m.name else '')")),
         K.LOST, F.RESULT, (T.RESULTS_UNNAMED,),
@@ -115,18 +115,18 @@ HARMS: Mapping[str, tuple[str, WayInKind, WayInField | None, Shape]] = {
 def test_what_some_shapes_lose_is_an_error_with_its_traits(name: str) -> None:
     text, kind, place, traits = HARMS[name]
     found = analysed(text)
-    assert found.way_in is not None
-    findings = [f for f in found.way_in.findings if (f.kind, f.field) == (kind, place)]
-    assert findings, found.way_in.findings
-    assert all(finding.severity is WayInSeverity.ERROR for finding in findings)
+    assert found.request_coverage is not None
+    findings = [f for f in found.request_coverage.findings if (f.kind, f.field) == (kind, place)]
+    assert findings, found.request_coverage.findings
+    assert all(finding.severity is CoverageSeverity.ERROR for finding in findings)
     if traits:
         assert traits in [f.shape for f in findings], findings
-    assert len(found.way_in.findings) <= 7, found.way_in.findings
+    assert len(found.request_coverage.findings) <= 7, found.request_coverage.findings
     outcome = judge_template_coverage(found, PROMISE)
     assert isinstance(outcome, Fail)
     assert outcome.attribution == "configuration"
-    for finding in found.way_in.findings:
-        assert WayInFinding.from_json(finding.to_json()) == finding
+    for finding in found.request_coverage.findings:
+        assert CoverageFinding.from_json(finding.to_json()) == finding
         assert len(render(finding.reason)) < 200
 
 
@@ -150,7 +150,7 @@ CHOICES: Mapping[str, str] = {
 @pytest.mark.parametrize("name", one_of_each(CHOICES, tier="slow"))
 def test_what_no_shape_shows_or_the_template_refuses_is_its_choice(name: str) -> None:
     found = analysed(CHOICES[name])
-    assert [f for f in in_shapes(found) if f.severity is WayInSeverity.ERROR] == []
+    assert [f for f in in_shapes(found) if f.severity is CoverageSeverity.ERROR] == []
 
 
 def test_a_refusal_has_the_words_of_the_template_and_its_trait() -> None:
@@ -172,10 +172,10 @@ def test_what_a_template_breaks_without_is_a_warning_and_no_failure(name: str) -
     """A client can send it; vendors' templates demand it, too."""
     demanded, traits = DEMANDS[name]
     found = analysed(harmed(TOOL=TOOL + "{%- set n = " + demanded + " -%}"))
-    assert found.way_in is not None
+    assert found.request_coverage is not None
     broken = [f for f in in_shapes(found) if f.kind is K.FAILS]
     assert {f.shape for f in broken} == traits
-    assert all(f.severity is WayInSeverity.WARNING and f.words for f in broken)
+    assert all(f.severity is CoverageSeverity.WARNING and f.words for f in broken)
     outcome = judge_template_coverage(found, PROMISE)
     assert isinstance(outcome, Pass)
     assert len(outcome.notes) == len(broken)
@@ -189,13 +189,13 @@ def test_a_second_template_for_tools_is_measured_by_the_first() -> None:
         "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' -}}{% endif -%}"
     )
     found = analysed(older, plain=SOUND)
-    assert found.way_in is not None
-    assert found.way_in.tools == "lost"
+    assert found.request_coverage is not None
+    assert found.request_coverage.tools == "lost"
     lost = {f.field for f in in_shapes(found) if f.shape == (T.TOOL_TEMPLATE,)}
     assert F.TOOL_NAME in lost
     alone = analysed(older)
-    assert alone.way_in is not None
-    assert (alone.way_in.tools, in_shapes(alone)) == ("none", [])
+    assert alone.request_coverage is not None
+    assert (alone.request_coverage.tools, in_shapes(alone)) == ("none", [])
 
 
 def test_each_trait_stands_alone_and_with_each_other_that_it_goes_with() -> None:

@@ -21,7 +21,7 @@ from importer.config_file.attention import Attention, AttentionReason
 from importer.config_file.document_keys import REMARKS
 from importer.config_file.review import together
 from importer.config_file.store import Store
-from importer.decisions.request_coverage import WayInEffect
+from importer.decisions.request_coverage import CoverageEffect
 from importer.reasons import Reason
 from tests.commandline import CHAT, Desk
 from tests.hubserver import Repo
@@ -136,6 +136,8 @@ def test_a_warning_names_what_it_is_about() -> None:
     """Keys that are no settings have a name of their own in a line for a person."""
     assert {*messages.ABOUT} <= {*REMARKS}
     warned = Attention(
-        AttentionReason.WAY_IN, "way_in", Reason(WayInEffect.HIDDEN, tools="lost", parser="hermes")
+        AttentionReason.REQUEST_COVERAGE,
+        "request_coverage",
+        Reason(CoverageEffect.HIDDEN, tools="lost", parser="hermes"),
     )
     assert importing.attention(warned).startswith("Needs attention: chat template: ")

@@ -1,4 +1,4 @@
-"""Readers of what a template renders: the way in, the prompts of engines, response templates, markers."""
+"""Readers of what a template renders: request coverage, the prompts of engines, response templates, markers."""
 
 from __future__ import annotations
 
@@ -137,10 +137,10 @@ def of_an_engine(text: str) -> None:
 
 
 READERS = (
-    ("the way in", prompted, "chat_template.request_coverage.compare chat_template.request_coverage.check", 16_000, as_is),
-    ("the way in, often", repeated, "chat_template.request_coverage.compare", 40_000, as_is),
-    ("the way in of roles", turned, "chat_template.request_coverage.compare", 16_000, as_is),
-    ("the way in of values", valued, "chat_template.request_coverage.check", 16_000, as_is),
+    ("request coverage", prompted, "chat_template.request_coverage.compare chat_template.request_coverage.check", 16_000, as_is),
+    ("request coverage, often", repeated, "chat_template.request_coverage.compare", 40_000, as_is),
+    ("the request coverage of roles", turned, "chat_template.request_coverage.compare", 16_000, as_is),
+    ("the request coverage of values", valued, "chat_template.request_coverage.check", 16_000, as_is),
     ("prompts of engines", differing, "proof.prompts", LONGEST // 10, as_is),
     ("response templates", derived, "proof.response_template", 12_000, analysed),
     ("response templates of JSON", derived, "proof.response_template", 24_000, jsoned),

@@ -114,7 +114,7 @@ def test_what_an_ordinary_import_prints_fits_a_terminal(desk: Desk) -> None:
             "will-not-start",
             "no engine loads this tokenizer",
         ),
-        (5, "way-in", "the chat template in tokenizer_config.json is not text"),
+        (5, "request-coverage", "the chat template in tokenizer_config.json is not text"),
     ],
 )
 def test_a_template_that_no_engine_can_use_is_one_sentence(
@@ -133,7 +133,7 @@ def test_an_empty_template_beside_a_sound_one_is_told(desk: Desk) -> None:
     )
     ran = desk("acme/odd", "--dry-run", "--json")
     (found,) = (w for w in ran.line["warnings"] if "is empty" in w["message"])
-    assert (found["kind"], found["key"]) == ("way-in", "backend")
+    assert (found["kind"], found["key"]) == ("request-coverage", "backend")
     assert "chat_template.jinja is empty" in found["message"]
 
 

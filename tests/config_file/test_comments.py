@@ -69,8 +69,8 @@ UNDECIDING = {
         "ThinkingSign": "base block card name tokens",
         "Unavailable": "not-installed not-known not-run-here nothing-known nothing-rendered",
         "UnservedReason": "adapts encoder-decoder names-nothing no-head",
-        "WayInEffect": "loses template-offered tools-hidden tools-off tools-sometimes",
-        "WayInReason": "checked variables",
+        "CoverageEffect": "loses template-offered tools-hidden tools-off tools-sometimes",
+        "CoverageReason": "checked variables",
         "WeighReason": "heard-first lost stands-beside user-decides",
         "WeightDoubt": "foreign-index ghosts index-unread name pickles plain sets stray",
         "WeightFault": (

@@ -50,7 +50,7 @@ def document(text: str = TEXT) -> StoredDocument:
             key: chosen(0.6, "vendor", "generation_config.json says 0.6"),
             "parameters.top_p": chosen(0.95, "table", "the table has 0.95"),
             "tool_parser": chosen("hermes", "proved", "hermes reads it back"),
-            "way_in": chosen({}, "vendor", "seen"),
+            "request_coverage": chosen({}, "vendor", "seen"),
         },
         evidence=[
             fact("sampling-table", key, 0.7, "sampling_table"), fact("engine", key, 1.0, "vllm 0.32.0"),
@@ -131,7 +131,7 @@ def test_an_effective_value_has_the_present_one_its_editor_and_every_offer() -> 
     assert found["parameters.min_p"]["value"] == 0.1
     assert not {"imported", "served"} & found["parameters.min_p"].keys()
     assert (found["tool_parser"]["value"], found["tool_parser"]["status"]) == ("hermes", "proved")
-    assert "way_in" not in found
+    assert "request_coverage" not in found
     assert [one.status for one in effective(document())] == ["vendor", "table", "proved"]
 
 

@@ -74,7 +74,7 @@ def test_a_quick_pattern_is_taken() -> None:
 
 
 @pytest.mark.parametrize("key", ["start_anchor_pattern", "open_pattern", "close_pattern", "tag_pattern"])
-def test_by_every_way_into_a_document(key: str) -> None:
+def test_by_every_request_coverageto_a_document(key: str) -> None:
     """An edit and a file by hand have the place; an import ends with it."""
     for value in ("(a+)+$", ["(a+)+$"], {"deeper": [{"still": "(a+)+$"}]}):
         data = document(template(key, value))

@@ -10,7 +10,7 @@ import pytest
 
 from importer.chat_template.markers import Marks
 from importer.chat_template.request_coverage import compare, conversations
-from importer.chat_template.request_coverage.findings import WayInKind
+from importer.chat_template.request_coverage.findings import CoverageKind
 from importer.engines.deaths import Accident
 from importer.engines.parsers import JsonLinesWorker, WorkerLostError
 from importer.launcher import Purpose, isolated
@@ -43,7 +43,7 @@ def worker() -> JsonLinesWorker:
 def test_no_text_between_two_nonces_is_a_fault(between: str) -> None:
     for mark in (conversations.USERS[0], conversations.LONG_RESULT):
         prompt = mark.ends[0] + between + mark.ends[1]
-        assert compare.judge(mark, prompt) in (WayInKind.ALTERED, WayInKind.CUT)
+        assert compare.judge(mark, prompt) in (CoverageKind.ALTERED, CoverageKind.CUT)
 
 
 def test_no_prompt_of_an_engine_is_a_fault() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from importer import demo
 from importer.chat_template.render import CLOCK, date_at, now
-from importer.chat_template.request_coverage.findings import WayInField, WayInKind
+from importer.chat_template.request_coverage.findings import CoverageField, CoverageKind
 from importer.engines import get, install, tokenizer
 from importer.engines.deaths import Attribution
 from importer.hub import local
@@ -101,56 +101,56 @@ SAID = "{%- else -%}\n    {{- message.content or '' -}}"
 @pytest.mark.parametrize(
     ("old", "new", "kind", "field", "change"),
     one_of_each([
-        (HELD, "messages[1:]", WayInKind.EVERYTHING_LOST, WayInField.USER, Remedy.RENDER_EVERYTHING),
-        (HELD, "messages[headed:][-6:]", WayInKind.LOST, WayInField.USER, Remedy.RENDER_EVERYTHING),
-        (HELD, "messages", WayInKind.DOUBLED, WayInField.SYSTEM, Remedy.SYSTEM_ONCE),
-        (HELD, f"{HELD} | reverse", WayInKind.OUT_OF_ORDER, WayInField.USER, Remedy.RENDER_EVERYTHING),
+        (HELD, "messages[1:]", CoverageKind.EVERYTHING_LOST, CoverageField.USER, Remedy.RENDER_EVERYTHING),
+        (HELD, "messages[headed:][-6:]", CoverageKind.LOST, CoverageField.USER, Remedy.RENDER_EVERYTHING),
+        (HELD, "messages", CoverageKind.DOUBLED, CoverageField.SYSTEM, Remedy.SYSTEM_ONCE),
+        (HELD, f"{HELD} | reverse", CoverageKind.OUT_OF_ORDER, CoverageField.USER, Remedy.RENDER_EVERYTHING),
         (
             "~ preface", "~ ('' if tools else preface)",
-            WayInKind.LOST, WayInField.SYSTEM, Remedy.RENDER_EVERYTHING,
+            CoverageKind.LOST, CoverageField.SYSTEM, Remedy.RENDER_EVERYTHING,
         ),
-        ("~ preface", "~ preface[:500]", WayInKind.CUT, WayInField.SYSTEM, Remedy.RENDER_EVERYTHING),
-        (SAID, SAID.replace("or ''", "| e"), WayInKind.ESCAPED, WayInField.USER, Remedy.NO_ESCAPING),
+        ("~ preface", "~ preface[:500]", CoverageKind.CUT, CoverageField.SYSTEM, Remedy.RENDER_EVERYTHING),
+        (SAID, SAID.replace("or ''", "| e"), CoverageKind.ESCAPED, CoverageField.USER, Remedy.NO_ESCAPING),
         (
             SAID, SAID.replace("message.content or ''", "message.content[:120]"),
-            WayInKind.CUT, WayInField.RESULT, Remedy.RENDER_EVERYTHING,
+            CoverageKind.CUT, CoverageField.RESULT, Remedy.RENDER_EVERYTHING,
         ),
         (
             SAID, SAID.replace("or ''", "| replace('\"', '')"),
-            WayInKind.ALTERED, WayInField.USER, Remedy.RENDER_UNALTERED,
+            CoverageKind.ALTERED, CoverageField.USER, Remedy.RENDER_UNALTERED,
         ),
         (
             SAID, SAID.replace("or ''", "| replace('\n', ' ')"),
-            WayInKind.ALTERED, WayInField.USER, Remedy.RENDER_UNALTERED,
+            CoverageKind.ALTERED, CoverageField.USER, Remedy.RENDER_UNALTERED,
         ),
         (
             "    {{- message.content or '' -}}\n    {%- for call",
             "    {{- message.content if not message.tool_calls else '' -}}\n    {%- for call",
-            WayInKind.LOST, WayInField.WORDS_BESIDE_CALL, Remedy.RENDER_EVERYTHING,
+            CoverageKind.LOST, CoverageField.WORDS_BESIDE_CALL, Remedy.RENDER_EVERYTHING,
         ),
-        ("for tool in tools", "for tool in tools[:2]", WayInKind.LOST, WayInField.TOOL_NAME, None),
-        ("for tool in tools", "for tool in tools[-1:]", WayInKind.LOST, WayInField.TOOL_NAME, None),
+        ("for tool in tools", "for tool in tools[:2]", CoverageKind.LOST, CoverageField.TOOL_NAME, None),
+        ("for tool in tools", "for tool in tools[-1:]", CoverageKind.LOST, CoverageField.TOOL_NAME, None),
         (
             "tool_call.name | tojson", "tool_call.name | lower | tojson",
-            WayInKind.CASED, WayInField.CALL, Remedy.RENDER_UNALTERED,
+            CoverageKind.CASED, CoverageField.CALL, Remedy.RENDER_UNALTERED,
         ),
         (
             "tool_call.name | tojson", "tool_call.name | replace('_', '-') | tojson",
-            WayInKind.LOST, WayInField.CALL, Remedy.RENDER_EVERYTHING,
+            CoverageKind.LOST, CoverageField.CALL, Remedy.RENDER_EVERYTHING,
         ),
         (
             "(arguments if arguments is string else arguments | tojson)",
             "arguments | tojson(ensure_ascii=true)",
-            WayInKind.ASCII, WayInField.ARGUMENT, Remedy.NO_ESCAPING,
+            CoverageKind.ASCII, CoverageField.ARGUMENT, Remedy.NO_ESCAPING,
         ),
         (
             "{%- if tools -%}", "{%- if tools | length -%}",
-            WayInKind.FAILS, WayInField.SYSTEM, Remedy.OTHER_TEMPLATE,
+            CoverageKind.FAILS, CoverageField.SYSTEM, Remedy.OTHER_TEMPLATE,
         ),
     ], tier="slow"),
 )  # fmt: skip
 def test_every_defect_of_a_template_is_a_fact(
-    tmp_path: Path, old: str, new: str, kind: WayInKind, field: WayInField, change: Remedy | None
+    tmp_path: Path, old: str, new: str, kind: CoverageKind, field: CoverageField, change: Remedy | None
 ) -> None:
     ctx = context(edited(tmp_path, old, new), tool_parser="any")
     found = template_coverage.run(ctx)

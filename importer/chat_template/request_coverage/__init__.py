@@ -1,1 +1,1 @@
-"""The way in: whether every part of a request reaches the prompt unaltered and in order."""
+"""Request coverage: whether every part of a request reaches the prompt unaltered and in order."""

@@ -1,4 +1,4 @@
-"""Check the way in of a template: render every generated conversation, and compare each prompt.
+"""Check what of a request a template writes: render every generated conversation, and compare each prompt.
 
 The conversations hold schemas of tools as agents and MCP servers send them, values that hold no nonce (0,
 booleans, null and what is empty), and contents in parts. Each such value stands under a nonce of its own: its
@@ -43,14 +43,14 @@ from importer.chat_template.request_coverage.conversations import (
 )
 from importer.chat_template.request_coverage.findings import (
     ORDER,
+    CoverageField,
+    CoverageFinding,
+    CoverageKind,
+    CoverageSeverity,
+    RequestCoverage,
     Shape,
     ToolsShown,
     Trait,
-    WayIn,
-    WayInField,
-    WayInFinding,
-    WayInKind,
-    WayInSeverity,
 )
 from importer.chat_template.samples import Function, SampleCall, Thinking, Tool
 from importer.frozen import frozen
@@ -78,14 +78,16 @@ class Case:
 _INNER, _CONST, _ITEM = (nonce_name(f"schema {what}") for what in ("inner", "const", "item"))
 _NUMBERS = [nonce_number("schema one"), nonce_number("schema two")]
 _OBJECT = {"type": "object", "properties": {_INNER: {"type": PLAIN}}, "required": [_INNER]}
-SCHEMA_CASES: Mapping[WayInField, Case] = {
-    WayInField.TYPE_LIST: Case({"type": ["boolean", NULL]}, types=("boolean", NULL)),
-    WayInField.ANY_OF: Case({"anyOf": [{"type": "boolean"}, {"type": NULL}]}, types=("boolean", NULL)),
-    WayInField.REFERENCE: Case({"$ref": "#/$defs/Inner"}, (_INNER,), defs={"Inner": _OBJECT}),
-    WayInField.CONST: Case({"type": PLAIN, "const": _CONST}, (_CONST,)),
-    WayInField.NUMBER_ENUM: Case({"type": "integer", "enum": _NUMBERS}, tuple(map(str, _NUMBERS))),
-    WayInField.UNTYPED: Case({}),
-    WayInField.ITEM_ENUM: Case({"type": "array", "items": {"type": PLAIN, "enum": [_ITEM, "x"]}}, (_ITEM,)),
+SCHEMA_CASES: Mapping[CoverageField, Case] = {
+    CoverageField.TYPE_LIST: Case({"type": ["boolean", NULL]}, types=("boolean", NULL)),
+    CoverageField.ANY_OF: Case({"anyOf": [{"type": "boolean"}, {"type": NULL}]}, types=("boolean", NULL)),
+    CoverageField.REFERENCE: Case({"$ref": "#/$defs/Inner"}, (_INNER,), defs={"Inner": _OBJECT}),
+    CoverageField.CONST: Case({"type": PLAIN, "const": _CONST}, (_CONST,)),
+    CoverageField.NUMBER_ENUM: Case({"type": "integer", "enum": _NUMBERS}, tuple(map(str, _NUMBERS))),
+    CoverageField.UNTYPED: Case({}),
+    CoverageField.ITEM_ENUM: Case(
+        {"type": "array", "items": {"type": PLAIN, "enum": [_ITEM, "x"]}}, (_ITEM,)
+    ),
 }
 
 
@@ -96,7 +98,7 @@ def schema_conversations() -> tuple[Conversation, ...]:
     )
 
 
-def _names(place: WayInField) -> tuple[str, str, str, str]:
+def _names(place: CoverageField) -> tuple[str, str, str, str]:
     """Return the names of the tool, of its parameter and of a plain one, and the parameter's description."""
     tool, own, plain, meant = (
         nonce_name(f"schema {place} {what}") for what in ("tool", "of", "plain", "meant")
@@ -104,7 +106,7 @@ def _names(place: WayInField) -> tuple[str, str, str, str]:
     return tool, own, plain, meant
 
 
-def _tool(place: WayInField) -> Tool:
+def _tool(place: CoverageField) -> Tool:
     case, (tool, own, plain, meant) = SCHEMA_CASES[place], _names(place)
     parameters: dict[str, object] = {
         "type": "object",
@@ -117,19 +119,19 @@ def _tool(place: WayInField) -> Tool:
     return {"type": "function", "function": function}
 
 
-def compare_schemas(place: WayInField, prompt: str) -> Iterator[WayInFinding]:
+def compare_schemas(place: CoverageField, prompt: str) -> Iterator[CoverageFinding]:
     """Yield what the prompt does to the parameter of a schema."""
     case, (_, own, plain, meant) = SCHEMA_CASES[place], _names(place)
     if plain not in prompt:
         return  # plain parameters have the finding
     if any(word not in prompt for word in (own, meant, *case.words)):
-        yield WayInFinding(WayInKind.LOST, place, (1,), place)
+        yield CoverageFinding(CoverageKind.LOST, place, (1,), place)
     elif any(PLAIN in text for text in _behind(plain, own, prompt)):
         texts = [*_behind(own, plain, prompt)]
         if not any(all(word in text for word in case.types) for text in texts):
-            yield WayInFinding(WayInKind.LOST, place, (1,), place)
+            yield CoverageFinding(CoverageKind.LOST, place, (1,), place)
         elif case.types and _as_python(case.types[0], "".join(texts)):
-            yield WayInFinding(WayInKind.REPR, place, (1,), place)
+            yield CoverageFinding(CoverageKind.REPR, place, (1,), place)
 
 
 def _behind(name: str, other: str, prompt: str) -> Iterator[str]:
@@ -144,17 +146,17 @@ def _as_python(word: str, text: str) -> bool:
 
 
 # The values of each conversation: one that the template cannot render must not hide the others.
-VALUE_GROUPS: Mapping[str, tuple[tuple[WayInField, Any], ...]] = {
+VALUE_GROUPS: Mapping[str, tuple[tuple[CoverageField, Any], ...]] = {
     "zero-and-booleans": (
-        (WayInField.NUMBER, 0),
-        (WayInField.BOOLEAN, False),
-        (WayInField.BOOLEAN, True),
+        (CoverageField.NUMBER, 0),
+        (CoverageField.BOOLEAN, False),
+        (CoverageField.BOOLEAN, True),
     ),
-    "null": ((WayInField.NULL, None),),
-    "empty": ((WayInField.EMPTY, ""), (WayInField.EMPTY, []), (WayInField.EMPTY, {})),
+    "null": ((CoverageField.NULL, None),),
+    "empty": ((CoverageField.EMPTY, ""), (CoverageField.EMPTY, []), (CoverageField.EMPTY, {})),
 }
 ADDED_VALUES = {name: values[0][0] for name, values in VALUE_GROUPS.items()} | {
-    "zero-and-booleans": WayInField.BOOLEAN
+    "zero-and-booleans": CoverageField.BOOLEAN
 }
 # The spelling in JSON, and the one of Python where it is another.
 SPELT: Mapping[str, tuple[str, str]] = {
@@ -176,7 +178,7 @@ VALUE_ROOM = 200  # characters behind the last name
 class Value:
     """A value under the nonce ``name``; ``inner`` inside of another argument."""
 
-    field: WayInField
+    field: CoverageField
     name: str
     value: Any
     inner: bool
@@ -217,7 +219,7 @@ def _conversation(group: str) -> Conversation:
     return Conversation(group, turns, (), OFFERED)
 
 
-def compare_values(group: str, prompt: str) -> Iterator[WayInFinding]:
+def compare_values(group: str, prompt: str) -> Iterator[CoverageFinding]:
     """Yield what the prompt does to the values of a group; none if it shows no argument of the call."""
     called, held, beside, text = _words(group)
     if text not in prompt:
@@ -230,25 +232,27 @@ def compare_values(group: str, prompt: str) -> Iterator[WayInFinding]:
             continue
         kind = _judge(one, prompt, stops, python=python)
         if kind is not None:
-            yield WayInFinding(kind, one.field, (1,), group)
+            yield CoverageFinding(kind, one.field, (1,), group)
 
 
-def _judge(one: Value, prompt: str, stops: list[int], *, python: bool) -> WayInKind | None:
+def _judge(one: Value, prompt: str, stops: list[int], *, python: bool) -> CoverageKind | None:
     at = prompt.find(one.name)
     if at < 0:
-        return WayInKind.LOST
+        return CoverageKind.LOST
     begin = at + len(one.name)
     stop = next((place for place in stops if place > at), begin + VALUE_ROOM)
     written, (as_json, as_python) = prompt[begin:stop], SPELT[repr(one.value)]
     if AS_TEXT.match(written):
-        return WayInKind.ALTERED
+        return CoverageKind.ALTERED
     if re.search(as_json, written):
         return None
     if as_python and re.search(as_python, written):
-        return None if python else WayInKind.REPR
+        return None if python else CoverageKind.REPR
     if OTHER.match(written):
-        return WayInKind.ALTERED
-    return None if one.field is WayInField.EMPTY else WayInKind.LOST  # nothing between two tags is empty
+        return CoverageKind.ALTERED
+    return (
+        None if one.field is CoverageField.EMPTY else CoverageKind.LOST
+    )  # nothing between two tags is empty
 
 
 IMAGE_PART: Mapping[str, str] = {"type": "image"}
@@ -278,7 +282,7 @@ class _Role:
         return messages
 
 
-def _part(field: WayInField, of: Mark) -> tuple[Mark, Mark]:
+def _part(field: CoverageField, of: Mark) -> tuple[Mark, Mark]:
     place = f"{field} 2"
     second = replace(
         of, field=field, number=2, text=conversations.nonce_text(place), ends=conversations.nonce_ends(place)
@@ -288,15 +292,15 @@ def _part(field: WayInField, of: Mark) -> tuple[Mark, Mark]:
 
 _ASK = said("user", USERS[0])
 ROLES = (
-    _Role("user", (_ASK,), *_part(WayInField.USER_PART, USERS[0])),
-    _Role("system", (said("system", SYSTEM), _ASK), *_part(WayInField.SYSTEM_PART, SYSTEM)),
+    _Role("user", (_ASK,), *_part(CoverageField.USER_PART, USERS[0])),
+    _Role("system", (said("system", SYSTEM), _ASK), *_part(CoverageField.SYSTEM_PART, SYSTEM)),
     _Role(
         "assistant", (_ASK, said("assistant", ANSWERS[0]), said("user", USERS[1])),
-        *_part(WayInField.ANSWER_PART, ANSWERS[0]),
+        *_part(CoverageField.ANSWER_PART, ANSWERS[0]),
     ),
     _Role(
         "tool", (_ASK, Turn("assistant", "", (CALLS[0][0],)), said("tool", RESULTS[0])),
-        *_part(WayInField.RESULT_PART, RESULTS[0]), OFFERED,
+        *_part(CoverageField.RESULT_PART, RESULTS[0]), OFFERED,
     ),
 )  # fmt: skip
 
@@ -305,7 +309,7 @@ def _text(mark: Mark) -> Mapping[str, str]:
     return {"type": "text", "text": mark.text}
 
 
-def check_parts(probe: TemplateProbe, *, images: bool) -> Iterator[WayInFinding]:
+def check_parts(probe: TemplateProbe, *, images: bool) -> Iterator[CoverageFinding]:
     """Yield texts of a content in parts that the prompt lacks; ``images`` puts one between two texts."""
     tried: list[tuple[_Role, bool]] = []
     jobs: list[RenderJob] = []
@@ -332,30 +336,30 @@ def check_parts(probe: TemplateProbe, *, images: bool) -> Iterator[WayInFinding]
 UNSENT = re.compile(r"(?:has no attribute '(\w{1,60})'|^'(\w{1,60})' is undefined)")
 IMAGE = re.compile(r"""['"]image""")
 # What each conversation adds to the ones before it: the field to name where the template refuses it.
-ADDED: Mapping[str, WayInField] = {
-    "bare": WayInField.USER,
-    "system": WayInField.SYSTEM,
-    "two-systems": WayInField.SECOND_SYSTEM,
-    "developer": WayInField.DEVELOPER,
-    "twenty-turns": WayInField.ANSWER,
-    "later-system": WayInField.LATER_SYSTEM,
-    "two-questions": WayInField.SECOND_USER,
-    "tools-and-system": WayInField.SYSTEM,
-    "nested-tool": WayInField.NESTED_PARAMETER,
-    "call": WayInField.CALL,
-    "words-beside-call": WayInField.WORDS_BESIDE_CALL,
-    "two-calls": WayInField.CALL,
-    "several-rounds": WayInField.CALL,
-    "long-result": WayInField.RESULT,
-    "reasoning": WayInField.REASONING,
-    "long-reasoning": WayInField.REASONING,
-    "reasoning-and-words": WayInField.WORDS_BESIDE_CALL,
-    "long-system": WayInField.SYSTEM,
-    "long-turns": WayInField.ANSWER,
-    "long-tool": WayInField.TOOL_DESCRIPTION,
-    "long-words": WayInField.WORDS_BESIDE_CALL,
-    "no-arguments": WayInField.CALL,
-    "many-tools": WayInField.TOOL_NAME,
+ADDED: Mapping[str, CoverageField] = {
+    "bare": CoverageField.USER,
+    "system": CoverageField.SYSTEM,
+    "two-systems": CoverageField.SECOND_SYSTEM,
+    "developer": CoverageField.DEVELOPER,
+    "twenty-turns": CoverageField.ANSWER,
+    "later-system": CoverageField.LATER_SYSTEM,
+    "two-questions": CoverageField.SECOND_USER,
+    "tools-and-system": CoverageField.SYSTEM,
+    "nested-tool": CoverageField.NESTED_PARAMETER,
+    "call": CoverageField.CALL,
+    "words-beside-call": CoverageField.WORDS_BESIDE_CALL,
+    "two-calls": CoverageField.CALL,
+    "several-rounds": CoverageField.CALL,
+    "long-result": CoverageField.RESULT,
+    "reasoning": CoverageField.REASONING,
+    "long-reasoning": CoverageField.REASONING,
+    "reasoning-and-words": CoverageField.WORDS_BESIDE_CALL,
+    "long-system": CoverageField.SYSTEM,
+    "long-turns": CoverageField.ANSWER,
+    "long-tool": CoverageField.TOOL_DESCRIPTION,
+    "long-words": CoverageField.WORDS_BESIDE_CALL,
+    "no-arguments": CoverageField.CALL,
+    "many-tools": CoverageField.TOOL_NAME,
     **ADDED_VALUES,
 }
 # Names of variables that may hold the tools of a template that never reads ``tools``.
@@ -368,8 +372,8 @@ TRIED = frozenset(
      Trait.REASONING, Trait.WORDS_BESIDE_CALLS, Trait.NO_ARGUMENTS}
 )  # fmt: skip
 ALL_TOOLS = frozenset(
-    {WayInKind.TOOLS_WITHOUT_SYSTEM, WayInKind.TOOLS_WITH_SYSTEM, WayInKind.TOOLS_AFTER_RESULT,
-     WayInKind.TOOLS_LATER}
+    {CoverageKind.TOOLS_WITHOUT_SYSTEM, CoverageKind.TOOLS_WITH_SYSTEM, CoverageKind.TOOLS_AFTER_RESULT,
+     CoverageKind.TOOLS_LATER}
 )  # fmt: skip
 CHECK_OFFERED = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
 Answers = Mapping[str, Result]
@@ -411,7 +415,7 @@ class _Check:
         prompt = self.prompt(name)
         return None if prompt is None else shows(prompt, self.known[name].offered)
 
-    def compared(self, names: Iterable[str], dropped: frozenset[WayInField]) -> Iterator[WayInFinding]:
+    def compared(self, names: Iterable[str], dropped: frozenset[CoverageField]) -> Iterator[CoverageFinding]:
         """Yield the findings of the rendered conversations, without those on the ``dropped`` fields."""
         for name in names:
             prompt = self.prompt(name)
@@ -421,32 +425,32 @@ class _Check:
             if prompt is None or bare is None or name == "bare" or self.failing.get(name) != bare:
                 yield from self.refused(name)  # what fails in every conversation is one finding
 
-    def refused(self, name: str) -> Iterator[WayInFinding]:
+    def refused(self, name: str) -> Iterator[CoverageFinding]:
         """Yield the refusal of a conversation: deliberate, for want of a field, or an accident."""
         result = self.failing.get(name)
         if result is None:
             return
         if result.kind in HOPELESS:
             if name == "bare":
-                yield WayInFinding(_hopeless(result), conversation=name, words=result.words)
+                yield CoverageFinding(_hopeless(result), conversation=name, words=result.words)
             return
-        place, number = ADDED.get(name, WayInField.USER), (2,) if name in SECOND else (1,)
+        place, number = ADDED.get(name, CoverageField.USER), (2,) if name in SECOND else (1,)
         unsent = UNSENT.search(result.words)
         if not result.broke:
-            kind = WayInKind.FAILS if name == "bare" else WayInKind.REFUSED
-            yield WayInFinding(kind, place, number, name, result.words)
+            kind = CoverageKind.FAILS if name == "bare" else CoverageKind.REFUSED
+            yield CoverageFinding(kind, place, number, name, result.words)
         elif unsent is not None:
-            yield WayInFinding(WayInKind.NEEDS_FIELD, place, number, name, unsent[1] or unsent[2])
+            yield CoverageFinding(CoverageKind.NEEDS_FIELD, place, number, name, unsent[1] or unsent[2])
         else:
-            yield WayInFinding(WayInKind.FAILS, place, number, name, result.words)
+            yield CoverageFinding(CoverageKind.FAILS, place, number, name, result.words)
 
 
-def _hopeless(refusal: RenderRefused) -> WayInKind:
-    return WayInKind.SYNTAX if refusal.kind == "syntax" else WayInKind.TOO_COSTLY
+def _hopeless(refusal: RenderRefused) -> CoverageKind:
+    return CoverageKind.SYNTAX if refusal.kind == "syntax" else CoverageKind.TOO_COSTLY
 
 
-def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
-    """Return the way in of the probe's template, with the form of messages that the probe has found."""
+def check(probe: TemplateProbe, thinking: Thinking) -> RequestCoverage:
+    """Return what the probe's template writes of requests, in the form of messages that the probe found."""
     tried = _Check(probe)
     plain, offering = conversations.plain(), conversations.offering()
     calling = conversations.calling(thinking.source == "rendered")
@@ -457,7 +461,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     if tools == "none" and _shown_by_the_other(shapes.findings):
         tools = "lost"
     findings = [*_plain(tried, [c.name for c in plain]), *_frame(tried)]
-    whole = any(f.kind is WayInKind.EVERYTHING_LOST for f in findings)
+    whole = any(f.kind is CoverageKind.EVERYTHING_LOST for f in findings)
     if tools not in ("none", "broken") and not whole:
         findings += _offered(tried, tools)
         if tools != "refused" or tried.prompt("call") is not None:
@@ -472,27 +476,27 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
         findings += check_parts(probe, images=IMAGE.search(probe.template.text) is not None)
         findings += _of_shapes(shapes.findings, findings)
     checked = sum(len(c.marks) for c in tried.known.values() if tried.prompt(c.name) is not None)
-    return WayIn(tools, tuple(_gravest_first(findings)), checked + shapes.checked)
+    return RequestCoverage(tools, tuple(_gravest_first(findings)), checked + shapes.checked)
 
 
-def _shown_by_the_other(findings: Iterable[WayInFinding]) -> bool:
+def _shown_by_the_other(findings: Iterable[CoverageFinding]) -> bool:
     """Return whether the template for requests without tools shows tools that the one for tools does not."""
-    return any(f.field is WayInField.TOOL_NAME and Trait.TOOL_TEMPLATE in f.shape for f in findings)
+    return any(f.field is CoverageField.TOOL_NAME and Trait.TOOL_TEMPLATE in f.shape for f in findings)
 
 
-def _of_shapes(found: Iterable[WayInFinding], known: Sequence[WayInFinding]) -> list[WayInFinding]:
+def _of_shapes(found: Iterable[CoverageFinding], known: Sequence[CoverageFinding]) -> list[CoverageFinding]:
     """Return the findings on shapes that no conversation of its own has given."""
-    grave = {(f.kind, f.field) for f in known if f.severity is not WayInSeverity.NOTICE}
-    hidden = CHECK_OFFERED if any(f.kind in ALL_TOOLS for f in known) else frozenset[WayInField]()
+    grave = {(f.kind, f.field) for f in known if f.severity is not CoverageSeverity.NOTICE}
+    hidden = CHECK_OFFERED if any(f.kind in ALL_TOOLS for f in known) else frozenset[CoverageField]()
     return [
         f for f in found
         if (f.kind, f.field) not in grave and f.field not in hidden and (f.field or not TRIED & set(f.shape))
     ]  # fmt: skip
 
 
-def _gravest_first(findings: Iterable[WayInFinding]) -> list[WayInFinding]:
+def _gravest_first(findings: Iterable[CoverageFinding]) -> list[CoverageFinding]:
     """Return one finding for each kind and field, with all its numbers, in the first conversation."""
-    first: dict[tuple[WayInKind, WayInField | None, Shape], WayInFinding] = {}
+    first: dict[tuple[CoverageKind, CoverageField | None, Shape], CoverageFinding] = {}
     for finding in findings:
         key = finding.kind, finding.field, finding.shape
         known = first.setdefault(key, finding)
@@ -516,36 +520,36 @@ def _tools(tried: _Check) -> ToolsShown:
     return "lost" if calls else "none"
 
 
-def _tool_findings(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
+def _tool_findings(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding]:
     """Yield the findings on all tools at once."""
     if tools == "none":
-        yield WayInFinding(WayInKind.NO_TOOLS, conversation="tools")
+        yield CoverageFinding(CoverageKind.NO_TOOLS, conversation="tools")
     elif tools == "lost":
-        yield WayInFinding(WayInKind.TOOLS_LOST, conversation="tools")
+        yield CoverageFinding(CoverageKind.TOOLS_LOST, conversation="tools")
     elif tools == "refused":
         result = tried.failing["tools"]
         if result.kind in HOPELESS:
-            yield WayInFinding(
-                _hopeless(result), WayInField.TOOL_NAME, conversation="tools", words=result.words
+            yield CoverageFinding(
+                _hopeless(result), CoverageField.TOOL_NAME, conversation="tools", words=result.words
             )
         else:
-            kind = WayInKind.FAILS if result.broke else WayInKind.TOOLS_REFUSED
-            place = WayInField.TOOL_NAME if result.broke else None
-            yield WayInFinding(kind, place, conversation="tools", words=result.words)
+            kind = CoverageKind.FAILS if result.broke else CoverageKind.TOOLS_REFUSED
+            place = CoverageField.TOOL_NAME if result.broke else None
+            yield CoverageFinding(kind, place, conversation="tools", words=result.words)
     elif tools == "sometimes":
         alone = tried.shows_tools("tools")
-        kind = WayInKind.TOOLS_WITHOUT_SYSTEM if alone else WayInKind.TOOLS_WITH_SYSTEM
-        yield WayInFinding(kind, conversation="tools-and-system" if alone else "tools")
+        kind = CoverageKind.TOOLS_WITHOUT_SYSTEM if alone else CoverageKind.TOOLS_WITH_SYSTEM
+        yield CoverageFinding(kind, conversation="tools-and-system" if alone else "tools")
     if tools == "shown":
         for name, kind in (
-            ("call", WayInKind.TOOLS_AFTER_RESULT),
-            ("several-rounds", WayInKind.TOOLS_LATER),
+            ("call", CoverageKind.TOOLS_AFTER_RESULT),
+            ("several-rounds", CoverageKind.TOOLS_LATER),
         ):
             if tried.shows_tools(name) is False:
-                yield WayInFinding(kind, conversation=name)
+                yield CoverageFinding(kind, conversation=name)
 
 
-def _unsent(tried: _Check) -> Iterator[WayInFinding]:
+def _unsent(tried: _Check) -> Iterator[CoverageFinding]:
     """Yield the variable or the field of a system turn that would show the tools; no server sends it."""
     ask, offered = tried.known["tools"], tried.known["tools"].tools
     named = [n for n in tried.probe.variables if n != "tools" and ABOUT_TOOLS.search(n)][:MOST_VARIABLES]
@@ -560,23 +564,23 @@ def _unsent(tried: _Check) -> Iterator[WayInFinding]:
     ]
     for name, result in zip(["tools", "tools", *named], tried.probe.render(jobs), strict=True):
         if isinstance(result, Rendered) and shows(result.text, ask.offered):
-            yield WayInFinding(WayInKind.NEEDS_FIELD, WayInField.TOOL_NAME, (1,), "tools", name)
+            yield CoverageFinding(CoverageKind.NEEDS_FIELD, CoverageField.TOOL_NAME, (1,), "tools", name)
             return
 
 
-def _plain(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
+def _plain(tried: _Check, names: Sequence[str]) -> Iterator[CoverageFinding]:
     findings = list(tried.compared(names, frozenset()))
-    lost = {f.conversation for f in findings if f.kind is WayInKind.LOST and f.field is WayInField.USER}
+    lost = {f.conversation for f in findings if f.kind is CoverageKind.LOST and f.field is CoverageField.USER}
     if {"bare", "twenty-turns"} <= lost:
-        yield WayInFinding(WayInKind.EVERYTHING_LOST, WayInField.USER, (), "bare")
+        yield CoverageFinding(CoverageKind.EVERYTHING_LOST, CoverageField.USER, (), "bare")
         return
     # What fails in every conversation is one finding, not one of each.
-    accident = (WayInKind.FAILS, WayInKind.NEEDS_FIELD)
+    accident = (CoverageKind.FAILS, CoverageKind.NEEDS_FIELD)
     rendered = "bare" not in tried.failing
     yield from (f for f in findings if rendered or f.kind not in accident or f.conversation == "bare")
 
 
-def _frame(tried: _Check) -> Iterator[WayInFinding]:
+def _frame(tried: _Check) -> Iterator[CoverageFinding]:
     """Yield what the template itself writes into a prompt."""
     prompt, history = tried.prompt("bare"), tried.prompt("twenty-turns")
     if prompt is not None and history is not None:
@@ -584,16 +588,16 @@ def _frame(tried: _Check) -> Iterator[WayInFinding]:
         yield from check_frame(conversations.USERS[0].text, prompt, before, tried.probe.ends)
 
 
-def _offered(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
+def _offered(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding]:
     """Yield what the conversations with tools lose: of the tools themselves only where they are shown."""
     for name in ("tools", "tools-and-system", "nested-tool", "long-tool", "many-tools"):
         if tools == "refused" and tried.prompt(name) is None:
             continue  # the finding on all tools has the template's words
-        dropped = frozenset[WayInField]() if tried.shows_tools(name) else CHECK_OFFERED
+        dropped = frozenset[CoverageField]() if tried.shows_tools(name) else CHECK_OFFERED
         yield from tried.compared([name], dropped)
 
 
-def _called(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
+def _called(tried: _Check, names: Sequence[str]) -> Iterator[CoverageFinding]:
     """Yield what the conversations with calls lose; a lost call is one finding, not one for each argument."""
     whole = list(tried.compared(["call"], frozenset()))
     if tried.prompt("call") is None:
@@ -602,37 +606,37 @@ def _called(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
     yield from whole
     yield from tried.compared([n for n in names if n != "call"], frozenset())
     yield from _values(tried)
-    lost = {f.field for f in whole if f.kind is WayInKind.LOST}
+    lost = {f.field for f in whole if f.kind is CoverageKind.LOST}
     style = tried.probe.style
-    if style.arguments == "text" and WayInField.CALL not in lost:
+    if style.arguments == "text" and CoverageField.CALL not in lost:
         yield from _text_arguments(tried)
 
 
-def _values(tried: _Check) -> Iterator[WayInFinding]:
+def _values(tried: _Check) -> Iterator[CoverageFinding]:
     """Yield what happens to values without a nonce in the arguments of calls."""
     for group in VALUE_GROUPS:
         prompt = tried.prompt(group)
         yield from tried.refused(group) if prompt is None else compare_values(group, prompt)
 
 
-def _text_arguments(tried: _Check) -> Iterator[WayInFinding]:
+def _text_arguments(tried: _Check) -> Iterator[CoverageFinding]:
     """Yield a finding where an object in place of JSON text is refused or printed as Python prints it."""
     call = tried.known["call"]
     style = replace(tried.probe.style, arguments="object")
     [result] = tried.probe.render([RenderJob(call.messages(style), call.tools, add_generation_prompt=True)])
     found = [] if isinstance(result, RenderRefused) else list(compare(call, result.text))
-    fields = {WayInField.ARGUMENT, WayInField.NESTED_ARGUMENT, WayInField.ARGUMENT_NAME}
+    fields = {CoverageField.ARGUMENT, CoverageField.NESTED_ARGUMENT, CoverageField.ARGUMENT_NAME}
     if isinstance(result, RenderRefused) or any(f.field in fields for f in found):
-        yield WayInFinding(WayInKind.TEXT_ARGUMENTS, WayInField.ARGUMENT, (1,), "call")
+        yield CoverageFinding(CoverageKind.TEXT_ARGUMENTS, CoverageField.ARGUMENT, (1,), "call")
 
 
-def _contrasts(tried: _Check) -> Iterator[WayInFinding]:
+def _contrasts(tried: _Check) -> Iterator[CoverageFinding]:
     """Yield fields of tools that hold no nonce, and whose change does not change the prompt."""
     name = next(n for n in ("tools", "tools-and-system") if tried.shows_tools(n))
     base = tried.known[name]
     changes = {
-        WayInField.REQUIRED: conversations.tools(optional=False),
-        WayInField.TYPE: conversations.tools(counted="string"),
+        CoverageField.REQUIRED: conversations.tools(optional=False),
+        CoverageField.TYPE: conversations.tools(counted="string"),
     }
     jobs = [
         RenderJob(base.messages(tried.probe.style), tools, add_generation_prompt=True)
@@ -640,20 +644,20 @@ def _contrasts(tried: _Check) -> Iterator[WayInFinding]:
     ]
     for place, result in zip(changes, tried.probe.render(jobs), strict=True):
         if isinstance(result, Rendered) and result.text == tried.prompt(name):
-            yield WayInFinding(WayInKind.LOST, place, (1,), name)
+            yield CoverageFinding(CoverageKind.LOST, place, (1,), name)
 
 
-def _schemas(tried: _Check) -> Iterator[WayInFinding]:
+def _schemas(tried: _Check) -> Iterator[CoverageFinding]:
     """Yield what happens to schemas of parameters beyond one plain type."""
     for place in SCHEMA_CASES:
         prompt, failed = tried.prompt(place), tried.failing.get(place)
         if failed is not None and "tools" not in tried.failing:
-            yield WayInFinding(WayInKind.FAILS, place, (1,), place, failed.words)
+            yield CoverageFinding(CoverageKind.FAILS, place, (1,), place, failed.words)
         elif prompt is not None:
             yield from compare_schemas(place, prompt)
 
 
-def _images(tried: _Check) -> Iterator[WayInFinding]:
+def _images(tried: _Check) -> Iterator[CoverageFinding]:
     """Yield images without a place in the prompt, for a template that mentions images."""
     if not IMAGE.search(tried.probe.template.text):
         return
@@ -667,6 +671,6 @@ def _images(tried: _Check) -> Iterator[WayInFinding]:
     if len(texts) < len(results) or conversations.USERS[0].text not in texts[0]:
         return  # content in parts is not for this template
     if texts[0] == texts[1]:
-        yield WayInFinding(WayInKind.LOST, WayInField.IMAGE, (1,), "images")
+        yield CoverageFinding(CoverageKind.LOST, CoverageField.IMAGE, (1,), "images")
     elif texts[1] == texts[2]:
-        yield WayInFinding(WayInKind.LOST, WayInField.IMAGE, (2,), "images")
+        yield CoverageFinding(CoverageKind.LOST, CoverageField.IMAGE, (2,), "images")

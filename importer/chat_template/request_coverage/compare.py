@@ -38,12 +38,12 @@ from importer.chat_template.request_coverage.findings import (
     NEEDS,
     OF_CALLS,
     PLACE,
+    CoverageField,
+    CoverageFinding,
+    CoverageKind,
     Shape,
     T,
     Trait,
-    WayInField,
-    WayInFinding,
-    WayInKind,
     fits,
     special,
     without,
@@ -168,21 +168,21 @@ ROOM = 8  # an escape makes a character six to twelve long at most; more is anot
 # Fields whose text may stand between the quotes of a JSON text that the template writes by hand.
 QUOTED = frozenset(
     {
-        WayInField.ARGUMENT, WayInField.NESTED_ARGUMENT, WayInField.TOOL_DESCRIPTION,
-        WayInField.PARAMETER_DESCRIPTION, WayInField.NESTED_DESCRIPTION,
+        CoverageField.ARGUMENT, CoverageField.NESTED_ARGUMENT, CoverageField.TOOL_DESCRIPTION,
+        CoverageField.PARAMETER_DESCRIPTION, CoverageField.NESTED_DESCRIPTION,
     }
 )  # fmt: skip
-ARGUMENTS = frozenset({WayInField.ARGUMENT, WayInField.NESTED_ARGUMENT})
+ARGUMENTS = frozenset({CoverageField.ARGUMENT, CoverageField.NESTED_ARGUMENT})
 DESCRIPTIONS = frozenset(
     {
-        WayInField.TOOL_DESCRIPTION, WayInField.PARAMETER_DESCRIPTION, WayInField.NESTED_DESCRIPTION,
+        CoverageField.TOOL_DESCRIPTION, CoverageField.PARAMETER_DESCRIPTION, CoverageField.NESTED_DESCRIPTION,
     }
 )  # fmt: skip
 # Tools written as declarations of a programming language have comments, each line with a sign of its own.
 COMMENT = re.compile(r"\n[ \t]*(?://|#|--|\*)[ \t]*")
 LITERAL = 2_000  # characters that are read as a Python literal
 # Names that a JSON text and a Python dictionary write in different quotes.
-KEYS = frozenset({WayInField.PARAMETER, WayInField.NESTED_PARAMETER, WayInField.ARGUMENT_NAME})
+KEYS = frozenset({CoverageField.PARAMETER, CoverageField.NESTED_PARAMETER, CoverageField.ARGUMENT_NAME})
 
 
 @frozen
@@ -193,35 +193,35 @@ class Place:
     stop: int
 
 
-def compare(conversation: Conversation, prompt: str) -> Iterator[WayInFinding]:
+def compare(conversation: Conversation, prompt: str) -> Iterator[CoverageFinding]:
     """Yield what the prompt does to each mark, and marks that stand before an earlier one."""
     # Apart, because a template may write the name of a function beside its result.
     furthest = {True: -1, False: -1}
     python_calls = _python_calls(conversation, prompt)
-    kinds: dict[str, WayInKind] = {}
+    kinds: dict[str, CoverageKind] = {}
     for mark in conversation.marks:
         kind = judge(mark, prompt, python=python_calls)
         above = kinds.get(mark.parent)
         if kind is not None:
             kinds[mark.text] = kind
-        if kind is not None and kind is not above and above is not WayInKind.LOST:
-            kept = _kept(mark, prompt) if kind is WayInKind.CUT else 0
+        if kind is not None and kind is not above and above is not CoverageKind.LOST:
+            kept = _kept(mark, prompt) if kind is CoverageKind.CUT else 0
             yield replace(_finding(kind, mark, conversation), kept=kept)
         at = prompt.find(mark.ends[0])
         if at >= 0 and mark.before and -1 < prompt.find(mark.before) < at:
-            yield _finding(WayInKind.OUT_OF_ORDER, mark, conversation)
+            yield _finding(CoverageKind.OUT_OF_ORDER, mark, conversation)
         if at >= 0 and mark.once and prompt.count(mark.ends[0]) > 1:
-            yield _finding(WayInKind.DOUBLED, mark, conversation)
+            yield _finding(CoverageKind.DOUBLED, mark, conversation)
         if at < 0 or not mark.ordered:
             continue
-        called = mark.field is WayInField.CALL
+        called = mark.field is CoverageField.CALL
         if at < furthest[called]:
-            yield _finding(WayInKind.OUT_OF_ORDER, mark, conversation)
+            yield _finding(CoverageKind.OUT_OF_ORDER, mark, conversation)
         furthest[called] = max(furthest[called], at)
 
 
-def _finding(kind: WayInKind, mark: Mark, conversation: Conversation) -> WayInFinding:
-    return WayInFinding(kind, mark.field, (mark.number,), conversation.name)
+def _finding(kind: CoverageKind, mark: Mark, conversation: Conversation) -> CoverageFinding:
+    return CoverageFinding(kind, mark.field, (mark.number,), conversation.name)
 
 
 def _kept(mark: Mark, prompt: str) -> int:
@@ -231,7 +231,7 @@ def _kept(mark: Mark, prompt: str) -> int:
     return sum(1 for _ in alike) if at >= 0 else 0
 
 
-def judge(mark: Mark, prompt: str, *, python: bool = False) -> WayInKind | None:
+def judge(mark: Mark, prompt: str, *, python: bool = False) -> CoverageKind | None:
     """Return what the prompt does to one mark; ``None`` if it holds the mark as it was sent.
 
     ``python`` is whether the template writes calls as Python does, so that Python's quotes are no fault.
@@ -242,20 +242,20 @@ def judge(mark: Mark, prompt: str, *, python: bool = False) -> WayInKind | None:
     if not places:
         heads = [word in prompt for word in mark.ends]
         if any(heads):
-            return WayInKind.CUT
+            return CoverageKind.CUT
         lowered = prompt.lower()
-        return WayInKind.CASED if any(word.lower() in lowered for word in mark.ends) else WayInKind.LOST
+        return CoverageKind.CASED if any(word.lower() in lowered for word in mark.ends) else CoverageKind.LOST
     kinds = [_judge_place(mark, prompt, place, python=python) for place in places]
     return None if None in kinds else kinds[0]
 
 
-def _judge_word(mark: Mark, prompt: str, *, python: bool) -> WayInKind | None:
+def _judge_word(mark: Mark, prompt: str, *, python: bool) -> CoverageKind | None:
     if mark.text not in prompt:
-        return WayInKind.CASED if mark.text.lower() in prompt.lower() else WayInKind.LOST
+        return CoverageKind.CASED if mark.text.lower() in prompt.lower() else CoverageKind.LOST
     if python or mark.field not in KEYS:
         return None
     dictionary, written = f"'{mark.text}':", prompt.count(mark.text)
-    return WayInKind.REPR if dictionary in prompt and prompt.count(f"'{mark.text}'") == written else None
+    return CoverageKind.REPR if dictionary in prompt and prompt.count(f"'{mark.text}'") == written else None
 
 
 def _places(mark: Mark, prompt: str) -> Iterator[Place]:
@@ -271,32 +271,32 @@ def _places(mark: Mark, prompt: str) -> Iterator[Place]:
         start = following
 
 
-def _judge_place(mark: Mark, prompt: str, place: Place, *, python: bool) -> WayInKind | None:
+def _judge_place(mark: Mark, prompt: str, place: Place, *, python: bool) -> CoverageKind | None:
     written = prompt[place.start : place.stop]
     if written != mark.text:
         return _altered(mark, written, python=python)
     before = prompt[max(place.start - 1, 0) : place.start]
     if mark.field in QUOTED and before == '"' and prompt[place.stop : place.stop + 1] == '"':
-        return WayInKind.UNESCAPED
-    return None if _has_edges(mark, prompt, place) else WayInKind.TRIMMED
+        return CoverageKind.UNESCAPED
+    return None if _has_edges(mark, prompt, place) else CoverageKind.TRIMMED
 
 
-def _altered(mark: Mark, written: str, *, python: bool) -> WayInKind | None:
+def _altered(mark: Mark, written: str, *, python: bool) -> CoverageKind | None:
     meant = _as_json(written)
     # The arguments of a call may be a JSON text inside a JSON text, as in an API's messages.
     if meant == mark.text or (mark.field in ARGUMENTS and _as_json(meant or "") == mark.text):
-        return WayInKind.ASCII if written.isascii() and not mark.text.isascii() else None
+        return CoverageKind.ASCII if written.isascii() and not mark.text.isascii() else None
     if mark.field in DESCRIPTIONS and _lines(COMMENT.sub("\n", written)) == _lines(mark.text):
-        return None if COMMENT.search(written) else WayInKind.ALTERED
+        return None if COMMENT.search(written) else CoverageKind.ALTERED
     if mark.text in (
         without_entities(written),
         without_entities(meant or ""),
         _as_json(without_entities(written)),
     ):
-        return WayInKind.ESCAPED
+        return CoverageKind.ESCAPED
     if len(written) <= LITERAL and _as_python(written) == mark.text:
-        return None if python else WayInKind.REPR
-    return WayInKind.CASED if written.lower() == mark.text.lower() else WayInKind.ALTERED
+        return None if python else CoverageKind.REPR
+    return CoverageKind.CASED if written.lower() == mark.text.lower() else CoverageKind.ALTERED
 
 
 def _lines(text: str) -> str:
@@ -345,7 +345,7 @@ def _as_python(written: str) -> str | None:
 
 def _python_calls(conversation: Conversation, prompt: str) -> bool:
     """Return whether a call of the conversation is written as Python writes calls: ``name(``."""
-    names = [mark.text for mark in conversation.marks if mark.field is WayInField.CALL]
+    names = [mark.text for mark in conversation.marks if mark.field is CoverageField.CALL]
     return any(called_as_python(name, prompt) for name in names)
 
 
@@ -362,12 +362,12 @@ def shows(prompt: str, names: Sequence[str]) -> bool:
 
 MOST = 3  # findings of one kind and field, each with other traits
 TOGETHER = 3  # traits that explain a loss together
-KINDS = (WayInKind.LOST, WayInKind.CASED, WayInKind.OUT_OF_ORDER)
+KINDS = (CoverageKind.LOST, CoverageKind.CASED, CoverageKind.OUT_OF_ORDER)
 # What a template may drop once it is old enough: each distance from the end is a part of its own.
-AGEING = (WayInField.REASONING, WayInField.WORDS_BESIDE_CALL)
+AGEING = (CoverageField.REASONING, CoverageField.WORDS_BESIDE_CALL)
 # A field with the number of its part: the role, or the distance from the end.
-Part = tuple[WayInField, str]
-Seen = Mapping[Part, WayInKind | None]
+Part = tuple[CoverageField, str]
+Seen = Mapping[Part, CoverageKind | None]
 Has = Callable[[Shape], bool]
 
 
@@ -375,7 +375,7 @@ Has = Callable[[Shape], bool]
 class ShapesChecked:
     """The findings, and the number of nonces that were looked for."""
 
-    findings: tuple[WayInFinding, ...]
+    findings: tuple[CoverageFinding, ...]
     checked: int
 
 
@@ -448,8 +448,8 @@ class _Tried:
 
     def whole(self, part: Part) -> list[Shape]:
         """Return the shapes in whose prompt a part arrives, those of the other template among them."""
-        seen = [self._served(s) for s, seen in self.seen.items() if seen.get(part, WayInKind.LOST) is None]
-        return [*seen, *(s for s, seen in self.others.items() if seen.get(part, WayInKind.LOST) is None)]
+        seen = [self._served(s) for s, seen in self.seen.items() if seen.get(part, CoverageKind.LOST) is None]
+        return [*seen, *(s for s, seen in self.others.items() if seen.get(part, CoverageKind.LOST) is None)]
 
     def _served(self, shape: Shape) -> Shape:
         return (*shape, Trait.TOOL_TEMPLATE) if self.others and Trait.TOOLS in shape else shape
@@ -482,7 +482,7 @@ def _seen(shape: Shape, result: Result) -> Seen:
         return {}
     one = conversation_of(shape)
     kinds = {(f.field, f.numbers): f.kind for f in compare(one, result.text) if f.kind in KINDS}
-    worst: dict[Part, WayInKind | None] = {}
+    worst: dict[Part, CoverageKind | None] = {}
     for mark in one.marks:
         kind = kinds.get((mark.field, (mark.number,)))
         if kind is None and judge(mark, result.text) in KINDS:
@@ -490,7 +490,7 @@ def _seen(shape: Shape, result: Result) -> Seen:
         part = mark.field, str(mark.number) if mark.field in AGEING else ""
         worst[part] = worst.get(part) or kind
     for role, own in distinct_roles(one, result.text).items():
-        worst[WayInField.ROLE, role] = None if own else WayInKind.LOST
+        worst[CoverageField.ROLE, role] = None if own else CoverageKind.LOST
     return worst
 
 
@@ -517,9 +517,9 @@ def cause_of(shape: Shape, whole: Sequence[Shape]) -> Shape:
     return next((c for c in groups if not any(one.issuperset(c) for one in held)), special(shape))
 
 
-def _broken(tried: _Tried) -> Iterator[WayInFinding]:
+def _broken(tried: _Tried) -> Iterator[CoverageFinding]:
     """Yield shapes that the template refuses, where it renders others: by accident, or deliberately."""
-    for kind, broke in ((WayInKind.FAILS, True), (WayInKind.REFUSED, False)):
+    for kind, broke in ((CoverageKind.FAILS, True), (CoverageKind.REFUSED, False)):
 
         def has(shape: Shape, broke: bool = broke) -> bool:
             return _by_accident(tried.results[shape]) is broke
@@ -528,7 +528,7 @@ def _broken(tried: _Tried) -> Iterator[WayInFinding]:
         for cause, shape in islice(tried.explained(lost, has, tried.served), MOST):
             result = tried.results[shape]
             words = result.words if isinstance(result, RenderRefused) else ""
-            yield WayInFinding(kind, conversation=name_of(shape), words=words, shape=cause)
+            yield CoverageFinding(kind, conversation=name_of(shape), words=words, shape=cause)
 
 
 def _by_accident(result: Result) -> bool | None:
@@ -538,11 +538,11 @@ def _by_accident(result: Result) -> bool | None:
     return result.broke or result.kind == "limit"
 
 
-def _lost(tried: _Tried) -> Iterator[WayInFinding]:
+def _lost(tried: _Tried) -> Iterator[CoverageFinding]:
     found = ((part, kind) for seen in tried.seen.values() for part, kind in seen.items())
     for part, kind in [*dict.fromkeys((part, kind) for part, kind in found if kind is not None)]:
 
-        def has(shape: Shape, part: Part = part, kind: WayInKind = kind) -> bool:
+        def has(shape: Shape, part: Part = part, kind: CoverageKind = kind) -> bool:
             return tried.seen[shape].get(part) is kind
 
         def whole(part: Part = part) -> list[Shape]:
@@ -550,14 +550,14 @@ def _lost(tried: _Tried) -> Iterator[WayInFinding]:
 
         lost = [shape for shape in tried.results if has(shape)]
         for cause, shape in islice(tried.explained(lost, has, whole), MOST):
-            yield WayInFinding(kind, part[0], conversation=name_of(shape), shape=cause)
+            yield CoverageFinding(kind, part[0], conversation=name_of(shape), shape=cause)
 
 
 UNSEEN = frozenset({"Cf", "Cc", "Co"})  # Unicode's formats, controls and private characters
 SPACES = "\n\r\t"
 
 
-def check_frame(question: str, prompt: str, history: str, ends: Collection[str]) -> Iterator[WayInFinding]:
+def check_frame(question: str, prompt: str, history: str, ends: Collection[str]) -> Iterator[CoverageFinding]:
     """Yield what a prompt has that no model is trained with.
 
     ``question``  the one text of the request. ``history``  the same template's text before an earlier answer.
@@ -567,8 +567,8 @@ def check_frame(question: str, prompt: str, history: str, ends: Collection[str])
     unseen = sorted({c for c in own if unicodedata.category(c) in UNSEEN and c not in SPACES})
     if unseen:
         words = ", ".join(f"U+{ord(character):04X}" for character in unseen)
-        yield WayInFinding(WayInKind.UNSEEN, conversation="bare", words=words)
+        yield CoverageFinding(CoverageKind.UNSEEN, conversation="bare", words=words)
     # A token that begins the answer in the history, too, is a header: some files name it among the ends.
     closed = [end for end in ends if prompt.rstrip().endswith(end) and not history.rstrip().endswith(end)]
     if closed:
-        yield WayInFinding(WayInKind.CLOSED, conversation="bare", words=max(closed, key=len))
+        yield CoverageFinding(CoverageKind.CLOSED, conversation="bare", words=max(closed, key=len))

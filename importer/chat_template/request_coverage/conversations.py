@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, cast
 
 from importer.chat_template.cases import CaseStyle, Turn, calls_of
-from importer.chat_template.request_coverage.findings import Shape, Trait, WayInField, special
+from importer.chat_template.request_coverage.findings import CoverageField, Shape, Trait, special
 from importer.chat_template.samples import Function, SampleCall, Tool
 from importer.frozen import frozen
 
@@ -79,7 +79,7 @@ class Mark:
     ``parent``   the text of the mark that holds it: a lost tool is one finding, not one for each parameter.
     """
 
-    field: WayInField
+    field: CoverageField
     number: int
     text: str
     ends: tuple[str, str]
@@ -123,12 +123,12 @@ def linked(messages: list[dict[str, object]]) -> list[dict[str, object]]:
     return messages
 
 
-def _text(field: WayInField, number: int, odd: str = ODD) -> Mark:
+def _text(field: CoverageField, number: int, odd: str = ODD) -> Mark:
     place = f"{field} {number}"
     return Mark(field, number, nonce_text(place, odd), nonce_ends(place), ordered=True, once=True)
 
 
-def _name(field: WayInField, number: int) -> Mark:
+def _name(field: CoverageField, number: int) -> Mark:
     word = nonce_name(f"{field} {number}")
     return Mark(field, number, word, (word, word))
 
@@ -141,17 +141,17 @@ def _sent(mark: Mark) -> str:
     return mark.edges[0] + mark.text + mark.edges[1]
 
 
-USERS = tuple(_text(WayInField.USER, n) for n in range(1, PAIRS + 2))
-ANSWERS = tuple(_text(WayInField.ANSWER, n) for n in range(1, PAIRS + 1))
+USERS = tuple(_text(CoverageField.USER, n) for n in range(1, PAIRS + 2))
+ANSWERS = tuple(_text(CoverageField.ANSWER, n) for n in range(1, PAIRS + 1))
 # The place of the first system turn is the template's own choice: Mistral's stands in the last question.
-SYSTEM = replace(_text(WayInField.SYSTEM, 1), ordered=False)
-SECOND_SYSTEM = replace(_text(WayInField.SECOND_SYSTEM, 2), ordered=False)
-DEVELOPER = replace(_text(WayInField.DEVELOPER, 1), ordered=False)
-LATER_SYSTEM = _text(WayInField.LATER_SYSTEM, 2)
-SECOND_USER = replace(_text(WayInField.SECOND_USER, 2), once=False)
-NARRATION = replace(_text(WayInField.WORDS_BESIDE_CALL, 1), ordered=False)
-REASONING = replace(_text(WayInField.REASONING, 1), ordered=False, once=False)
-RESULTS = tuple(_text(WayInField.RESULT, n) for n in range(1, 4))
+SYSTEM = replace(_text(CoverageField.SYSTEM, 1), ordered=False)
+SECOND_SYSTEM = replace(_text(CoverageField.SECOND_SYSTEM, 2), ordered=False)
+DEVELOPER = replace(_text(CoverageField.DEVELOPER, 1), ordered=False)
+LATER_SYSTEM = _text(CoverageField.LATER_SYSTEM, 2)
+SECOND_USER = replace(_text(CoverageField.SECOND_USER, 2), once=False)
+NARRATION = replace(_text(CoverageField.WORDS_BESIDE_CALL, 1), ordered=False)
+REASONING = replace(_text(CoverageField.REASONING, 1), ordered=False, once=False)
+RESULTS = tuple(_text(CoverageField.RESULT, n) for n in range(1, 4))
 
 
 def _long(mark: Mark) -> Mark:
@@ -163,30 +163,30 @@ def _long(mark: Mark) -> Mark:
 LONG_RESULT = replace(_long(RESULTS[0]), number=4)
 
 
-def _inside(parent: Mark, field: WayInField, place: int) -> Mark:
+def _inside(parent: Mark, field: CoverageField, place: int) -> Mark:
     """Return a name inside of ``parent``, of the same tool or call."""
     return replace(_name(field, place), number=parent.number, parent=parent.text)
 
 
-def _about(parent: Mark, field: WayInField, place: int, odd: str = ODD) -> Mark:
+def _about(parent: Mark, field: CoverageField, place: int, odd: str = ODD) -> Mark:
     """Return the description of ``parent``."""
     mark = _text(field, place, odd)
     return replace(mark, number=parent.number, parent=parent.text, ordered=False, once=False)
 
 
-_TOOLS = tuple(_name(WayInField.TOOL_NAME, n) for n in range(1, 5))
-_ABOUT = tuple(_about(tool, WayInField.TOOL_DESCRIPTION, n) for n, tool in enumerate(_TOOLS))
+_TOOLS = tuple(_name(CoverageField.TOOL_NAME, n) for n in range(1, 5))
+_ABOUT = tuple(_about(tool, CoverageField.TOOL_DESCRIPTION, n) for n, tool in enumerate(_TOOLS))
 # The tools of the parameters, by their places in ``_TOOLS``: three of the first, two of the second …
 _PARAMETERS = tuple(
-    _inside(_TOOLS[tool], WayInField.PARAMETER, n) for n, tool in enumerate((0, 0, 0, 1, 1, 3, 3))
+    _inside(_TOOLS[tool], CoverageField.PARAMETER, n) for n, tool in enumerate((0, 0, 0, 1, 1, 3, 3))
 )
-_MEANT = tuple(_about(p, WayInField.PARAMETER_DESCRIPTION, n) for n, p in enumerate(_PARAMETERS))
+_MEANT = tuple(_about(p, CoverageField.PARAMETER_DESCRIPTION, n) for n, p in enumerate(_PARAMETERS))
 _CHOICES = (
-    *(_inside(_PARAMETERS[1], WayInField.ENUM, n) for n in range(2)),
-    _about(_PARAMETERS[1], WayInField.ENUM, 2, SHORT_ODD),
+    *(_inside(_PARAMETERS[1], CoverageField.ENUM, n) for n in range(2)),
+    _about(_PARAMETERS[1], CoverageField.ENUM, 2, SHORT_ODD),
 )
-_NESTED = tuple(_inside(_PARAMETERS[5 + (n > 1)], WayInField.NESTED_PARAMETER, n) for n in range(3))
-_NESTED_MEANT = tuple(_about(n, WayInField.NESTED_DESCRIPTION, i) for i, n in enumerate(_NESTED))
+_NESTED = tuple(_inside(_PARAMETERS[5 + (n > 1)], CoverageField.NESTED_PARAMETER, n) for n in range(3))
+_NESTED_MEANT = tuple(_about(n, CoverageField.NESTED_DESCRIPTION, i) for i, n in enumerate(_NESTED))
 
 
 def _tool(number: int, properties: Mapping[str, object], required: Sequence[str]) -> Tool:
@@ -239,9 +239,9 @@ def many_tools() -> tuple[tuple[Tool, ...], tuple[Mark, ...]]:
     """Return as many tools as an agent offers, and their marks."""
     number = len(_TOOLS) + 1  # of each of them: a finding lists no twenty numbers
     places = range(number, number + MANY_TOOLS)
-    names = tuple(replace(_name(WayInField.TOOL_NAME, n), number=number) for n in places)
+    names = tuple(replace(_name(CoverageField.TOOL_NAME, n), number=number) for n in places)
     abouts = tuple(
-        _about(name, WayInField.TOOL_DESCRIPTION, n) for n, name in zip(places, names, strict=True)
+        _about(name, CoverageField.TOOL_DESCRIPTION, n) for n, name in zip(places, names, strict=True)
     )
     offered: tuple[Tool, ...] = tuple(
         {"type": "function", "function": {
@@ -277,10 +277,10 @@ OFFERED: tuple[Tool, ...] = (
 
 def _call(number: int) -> tuple[SampleCall, tuple[Mark, ...]]:
     """Return a call with marks for its name, the names of its arguments, and their values."""
-    called = replace(_name(WayInField.CALL, number), ordered=True)
-    names = [_inside(called, WayInField.ARGUMENT_NAME, 4 * number + i) for i in range(4)]
-    argument = _about(called, WayInField.ARGUMENT, number)
-    nested = _about(called, WayInField.NESTED_ARGUMENT, number)
+    called = replace(_name(CoverageField.CALL, number), ordered=True)
+    names = [_inside(called, CoverageField.ARGUMENT_NAME, 4 * number + i) for i in range(4)]
+    argument = _about(called, CoverageField.ARGUMENT, number)
+    nested = _about(called, CoverageField.NESTED_ARGUMENT, number)
     if number == LONG_CALL:
         argument = _long(argument)
     names[0], names[2] = replace(names[0], before=argument.ends[0]), replace(names[2], before=nested.ends[0])
@@ -290,12 +290,14 @@ def _call(number: int) -> tuple[SampleCall, tuple[Mark, ...]]:
         names[1].text: {names[2].text: nested.text, "count": counts[0]},
         names[3].text: [counts[1], "x"],
     }
-    numbers = [Mark(WayInField.NUMBER, number, str(c), (str(c), str(c)), parent=called.text) for c in counts]
+    numbers = [
+        Mark(CoverageField.NUMBER, number, str(c), (str(c), str(c)), parent=called.text) for c in counts
+    ]
     return SampleCall(called.text, arguments), (called, *names, argument, nested, *numbers)
 
 
 CALLS = tuple(_call(n) for n in range(1, LONG_CALL + 1))
-BARE_CALL = replace(_name(WayInField.CALL, LONG_CALL + 1), number=1)  # without arguments
+BARE_CALL = replace(_name(CoverageField.CALL, LONG_CALL + 1), number=1)  # without arguments
 
 
 def said(role: Any, mark: Mark) -> Turn:
@@ -422,9 +424,9 @@ SCHEMAS: Mapping[Trait, Mapping[str, object]] = {
     Trait.CHOICES: {"type": "string", "enum": [CHOICE, "other"]},
     Trait.DEFAULTS: {"type": ["integer", "null"], "default": None, "minimum": 0},
 }
-INSIDE: Mapping[Trait, tuple[WayInField, str]] = {
-    Trait.NESTED: (WayInField.NESTED_PARAMETER, INNER),
-    Trait.CHOICES: (WayInField.ENUM, CHOICE),
+INSIDE: Mapping[Trait, tuple[CoverageField, str]] = {
+    Trait.NESTED: (CoverageField.NESTED_PARAMETER, INNER),
+    Trait.CHOICES: (CoverageField.ENUM, CHOICE),
 }
 
 
@@ -434,7 +436,7 @@ def name_of(shape: Shape) -> str:
 
 
 @cache
-def mark(field: WayInField, number: int, *, ordered: bool = False, parent: str = "") -> Mark:
+def mark(field: CoverageField, number: int, *, ordered: bool = False, parent: str = "") -> Mark:
     """Return a mark of one word."""
     word = nonce_name(f"shape {field} {number}")
     return Mark(field, number, word, (word, word), ordered=ordered, parent=parent)
@@ -450,9 +452,9 @@ class _Builder:
     results: int = 0
     calls: int = 0
 
-    def say(self, role: Any, place: WayInField, number: int) -> None:
+    def say(self, role: Any, place: CoverageField, number: int) -> None:
         """Add a turn of plain text; the place of a system turn is the template's own choice."""
-        ordered = place not in (WayInField.SYSTEM, WayInField.DEVELOPER)
+        ordered = place not in (CoverageField.SYSTEM, CoverageField.DEVELOPER)
         said = mark(place, number, ordered=ordered)
         thinks = role == "assistant" and Trait.REASONING in self.shape
         self.turns.append(Turn(role, said.text, reasoning=nonce_name("past thought") if thinks else ""))
@@ -460,8 +462,8 @@ class _Builder:
 
     def call(self, count: int = 1, *, distance: int = 0) -> None:
         """Add calls and their results; ``distance`` from the end numbers words and reasoning beside them."""
-        words = mark(WayInField.WORDS_BESIDE_CALL, distance)
-        thought = mark(WayInField.REASONING, distance)
+        words = mark(CoverageField.WORDS_BESIDE_CALL, distance)
+        thought = mark(CoverageField.REASONING, distance)
         made = [self._call() for _ in range(count)]
         beside, thinks = Trait.WORDS_BESIDE_CALLS in self.shape, Trait.REASONING in self.shape
         reasoning = "" if not thinks else thought.text if distance else nonce_name("past thought")
@@ -469,16 +471,16 @@ class _Builder:
         self.marks += [words] * beside + [thought] * (thinks and distance > 0)
         for _ in range(count):
             self.results += 1
-            self.say("tool", WayInField.RESULT, self.results)
+            self.say("tool", CoverageField.RESULT, self.results)
 
     def _call(self) -> SampleCall:
         self.calls += 1
-        called = mark(WayInField.CALL, self.calls, ordered=True)
+        called = mark(CoverageField.CALL, self.calls, ordered=True)
         self.marks.append(called)
         if Trait.NO_ARGUMENTS in self.shape:
             return SampleCall(called.text, {})
-        name = mark(WayInField.ARGUMENT_NAME, self.calls, parent=called.text)
-        value = mark(WayInField.ARGUMENT, self.calls, parent=called.text)
+        name = mark(CoverageField.ARGUMENT_NAME, self.calls, parent=called.text)
+        value = mark(CoverageField.ARGUMENT, self.calls, parent=called.text)
         self.marks += [name, value]
         return SampleCall(called.text, {name.text: value.text})
 
@@ -512,15 +514,15 @@ def shaped_conversation(shape: Shape) -> Shaped:
     """Return the conversation of a shape."""
     made = _Builder(shape)
     if Trait.SYSTEM in shape or Trait.DEVELOPER in shape:
-        place = WayInField.SYSTEM if Trait.SYSTEM in shape else WayInField.DEVELOPER
+        place = CoverageField.SYSTEM if Trait.SYSTEM in shape else CoverageField.DEVELOPER
         made.say("system", place, 1)
     asked = 1
     for asked in _earlier(made):
-        made.say("user", WayInField.USER, asked)
+        made.say("user", CoverageField.USER, asked)
         if Trait.EARLIER_CALLS in shape:
             made.call()
-        made.say("assistant", WayInField.ANSWER, asked)
-    made.say("user", WayInField.USER, asked + 1)
+        made.say("assistant", CoverageField.ANSWER, asked)
+    made.say("user", CoverageField.USER, asked + 1)
     rounds = {
         Trait.RESULT_LAST: 1,
         Trait.TWO_CALLS: 1,
@@ -561,23 +563,25 @@ def _tools(shape: Shape) -> tuple[Tool, ...]:
 
 
 def _function(number: int) -> dict[str, object]:
-    name, about = (mark(place, number).text for place in (WayInField.TOOL_NAME, WayInField.TOOL_DESCRIPTION))
+    name, about = (
+        mark(place, number).text for place in (CoverageField.TOOL_NAME, CoverageField.TOOL_DESCRIPTION)
+    )
     return {"name": name, "description": about}
 
 
 def _parameters(number: int, schema: Mapping[str, object]) -> dict[str, object]:
-    name = mark(WayInField.PARAMETER, number).text
+    name = mark(CoverageField.PARAMETER, number).text
     return {"type": "object", "properties": {name: dict(schema)}, "required": [name]}
 
 
 def _tool_marks(shape: Shape) -> Iterator[Mark]:
     absent = {Trait.NO_PARAMETERS, Trait.NULL_PARAMETERS, Trait.NO_PROPERTIES} & set(shape)
     for number in (1, 2):
-        tool = mark(WayInField.TOOL_NAME, number)
+        tool = mark(CoverageField.TOOL_NAME, number)
         yield tool
         if number == 1 or Trait.DESCRIBED in shape:
-            yield mark(WayInField.TOOL_DESCRIPTION, number, parent=tool.text)
+            yield mark(CoverageField.TOOL_DESCRIPTION, number, parent=tool.text)
         if number == 1 or not absent:
-            yield mark(WayInField.PARAMETER, number, parent=tool.text)
+            yield mark(CoverageField.PARAMETER, number, parent=tool.text)
     for place, word in (INSIDE[trait] for trait in shape if trait in INSIDE):
         yield Mark(place, 2, word, (word, word), parent=tool.text)

@@ -1,4 +1,4 @@
-"""Findings on the way in: what a template loses or alters, in which field, and how grave it is.
+"""Findings on request coverage: what a template loses or alters, in which field, and how grave it is.
 
 A shape is one conversation by its traits, one of each factor. The first one of a factor
 is the simplest.
@@ -109,7 +109,7 @@ def special(shape: Shape) -> tuple[Trait, ...]:
     return tuple(trait for trait in shape if trait not in SIMPLEST)
 
 
-KEY = "way_in"  # of the evidence and of the decision
+KEY = "request_coverage"  # of the evidence and of the decision
 VARIABLES = "template_variables"  # the same, of the variables that a client may set
 ToolsShown = Literal["shown", "sometimes", "lost", "refused", "broken", "none"]
 
@@ -236,7 +236,7 @@ def _refused(verb: str) -> Text:
     return text
 
 
-class WayInKind(ReasonKind):
+class CoverageKind(ReasonKind):
     """What a template does to a part of a request."""
 
     EVERYTHING_LOST = "everything-lost", "no text of a conversation reaches the prompt"
@@ -271,7 +271,7 @@ class WayInKind(ReasonKind):
     REFUSED = "refused", _refused("is refused")
 
 
-class WayInField(StrEnum):
+class CoverageField(StrEnum):
     """The field of a request that carries a nonce."""
 
     SYSTEM = "system"
@@ -319,13 +319,13 @@ class WayInField(StrEnum):
 # Of a parameter whose schema has more than one plain type.
 OF_SCHEMAS = frozenset(
     {
-        WayInField.TYPE_LIST, WayInField.ANY_OF, WayInField.REFERENCE, WayInField.CONST,
-        WayInField.NUMBER_ENUM, WayInField.UNTYPED, WayInField.ITEM_ENUM,
+        CoverageField.TYPE_LIST, CoverageField.ANY_OF, CoverageField.REFERENCE, CoverageField.CONST,
+        CoverageField.NUMBER_ENUM, CoverageField.UNTYPED, CoverageField.ITEM_ENUM,
     }
 )  # fmt: skip
 
 
-class WayInSeverity(StrEnum):
+class CoverageSeverity(StrEnum):
     """How grave a finding is: requests fail silently, answers get worse, or the design of the template."""
 
     ERROR = "error"
@@ -333,61 +333,61 @@ class WayInSeverity(StrEnum):
     NOTICE = "notice"
 
 
-ORDER: tuple[WayInSeverity, ...] = tuple(WayInSeverity)
+ORDER: tuple[CoverageSeverity, ...] = tuple(CoverageSeverity)
 _ERRORS = frozenset(
     {
-        WayInKind.EVERYTHING_LOST, WayInKind.FAILS, WayInKind.NEEDS_FIELD, WayInKind.TOOLS_LOST,
-        WayInKind.TOOLS_WITHOUT_SYSTEM, WayInKind.TOOLS_WITH_SYSTEM, WayInKind.SYNTAX, WayInKind.TOO_COSTLY,
-        WayInKind.CLOSED,
+        CoverageKind.EVERYTHING_LOST, CoverageKind.FAILS, CoverageKind.NEEDS_FIELD, CoverageKind.TOOLS_LOST,
+        CoverageKind.TOOLS_WITHOUT_SYSTEM, CoverageKind.TOOLS_WITH_SYSTEM, CoverageKind.SYNTAX,
+        CoverageKind.TOO_COSTLY, CoverageKind.CLOSED,
     }
 )  # fmt: skip
-_NOTICES = frozenset({WayInKind.NO_TOOLS, WayInKind.TRIMMED, WayInKind.REFUSED})
+_NOTICES = frozenset({CoverageKind.NO_TOOLS, CoverageKind.TRIMMED, CoverageKind.REFUSED})
 # A model may be trained without reasoning in its history, and with every system turn at the head. An argument
 # that is null is for most functions the same as none.
 _BY_DESIGN = frozenset(
     {
-        (WayInKind.LOST, WayInField.REASONING),
-        (WayInKind.LOST, WayInField.NULL),
-        (WayInKind.OUT_OF_ORDER, WayInField.LATER_SYSTEM),
+        (CoverageKind.LOST, CoverageField.REASONING),
+        (CoverageKind.LOST, CoverageField.NULL),
+        (CoverageKind.OUT_OF_ORDER, CoverageField.LATER_SYSTEM),
     }
 )
 # Turns of operators and agents: a client that sends one gets an error in place of an answer.
 _OF_OPERATORS = frozenset(
-    {WayInField.SYSTEM, WayInField.SECOND_SYSTEM, WayInField.LATER_SYSTEM, WayInField.DEVELOPER}
+    {CoverageField.SYSTEM, CoverageField.SECOND_SYSTEM, CoverageField.LATER_SYSTEM, CoverageField.DEVELOPER}
 )
 # Without one of these a request is answered as if it had never held it.
 _ESSENTIAL = frozenset(
     {
-        WayInField.SYSTEM, WayInField.USER, WayInField.TOOL_NAME, WayInField.CALL, WayInField.RESULT,
-        WayInField.SYSTEM_PART, WayInField.USER_PART, WayInField.RESULT_PART,
+        CoverageField.SYSTEM, CoverageField.USER, CoverageField.TOOL_NAME, CoverageField.CALL,
+        CoverageField.RESULT, CoverageField.SYSTEM_PART, CoverageField.USER_PART, CoverageField.RESULT_PART,
     }
 )  # fmt: skip
-_FATAL = frozenset({WayInKind.LOST, WayInKind.CUT, WayInKind.OUT_OF_ORDER})
+_FATAL = frozenset({CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER})
 # In some shapes of a conversation and not in others: no design, but a fault of the template.
-_IN_SHAPES = _FATAL | {WayInKind.CASED, WayInKind.FAILS}
+_IN_SHAPES = _FATAL | {CoverageKind.CASED, CoverageKind.FAILS}
 # A name in another case is the name of no function.
-_NAMES = frozenset({WayInField.TOOL_NAME, WayInField.PARAMETER, WayInField.CALL})
+_NAMES = frozenset({CoverageField.TOOL_NAME, CoverageField.PARAMETER, CoverageField.CALL})
 
 
-def severity_of(kind: WayInKind, field: WayInField | None, shape: Shape = ()) -> WayInSeverity:
+def severity_of(kind: CoverageKind, field: CoverageField | None, shape: Shape = ()) -> CoverageSeverity:
     """Return the severity of a finding by its kind, its field, and whether some shapes alone have it."""
     if shape and kind in _IN_SHAPES:
         # A client can send what a template demands; what it loses without a word no client sees.
-        demanded = kind is WayInKind.FAILS and not OPTIONAL.isdisjoint(shape)
-        return WayInSeverity.WARNING if demanded else WayInSeverity.ERROR
+        demanded = kind is CoverageKind.FAILS and not OPTIONAL.isdisjoint(shape)
+        return CoverageSeverity.WARNING if demanded else CoverageSeverity.ERROR
     if kind in _ERRORS or (kind in _FATAL and field in _ESSENTIAL):
-        return WayInSeverity.ERROR
-    if kind is WayInKind.CASED and field in _NAMES:
-        return WayInSeverity.ERROR
-    if kind is WayInKind.REFUSED and field in _OF_OPERATORS:
-        return WayInSeverity.WARNING
+        return CoverageSeverity.ERROR
+    if kind is CoverageKind.CASED and field in _NAMES:
+        return CoverageSeverity.ERROR
+    if kind is CoverageKind.REFUSED and field in _OF_OPERATORS:
+        return CoverageSeverity.WARNING
     if kind in _NOTICES or (kind, field) in _BY_DESIGN:
-        return WayInSeverity.NOTICE
-    return WayInSeverity.WARNING
+        return CoverageSeverity.NOTICE
+    return CoverageSeverity.WARNING
 
 
 @frozen
-class WayInFinding:
+class CoverageFinding:
     """One part of a request that does not reach the prompt as it was sent.
 
     ``kind``          what happens to it; ``field`` where, ``None`` for the request as a whole.
@@ -398,8 +398,8 @@ class WayInFinding:
     ``shape``         the traits of conversations that lose it, where others do not; none for all of them.
     """
 
-    kind: WayInKind
-    field: WayInField | None = None
+    kind: CoverageKind
+    field: CoverageField | None = None
     numbers: tuple[int, ...] = ()
     conversation: str = ""
     words: str = ""
@@ -407,7 +407,7 @@ class WayInFinding:
     shape: Shape = ()
 
     @property
-    def severity(self) -> WayInSeverity:
+    def severity(self) -> CoverageSeverity:
         """Return how grave it is."""
         return severity_of(self.kind, self.field, self.shape)
 
@@ -428,12 +428,12 @@ class WayInFinding:
         return data | {name: value for name, value in more.items() if value}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> WayInFinding:
+    def from_json(cls, data: Mapping[str, Any]) -> CoverageFinding:
         """Return the finding that ``to_json`` gave."""
         field = data.get("field")
         return cls(
-            WayInKind(data["kind"]),
-            None if field is None else WayInField(field),
+            CoverageKind(data["kind"]),
+            None if field is None else CoverageField(field),
             tuple(data.get("numbers", ())),
             data.get("conversation", ""),
             data.get("words", ""),
@@ -443,8 +443,8 @@ class WayInFinding:
 
 
 @frozen
-class WayIn:
-    """The way in of a template.
+class RequestCoverage:
+    """The request coverage of a template.
 
     ``tools``     whether offered tools reach the prompt: in every conversation, in some of them, in none
                   although calls do (``lost``), not at all because the template raises (``refused``), unknown
@@ -455,12 +455,12 @@ class WayIn:
     """
 
     tools: ToolsShown = "none"
-    findings: tuple[WayInFinding, ...] = ()
+    findings: tuple[CoverageFinding, ...] = ()
     checked: int = 0
     offers: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Return the way in as evidence and receipts keep it."""
+        """Return request coverage as evidence and receipts keep it."""
         findings = [finding.to_json() for finding in self.findings]
         data = {"tools": self.tools, "checked": self.checked, "findings": findings}
         return data | ({"offers": list(self.offers)} if self.offers else {})

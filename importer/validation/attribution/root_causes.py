@@ -97,7 +97,7 @@ TEMPLATES = (
     Remedy.RENDER_EVERYTHING, Remedy.RENDER_UNALTERED, Remedy.RENDER_TEXT, Remedy.TELL_AS_WRITTEN,
     Remedy.LIST_TOOLS, Remedy.OTHER_TEMPLATE,
 )  # fmt: skip
-BARE = "bare"  # the conversation of the way in that is one question
+BARE = "bare"  # the conversation of request coverage that is one question
 PENALTIES = (
     Remedy.TAKE_OUT_REPEAT_PENALTY, Remedy.TAKE_OUT_PRESENCE_PENALTY, Remedy.TAKE_OUT_FREQUENCY_PENALTY,
 )  # fmt: skip

@@ -12,10 +12,10 @@ from unicodedata import normalize
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.render import date_at, now
 from importer.chat_template.request_coverage.findings import (
-    WayInField,
-    WayInFinding,
-    WayInKind,
-    WayInSeverity,
+    CoverageField,
+    CoverageFinding,
+    CoverageKind,
+    CoverageSeverity,
 )
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.request_coverage import ON_TOOLS, needs_tools
@@ -537,35 +537,35 @@ class TemplateWholeReason(ReasonKind):
 
 TEMPLATE_COVERAGE_MOST = 6  # findings that a row lists
 PARTS = frozenset(
-    {WayInField.SYSTEM_PART, WayInField.USER_PART, WayInField.ANSWER_PART, WayInField.RESULT_PART}
+    {CoverageField.SYSTEM_PART, CoverageField.USER_PART, CoverageField.ANSWER_PART, CoverageField.RESULT_PART}
 )
 OF_TOOLS = frozenset(
     {
-        WayInField.TOOL_NAME, WayInField.TOOL_DESCRIPTION, WayInField.PARAMETER,
-        WayInField.PARAMETER_DESCRIPTION, WayInField.ENUM, WayInField.NESTED_PARAMETER,
-        WayInField.NESTED_DESCRIPTION, WayInField.REQUIRED, WayInField.TYPE,
+        CoverageField.TOOL_NAME, CoverageField.TOOL_DESCRIPTION, CoverageField.PARAMETER,
+        CoverageField.PARAMETER_DESCRIPTION, CoverageField.ENUM, CoverageField.NESTED_PARAMETER,
+        CoverageField.NESTED_DESCRIPTION, CoverageField.REQUIRED, CoverageField.TYPE,
     }
 )  # fmt: skip
 # What templates of vendors do, whose models are trained so.
 BY_DESIGN = frozenset(
     {
-        (WayInKind.REPR, WayInField.BOOLEAN),
-        (WayInKind.REPR, WayInField.NULL),
-        (WayInKind.OUT_OF_ORDER, WayInField.WORDS_BESIDE_CALL),
+        (CoverageKind.REPR, CoverageField.BOOLEAN),
+        (CoverageKind.REPR, CoverageField.NULL),
+        (CoverageKind.OUT_OF_ORDER, CoverageField.WORDS_BESIDE_CALL),
     }
 )
 ALL_TOOLS = 5  # the last number of the tools in the conversations
-BROKEN = (WayInKind.FAILS, WayInKind.NEEDS_FIELD, WayInKind.SYNTAX, WayInKind.TOO_COSTLY)
+BROKEN = (CoverageKind.FAILS, CoverageKind.NEEDS_FIELD, CoverageKind.SYNTAX, CoverageKind.TOO_COSTLY)
 REMEDIES = {
-    WayInKind.ESCAPED: Remedy.NO_ESCAPING,
-    WayInKind.ASCII: Remedy.NO_ESCAPING,
-    WayInKind.TEXT_ARGUMENTS: Remedy.WRITE_ARGUMENTS,
-    WayInKind.TOOLS_AFTER_RESULT: Remedy.SHOW_TOOLS,
-    WayInKind.TOOLS_LATER: Remedy.SHOW_TOOLS,
+    CoverageKind.ESCAPED: Remedy.NO_ESCAPING,
+    CoverageKind.ASCII: Remedy.NO_ESCAPING,
+    CoverageKind.TEXT_ARGUMENTS: Remedy.WRITE_ARGUMENTS,
+    CoverageKind.TOOLS_AFTER_RESULT: Remedy.SHOW_TOOLS,
+    CoverageKind.TOOLS_LATER: Remedy.SHOW_TOOLS,
     **dict.fromkeys(BROKEN, Remedy.OTHER_TEMPLATE),
     **dict.fromkeys(ON_TOOLS, Remedy.RENDER_TOOLS),
 }
-LOSSES = (WayInKind.EVERYTHING_LOST, WayInKind.LOST, WayInKind.CUT, WayInKind.OUT_OF_ORDER)
+LOSSES = (CoverageKind.EVERYTHING_LOST, CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER)
 
 
 @probe(
@@ -576,7 +576,7 @@ LOSSES = (WayInKind.EVERYTHING_LOST, WayInKind.LOST, WayInKind.CUT, WayInKind.OU
 def template_coverage(ctx: Context) -> Outcome:
     """Judge what the template beside the weights renders; no request is sent."""
     analysis, turns = None if ctx.render is None else ctx.render.analysis, _turns(ctx)
-    if analysis is None or analysis.way_in is None:
+    if analysis is None or analysis.request_coverage is None:
         return turns
     whole = judge_template_coverage(analysis, ctx.promise)
     if isinstance(turns, Fail) and not isinstance(whole, Fail):
@@ -587,44 +587,46 @@ def template_coverage(ctx: Context) -> Outcome:
 
 def judge_template_coverage(analysis: TemplateAnalysis, promise: Expectations) -> Outcome:
     """Judge the findings on a template, the gravest first; those by design are notes of a pass."""
-    way_in = analysis.way_in
-    findings = [f for f in (way_in.findings if way_in else ()) if _concerns(f, promise)]
+    request_coverage = analysis.request_coverage
+    findings = [f for f in (request_coverage.findings if request_coverage else ()) if _concerns(f, promise)]
     meant = [f for f in findings if by_design(f, calls_end_turns=calls_end_turns(analysis))]
     defects = [f for f in findings if f not in meant]
     if not defects:
-        checked = way_in.checked if way_in else 0
+        checked = request_coverage.checked if request_coverage else 0
         return Pass(Reason(TemplateWholeReason.WHOLE, checked=checked), notes=tuple(_coverage_facts(meant)))
     first, *rest = _coverage_facts(defects)
     within = (defects[0].conversation,) if defects[0].conversation else ()
     return Fail(first, "configuration", remedy(defects[0]), notes=tuple(rest), within=within)
 
 
-def _concerns(finding: WayInFinding, promise: Expectations) -> bool:
+def _concerns(finding: CoverageFinding, promise: Expectations) -> bool:
     """Return whether a finding is a defect of a request that the document promises to serve."""
-    if finding.severity is WayInSeverity.NOTICE:
+    if finding.severity is CoverageSeverity.NOTICE:
         return False
-    if finding.field in PARTS or finding.field is WayInField.IMAGE:
+    if finding.field in PARTS or finding.field is CoverageField.IMAGE:
         return promise.images > 0  # engines join the parts of a text for all other models
     of_tools = needs_tools(finding) or finding.kind in ON_TOOLS
     return not of_tools or no_tools(promise) is None
 
 
-def by_design(finding: WayInFinding, *, calls_end_turns: bool) -> bool:
+def by_design(finding: CoverageFinding, *, calls_end_turns: bool) -> bool:
     """Return whether vendors' templates do the same.
 
     The names and schemas of tools may stand without descriptions, but not those of some tools alone.
     """
     if finding.shape:
-        return finding.severity is not WayInSeverity.ERROR  # vendors' templates demand what may be left out
+        return (
+            finding.severity is not CoverageSeverity.ERROR
+        )  # vendors' templates demand what may be left out
     if (
-        finding.field in (WayInField.LATER_SYSTEM, WayInField.DEVELOPER)
+        finding.field in (CoverageField.LATER_SYSTEM, CoverageField.DEVELOPER)
         or (finding.kind, finding.field) in BY_DESIGN
     ):
         return True
-    lost = finding.kind is WayInKind.LOST
-    if lost and finding.field is WayInField.TOOL_DESCRIPTION:
+    lost = finding.kind is CoverageKind.LOST
+    if lost and finding.field is CoverageField.TOOL_DESCRIPTION:
         return {1, ALL_TOOLS} <= set(finding.numbers)
-    return lost and finding.field is WayInField.WORDS_BESIDE_CALL and calls_end_turns
+    return lost and finding.field is CoverageField.WORDS_BESIDE_CALL and calls_end_turns
 
 
 def calls_end_turns(analysis: TemplateAnalysis) -> bool:
@@ -633,7 +635,7 @@ def calls_end_turns(analysis: TemplateAnalysis) -> bool:
     return bool(call) and not any(marker.end() == len(call) for marker in SHAPE.finditer(call))
 
 
-def _coverage_facts(findings: Iterable[WayInFinding]) -> list[Reason]:
+def _coverage_facts(findings: Iterable[CoverageFinding]) -> list[Reason]:
     return [
         Reason(
             TemplateWholeReason.DEFECT, rung=Rung.TEMPLATE, conversation=f.conversation, kept=f.kept,
@@ -643,9 +645,9 @@ def _coverage_facts(findings: Iterable[WayInFinding]) -> list[Reason]:
     ]  # fmt: skip
 
 
-def remedy(finding: WayInFinding) -> Reason:
+def remedy(finding: CoverageFinding) -> Reason:
     """Return the change for a finding: always another template."""
-    if finding.kind is WayInKind.DOUBLED and finding.field is WayInField.SYSTEM:
+    if finding.kind is CoverageKind.DOUBLED and finding.field is CoverageField.SYSTEM:
         return Reason(Remedy.SYSTEM_ONCE)
     if finding.kind in LOSSES:
         tools = finding.field in OF_TOOLS

@@ -42,7 +42,7 @@ export const OVERVIEW = {
     "will-not-start": "will not start", "may-not-start": "may not start", "does-not-fit": "does not fit", "no-receipt": "no receipt", failed: "validation failed",
     outdated: "validation outdated", edited: "edited since approval", "no-entry": "no gallery entry", finding: "recheck finding",
     grant: "needs an approver", "needs-code": "needs remote code", "foreign-code": "code of others", prompts: "prompts differ", parser: "parser", "limited-tools": "limited tools",
-    "no-tools": "no tools", "way-in": "template loses content", conflict: "conflict", "other-device": "other device", other: "other",
+    "no-tools": "no tools", "request-coverage": "template loses content", conflict: "conflict", "other-device": "other device", other: "other",
   },
   sizes: {
     "under-1b": "under 1 B", "1b-4b": "1 B to 4 B", "4b-10b": "4 B to 10 B", "10b-35b": "10 B to 35 B", "35b-100b": "35 B to 100 B",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importer.chat_template.request_coverage.findings import WayInField as Field
-from importer.chat_template.request_coverage.findings import WayInKind as Kind
-from tests.way_in_faults import ARGUMENT, JSON, SOUND, Fault
+from importer.chat_template.request_coverage.findings import CoverageField as Field
+from importer.chat_template.request_coverage.findings import CoverageKind as Kind
+from tests.coverage_faults import ARGUMENT, JSON, SOUND, Fault
 
 WORDS = "{{- m.content or '' -}}\n"
 THOUGHT = SOUND[SOUND.index("{%- if m.reasoning_content %}") : SOUND.index(WORDS)]

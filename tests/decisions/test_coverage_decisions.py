@@ -1,4 +1,4 @@
-"""The effect of the way in: no proved parser without tools in the prompt, and templates that would help."""
+"""Request coverage: no proved parser without tools in the prompt, and templates that would help."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ from typing import Any
 import pytest
 
 from importer.chat_template import offers
-from importer.chat_template.request_coverage.findings import WayIn, WayInField, WayInFinding, WayInKind
+from importer.chat_template.request_coverage.findings import (
+    CoverageField,
+    CoverageFinding,
+    CoverageKind,
+    RequestCoverage,
+)
 from importer.config_file.attention import attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, Undecided
-from importer.decisions.request_coverage import SwitchReason, WayInEffect
+from importer.decisions.request_coverage import CoverageEffect, SwitchReason
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, is_warning
 from tests.commandline import CHAT, Desk, desk, document, receipt
+from tests.coverage_faults import JSON, SOUND
 from tests.decisions.test_decide import VLLM, fact
 from tests.facts import as_reason
 from tests.hubserver import Repo
-from tests.way_in_faults import JSON, SOUND
 
 __all__ = ["desk"]
 
@@ -32,11 +37,13 @@ def proof(reads: list[str]) -> Evidence:
     return Evidence(Rule.PROOF, "tool_parser", value, "proof", as_reason("asked the parsers"))
 
 
-LOST = WayIn("lost", (WayInFinding(WayInKind.TOOLS_LOST),), 1, ("repository:tools", "own-calls"))
+LOST = RequestCoverage(
+    "lost", (CoverageFinding(CoverageKind.TOOLS_LOST),), 1, ("repository:tools", "own-calls")
+)
 
 
-def shown(way_in: WayIn, **more: Any) -> Evidence:
-    return fact("template-rendered", way_in.to_json() | more, "way_in")
+def shown(request_coverage: RequestCoverage, **more: Any) -> Evidence:
+    return fact("template-rendered", request_coverage.to_json() | more, "request_coverage")
 
 
 def decided(*facts: Evidence, prefer: dict[str, Any] | None = None) -> Any:
@@ -45,7 +52,7 @@ def decided(*facts: Evidence, prefer: dict[str, Any] | None = None) -> Any:
 
 def test_a_name_that_tables_give_stays_and_is_not_proved() -> None:
     facts = fact("family-table", "hermes"), proof(["qwen3_json", "hermes"])
-    assert decided(*facts, shown(WayIn("shown")))["tool_parser"].status == "proved"
+    assert decided(*facts, shown(RequestCoverage("shown")))["tool_parser"].status == "proved"
     hidden = decided(*facts, shown(LOST))["tool_parser"]
     assert isinstance(hidden, Chosen)
     assert (hidden.value, hidden.status) == ("hermes", "table")
@@ -58,7 +65,7 @@ def test_a_name_that_only_the_rendering_gives_goes() -> None:
     facts = fact("template-format", "hermes"), proof(["hermes"])
     off = decided(*facts, shown(LOST))["tool_parser"]
     assert isinstance(off, Undecided)
-    assert [reason.kind for reason in off.why] == [WayInEffect.OFF, WayInEffect.OFFER]
+    assert [reason.kind for reason in off.why] == [CoverageEffect.OFF, CoverageEffect.OFFER]
     assert off.overruled[-1].value == "hermes"
 
 
@@ -94,17 +101,17 @@ def test_a_switch_of_the_parser_that_the_template_lacks_is_a_warning(
 
 
 def test_tools_in_some_requests_are_not_proved() -> None:
-    kind = WayInFinding(WayInKind.TOOLS_WITHOUT_SYSTEM, conversation="tools-and-system")
+    kind = CoverageFinding(CoverageKind.TOOLS_WITHOUT_SYSTEM, conversation="tools-and-system")
     facts = fact("template-format", "hermes"), proof(["hermes"])
-    some = decided(*facts, shown(WayIn("sometimes", (kind,))))
+    some = decided(*facts, shown(RequestCoverage("sometimes", (kind,))))
     assert (some["tool_parser"].value, some["tool_parser"].status) == ("hermes", "table")
     (found,) = attention(some)
     assert found.to_json()["message"].endswith("only in requests without a system turn")
 
 
 def test_the_warning_names_templates_the_best_first() -> None:
-    way_in = shown(LOST, shipped=["examples/x.jinja"], shipped_in="vllm-9.9.tar.gz")
-    (found,) = attention(decided(fact("family-table", "hermes"), proof(["hermes"]), way_in))
+    request_coverage = shown(LOST, shipped=["examples/x.jinja"], shipped_in="vllm-9.9.tar.gz")
+    (found,) = attention(decided(fact("family-table", "hermes"), proof(["hermes"]), request_coverage))
     assert (found.kind.value, found.key) == ("no-tools", "tool_parser")
     text = render(found.reason)
     assert "never shows the tools" in text
@@ -114,16 +121,16 @@ def test_the_warning_names_templates_the_best_first() -> None:
 
 def test_losses_of_tools_need_a_tool_parser_to_be_warned_of() -> None:
     findings = (
-        WayInFinding(WayInKind.LOST, WayInField.SYSTEM, (1,), "system"),
-        WayInFinding(WayInKind.LOST, WayInField.ENUM, (1,), "tools"),
-        WayInFinding(WayInKind.ESCAPED, WayInField.USER, (1,), "bare"),
-        WayInFinding(WayInKind.TRIMMED, WayInField.USER, (1,), "white-space"),
+        CoverageFinding(CoverageKind.LOST, CoverageField.SYSTEM, (1,), "system"),
+        CoverageFinding(CoverageKind.LOST, CoverageField.ENUM, (1,), "tools"),
+        CoverageFinding(CoverageKind.ESCAPED, CoverageField.USER, (1,), "bare"),
+        CoverageFinding(CoverageKind.TRIMMED, CoverageField.USER, (1,), "white-space"),
     )
-    way_in = shown(WayIn("shown", findings))
+    request_coverage = shown(RequestCoverage("shown", findings))
 
     def warned(*facts: Evidence) -> list[str]:
-        found = attention(decided(way_in, *facts))
-        return [render(a.reason) for a in found if a.kind.value == "way-in"]
+        found = attention(decided(request_coverage, *facts))
+        return [render(a.reason) for a in found if a.kind.value == "request-coverage"]
 
     with_parser = warned(fact("family-table", "hermes"), proof(["hermes"]))
     assert len(with_parser) == 2
@@ -181,7 +188,7 @@ def test_an_import_warns_and_names_the_option(desk: Desk) -> None:
     text = (desk.folder / "models" / "hides.yaml").read_text()
     assert "# attention: no tools reach the prompt\n" in text
     data = receipt(desk, "hides")
-    kept = data["decisions"]["way_in"]["value"]
+    kept = data["decisions"]["request_coverage"]["value"]
     assert kept["tools"] == "lost"
     assert kept["offers"] == ["repository:with-tools", "own-calls"]
     assert {f["kind"] for f in kept["findings"]} == {"tools-lost"}
@@ -194,7 +201,7 @@ def test_the_offered_template_is_analysed_as_any(desk: Desk, name: str) -> None:
     repo(desk, TWO)
     ran = desk("acme/hides", "--backend", "vllm", "--no-validate", "--template", name)
     assert ran.code == 0, ran.err
-    assert receipt(desk, "hides")["decisions"]["way_in"]["value"]["tools"] == "shown"
+    assert receipt(desk, "hides")["decisions"]["request_coverage"]["value"]["tools"] == "shown"
     assert document(desk, "hides")["importer"]["chat_template"]["name"] == name
     text = (desk.folder / "models" / "hides.chat_template.jinja").read_text()
     assert (text == SOUND) == (name != "own-calls")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from importer.chat_template.request_coverage.findings import WayInField as Field
-from importer.chat_template.request_coverage.findings import WayInKind as Kind
+from importer.chat_template.request_coverage.findings import CoverageField as Field
+from importer.chat_template.request_coverage.findings import CoverageKind as Kind
 
 SOUND = """
 {%- macro schema(name, one, required) -%}

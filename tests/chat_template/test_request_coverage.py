@@ -1,4 +1,4 @@
-"""The way in: planted faults are found with their place, and sound templates have no finding."""
+"""Request coverage: planted faults are found with their place, and sound templates have no finding."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from importer.chat_template.request_coverage import conversations
 from importer.chat_template.request_coverage.compare import judge
 from importer.chat_template.request_coverage.conversations import USERS, Mark, calling, offering, plain
 from importer.chat_template.request_coverage.findings import (
-    WayIn,
-    WayInField,
-    WayInFinding,
-    WayInKind,
-    WayInSeverity,
+    CoverageField,
+    CoverageFinding,
+    CoverageKind,
+    CoverageSeverity,
+    RequestCoverage,
 )
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import UsageError
 from importer.sentences import render
 from tests import template_texts as texts
 from tests.analysing import RENDERER, VOCABULARY, analysed
+from tests.coverage_faults import FAULTS, JSON, SOUND, Fault
+from tests.coverage_twins import CUTS, MORE, TEXTS, TWINS, cut_short
 from tests.tiers import one_of_each
-from tests.way_in_faults import FAULTS, JSON, SOUND, Fault
-from tests.way_in_twins import CUTS, MORE, TEXTS, TWINS, cut_short
 
 ALONE = ("first tool only", "calls dropped", "permitted values dropped")
 
 
-def way_in(text: str) -> WayIn:
-    found = analysed(text).way_in
+def request_coverage(text: str) -> RequestCoverage:
+    found = analysed(text).request_coverage
     assert found is not None
     return found
 
@@ -43,7 +43,7 @@ def way_in(text: str) -> WayIn:
     "text", one_of_each([SOUND, JSON, texts.CHATML_JSON, texts.XML_PARAMETERS, texts.KIMI_IDS], tier="slow")
 )
 def test_a_sound_template_has_no_finding(text: str) -> None:
-    found = way_in(text)
+    found = request_coverage(text)
     assert (found.tools, found.findings) == ("shown", ())
     assert found.checked > 150
 
@@ -52,50 +52,50 @@ def test_a_sound_template_has_no_finding(text: str) -> None:
     "fault", one_of_each((*FAULTS, *MORE), lambda fault: fault.kind), ids=lambda fault: fault.name
 )
 def test_a_planted_fault_is_found_at_its_place(fault: Fault) -> None:
-    found = way_in(fault.text)
+    found = request_coverage(fault.text)
     places = [(f.kind, f.field, f.numbers) for f in found.findings]
     assert (fault.kind, fault.field, fault.numbers) in places
     # A lost tool is one finding, not one for each of its fields.
     assert len(found.findings) <= (1 if fault.name in ALONE else 8)
-    gravest = max(f.severity is WayInSeverity.ERROR for f in found.findings)
-    assert (found.findings[0].severity is WayInSeverity.ERROR) == gravest
+    gravest = max(f.severity is CoverageSeverity.ERROR for f in found.findings)
+    assert (found.findings[0].severity is CoverageSeverity.ERROR) == gravest
     for finding in found.findings:
-        assert WayInFinding.from_json(finding.to_json()) == finding
+        assert CoverageFinding.from_json(finding.to_json()) == finding
         assert len(render(finding.reason).split()) <= 25
 
 
 @pytest.mark.parametrize("mark", one_of_each(["\ufeff", "\u200b", "\u202e", "\ue000"], tier="slow"))
 def test_characters_that_nobody_sees_are_found(mark: str) -> None:
-    [finding] = way_in(mark + SOUND.lstrip()).findings
-    assert (finding.kind, finding.words) == (WayInKind.UNSEEN, f"U+{ord(mark):04X}")
+    [finding] = request_coverage(mark + SOUND.lstrip()).findings
+    assert (finding.kind, finding.words) == (CoverageKind.UNSEEN, f"U+{ord(mark):04X}")
 
 
 @pytest.mark.parametrize(
     "end", one_of_each(["{{- eos_token -}}", "{{- '<|im_end|>' ~ '\\n' -}}"], tier="slow")
 )
 def test_a_prompt_that_ends_an_answer_is_found(end: str) -> None:
-    first = way_in(SOUND + end).findings[0]
-    assert (first.kind, first.severity) == (WayInKind.CLOSED, WayInSeverity.ERROR)
+    first = request_coverage(SOUND + end).findings[0]
+    assert (first.kind, first.severity) == (CoverageKind.CLOSED, CoverageSeverity.ERROR)
 
 
 def test_the_header_of_an_answer_is_no_end() -> None:
     """Some files name the token of a header among those that end generation."""
     ends = Vocabulary(stops=("<|im_start|>assistant", "<|im_end|>"))
-    found = analysed(SOUND, ends).way_in
+    found = analysed(SOUND, ends).request_coverage
     assert found is not None
     assert found.findings == ()
 
 
 @pytest.mark.parametrize(("field", "cut"), one_of_each(product(TEXTS, CUTS)))
-def test_a_text_cut_anywhere_is_found(field: WayInField, cut: str) -> None:
-    found = way_in(cut_short(field, cut)).findings
-    assert (WayInKind.CUT, field) in [(f.kind, f.field) for f in found]
+def test_a_text_cut_anywhere_is_found(field: CoverageField, cut: str) -> None:
+    found = request_coverage(cut_short(field, cut)).findings
+    assert (CoverageKind.CUT, field) in [(f.kind, f.field) for f in found]
 
 
 @pytest.mark.parametrize("name", one_of_each(TWINS, tier="slow"))
 def test_another_way_of_writing_is_no_fault(name: str) -> None:
     assert TWINS[name] not in (SOUND, JSON)
-    found = way_in(TWINS[name])
+    found = request_coverage(TWINS[name])
     assert (found.tools, found.findings) == ("shown", ())
 
 
@@ -111,14 +111,14 @@ def test_another_way_of_writing_is_no_fault(name: str) -> None:
     ], lambda row: row[1], "slow"),
 )  # fmt: skip
 def test_what_a_template_does_by_design_is_a_notice(text: str, tools: str, severities: set[str]) -> None:
-    found = way_in(text)
+    found = request_coverage(text)
     assert found.tools == tools
     assert {f.severity.value for f in found.findings} == severities
 
 
 def test_reasoning_of_past_turns_may_go() -> None:
     past = SOUND.replace("{%- if m.reasoning_content %}", "{%- if m.reasoning_content and m.tool_calls %}")
-    assert way_in(past).findings == ()
+    assert request_coverage(past).findings == ()
 
 
 APPENDS = "{%- set l = [] %}{%- for m in messages %}{%- set _ = l.append(m) %}{%- endfor %}"
@@ -129,28 +129,33 @@ ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% set x = i * 
 @pytest.mark.parametrize(
     ("text", "tools", "kind", "words"),
     [
-        ("{% if %}", "broken", WayInKind.SYNTAX, "Expected an expression"),
-        (APPENDS + SOUND, "broken", WayInKind.FAILS, "access to attribute 'append'"),
-        ("{{ ''.__class__.__mro__ }}" + SOUND, "broken", WayInKind.FAILS, "access to attribute '__class__'"),
-        (NEEDS_TOOLS + SOUND, "shown", WayInKind.FAILS, "object of type 'NoneType' has no len()"),
-        pytest.param(ENDLESS + SOUND, "broken", WayInKind.TOO_COSTLY, "", marks=pytest.mark.slow),
+        ("{% if %}", "broken", CoverageKind.SYNTAX, "Expected an expression"),
+        (APPENDS + SOUND, "broken", CoverageKind.FAILS, "access to attribute 'append'"),
+        (
+            "{{ ''.__class__.__mro__ }}" + SOUND,
+            "broken",
+            CoverageKind.FAILS,
+            "access to attribute '__class__'",
+        ),
+        (NEEDS_TOOLS + SOUND, "shown", CoverageKind.FAILS, "object of type 'NoneType' has no len()"),
+        pytest.param(ENDLESS + SOUND, "broken", CoverageKind.TOO_COSTLY, "", marks=pytest.mark.slow),
     ],
 )
 def test_a_template_that_no_server_renders_has_one_error(
-    text: str, tools: str, kind: WayInKind, words: str
+    text: str, tools: str, kind: CoverageKind, words: str
 ) -> None:
-    found = way_in(text)
+    found = request_coverage(text)
     assert found.tools == tools
     [finding] = found.findings
-    assert (finding.kind, finding.severity, finding.conversation) == (kind, WayInSeverity.ERROR, "bare")
+    assert (finding.kind, finding.severity, finding.conversation) == (kind, CoverageSeverity.ERROR, "bare")
     assert finding.words.startswith(words)
 
 
 def test_a_template_that_changes_a_list_for_tools_alone_fails_for_tools() -> None:
-    found = way_in("{%- if tools %}" + APPENDS + "{%- endif %}" + SOUND)
+    found = request_coverage("{%- if tools %}" + APPENDS + "{%- endif %}" + SOUND)
     assert found.tools == "refused"
-    assert all("append" in f.words for f in found.findings if f.severity is WayInSeverity.ERROR)
-    assert WayInSeverity.ERROR in {f.severity for f in found.findings}
+    assert all("append" in f.words for f in found.findings if f.severity is CoverageSeverity.ERROR)
+    assert CoverageSeverity.ERROR in {f.severity for f in found.findings}
 
 
 # Each text comes back from a prompt that holds it raw or as JSON; whatever else is done to it is named.
@@ -165,7 +170,7 @@ def test_raw_and_json_are_unaltered(before: str, after: str, ascii_only: bool) -
 
     assert judge(MARK, before + MARK.text + after) is None
     found = judge(MARK, before + json.dumps(MARK.text, ensure_ascii=ascii_only) + after)
-    assert found is (WayInKind.ASCII if ascii_only else None)
+    assert found is (CoverageKind.ASCII if ascii_only else None)
 
 
 @given(st.integers(0, len(MARK.text) - 1), st.sampled_from(["", "é", "\\", "&amp;"]))
@@ -205,14 +210,14 @@ NO_SYSTEM = HIDES.replace(
 def test_tools_offered_before_own_calls_reach_the_prompt(own: str) -> None:
     own = own.replace(texts.OFFER, "")
     bare = analysed(own)
-    assert bare.way_in is not None
-    assert bare.way_in.tools == "lost"
+    assert bare.request_coverage is not None
+    assert bare.request_coverage.tools == "lost"
     template = template_of(by_name(wrap.OWN_CALLS), Template(own, "own"), VOCABULARY, RENDERER)
     study = analysed(template.text)
-    assert study.way_in is not None
-    assert study.way_in.tools == "shown"
-    lost = {WayInKind.TOOLS_LOST, WayInKind.TEXT_ARGUMENTS}
-    assert not lost & {f.kind for f in study.way_in.findings}
+    assert study.request_coverage is not None
+    assert study.request_coverage.tools == "shown"
+    lost = {CoverageKind.TOOLS_LOST, CoverageKind.TEXT_ARGUMENTS}
+    assert not lost & {f.kind for f in study.request_coverage.findings}
     case = {s.case: s.completion for s in bare.samples}
     assert {s.case: s.completion for s in study.samples}["one-call"] == case["one-call"]
     example = case["one-call"].replace("get_weather", "first_function").replace("city", "name")
@@ -248,11 +253,21 @@ def test_variables_have_their_values_and_their_default() -> None:
 
 
 def test_severity_is_of_kind_and_field() -> None:
-    def of(kind: WayInKind, field: WayInField | None = None) -> str:
-        return WayInFinding(kind, field).severity.value
+    def of(kind: CoverageKind, field: CoverageField | None = None) -> str:
+        return CoverageFinding(kind, field).severity.value
 
-    assert of(WayInKind.LOST, WayInField.RESULT) == of(WayInKind.TOOLS_LOST) == "error"
-    assert of(WayInKind.LOST, WayInField.ENUM) == of(WayInKind.CASED, WayInField.USER) == "warning"
-    assert of(WayInKind.REFUSED, WayInField.DEVELOPER) == of(WayInKind.LOST, WayInField.ANY_OF) == "warning"
-    assert of(WayInKind.REFUSED, WayInField.SECOND_USER) == "notice"
-    assert of(WayInKind.TRIMMED, WayInField.USER) == of(WayInKind.LOST, WayInField.REASONING) == "notice"
+    assert of(CoverageKind.LOST, CoverageField.RESULT) == of(CoverageKind.TOOLS_LOST) == "error"
+    assert (
+        of(CoverageKind.LOST, CoverageField.ENUM) == of(CoverageKind.CASED, CoverageField.USER) == "warning"
+    )
+    assert (
+        of(CoverageKind.REFUSED, CoverageField.DEVELOPER)
+        == of(CoverageKind.LOST, CoverageField.ANY_OF)
+        == "warning"
+    )
+    assert of(CoverageKind.REFUSED, CoverageField.SECOND_USER) == "notice"
+    assert (
+        of(CoverageKind.TRIMMED, CoverageField.USER)
+        == of(CoverageKind.LOST, CoverageField.REASONING)
+        == "notice"
+    )

@@ -1,4 +1,4 @@
-"""The commands on the way in: the table of findings, and the registry of templates that vLLM ships."""
+"""The commands on request coverage: the table of findings, and the registry of templates that vLLM ships."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gen_defaults.__main__ import main
 from gen_defaults.index import IndexFailure, Release
 from importer.chat_template.render import Renderer
 from tests import template_texts as texts
-from tests.way_in_faults import JSON, SOUND
+from tests.coverage_faults import JSON, SOUND
 
 pytestmark = pytest.mark.slow  # the makers of tables
 
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_table_counts_models_and_templates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["way-in", str(folder(tmp_path))]) == 0
+    assert main(["request-coverage", str(folder(tmp_path))]) == 0
     out = capsys.readouterr().out
     assert "| error | tools-lost |  | 1 | 1 | acme/hides |" in out
     assert "models: 3, templates: 2" in out
@@ -40,7 +40,7 @@ def test_the_table_counts_models_and_templates(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_line_for_each_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["way-in", str(folder(tmp_path)), "--json"]) == 0
+    assert main(["request-coverage", str(folder(tmp_path)), "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["model"], one["tools"]) for one in lines] == [
         ("acme/good", "shown"), ("acme/hides", "lost"), ("acme/same", "shown"),
@@ -50,7 +50,7 @@ def test_a_line_for_each_model(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_a_folder_without_repositories_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["way-in", str(tmp_path)]) == 1
+    assert main(["request-coverage", str(tmp_path)]) == 1
     assert "has no folder repos" in capsys.readouterr().err
 
 
