@@ -21,6 +21,7 @@ from importer.app.import_ import resolve_and_decide
 from importer.app.session import ImportSession
 from importer.config_file import schema
 from importer.config_file.document_keys import OPTIONS, parser
+from importer.config_file.effective import decisions
 from importer.config_file.review import validation
 from importer.config_file.schema import SchemaReason
 from importer.config_file.store import Store, StoredDocument, make_folder, write_all
@@ -469,10 +470,9 @@ def build_site(gallery: Gallery, site: Path) -> list[Path]:
 
 def _row(item: GalleryItem, stored: StoredDocument, made: GalleryEntry | None) -> GalleryRow:
     about = {} if made is None else made.about
-    decisions = {} if stored.receipt is None else stored.receipt.decisions
+    values = {} if stored.receipt is None else decisions(stored)
     named = {key: item.parser(key) for key in OPTIONS}
-    decided = [key for key, name in named.items() if name and key in decisions]
-    statuses = {key: str(decisions[key]["status"]) for key in decided}
+    statuses = {key: str(values[key]["status"]) for key, name in named.items() if name and key in values}
     parsers = ", ".join(
         f"{name} ({statuses[key]})" if key in statuses else name for key, name in named.items() if name
     )

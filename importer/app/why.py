@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from importer.config_file.document import DecisionRecord
-from importer.config_file.document_keys import ABSENT
-from importer.config_file.effective import EDITED, OFFERERS, EffectiveValue, effective
+from importer.config_file.effective import OFFERERS, EffectiveValue, effective
 from importer.config_file.receipt import Receipt
-from importer.config_file.review import refuted
 from importer.config_file.store import StoredDocument
 from importer.engines.registries import sampling_defaults
 from importer.errors import DocumentError
 from importer.frozen import frozen
-from importer.sentences import render, value_text
+from importer.sentences import value_text
 
 
 @frozen
@@ -69,31 +66,21 @@ def explanations(stored: StoredDocument, key: str | None = None) -> list[Explana
     A key may leave out its first part: ``temperature``. Raises DocumentError: "no-receipt", or "no-value"
     for a key without a value.
     """
-    receipt = stored.need_receipt()
-    values = effective(stored, defaults=sampling_defaults(stored.data))
+    values = effective(stored.data, stored.need_receipt(), defaults=sampling_defaults(stored.data))
     wanted = [one for one in values if key is None or key in (one.key, one.key.rpartition(".")[2])]
     if not wanted:
         near = get_close_matches(str(key), [one.key for one in values], 3, 0.4)
         raise DocumentError("no-value", name=stored.name, key=key, near=near or [one.key for one in values])
-    return [_explanation(stored, one, receipt.decisions.get(one.key, {})) for one in wanted]
+    return [_explanation(stored, one) for one in wanted]
 
 
-def _explanation(stored: StoredDocument, one: EffectiveValue, decision: DecisionRecord) -> Explanation:
+def _explanation(stored: StoredDocument, one: EffectiveValue) -> Explanation:
     """Return facts and candidates of the value that the document has now, which an edit may have set."""
-    value = None if one.value is ABSENT else one.value
-    facts, lost = tuple(decision.get("why", ())), tuple(_overruled(decision))
-    if one.status == EDITED:
-        facts = (one.source, *(render(each.why) for each in refuted(stored) if each.key == one.key))
-        imported = None if one.imported is ABSENT else one.imported
-        lost = (Candidate(imported, "import", "; ".join(decision.get("why", ()))),)
+    value = one.decision["value"]
+    lost = tuple(Candidate(each["value"], each["source"], each["why"]) for each in one.overruled)
     lost += tuple(_refuted(stored.need_receipt(), one.key, value)) + tuple(_offered(one, value))
     seen = {str(each.value): each for each in reversed(lost)}
-    return Explanation(one.key, value, one.status, one.source, facts, tuple(reversed(seen.values())))
-
-
-def _overruled(decision: DecisionRecord) -> Iterator[Candidate]:
-    for one in decision.get("overruled", ()):
-        yield Candidate(one["value"], one["source"], one["why"])
+    return Explanation(one.key, value, one.status, one.source, one.why, tuple(reversed(seen.values())))
 
 
 def _offered(one: EffectiveValue, value: Any) -> Iterator[Candidate]:

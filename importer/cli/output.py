@@ -89,7 +89,6 @@ def to_stderr(text: str) -> None:
 
 
 value = sentences.value_text
-EDITED = "edited"  # the status of a value that a person wrote over the import's
 PLAIN_WIDTH = 140  # columns where there is no terminal to ask
 WORDS = (
     ("stages", "pipeline_parallel"), ("parts of sequences", "decode_context_parallel"),
@@ -171,28 +170,13 @@ def unusable(registry: Registry[Any]) -> None:
         note(f"Warning: {messages.line(fault)}")
 
 
-def decisions(chosen: Mapping[str, Any], values: Sequence[Mapping[str, Any]] = ()) -> Table:
-    """Return a table of decisions: key, value, status, reasons; ``chosen`` in its JSON form.
-
-    ``values`` are the effective values of a document: an edited one stands in place of the decision's.
-    """
-    edited = {one["key"]: one for one in values if one["status"] == EDITED}
-    rows = [
-        (key, effective_value(one), EDITED, one["source"], "")
-        for key, one in edited.items() if key not in chosen
-    ]  # fmt: skip
+def decisions(chosen: Mapping[str, Any]) -> Table:
+    """Return a table of decisions: key, value, status, reasons; ``chosen`` in its JSON form."""
+    rows = []
     for key, d in chosen.items():
-        now = edited.get(key)
-        why = d["why"] if now is None else [f"{now['source']}; imported: {value(d['value'])}", *d["why"]]
         over = (f"{value(o['value'])} ({o['source']}): {o['why']}" for o in d["overruled"])
-        own, status = (value(d["value"]), d["status"]) if now is None else (effective_value(now), EDITED)
-        rows.append((key, own, status, "\n".join(why), "\n".join(over)))
+        rows.append((key, value(d["value"]), d["status"], "\n".join(d["why"]), "\n".join(over)))
     return table(("decision", "value", "status", "why", "overruled"), rows)
-
-
-def effective_value(one: Mapping[str, object], side: str = "value") -> str:
-    """Return a value of an effective value's JSON form in a cell; ``absent`` where there is none."""
-    return value(one[side]) if side in one else "absent"
 
 
 def fit(record: Mapping[str, Any]) -> Table:

@@ -345,7 +345,10 @@ def _record(store: Store, name: str, state: State, note: str | None, seen: str |
 def _page(stored: StoredDocument) -> dict[str, object]:
     """Return everything that a reviewer is shown, effective values and losses of an entry included."""
     found = losses(stored.data, stored.receipt)
-    values = [one.to_json() for one in effective(stored, defaults=sampling_defaults(stored.data))]
+    values = [
+        one.to_json()
+        for one in effective(stored.data, stored.need_receipt(), defaults=sampling_defaults(stored.data))
+    ]
     return {
         **page(stored),
         "values": values,
@@ -359,7 +362,7 @@ def _show(view: Mapping[str, Any]) -> None:
     output.line(output.plain(f"{view['model']}{revision} → {view['path']}"))
     for text in view["warnings"]:
         output.line(output.plain(f"warning: {text}"))
-    output.console().print(output.decisions(view["decisions"], view["values"]))
+    output.console().print(output.decisions(view["decisions"]))
     lines = [f"fit: {view['fit']['message']}"] if view["fit"] else []
     lines += [f"proof: {text}" for text in view["proof"]]
     lines += [f"unknown: {name}: {reason}" for name, reason in view["unknown"].items()]

@@ -1,4 +1,5 @@
-"""The effective value of each key of a document: what is there now, who set it, and what else was offered.
+"""The effective value of each key of a document: what is there now, who set it, whether its evidence holds
+for that value, and what else was offered. Every front end that shows a value takes it from here.
 
 Comments of a document after an edit: the comment at a value names who set it, the import or a person.
 """
@@ -9,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from importer.config_file import build, document_keys
+from importer.config_file import build, document_keys, template_file
 from importer.config_file.attention import AttentionReason
-from importer.config_file.document import DecisionRecord, Document
+from importer.config_file.document import DecisionRecord, Document, Overruled, Settings
 from importer.config_file.document_keys import (
     ABSENT,
     FACTS,
@@ -32,13 +33,32 @@ from importer.config_file.yaml_edit.patch import rewrite
 from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
 from importer.frozen import frozen
-from importer.sentences import worded
+from importer.reasons import Fields, Reason, ReasonKind
+from importer.sentences import render, worded
 from importer.signals.evidence import Rule
 
 EDITED = "edited"  # the status of a value that a person wrote over the import's
+OUTDATED = "outdated"  # that of a value whose evidence is of another model, template or engine
+MODEL: tuple[KeyPath, ...] = (("parameters", "model"), ("importer", "model_id"), ("importer", "revision"))
+ENGINES: tuple[KeyPath, ...] = (("backend",), ("importer", template_file.KEY))
+PROVED = ("proved", "engine-default")  # statuses that rest on engine and template
+READING = 5  # parsers that are named
 Offerer = Literal["vendor", "table", "engine-default"]
 OFFERERS: tuple[Offerer, ...] = ("vendor", "table", "engine-default")
 ENGINE = "engine_default"
+
+
+def _refuted_text(fields: Fields) -> str:
+    """The proof of {engine} refutes {value}: {problem}; proved: {reads}"""
+    reads = f"; proved: {', '.join(fields['reads'])}" if fields["reads"] else ""
+    return f"the proof of {fields['engine']} refutes {fields['value']}: {fields['problem']}{reads}"
+
+
+class EvidenceReason(ReasonKind):
+    """Why the evidence of an import does not hold for a value of the document."""
+
+    REFUTED = "refuted", _refuted_text
+    OUTDATED = "outdated", "{path} was edited after this was decided"
 
 
 @frozen
@@ -58,7 +78,8 @@ class EffectiveValue:
     """One key.
 
     ``value``     in the document now, ``ABSENT`` where it has none; ``imported`` is the import's.
-    ``status``    of the decision, or ``edited``; ``source`` is the text of the value's comment.
+    ``status``    of the decision, ``edited`` or ``outdated``; ``source`` is the text of the value's comment.
+    ``why``       the facts for this value; ``overruled`` are other values, the import's of an edited one.
     ``offers``    value and source of vendor, table and engine, as far as the evidence has them.
     ``served``    in the release that is served, ``ABSENT`` where that has none.
     """
@@ -71,6 +92,18 @@ class EffectiveValue:
     offers: Mapping[str, Mapping[str, object]]
     editor: Editor | None = None
     served: Any = ABSENT
+    why: tuple[str, ...] = ()
+    overruled: tuple[Overruled, ...] = ()
+    reasons: tuple[Settings, ...] = ()
+
+    @property
+    def decision(self) -> DecisionRecord:
+        """Return the value as a decision of the document that it stands in."""
+        value = None if self.value is ABSENT else self.value
+        return {
+            "value": value, "status": self.status, "why": [*self.why], "overruled": [*self.overruled],
+            "reasons": [*self.reasons],
+        }  # fmt: skip
 
     def to_json(self) -> dict[str, object]:
         """Return the members; an absent value is left out, for null is a value."""
@@ -84,7 +117,8 @@ class EffectiveValue:
 
 
 def effective(
-    stored: StoredDocument,
+    data: Document,
+    receipt: Receipt,
     served: Mapping[str, object] | None = None,
     editors: Editors | None = None,
     defaults: Mapping[str, Mapping[str, object]] | None = None,
@@ -92,10 +126,10 @@ def effective(
     """Return the decisions of a document in their order, then other keys that a person changed.
 
     ``served`` are the data of the release that is served; ``defaults`` value and source of the engine's own
-    values by key, where the evidence has none. Raises DocumentError("no-receipt").
+    values by key, where the evidence has none.
     """
-    receipt = stored.need_receipt()
     wrote, found, covered = receipt.wrote, list[EffectiveValue](), set[KeyPath]()
+    moved = () if wrote is None else _moved(wrote, data)
     for key, decision in receipt.decisions.items():
         path = place(key)
         if path is None:
@@ -104,15 +138,50 @@ def effective(
         imported = ABSENT if wrote is None else value_at(wrote, path)
         if wrote is None:
             imported = ABSENT if decision.get("value") is None else decision["value"]
-        found.append(_value(key, path, stored.data, imported, decision, receipt, served, editors))
-    for change in () if wrote is None else differences(wrote, stored.data):
+        one = _value(key, path, data, receipt, imported, decision, served, editors)
+        found.append(_outdated(one, moved))
+    for change in () if wrote is None else differences(wrote, data):
         path = change.path
         above = any(path[: len(known)] == known or known[: len(path)] == path for known in covered)
         if not above and path not in DERIVED and path[0] not in BOOKKEEPING:
-            found.append(
-                _value(dotted(path), path, stored.data, change.before, None, receipt, served, editors)
-            )
+            one = _value(dotted(path), path, data, receipt, change.before, None, served, editors)
+            found.append(one)
     return [_with_default(one, (defaults or {}).get(one.key)) for one in found]
+
+
+def decisions(stored: StoredDocument) -> dict[str, DecisionRecord]:
+    """Return each decision for the value that the document has now; remarks are those of the receipt.
+
+    Raises DocumentError("no-receipt").
+    """
+    receipt = stored.need_receipt()
+    return {**receipt.decisions, **{one.key: one.decision for one in effective(stored.data, receipt)}}
+
+
+def refutation(data: Document, receipt: Receipt, key: str) -> Reason | None:
+    """Return the proof's own line against the parser of a key; ``None`` where the proof has none."""
+    named, verdicts = document_keys.parser(data, key), receipt.verdicts(key)
+    lost = next((one["lost"] for one in verdicts if one["parser"] == named), None)
+    if lost is None:
+        return None
+    reads = tuple(one["parser"] for one in verdicts if one["lost"] is None)[:READING]
+    return Reason(EvidenceReason.REFUTED, engine=receipt.proved_by, value=named, problem=lost, reads=reads)
+
+
+def _moved(wrote: Document, data: Document) -> tuple[KeyPath, ...]:
+    """Return the places of model, template and engine that were edited."""
+    return tuple(at for at in (*MODEL, *ENGINES) if not same(value_at(wrote, at), value_at(data, at)))
+
+
+def _outdated(one: EffectiveValue, moved: tuple[KeyPath, ...]) -> EffectiveValue:
+    """Return a value of the import as outdated where its evidence is of another model, template or engine."""
+    if one.status in (EDITED, "user"):
+        return one
+    at = next((path for path in moved if path in MODEL or one.status in PROVED), None)
+    if at is None:
+        return one
+    source = render(Reason(EvidenceReason.OUTDATED, path=dotted(at)))
+    return replace(one, status=OUTDATED, source=source, why=(source, *one.why))
 
 
 def _with_default(one: EffectiveValue, default: Mapping[str, object] | None) -> EffectiveValue:
@@ -145,22 +214,27 @@ def value_at(data: Mapping[str, object], path: KeyPath) -> Any:
 
 
 def _value(
-    key: str, path: KeyPath, data: Document, imported: Any, decision: DecisionRecord | None,
-    receipt: Receipt, served: Mapping[str, object] | None, editors: Editors | None,
+    key: str, path: KeyPath, data: Document, receipt: Receipt, imported: Any, decision: DecisionRecord | None,
+    served: Mapping[str, object] | None, editors: Editors | None,
 ) -> EffectiveValue:  # fmt: skip
-    value = value_at(data, path)
+    value, record = value_at(data, path), decision or {}
     if value is imported is ABSENT and key in UNWRITTEN and decision is not None:
         value = imported = decision.get("value")  # what the engine does by itself
     edited = not same(value, imported)
     editor = editors(path) if edited and editors is not None else None
+    why, overruled = tuple(record.get("why") or ()), tuple(record.get("overruled") or ())
+    reasons = () if edited else tuple(record.get("reasons") or ())
     status = EDITED if edited or decision is None else str(decision.get("status"))
+    source = next(iter(why), status)
     if edited:
         source = build.edited(None) if editor is None else build.edited_by(editor.by, editor.at)
-    else:
-        source = next(iter((decision or {}).get("why") or ()), status)
+        was = None if imported is ABSENT else imported
+        overruled = ({"value": was, "source": "import", "why": "; ".join(why)},)
+        against = refutation(data, receipt, key) if key in OPTIONS else None
+        why = (source,) if against is None else (source, render(against))
     return EffectiveValue(
         key, value, status, source, imported, dict(_offers(receipt, key)), editor,
-        ABSENT if served is None else value_at(served, path),
+        ABSENT if served is None else value_at(served, path), why, overruled, reasons,
     )  # fmt: skip
 
 

@@ -16,12 +16,13 @@ from typing import Any, Literal, cast
 from importer.config_file.attention import Attention, AttentionReason, granted
 from importer.config_file.document import Carried, Document, Report
 from importer.config_file.document_keys import ABSENT, Change, canonical, differences, dotted, parser
+from importer.config_file.effective import decisions, refutation
 from importer.config_file.receipt import KEPT, Receipt, ReviewEntry
 from importer.config_file.schema import problems
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError
 from importer.frozen import frozen
-from importer.reasons import Fields, Reason, ReasonKind
+from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.evidence import Rule
 from importer.signals.tables import PARSERS
@@ -157,22 +158,12 @@ def carried(stored: StoredDocument) -> dict[str, str] | None:
     return None if found is None else {key: str(found[key]) for key in ("revision", "digest")}
 
 
-NAMED = 5  # of the parsers that read the template
-
-
-def _refuted_text(fields: Fields) -> str:
-    """The proof of {engine} refutes {value}: {problem}; proved: {reads}"""
-    reads = f"; proved: {', '.join(fields['reads'])}" if fields["reads"] else ""
-    return f"the proof of {fields['engine']} refutes {fields['value']}: {fields['problem']}{reads}"
-
-
 class ReviewReason(ReasonKind):
     """What requires a reviewer's attention."""
 
     READS_LESS = "reads-less", "{key}: in pieces it reads less: {finding}"
     STALE = "stale", "its validation does not hold: {why}"
     PROBE = "probe", "probe {probe}: {outcome}: {reason}"
-    REFUTED = "refuted", _refuted_text
 
 
 def record_review(store: Store, name: str, word: ReviewEntry, seen: str | None = None) -> StoredDocument:
@@ -226,7 +217,7 @@ def page(stored: StoredDocument) -> dict[str, object]:
         "path": str(stored.path),
         "digest": stored.digest,
         "problems": [str(p) for p in problems(stored.text, model=stored.facts)],
-        "decisions": receipt.decisions,
+        "decisions": decisions(stored),
         "fit": receipt.fit,
         "proof": [str(e["message"]) for e in receipt.evidence if e["rule"] == Rule.PROOF],
         "warnings": list(_warnings(stored, receipt)),
@@ -263,15 +254,8 @@ def warnings(stored: StoredDocument) -> Iterator[Mapping[str, object]]:
 def refuted(stored: StoredDocument) -> Iterator[Attention]:
     """Yield the proof's own line for each parser that a person wrote and the proof refutes."""
     for key in _edited_parsers(stored):
-        receipt = stored.need_receipt()
-        reads = tuple(one["parser"] for one in receipt.verdicts(key) if one["lost"] is None)[:NAMED]
-        for one in receipt.verdicts(key):
-            if one["lost"] is not None and one["parser"] == parser(stored.data, key):
-                why = Reason(
-                    ReviewReason.REFUTED, engine=receipt.proved_by, value=one["parser"], problem=one["lost"],
-                    reads=reads,
-                )  # fmt: skip
-                yield Attention(AttentionReason.PARSER, key, why)
+        if (why := refutation(stored.data, stored.need_receipt(), key)) is not None:
+            yield Attention(AttentionReason.PARSER, key, why)
 
 
 def _edited_parsers(stored: StoredDocument) -> Iterator[str]:

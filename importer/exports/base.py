@@ -14,14 +14,17 @@ from typing import Any, Literal, Self
 import yaml
 
 from importer.config_file import template_file
+from importer.config_file.check import CONTEXT
 from importer.config_file.document import Document, document_of
 from importer.config_file.document_keys import OPTIONS, digest, parse, parser
+from importer.config_file.effective import EDITED, effective
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import NEUTRAL, Unstartable, invalid
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
+from importer.signals.evidence import Rule
 from importer.version import __version__
 
 
@@ -176,6 +179,10 @@ class ExportComment(ReasonKind):
         "The document is for vLLM {version}; {consumer} runs the vLLM that is installed with it.",
     )
     FITTED = "fitted", "Context and memory were chosen for {device} ({kind})."
+    FITTED_ONCE = (
+        "fitted-once",
+        "The import chose for {device} ({kind}); since then {edited:and} was edited.",
+    )
     FITTED_TO_OTHER = "fitted-to-other", "WARNING: this is for {meant}, and the document for something else."
     FROM_CLIENTS = "from-clients", "{server} takes these from clients only, so send them: {values}"
     INFERRED = (
@@ -363,7 +370,7 @@ class Origin:
             hub_id=hub_id,
             revision=_commit(document, hub_id),
             engine=" ".join(str(engine[k]) for k in ("name", "version") if engine.get(k)),
-            fitted=_fitted(receipt),
+            fitted=_fitted(document, receipt),
             digest=now,
             review="no receipt" if receipt is None else receipt.state(now),
         )
@@ -385,13 +392,17 @@ class Origin:
         return comments
 
 
-def _fitted(receipt: Receipt | None) -> Reason | None:
+def _fitted(document: Document, receipt: Receipt | None) -> Reason | None:
     if receipt is None or receipt.fit is None:
         return None
     device = receipt.fit["device"]
     if device is None:
         return None
-    return Reason(ExportComment.FITTED, device=device["name"], kind=device["kind"])
+    fitted = {key for key, one in receipt.decisions.items() if one.get("status") == Rule.FIT.status}
+    fitted.add(CONTEXT)
+    edited = [one.key for one in effective(document, receipt) if one.status == EDITED and one.key in fitted]
+    kind = ExportComment.FITTED_ONCE if edited else ExportComment.FITTED
+    return Reason(kind, device=device["name"], kind=device["kind"], edited=edited)
 
 
 def _commit(document: Document, hub_id: str | None) -> str | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from importer.config_file.document import DecisionRecord, Fact, OutcomeRecord, Report, ReviewRecord
 from importer.config_file.document_keys import OPTIONS
+from importer.config_file.effective import decisions
 from importer.config_file.review import validation
 from importer.frozen import frozen
 
@@ -271,7 +272,7 @@ def sheet(stored: StoredDocument, reports: Sequence[Report] | None = None) -> Re
         stored.text,
         runs,
         receipt.review,
-        receipt.decisions,
+        decisions(stored),
         tuple(receipt.evidence),
         receipt.fit or {},
         receipt.importer,

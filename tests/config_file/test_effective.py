@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.config_file.document_keys import digest
-from importer.config_file.effective import Editor, effective, patched, renewed
+from importer.config_file.effective import Editor, EffectiveValue, effective, patched, renewed
 from importer.config_file.merge import write
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
@@ -61,6 +61,10 @@ def document(text: str = TEXT) -> StoredDocument:
         warnings=[{"kind": "limited-tools", "key": "tool_parser", "message": "", "reason": {}}],
     )  # fmt: skip
     return StoredDocument(Path("toy.yaml"), text, data, digest(data), receipt)
+
+
+def values(stored: StoredDocument, *more: Any, **others: Any) -> list[EffectiveValue]:
+    return effective(stored.data, stored.need_receipt(), *more, **others)
 
 
 def changed(stored: StoredDocument, editor: Editor = ANN, **parameters: Any) -> StoredDocument:
@@ -120,7 +124,7 @@ def test_an_import_keeps_the_name_while_the_value_is_the_persons() -> None:
 def test_an_effective_value_has_the_present_one_its_editor_and_every_offer() -> None:
     stored = changed(document(), temperature=0.9, min_p=0.1)
     served = document().data
-    found = {one.key: one.to_json() for one in effective(stored, served, lambda path: BOB)}
+    found = {one.key: one.to_json() for one in values(stored, served, lambda path: BOB)}
     assert found["parameters.temperature"] == {
         "key": "parameters.temperature", "value": 0.9, "imported": 0.6, "served": 0.6, "status": "edited",
         "source": "edited by bob, 2026-11-22", "by": "bob", "at": BOB.at,
@@ -132,11 +136,11 @@ def test_an_effective_value_has_the_present_one_its_editor_and_every_offer() -> 
     assert not {"imported", "served"} & found["parameters.min_p"].keys()
     assert (found["tool_parser"]["value"], found["tool_parser"]["status"]) == ("hermes", "proved")
     assert "request_coverage" not in found
-    assert [one.status for one in effective(document())] == ["vendor", "table", "proved"]
+    assert [one.status for one in values(document())] == ["vendor", "table", "proved"]
 
 
 def test_the_engine_offers_its_own_value_where_the_evidence_has_none() -> None:
-    found = {one.key: one.to_json() for one in effective(document(), defaults=sampling_defaults(DATA))}
+    found = {one.key: one.to_json() for one in values(document(), defaults=sampling_defaults(DATA))}
     assert found["parameters.top_p"]["engine_default"] == {"value": 1.0, "source": "vllm 0.32.0"}
     assert found["parameters.temperature"]["engine_default"] == {"value": 1.0, "source": "vllm 0.32.0"}
     assert sampling_defaults({"backend": "other"}) == sampling_defaults({}) == {}

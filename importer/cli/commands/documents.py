@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from importer.app.states import SORTS, STATES
 from importer.cli import options
@@ -70,7 +70,10 @@ def _values(stored: StoredDocument) -> list[dict[str, object]]:
     from importer.config_file.effective import effective
     from importer.engines.registries import sampling_defaults
 
-    return [one.to_json() for one in effective(stored, defaults=sampling_defaults(stored.data))]
+    return [
+        one.to_json()
+        for one in effective(stored.data, stored.need_receipt(), defaults=sampling_defaults(stored.data))
+    ]
 
 
 def run_show(arguments: argparse.Namespace) -> None:
@@ -86,25 +89,31 @@ def run_show(arguments: argparse.Namespace) -> None:
     store = Store(Path(arguments.folder))
     stored = store.load(arguments.name)
     receipt = stored.need_receipt()
-    shown, values = overview(stored), _values(stored)
+    shown = overview(stored)
     state = {**row(stored), **shown.to_json()}
     if arguments.open:
         reporting.open_report(stored)
     if arguments.json:
-        data = {**state, "document": stored.data, "values": values, "receipt": json.loads(receipt.to_text())}
+        data = {
+            **state,
+            "document": stored.data,
+            "values": _values(stored),
+            "receipt": json.loads(receipt.to_text()),
+        }
         output.json_line(data)
         return
-    _print(stored, shown, values)
+    _print(stored, shown)
 
 
-def _print(stored: StoredDocument, shown: Overview, values: list[dict[str, Any]]) -> None:
+def _print(stored: StoredDocument, shown: Overview) -> None:
     """Print everything in the order text, decisions, fit, probes, facts, states."""
     from importer.cli import listing, output
+    from importer.config_file.effective import decisions
 
     receipt = stored.need_receipt()
     console = output.console()
     output.line(output.plain("\n".join(stored.text.rstrip().splitlines())))
-    console.print(output.decisions(receipt.decisions, values))
+    console.print(output.decisions(decisions(stored)))
     if receipt.fit is not None:
         console.print(output.fit(receipt.fit))
         if (ways := output.plans(receipt.fit)) is not None:

@@ -224,7 +224,9 @@ def values_of(gallery: Gallery, stored: StoredDocument) -> list[dict[str, object
         data = None if served is None else json.loads(served.data)
         return [
             value.to_json()
-            for value in effective(stored, data, history.editor, sampling_defaults(stored.data))
+            for value in effective(
+                stored.data, stored.need_receipt(), data, history.editor, sampling_defaults(stored.data)
+            )
         ]
 
 
