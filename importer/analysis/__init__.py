@@ -121,10 +121,10 @@ class Facts:
 
 ANALYSE = Task(
     "importer.analysis:ANALYSE", "importer.analysis.child:analyse", Question, PackedAnalysis, SECONDS,
-    warm="importer.analysis.child:warm",
+    warm="importer.analysis.child:warm", kept=True,
 )  # fmt: skip
 FOR_ENGINE = Task(
-    "importer.analysis:FOR_ENGINE", "importer.analysis.child:bind", EngineQuestion, Facts, SECONDS
+    "importer.analysis:FOR_ENGINE", "importer.analysis.child:bind", EngineQuestion, Facts, SECONDS, kept=True
 )
 
 

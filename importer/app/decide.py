@@ -327,7 +327,6 @@ def study_snapshot(
     snapshot: Snapshot, request: ImportRequest, bench: ImportSession, progress: Progress = silent
 ) -> Studied:
     """Return the evidence of the files, the tables and the template. Raises ImporterError."""
-    bench.wake()
     from importer.analysis import EngineQuestion, Question
     from importer.app.target import bind, check_weights, for_model, machine_for, platform_for, with_template
     from importer.hub.tensor_headers import examined

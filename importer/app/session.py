@@ -41,10 +41,6 @@ class ImportSession(Closing):
         """End the sandbox's children and the parser workers."""
         self._stack.close()
 
-    def wake(self) -> None:
-        """Start the sandbox now, so that it is ready when a snapshot has been resolved."""
-        self.sandbox.start()
-
     def analyse(self, question: Question) -> Analysis:
         """Return the analysis of the files; raises RepositoryError, UsageError("bad-value"), SandboxError."""
         analysis = self.sandbox.call(ANALYSE, question, question.snapshot.label)

@@ -5,19 +5,17 @@ Importer's cache has one file for each commit, written atomically, so processes 
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from importer import config
+from importer import kept
 from importer.frozen import frozen
 from importer.hub import endpoint, local
 from importer.hub.folders import Folder
@@ -139,9 +137,8 @@ def store(requested: str, revision: str, stored: CachedSnapshot) -> None:
         "texts": stored.texts,
         "unknown": {path: reason.to_json() for path, reason in stored.unknown.items()},
     }
-    with contextlib.suppress(OSError):
-        _write(_folder(listing.repo) / f"{listing.commit}.json", entry)
-        _write(_ref(requested, revision), {"repo": listing.repo, "commit": listing.commit})
+    kept.write(_folder(listing.repo) / f"{listing.commit}.json", entry)
+    kept.write(_ref(requested, revision), {"repo": listing.repo, "commit": listing.commit})
 
 
 def load_tensors(repo: str, commit: str, paths: Sequence[str]) -> dict[str, Tensor] | None:
@@ -158,8 +155,7 @@ def load_tensors(repo: str, commit: str, paths: Sequence[str]) -> dict[str, Tens
 def store_tensors(repo: str, commit: str, paths: Sequence[str], tensors: Mapping[str, Tensor]) -> None:
     """Store the tensors of these files; errors of the disk are ignored."""
     listed = {name: [t.dtype, t.shape, t.size] for name, t in tensors.items()}
-    with contextlib.suppress(OSError):
-        _write(_tensors(repo, commit), {"format": FORMAT, "files": [*paths], "tensors": listed})
+    kept.write(_tensors(repo, commit), {"format": FORMAT, "files": [*paths], "tensors": listed})
 
 
 def load_digest(key: Sequence[int]) -> str | None:
@@ -170,8 +166,7 @@ def load_digest(key: Sequence[int]) -> str | None:
 
 def store_digest(key: Sequence[int], sha256: str) -> None:
     """Keep the SHA-256 of a file, in place of the last one at its inode; errors of the disk are ignored."""
-    with contextlib.suppress(OSError):
-        _write(_digest(key), {"key": [*key], "sha256": sha256})
+    kept.write(_digest(key), {"key": [*key], "sha256": sha256})
 
 
 def load_text(sha: str) -> bytes | None:
@@ -187,8 +182,7 @@ def store_text(sha: str, data: bytes) -> None:
     """Keep the content of a small file for other repositories; what has another hash is not kept."""
     if not has_hash(data, sha) or _shared(sha).exists():
         return
-    with contextlib.suppress(OSError):
-        _write_bytes(_shared(sha), data)
+    kept.write_bytes(_shared(sha), data)
 
 
 def has_hash(data: bytes, sha: str) -> bool:
@@ -198,31 +192,12 @@ def has_hash(data: bytes, sha: str) -> bool:
     return hashlib.sha256(data).hexdigest() == sha
 
 
-@contextlib.contextmanager
-def alone(key: str) -> Iterator[None]:
-    """Hold one of 4096 locks, chosen by a hexadecimal key, among the threads and processes of this home.
-
-    Without a disk that has locks there is none: work is done twice then, never wrong.
-    """
-    path = config.home() / "cache" / "locks" / key[:3]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("ab")
-    except OSError:
-        yield
-        return
-    with file:
-        with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def _shared(sha: str) -> Path:
-    return config.home() / "cache" / "texts" / sha[:2] / sha
+    return kept.place("texts", sha[:2], sha)
 
 
 def _digest(key: Sequence[int]) -> Path:
-    return config.home() / "cache" / "digests" / f"{key[0]}-{key[1]}.json"
+    return kept.place("digests", f"{key[0]}-{key[1]}.json")
 
 
 def _tensors(repo: str, commit: str) -> Path:
@@ -232,7 +207,7 @@ def _tensors(repo: str, commit: str) -> Path:
 def _folder(repo: str) -> Path:
     parts = urlsplit(endpoint.plain(endpoint.endpoint()))
     hub = re.sub(r"[^A-Za-z0-9.-]+", "_", parts.netloc + parts.path)
-    return config.home() / "cache" / "hub" / hub / repo.replace("/", "--")
+    return kept.place("hub", hub, repo.replace("/", "--"))
 
 
 def _ref(repo: str, revision: str) -> Path:
@@ -241,30 +216,5 @@ def _ref(repo: str, revision: str) -> Path:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
+    data = kept.read(path)
     return data if isinstance(data, dict) else {}
-
-
-def _write(path: Path, data: object) -> None:
-    text = json.dumps(data).encode()
-    with contextlib.suppress(OSError):
-        if path.read_bytes() == text:
-            return
-    _write_bytes(path, text)
-
-
-def _write_bytes(path: Path, text: bytes) -> None:
-    import tempfile
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from importer import kept
 from importer.errors import HubError
 from importer.hub import cache, client, content, endpoint, local, threads
 from importer.hub import listing as api
@@ -123,7 +124,7 @@ def _fetch(listing: Listing, file: RepoFile) -> str | Reason:
         return _fetched(listing, file)
     if (known := _kept(listing, file, sha)) is not None:
         return known
-    with cache.alone(sha):
+    with kept.alone(sha):
         known = _kept(listing, file, sha)
         return _fetched(listing, file) if known is None else known
 

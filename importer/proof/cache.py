@@ -11,13 +11,10 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from importer import kept
 from importer.chat_template.study import TemplateAnalysis
-from importer.config import home
-from importer.config_file.store import write_all
 from importer.decisions.decision import Target
 from importer.engines.parsers import Tokens
-from importer.errors import DocumentError
-from importer.hub.cache import alone
 from importer.hub.folders import Folder
 from importer.proof.result import FrontendPrompts, JudgeReason, Proof
 from importer.sandbox.codec import codec_of
@@ -44,15 +41,15 @@ def cached(
 
     ``derives`` is whether ``ask`` derives a response template even where a parser reads the calls.
     """
-    path = home() / "cache" / "proofs" / f"{_key(analysis, tokens, declared, target, derives=derives)}.json"
-    if (kept := _read(path, Proof.from_json)) is not None:
-        return kept
-    with alone(path.name):  # several imports of one template prove it once
-        if (kept := _read(path, Proof.from_json)) is not None:
-            return kept
+    path = kept.place("proofs", f"{_key(analysis, tokens, declared, target, derives=derives)}.json")
+    if (known := _read(path, Proof.from_json)) is not None:
+        return known
+    with kept.alone(path.name):  # several imports of one template prove it once
+        if (known := _read(path, Proof.from_json)) is not None:
+            return known
         proof = ask()
         if not _had_accident(proof):
-            _keep(path, proof.to_json())
+            kept.write(path, proof.to_json())
     return proof
 
 
@@ -72,15 +69,15 @@ def cached_prompts(
     for program in programs:
         status = program.stat()
         digest.update(f"{program} {status.st_size} {status.st_mtime_ns}".encode())
-    path = home() / "cache" / "prompts" / f"{digest.hexdigest()}.json"
-    if (kept := _read(path, _prompts)) is not None:
-        return kept
-    with alone(path.name):
-        if (kept := _read(path, _prompts)) is not None:
-            return kept
+    path = kept.place("prompts", f"{digest.hexdigest()}.json")
+    if (known := _read(path, _prompts)) is not None:
+        return known
+    with kept.alone(path.name):
+        if (known := _read(path, _prompts)) is not None:
+            return known
         prompts = ask()
         if not any(one.failed is not None for one in prompts):
-            _keep(path, [one.to_json() for one in prompts])
+            kept.write(path, [one.to_json() for one in prompts])
     return prompts
 
 
@@ -91,14 +88,9 @@ def _prompts(data: Any) -> tuple[FrontendPrompts, ...]:
 def _read(path: Path, parse: Callable[[Any], Kept]) -> Kept | None:
     """Return what a file of the cache holds; ``None`` without one, or with one that is damaged."""
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return parse(kept.read(path))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-
-
-def _keep(path: Path, data: Any) -> None:
-    with suppress(DocumentError):  # an unwritable cache costs only time
-        write_all({path: json.dumps(data, ensure_ascii=False)})
 
 
 def _had_accident(proof: Proof) -> bool:

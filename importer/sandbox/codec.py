@@ -7,7 +7,7 @@ of importer alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
@@ -154,10 +154,16 @@ def _collection(kind: Any, origin: Any, arguments: Sequence[Any]) -> Codec:
     if issubclass(origin, Sequence | AbstractSet):
         inner = _codec(arguments[0] if arguments else Any)
         made = origin if origin in (tuple, frozenset, set) else list
+        ordered = _in_order if issubclass(origin, AbstractSet) else list
         return Codec(
-            lambda v: [inner.encode(i) for i in v], lambda r: made([inner.decode(i) for i in _list(r)])
+            lambda v: ordered(inner.encode(i) for i in v), lambda r: made([inner.decode(i) for i in _list(r)])
         )
     raise CodecError(f"{kind} has no form")
+
+
+def _in_order(encoded: Iterable[Any]) -> list[Any]:
+    """Return the members of a set in one order, so that equal values have equal forms in every process."""
+    return sorted(encoded, key=repr)
 
 
 def _list(raw: Any) -> list[Any]:
@@ -184,7 +190,7 @@ def _encode_free(value: Any) -> Any:
     if isinstance(value, tuple):
         return {MARK: "tuple", "of": [_encode_free(v) for v in value]}
     if isinstance(value, AbstractSet):
-        return {MARK: "set", "of": [_encode_free(v) for v in value]}
+        return {MARK: "set", "of": _in_order(map(_encode_free, value))}
     raise CodecError(f"{type(value).__name__} has no form")
 
 

@@ -32,6 +32,7 @@ class Task(Generic[Q, A]):
     ``question``, ``answer``  the dataclasses that cross the pipe.
     ``seconds``   of processor time for one call.
     ``warm``      ``module:function`` that loads lazy modules and data: nothing can be opened afterwards.
+    ``kept``      whether answers stay on this disk: they follow from the question and importer's files alone.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Task(Generic[Q, A]):
     answer: type[A]
     seconds: float
     warm: str = ""
+    kept: bool = False
 
 
 class SandboxReason(ReasonKind):

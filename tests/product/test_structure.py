@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 
 # Each room imports only from rooms before it; docs/architecture.md shows the same list.
 ROOMS = (
-    "version", "frozen", "reasons", "sentences", "errors", "registry", "config", "tracing", "storage",
+    "version", "frozen", "reasons", "sentences", "errors", "registry", "config", "kept", "tracing", "storage",
     "progress", "launcher", "deadline", "yaml_reader", "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
     "engines", "exports", "proof", "validation", "reports", "launchers", "analysis", "app", "service", "cli",

@@ -9,16 +9,18 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
+from importer import kept
 from importer.analysis import ANALYSE, Question
 from importer.chat_template.render import RENDER, Rendered, Renderer, RenderExchange, RenderJob, RenderRefused
 from importer.errors import RepositoryError
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.sandbox import OverLimit, Sandbox, SandboxReason
+from importer.sandbox import OverLimit, Sandbox, SandboxReason, pool
 from importer.signals.engine_capabilities import Machine
 from tests.sandboxing import fresh, kill, meddling, stopped_for
 from tests.waiting import wait_until
@@ -155,10 +157,46 @@ def test_as_many_children_as_there_may_be_work_at_a_time() -> None:
 @own_children
 def test_closing_leaves_no_process() -> None:
     with Sandbox() as sandbox:
-        sandbox.start()
+        sandbox.call(RENDER, exchange("{{ 1 }}"), "it")
         (pid,) = sandbox.pids
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@own_children
+@pytest.mark.usefixtures("importer_home")
+def test_an_analysis_is_kept_until_a_file_of_the_model_or_of_importer_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def children(asked: Question) -> int:
+        with Sandbox() as sandbox:
+            answers.append(sandbox.call(ANALYSE, asked, "acme/x"))
+            return len(sandbox.pids)
+
+    answers = list[object]()
+    one = question(config__json='{"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]}')
+    other = question(config__json='{"model_type": "llama", "architectures": ["LlamaForCausalLM"]}')
+    assert [children(one), children(one), children(other), children(one)] == [1, 0, 1, 0]
+    assert answers[0] == answers[1] == answers[3]
+    for damaged in kept.place("answers").iterdir():
+        damaged.write_text('{"kind"')
+    assert [children(one), children(one)] == [1, 0]
+    monkeypatch.setattr(pool, "_files", lambda: b"a later importer")
+    assert [children(one), children(one)] == [1, 0]
+    assert answers[-1] == answers[0]
+
+
+@own_children
+@pytest.mark.usefixtures("importer_home")
+def test_an_error_and_an_exceeded_limit_are_not_kept() -> None:
+    with Sandbox() as sandbox:
+        for seconds, asked in (
+            (1e-9, question(config__json="{}", x__py="")),
+            (None, question(config__json="{")),
+        ):
+            with suppress(RepositoryError):
+                assert isinstance(sandbox.call(ANALYSE, asked, "acme/x", seconds), OverLimit)
+    assert not kept.place("answers").exists()
 
 
 @own_children

@@ -78,7 +78,6 @@ def run_import(arguments: argparse.Namespace) -> None:
     from importer.sandbox.pool import borrowed
 
     with borrowed(arguments.sandbox) as sandbox:
-        sandbox.start()  # it wakes while the rest is imported, which takes as long
         if arguments.organisation is not None:
             from importer.cli import bulk
 
