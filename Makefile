@@ -65,6 +65,7 @@ lock: .venv/ready-dev
 	$(LOCK) $(UPGRADE) -o requirements.lock
 	$(LOCK) $(UPGRADE) --extra service -c requirements.lock -o requirements-service.lock
 	$(LOCK) $(UPGRADE) --extra dev --extra docs --extra service --extra otel -c requirements-service.lock -o requirements-dev.lock
+	$(subst pyproject.toml,--group build,$(LOCK)) $(UPGRADE) -c requirements-dev.lock -o requirements-build.lock
 
 clean:
 	rm -rf $(WEB)/built $(WEB)/node_modules .venv .demo .site .faults .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -63,6 +63,8 @@ def serving() -> Iterator[PackageIndex]:
             else:
                 part = body or b""
                 self.send_response(200 if body is not None else 404)
+            if self.path.startswith("/simple/") and not index.as_json:
+                self.send_header("Content-Type", "text/html")  # pip reads no other page
             self.send_header("Content-Length", str(len(part)))
             self.end_headers()
             self.wfile.write(part)

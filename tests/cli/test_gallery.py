@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,8 @@ from tests.hubserver import Repo
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "gallery-in-git.md").read_text(encoding="utf-8")
+# Modules that a Python finds in its working directory before those that are meant.
+PLANTED = sorted({*sys.stdlib_module_names, "pip", "importer", "yaml", "sitecustomize", "usercustomize"})
 TODAY = datetime.now(UTC).date().isoformat()
 SOURCE = {"type": "huggingface", "repo": "acme/chat", "revision": "0" * 40}
 ENTRY: dict[str, Any] = {
@@ -237,7 +240,8 @@ def stepped(steps: list[dict[str, Any]], place: Path, context: dict[str, str]) -
             assert step["shell"] == "bash"
             env = os.environ | {name: expanded(value, context) for name, value in step["env"].items()}
             shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-            done = subprocess.run(shell, cwd=place, env=env, stdout=subprocess.PIPE, text=True, check=False)
+            folder = expanded(step.get("working-directory", str(place)), context)
+            done = subprocess.run(shell, cwd=folder, env=env, stdout=subprocess.PIPE, text=True, check=False)
             yield done.returncode, done.stdout
             if done.returncode:
                 return
@@ -259,7 +263,9 @@ def stepped(steps: list[dict[str, Any]], place: Path, context: dict[str, str]) -
             known = {f"inputs.{name}": one.get("default", "") for name, one in action["inputs"].items()}
             inputs = {f"inputs.{name}": value for name, value in given.items()}
             assert inputs.keys() <= known.keys()
-            inner = {**known, **inputs, "github.action_path": str(ROOT)}
+            inner = {
+                **known, **inputs, "github.action_path": str(ROOT), "runner.temp": os.environ["RUNNER_TEMP"],
+            }  # fmt: skip
             yield from stepped(action["runs"]["steps"], place, inner)
 
 
@@ -274,27 +280,29 @@ def git(place: Path, *words: str, folder: Path | None = None) -> None:
     subprocess.run(["git", *name, f"--git-dir={place}.git", *words], cwd=folder or place, check=True)
 
 
-@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_workflow_of_the_page_runs_step_by_step(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pull request adds an entry without a license and with an unknown parser."""
-    place, tree = desk.folder / "runner", desk.folder / "tree"
+    """A pull request adds an entry with an unknown parser and no license, and modules that must not run."""
+    place, tree, ran = desk.folder / "runner", desk.folder / "tree", desk.folder / "ran"
     git(place, "init", "-q", "--bare", folder=tree)
     bad = configured(options=["tool_parser:hermez"])
     for branch, entries in (("main", [ENTRY]), ("pull", [ENTRY, {**bad, "name": "odd", "license": ""}])):
         written(tree / "gallery", *entries)
+        for module in PLANTED if branch == "pull" else ():
+            (tree / f"{module}.py").write_text(f"open({str(ran)!r}, 'a').write({module!r} + ' ')\n")
         git(place, "--work-tree", str(tree), "add", "-A", folder=tree)
         git(place, "--work-tree", str(tree), "commit", "-qm", branch, folder=tree)
         git(place, "branch", "-f", branch, folder=tree)
     for variable in ("RUNNER_TEMP", "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"):
         monkeypatch.setenv(variable, str(desk.folder / variable.lower()))
     (desk.folder / "runner_temp").mkdir()
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(place))
     workflow = PAGE.partition("```yaml\n")[2].partition("```")[0]
     steps = yaml.safe_load(workflow)["jobs"]["gallery"]["steps"]
     steps[-1]["with"]["sarif"] = "found.sarif"
     place.mkdir()
     codes, outputs = zip(*stepped(steps, place, {"github.base_ref": "main"}), strict=True)
-    assert codes == (0, 0, 1)
+    assert (codes, ran.read_text() if ran.exists() else "") == ((0, 0, 1), "")
     lines = outputs[-1].splitlines()
     line = (place / "gallery" / "index.yaml").read_text().splitlines().index("- name: odd") + 1
     assert any(
@@ -304,3 +312,4 @@ def test_the_workflow_of_the_page_runs_step_by_step(desk: Desk, monkeypatch: pyt
     assert "changes=" in (desk.folder / "github_output").read_text()
     rules = {one["ruleId"] for one in json.loads((place / "found.sarif").read_text())["runs"][0]["results"]}
     assert rules == {"unknown-parser", "no-license"}
+    assert '"uri": "gallery/index.yaml"' in (place / "found.sarif").read_text()

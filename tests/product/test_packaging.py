@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import os
 import re
@@ -15,18 +16,25 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
 from importer.cli.main import extra_of
 from importer.version import __version__
+from tests import package_index
 from tests.syntax import ROOT, nodes
+from tools.build_page import WHEEL
 from tools.system_packages import place
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-LOCK_NAMES = ("requirements.lock", "requirements-service.lock", "requirements-dev.lock")
+LOCK_NAMES = (
+    "requirements.lock",
+    "requirements-build.lock",
+    "requirements-service.lock",
+    "requirements-dev.lock",
+)
 LOCKS = {name: (ROOT / name).read_text(encoding="utf-8") for name in LOCK_NAMES}
 # Rooms whose packages an extra brings; the base install has none of them.
 OF_EXTRAS = {
@@ -112,7 +120,7 @@ def test_every_dependency_is_imported() -> None:
 @pytest.mark.parametrize("name", LOCKS)
 def test_a_lock_file_has_every_hash_and_no_address(name: str) -> None:
     entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", LOCKS[name], flags=re.MULTILINE).strip())
-    assert len(entries) > 20
+    assert len(entries) > (5 if "build" in name else 20)
     assert [
         e for e in entries if not re.match(r"[\w.-]+==[\w.]+[^\n]*\\\n", e) or "--hash=sha256:" not in e
     ] == []
@@ -129,22 +137,92 @@ def test_lock_files_hold_what_is_declared() -> None:
     assert declared | required(extras["service"]) <= locked["requirements-service.lock"]
     assert declared.union(*map(required, extras.values())) <= locked["requirements-dev.lock"]
     assert not {"fastapi", "pydantic", "sqlalchemy", "uvicorn"} & locked["requirements.lock"]
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    to_build = [*pyproject["build-system"]["requires"], WHEEL]
+    assert to_build == pyproject["dependency-groups"]["build"]
+    assert required(to_build) <= locked["requirements-build.lock"]
 
 
 def test_lock_files_agree() -> None:
     pins = {name: dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)) for name, text in LOCKS.items()}
     development = pins["requirements-dev.lock"]
     assert {n: v for n, v in pins["requirements.lock"].items() if development.get(n) != v} == {}
+    assert {n: v for n, v in pins["requirements-build.lock"].items() if development.get(n, v) != v} == {}
 
 
-def test_everything_is_installed_with_hashes() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
-    assert " ".join(LOCKED) in re.findall(r"^HASHED := (.*)$", makefile, re.MULTILINE)[0]
-    assert all("$(HASHED)" in line for line in re.findall(r"^\t.* -r \S+\.lock$", makefile, re.MULTILINE))
-    copied = [line for line in dockerfile.splitlines() if "-r requirements-service.lock" in line]
-    assert copied
-    assert all(" ".join(LOCKED) in line for line in copied)
+@pytest.mark.parametrize(
+    "path", ["Makefile", "action.yml", "deploy/Dockerfile", ".github/workflows/release.yml"]
+)
+def test_everything_is_installed_with_hashes(path: str) -> None:
+    """What is built is built with locked packages; the checkout alone, of the Makefile, is a developer's."""
+    text = (
+        (ROOT / path).read_text(encoding="utf-8").replace("$(HASHED)", " ".join(("-m pip install", *LOCKED)))
+    )
+    assert "-r requirements" in text.replace("$ACTION/", "").replace('"', "")
+    for line in text.splitlines():
+        for words in re.findall(r"-m (?:pip (?:install|wheel)|build)\b.*", line):
+            built = "--no-build-isolation" in words or "--no-isolation" in words
+            locked = all(word in words for word in LOCKED)
+            assert built or locked or "--no-index" in words or words.endswith(" -e ."), line
+
+
+class Requirements(NamedTuple):
+    """An index with importer's distribution as pyproject.toml names it, and another program beside it."""
+
+    address: str
+
+    def install(self, requirement: str, target: Path) -> tuple[set[str], str]:
+        """Return the distributions that pip installs for a requirement, and its warnings."""
+        words = [
+            "--isolated",
+            "--disable-pip-version-check",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-cache-dir",
+        ]
+        words += ["--index-url", f"{self.address}/simple/", "--target", str(target), requirement]
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", *words], capture_output=True, text=True, check=False
+        )
+        return {path.name.partition("-")[0] for path in target.glob("*.dist-info")}, done.stderr
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[Requirements]:
+    extras = "".join(f"Provides-Extra: {name}\n" for name in PROJECT["optional-dependencies"])
+    with package_index.serving() as served:
+        for name, version, more in ((PROJECT["name"], __version__, extras), ("importer", "9.9", "")):
+            about = f"{name.replace('-', '_')}-{version}.dist-info"
+            text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{more}"
+            kind = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            raw = io.BytesIO()
+            with zipfile.ZipFile(raw, "w") as archive:
+                archive.writestr(f"{about}/METADATA", text)
+                archive.writestr(f"{about}/WHEEL", kind)
+                archive.writestr(f"{about}/RECORD", "")
+            served.add(name, f"{about.removesuffix('.dist-info')}-py3-none-any.whl", raw.getvalue())
+        yield Requirements(served.address)
+
+
+def named_in_docs() -> Iterator[tuple[str, str]]:
+    """Yield page and requirement, of commands and of projects; a folder is none, nor a gap to fill in."""
+    for path in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+        text = path.read_text(encoding="utf-8")
+        words = re.findall(
+            r"(?:pip install|uvx|pipx run(?! works)) (?:-[-\w]+ )*'?([\w.-]+(?:\[[\w,]+\])?)", text
+        )
+        for block in re.findall(r"^```toml[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            words += tomllib.loads(block).get("project", {}).get("dependencies", [])
+        yield from ((path.name, word) for word in words if re.match(r"(?!of$)\w", word))
+
+
+@pytest.mark.parametrize(("page", "requirement"), sorted(set(named_in_docs())))
+def test_a_requirement_of_the_docs_is_importer(
+    page: str, requirement: str, index: Requirements, tmp_path: Path
+) -> None:
+    """PyPI's ``importer`` is another program."""
+    assert index.install(requirement, tmp_path) == ({normal(PROJECT["name"]).replace("-", "_")}, ""), page
 
 
 def load(path: Path) -> dict[str, Any]:
