@@ -23,7 +23,15 @@ from importer.validation.errors import (
     StreamCut,
 )
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.outcome import Fail, Inconclusive, Outcome, asks_for, failing, named
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    asks_for,
+    failing,
+    named,
+)
 from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,
@@ -107,32 +115,39 @@ def unread(reply: Reply, prompt: Prompt) -> Reason | None:
     return None
 
 
-def tools_unseen(ctx: Context) -> Fail | None:
+def tools_unseen(ctx: Context) -> Fail | NotApplicable | None:
     """Return the fault where two tools make a prompt no longer than one; ``None`` if nothing is counted."""
     reason = Reason(CommonReason.TOOLS_UNSEEN)
     return unseen(ctx, (WEATHER, WEATHER_TWO_TOOLS), reason, Reason(Remedy.RENDER_TOOLS))
 
 
-def results_unseen(ctx: Context) -> Fail | None:
+def results_unseen(ctx: Context) -> Fail | NotApplicable | None:
     """Return the fault where a longer result makes the prompt no longer; ``None`` if nothing is counted."""
     reason = Reason(CommonReason.RESULT_UNSEEN)
     remedy = Reason(Remedy.RENDER_TOOL_ROLE)
-    return unseen(ctx, (WEATHER_ANSWERED, WEATHER_ANSWERED_LONGER), reason, remedy)
+    return unseen(ctx, (WEATHER_ANSWERED, WEATHER_ANSWERED_LONGER), reason, remedy, needed=False)
 
 
-def unseen(ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason) -> Fail | None:
+def unseen(
+    ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason, *, needed: bool = True
+) -> Fail | NotApplicable | None:
     """Return the fault where a longer conversation is no longer a prompt; ``None`` if nothing is counted."""
     counted = (ctx.first(prompt) for prompt in prompts)
-    return left_out(ctx, prompts, reason, remedy) if same_length(*counted) else None
+    return left_out(ctx, prompts, reason, remedy, needed=needed) if same_length(*counted) else None
 
 
-def left_out(ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason) -> Fail:
+def left_out(
+    ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason, *, needed: bool = True
+) -> Fail | NotApplicable:
     """Return a fault of the template, unless it renders the difference between the two prompts.
 
-    Then the engine is at fault, or it reads another template of the repository.
+    Then the engine is at fault, or it reads another template of the repository. What is not ``needed``, a
+    vendor's own template may have no place for.
     """
     one, other = (ctx.rendered(prompt) for prompt in prompts)
     if one is None or other is None or len(other) < len(one) + LONGER or ctx.render is None:
+        if one is not None and other is not None and not needed and proof_check.of_import(ctx):
+            return NotApplicable(reason)
         return Fail(reason, "configuration", remedy, trials=2)
     if ctx.render.others:
         same = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)

@@ -308,7 +308,8 @@ def judged_beside(
 ) -> Outcome:
     """Judge the whole and the streamed answer; the engine is at fault where the same chat is judged right."""
     outcome = together({way: _tried(ask, judge, stream=stream) for way, stream in ways.items()})
-    if isinstance(outcome, Fail) and isinstance(judge(ctx.first(prompt)), Pass):
+    decided = isinstance(outcome, Fail) or (isinstance(outcome, Inconclusive) and ctx.promise.greedy)
+    if decided and isinstance(judge(ctx.first(prompt)), Pass):  # an answer without chance is the same here
         return failing(outcome, "engine", CHAT_INSTEAD, Reason(CommonReason.CHAT_IS_RIGHT))
     return outcome
 

@@ -311,6 +311,11 @@ def not_shown(outcome: Fail | Inconclusive) -> NotShown:
     return NotShown(**_parts(outcome), tried=outcome.tried)
 
 
+def not_compared(outcome: Fail | Inconclusive) -> NotApplicable:
+    """Return an outcome of the contract for which the model wrote nothing to compare."""
+    return NotApplicable(**_parts(outcome) | {"remedy": None})
+
+
 def named(outcome: AnyOutcome, name: str) -> AnyOutcome:
     """Return the outcome with ``name`` as its outermost part."""
     return replace(outcome, within=(name, *outcome.within))

@@ -11,7 +11,7 @@ from importer.reasons import Reason
 from importer.validation.client import TIME_LIMIT, TOTAL_LIMIT
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Outcome
+from importer.validation.outcome import OF_WEIGHTS, Outcome
 
 Needs = Callable[[Expectations], Reason | None]
 Run = Callable[[Context], Outcome]
@@ -40,6 +40,11 @@ class Probe:
     concerns: Collection[str] = ()
     alone: bool = False
     ability: str = ""
+
+    @property
+    def of_model(self) -> bool:
+        """Return whether it may blame the model; one of the contract compares the server with itself."""
+        return bool(self.ability) or self.name in OF_WEIGHTS
 
 
 def probe(

@@ -25,6 +25,11 @@ CALL, LAST = "get_weather", "Paris"  # what a call of the weather in Paris begin
 TAIL = 60  # characters that may follow a call's last argument: what closes it, and the end of the turn
 
 
+def of_import(ctx: Context) -> bool:
+    """Return whether the template beside the weights is the file of the import; ``True`` where unknown."""
+    return ctx.proof is None or ctx.render is None or ctx.proof.template in ("", ctx.render.digest)
+
+
 def same_template(ctx: Context, proof: Proof) -> bool:
     """Return whether the template beside the weights is the proved one, renders as it does, or is unknown."""
     render = ctx.render

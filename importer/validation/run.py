@@ -27,6 +27,7 @@ from importer.validation.errors import AnswerFailure, ExchangeError, RunOver, Si
 from importer.validation.evidence_sources import Background
 from importer.validation.expectations import WARM, Expectations, other_task, promise_of
 from importer.validation.outcome import (
+    UNEXPLAINED,
     Fail,
     Inconclusive,
     NotApplicable,
@@ -34,7 +35,9 @@ from importer.validation.outcome import (
     Pass,
     ProbeRow,
     Report,
+    Rung,
     Tried,
+    by_rung,
     counts_as_passed,
     failing,
 )
@@ -287,7 +290,12 @@ def _attributed(one: Probe, ctx: Context) -> Outcome:
         return error.outcome()
     except ExchangeError as error:
         outcome = failures.failed(error, ctx)
-    return outcome if ctx.client.over is not None else stage_cause.placed(outcome, ctx)
+    placed = outcome if ctx.client.over is not None else stage_cause.placed(outcome, ctx)
+    if one.of_model or outcome.attribution == "model" or placed.attribution != "model":
+        return placed
+    own = replace(outcome, facts=placed.facts)
+    read = by_rung(own.facts).get(Rung.PARSED)  # what no parser reads is the fault of none
+    return failing(own, UNEXPLAINED) if read is not None and read.state == "broken" else own
 
 
 def _engine(document: Document) -> dict[str, object]:

@@ -315,6 +315,7 @@ class Loud:
     """A probe that fails while the engine complains."""
 
     name, lesson, alone, tasks, feature, concerns, ability = "loud", ".", False, (), None, (), ""
+    of_model = False
 
     def __init__(self, log: Path) -> None:
         self.log = log

@@ -262,8 +262,8 @@ def letters(body: Any, drops: str, refuses: str) -> Reply:
         ("", "", "pass"),
         ("parts", "", "fail engine"),
         ("", "parts", "fail engine"),
-        ("developer", "", "not-shown model"),
-        ("", "developer", "not-shown model"),
+        ("developer", "", "not-applicable"),
+        ("", "developer", "not-applicable"),
     ],
 )
 def test_forms_that_newer_clients_send(

@@ -10,12 +10,14 @@ import pytest
 
 from importer.reasons import Reason
 from importer.validation import diagnosis, failures, run
-from importer.validation.attribution import root_causes
+from importer.validation.attribution import root_causes, stage_cause
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report
+from importer.validation.probe import Probe
+from importer.validation.probes import every
 from importer.validation.probes.chat import (
     judge_missed,
     left_out_simple_answers,
@@ -43,7 +45,7 @@ from importer.validation.prompts import CALLED, CALLED_EMPTY, WEATHER, WEATHER_T
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, ReplyReason, Usage, from_stream, from_whole
 from tests.facts import as_reason
-from tests.judging import asked, remedy, verdict, words
+from tests.judging import asked, remedy, said, verdict, words
 from tests.models.formats import FORMATS
 from tests.validation.test_validation_judges_turns import MODEL, closed, context, edited
 
@@ -255,13 +257,31 @@ def test_a_thought_under_another_name(fields: dict[str, object], expected: str) 
 
 def test_what_a_model_does_not_do_is_a_figure_and_damaged_weights_are_a_fault() -> None:
     missed = Inconclusive(as_reason("no call"), "model", trials=3)
-    shown = root_causes.of_ability(ProbeRow(tool_call.name, "", missed)).outcome
+    shown = root_causes.of_ability(ProbeRow(tool_call.name, "", missed, ability="tools")).outcome
     assert (verdict(shown), shown.reason, shown.trials) == ("not-shown model", missed.reason, 3)
     damaged = Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS))
     follows = replace(missed, follows=(simple_answers.name,))
     assert root_causes.of_ability(ProbeRow(simple_answers.name, "", damaged)).outcome == damaged
     for other in (follows, Pass(as_reason("x")), Fail(as_reason("x"), "engine")):
         assert root_causes.of_ability(ProbeRow(tool_call.name, "", other)).outcome == other
+
+
+@pytest.mark.parametrize("one", every(), ids=lambda one: str(one.name))
+def test_no_probe_of_the_contract_is_excused_by_the_model(
+    one: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = Fail(as_reason("whole and streamed differ"), "engine", WHOLE_ANSWERS)
+    monkeypatch.setattr(stage_cause, "placed", lambda outcome, _ctx: diagnosis.of_the_model(outcome, ctx))
+    ctx = asked(lambda _: said("Hello."), monkeypatch)
+    made = run._attributed(replace(one, run=lambda _ctx: lost), ctx)
+    rows = [root_causes.of_ability(ProbeRow(one.name, "", made, ability=one.ability))]
+    mute = Inconclusive(as_reason("the answer is empty"), "model")
+    rows.append(root_causes.of_ability(ProbeRow(one.name, "", mute, ability=one.ability)))
+    contract = not one.of_model
+    assert (made == lost) is contract
+    assert any(isinstance(row.outcome, NotShown) for row in rows) is not contract
+    if contract:
+        assert Report({}, "", {}, tuple(rows)).contract == "broken"
 
 
 @pytest.mark.parametrize(

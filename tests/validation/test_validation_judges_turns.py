@@ -29,12 +29,14 @@ from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnre
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Rung
 from importer.validation.probes.chat import judge_lost, judge_missed, simple_answers
-from importer.validation.probes.message_forms import message_forms
+from importer.validation.probes.message_forms import FormsReason, message_forms
 from importer.validation.probes.prompt import (
+    TemplateWholeReason,
     TurnsReason,
     _turns,
     judge_markers,
     judge_template,
+    judge_template_coverage,
     judge_tokenizer_text,
     judge_vocabulary,
     prompt_rendered,
@@ -44,17 +46,20 @@ from importer.validation.probes.prompt import (
 from importer.validation.probes.reasoning import inverted
 from importer.validation.probes.server import SettingsReason, settings_read_back
 from importer.validation.probes.tools import judge_null
-from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
+from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM, SYSTEM_LONGER
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.tokens import OWN, TEXT
+from tests.analysing import analysed
+from tests.coverage_faults import FAULTS
 from tests.facts import as_reason
 from tests.judging import remedy, words
 from tests.models.formats import FORMATS
 from tests.tiers import one_of_each
 
 MODEL = Path(demo.__file__).with_name("model")
+OF_ANOTHER = Proof("mlx", "1", "the import's", verdicts={}, written={})  # the file was edited since
 
 
 OPEN: list[PromptRendering] = []
@@ -152,7 +157,7 @@ SAID = "{%- else -%}\n    {{- message.content or '' -}}"
 def test_every_defect_of_a_template_is_a_fact(
     tmp_path: Path, old: str, new: str, kind: CoverageKind, field: CoverageField, change: Remedy | None
 ) -> None:
-    ctx = context(edited(tmp_path, old, new), tool_parser="any")
+    ctx = context(edited(tmp_path, old, new), tool_parser="any", proof=OF_ANOTHER)
     found = template_coverage.run(ctx)
     assert isinstance(found, Fail)
     assert found.attribution == "configuration"
@@ -161,6 +166,48 @@ def test_every_defect_of_a_template_is_a_fact(
     assert {r.fields["rung"] for r in (found.reason, *found.notes)} == {Rung.TEMPLATE}
     assert found.remedy is not None
     assert change in (None, found.remedy.kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "must"),
+    [
+        ("the second system turn is refused", "clients must merge system turns"),
+        ("later system turn refused", "clients must send the system turn first"),
+        ("a developer is refused", "clients must send the role system"),
+        ("system turn dropped", "clients must put instructions into a user's turn"),
+        ("calls dropped", ""),
+        ("descriptions of tools dropped", ""),
+        ("description as HTML", ""),
+        ("system turn dropped beside tools", None),
+        ("the last four turns only", None),
+        ("answers dropped", None),
+        ("first tool only", None),
+    ],
+)
+def test_what_a_vendors_template_does_not_take_is_a_sentence(name: str, must: str | None) -> None:
+    """Only a lost ordinary turn (``None``) breaks the contract."""
+    fault = next(one for one in FAULTS if one.name == name)
+    outcome = judge_template_coverage(analysed(fault.text), Expectations(tool_parser="any"))
+    assert isinstance(outcome, Fail if must is None else Pass), outcome
+    if must is not None:
+        assert TemplateWholeReason.NOT_TAKEN in [note.kind for note in outcome.notes]
+        assert must in words(outcome)
+
+
+def test_a_role_without_a_place_is_a_sentence_and_one_lost_beside_tools_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "beside").mkdir()
+    none = context(edited(tmp_path / "none", "~ preface", "~ ''"), tool_parser="any")
+    beside = edited(tmp_path / "beside", "~ preface", "~ ('' if tools else preface)")
+    outcome = template_coverage.run(none)
+    assert isinstance(outcome, Pass)
+    assert "clients must put instructions into a user's turn" in words(outcome)
+    assert isinstance(template_coverage.run(context(beside, tool_parser="any")), Fail)
+    unseen, prompts = Reason(FormsReason.SYSTEM_UNSEEN), (SYSTEM, SYSTEM_LONGER)
+    for proof, needed, kind in ((None, False, NotApplicable), (None, True, Fail), (OF_ANOTHER, False, Fail)):
+        ctx = replace(none, proof=proof)
+        lost = diagnosis.left_out(ctx, prompts, unseen, Reason(Remedy.RENDER_SYSTEM_ROLE), needed=needed)
+        assert isinstance(lost, kind)
 
 
 def test_a_cut_text_has_the_number_of_its_characters(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from importer.validation.outcome import (
     asks_for,
     broken_in_answer,
     first_broken,
+    not_compared,
     not_shown,
 )
 from importer.validation.probes.cache import prefix_cache
@@ -349,14 +350,18 @@ UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, a
 
 
 def of_ability(row: ProbeRow) -> ProbeRow:
-    """Return the row; what a model does not do is no fault, unless its weights are seen to be damaged."""
+    """Return the row; what a model does not do is no fault, unless its weights are seen to be damaged.
+
+    It excuses no probe of the contract: where such a one had nothing to compare, it does not apply.
+    """
     outcome = row.outcome
     if not isinstance(outcome, Fail | Inconclusive) or outcome.attribution != "model":
         return row
-    shows = isinstance(outcome, Fail) and row.probe in (*OF_WEIGHTS, plain_chat.name)
-    if shows or any(name in OF_WEIGHTS for name in outcome.follows):
+    settled = isinstance(outcome, Fail) and not row.ability
+    if settled or any(name in OF_WEIGHTS for name in outcome.follows):
         return row
-    return replace(row, outcome=not_shown(outcome))
+    shows = row.ability or row.probe in OF_WEIGHTS
+    return replace(row, outcome=not_shown(outcome) if shows else not_compared(outcome))
 
 
 def with_a_place(row: ProbeRow, place: str) -> ProbeRow:

@@ -10,7 +10,7 @@ from importer.validation.context import Context, together
 from importer.validation.diagnosis import left_out
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, no_chat
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, NotShown, Outcome, Pass, Tried
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Tried
 from importer.validation.probe import probe
 from importer.validation.prompts import (
     GREETING,
@@ -74,7 +74,7 @@ def message_forms(ctx: Context) -> Outcome:
     if isinstance(turns, Fail | Inconclusive):
         return turns
     found = [each for each in (judge_form(ctx, form) for form in FORMS) if each is not None]
-    return min(found, key=lambda one: isinstance(one, NotShown), default=turns)
+    return min(found, key=lambda one: isinstance(one, NotApplicable), default=turns)
 
 
 def _system(ctx: Context) -> Outcome:
@@ -85,7 +85,8 @@ def _system(ctx: Context) -> Outcome:
         return ctx.refused(refused, SYSTEM)
     if not isinstance(outcome, Fail):
         return outcome
-    return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, Reason(Remedy.RENDER_SYSTEM_ROLE))
+    remedy = Reason(Remedy.RENDER_SYSTEM_ROLE)
+    return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, remedy, needed=False)
 
 
 def judge_system(short: Reply, longer: Reply) -> Outcome:
@@ -107,7 +108,7 @@ def _in_a_row(ctx: Context) -> Outcome:
     return Pass(Reason(FormsReason.ROW))
 
 
-def judge_form(ctx: Context, form: Form) -> Fail | NotShown | None:
+def judge_form(ctx: Context, form: Form) -> Fail | NotApplicable | None:
     """Return the fault of a server that does not take a form; a role that the template lacks is none."""
     whole, without = (ctx.first(prompt).usage.prompt for prompt in (form.whole, WITHOUT))
     try:
@@ -123,4 +124,4 @@ def judge_form(ctx: Context, form: Form) -> Fail | NotShown | None:
     remedy, tried = Reason(Remedy.SEND_INSTEAD, form=form.name, instead=form.instead), Tried(1, 1)
     if form.sent.messages[0]["role"] == "user" or WORDS in (ctx.rendered(form.sent) or ""):
         return Fail(reason, "engine", remedy, tried=tried)
-    return NotShown(reason, remedy=remedy, tried=tried)
+    return NotApplicable(reason, remedy=remedy, tried=tried)

@@ -10,7 +10,7 @@ from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation import other_apis
 from importer.validation.calls import CallReason, first_call, judge_call
-from importer.validation.context import WAYS, Context, tally
+from importer.validation.context import WAYS, Context, together
 from importer.validation.expectations import no_reasoning, no_tools
 from importer.validation.other_apis import ResponsesReason, numbered
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
@@ -35,7 +35,7 @@ def messages(ctx: Context) -> Outcome:
         outcomes["call"] = _messages_tools(ctx, signs)
     if not ctx.promise.lacks("counts"):
         outcomes["count"] = _count_tokens(ctx)
-    return tally(outcomes)
+    return together(outcomes)
 
 
 def _calls(ctx: Context) -> bool:
@@ -121,7 +121,7 @@ def responses(ctx: Context) -> Outcome:
         outcomes["thought"] = other_apis.judged_responses(ctx, thinking, judge_reasoning_apart)
     if _calls(ctx):
         outcomes["call"] = _responses_tools(ctx, signs)
-    return tally(outcomes)
+    return together(outcomes)
 
 
 def judge_responses(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:

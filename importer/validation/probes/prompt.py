@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 from unicodedata import normalize
 
-from importer.chat_template.markers import SHAPE
 from importer.chat_template.render import date_at, now
 from importer.chat_template.request_coverage.findings import (
     CoverageField,
@@ -21,7 +20,7 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.request_coverage import ON_TOOLS, needs_tools
 from importer.engines.tokenizer import Tokenized, TokenTable
 from importer.frozen import frozen
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation import failures, proof_check, tokens
 from importer.validation.context import Context, together
@@ -528,10 +527,25 @@ def _facts(wrong: Iterable[Sent], alteration: Alteration | None) -> Iterator[Rea
             yield Reason(PromptArrivesReason.DIFFERS, rung=Rung.MESSAGES, **fields)
 
 
+# What a client does about what a vendor's template does not take.
+MUST = {
+    CoverageField.SECOND_SYSTEM: "clients must merge system turns",
+    CoverageField.LATER_SYSTEM: "clients must send the system turn first",
+    CoverageField.DEVELOPER: "clients must send the role system",
+    CoverageField.SYSTEM: "clients must put instructions into a user's turn",
+}
+
+
+def _not_taken(fields: Fields) -> str:
+    """{problem}; {field} has what clients must do."""
+    return "; ".join(filter(None, (str(fields["problem"]), MUST.get(fields["field"], ""))))
+
+
 class TemplateWholeReason(ReasonKind):
     """The reasons of ``template-whole``."""
 
     DEFECT = "defect", "in the chat template {problem}"
+    NOT_TAKEN = "not-taken", _not_taken
     WHOLE = "whole", "{checked} nonces reach the prompt unaltered and in order"
 
 
@@ -554,7 +568,6 @@ BY_DESIGN = frozenset(
         (CoverageKind.OUT_OF_ORDER, CoverageField.WORDS_BESIDE_CALL),
     }
 )
-ALL_TOOLS = 5  # the last number of the tools in the conversations
 BROKEN = (CoverageKind.FAILS, CoverageKind.NEEDS_FIELD, CoverageKind.SYNTAX, CoverageKind.TOO_COSTLY)
 REMEDIES = {
     CoverageKind.ESCAPED: Remedy.NO_ESCAPING,
@@ -566,6 +579,17 @@ REMEDIES = {
     **dict.fromkeys(ON_TOOLS, Remedy.RENDER_TOOLS),
 }
 LOSSES = (CoverageKind.EVERYTHING_LOST, CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER)
+LOST_WHOLE = (*LOSSES, *BROKEN, *ON_TOOLS, CoverageKind.CLOSED, CoverageKind.TOOLS_AFTER_RESULT,
+              CoverageKind.TOOLS_LATER)  # fmt: skip
+# A turn that every client sends, and the names of the tools on offer.
+ORDINARY = frozenset(
+    {
+        None, CoverageField.SYSTEM, CoverageField.USER, CoverageField.ANSWER, CoverageField.ROLE,
+        CoverageField.CALL, CoverageField.RESULT, CoverageField.TOOL_NAME,
+    }
+)  # fmt: skip
+# The plainest conversations: a template that loses a turn there has no place for it, or for two in a row.
+PLAINEST = ("system", "two-systems", "call", "two-calls")
 
 
 @probe(
@@ -578,22 +602,30 @@ def template_coverage(ctx: Context) -> Outcome:
     analysis, turns = None if ctx.render is None else ctx.render.analysis, _turns(ctx)
     if analysis is None or analysis.request_coverage is None:
         return turns
-    whole = judge_template_coverage(analysis, ctx.promise)
-    if isinstance(turns, Fail) and not isinstance(whole, Fail):
+    own = proof_check.of_import(ctx)
+    whole = judge_template_coverage(analysis, ctx.promise, own=own)
+    meant = own and turns.gives(TurnsReason.BEGIN_DIFFERS)  # templates of classifiers; answers show the rest
+    if isinstance(turns, Fail) and not isinstance(whole, Fail) and not meant:
         return turns
     dated = tuple(reason for reason in turns.reasons if reason.kind is TurnsReason.DATED)
     return replace(whole, notes=(*whole.notes, *dated))
 
 
-def judge_template_coverage(analysis: TemplateAnalysis, promise: Expectations) -> Outcome:
-    """Judge the findings on a template, the gravest first; those by design are notes of a pass."""
+def judge_template_coverage(
+    analysis: TemplateAnalysis, promise: Expectations, *, own: bool = True
+) -> Outcome:
+    """Judge the findings on a template, the gravest first; what it does not take is a note of a pass.
+
+    ``own``  whether it is the one of the import: then no more than the loss of an ordinary turn is a fault.
+    """
     request_coverage = analysis.request_coverage
     findings = [f for f in (request_coverage.findings if request_coverage else ()) if _concerns(f, promise)]
-    meant = [f for f in findings if by_design(f, calls_end_turns=calls_end_turns(analysis))]
+    meant = [f for f in findings if by_design(f) or (own and not loses_turn(f))]
     defects = [f for f in findings if f not in meant]
     if not defects:
         checked = request_coverage.checked if request_coverage else 0
-        return Pass(Reason(TemplateWholeReason.WHOLE, checked=checked), notes=tuple(_coverage_facts(meant)))
+        notes = tuple(_coverage_facts(meant, TemplateWholeReason.NOT_TAKEN))
+        return Pass(Reason(TemplateWholeReason.WHOLE, checked=checked), notes=notes)
     first, *rest = _coverage_facts(defects)
     within = (defects[0].conversation,) if defects[0].conversation else ()
     return Fail(first, "configuration", remedy(defects[0]), notes=tuple(rest), within=within)
@@ -609,37 +641,28 @@ def _concerns(finding: CoverageFinding, promise: Expectations) -> bool:
     return not of_tools or no_tools(promise) is None
 
 
-def by_design(finding: CoverageFinding, *, calls_end_turns: bool) -> bool:
-    """Return whether vendors' templates do the same.
-
-    The names and schemas of tools may stand without descriptions, but not those of some tools alone.
-    """
-    if finding.shape:
-        return (
-            finding.severity is not CoverageSeverity.ERROR
-        )  # vendors' templates demand what may be left out
-    if (
-        finding.field in (CoverageField.LATER_SYSTEM, CoverageField.DEVELOPER)
-        or (finding.kind, finding.field) in BY_DESIGN
-    ):
-        return True
-    lost = finding.kind is CoverageKind.LOST
-    if lost and finding.field is CoverageField.TOOL_DESCRIPTION:
-        return {1, ALL_TOOLS} <= set(finding.numbers)
-    return lost and finding.field is CoverageField.WORDS_BESIDE_CALL and calls_end_turns
+def by_design(finding: CoverageFinding) -> bool:
+    """Return whether vendors' templates do the same, whose models are trained so."""
+    if finding.shape:  # they demand what may be left out
+        return finding.severity is not CoverageSeverity.ERROR
+    second = finding.field in MUST and finding.field is not CoverageField.SYSTEM
+    return second or (finding.kind, finding.field) in BY_DESIGN
 
 
-def calls_end_turns(analysis: TemplateAnalysis) -> bool:
-    """Return whether no marker closes a call: in such a format a turn is either words or calls."""
-    call = next((s.completion.rstrip() for s in analysis.samples if s.case == "one-call"), "")
-    return bool(call) and not any(marker.end() == len(call) for marker in SHAPE.finditer(call))
+def loses_turn(finding: CoverageFinding) -> bool:
+    """Return whether a turn that the template has a place for does not reach the prompt, or no turn does."""
+    uniform = finding.conversation in PLAINEST and finding.field is not CoverageField.TOOL_NAME
+    placeless = uniform and finding.kind is CoverageKind.LOST
+    return finding.kind in LOST_WHOLE and finding.field in ORDINARY and not placeless
 
 
-def _coverage_facts(findings: Iterable[CoverageFinding]) -> list[Reason]:
+def _coverage_facts(
+    findings: Iterable[CoverageFinding], kind: TemplateWholeReason = TemplateWholeReason.DEFECT
+) -> list[Reason]:
     return [
         Reason(
-            TemplateWholeReason.DEFECT, rung=Rung.TEMPLATE, conversation=f.conversation, kept=f.kept,
-            problem=f.reason,
+            kind, rung=Rung.TEMPLATE, conversation=f.conversation, kept=f.kept,
+            field=f.field, problem=f.reason,
         )
         for f in list(findings)[:TEMPLATE_COVERAGE_MOST]
     ]  # fmt: skip

@@ -451,7 +451,7 @@ def _calls_kept(ctx: Context) -> Outcome:
     if counts[0] == counts[1]:
         reason = Reason(CallsKeptReason.CALLS_UNSEEN)
         remedy = Reason(Remedy.RENDER_CALLS)
-        return left_out(ctx, (WEATHER_ANSWERED, WEATHER_CALLED_LONGER), reason, remedy)
+        return left_out(ctx, (WEATHER_ANSWERED, WEATHER_CALLED_LONGER), reason, remedy, needed=False)
     null = _counted(ctx, WITH_NULL)
     if null is not None and null != counts[0]:
         return judge_null(null, counts[0] or 0)
