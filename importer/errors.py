@@ -137,8 +137,7 @@ EngineKind = Literal[
 ServiceKind = Literal[
     "bad-request", "bad-json", "no-key", "wrong-scope", "needs-approver", "code-not-approved", "foreign-page",
     "foreign-host", "no-such-page", "page-not-built",
-    "no-such-finding", "finding-settled", "finding-outdated", "no-such-webhook", "webhook-made",
-    "bad-webhook", "not-deleted",
+    "no-such-finding", "finding-settled", "finding-outdated", "not-deleted",
     "wrong-method", "no-such-job", "no-such-version", "no-such-key", "precondition-failed",
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
@@ -461,11 +460,6 @@ class ServiceError(ImporterError):
         "finding-outdated": Kind(
             "{name} has changed since the recheck: it compared version {compared}, the newest is {version}.",
         ),
-        "no-such-webhook": Kind("There is no webhook {webhook!r}."),
-        "webhook-made": Kind(
-            "This request has made the webhook {webhook} already, whose secret was shown once.",
-        ),
-        "bad-webhook": Kind("Invalid address of a webhook: {problem}."),
         "not-deleted": Kind("{name} is not deleted."),
         "precondition-failed": Kind("{name} has changed: it is at version {version} now."),
         "precondition-required": Kind("A change of {name} has to say which version it is of."),

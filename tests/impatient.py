@@ -10,7 +10,6 @@ from importer.__main__ import main
 
 NAME = "tests.impatient"
 ENDS = "importer.service.jobs.runner.PATIENCE=1"  # jobs have five seconds when their process ends
-DELIVERS = "importer.service.domain.upkeep.POLL=0.1"  # deliveries are looked for every two seconds
 
 
 def waits(*settings: str) -> dict[str, str]:

@@ -211,8 +211,7 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
 }  # fmt: skip
 # Kinds that are met over HTTP alone.
 ELSEWHERE = frozenset({
-    "no-such-finding", "finding-settled", "finding-outdated", "no-such-webhook", "webhook-made",
-    "bad-webhook", "not-deleted",
+    "no-such-finding", "finding-settled", "finding-outdated", "not-deleted",
     "bad-request", "bad-json", "no-key", "wrong-scope", "foreign-page", "foreign-host", "no-such-page",
     "page-not-built",
     "wrong-method", "no-such-job", "no-such-version", "precondition-failed", "precondition-required",

@@ -166,14 +166,6 @@ class Settings:
     keep_findings_days: int = _set(
         365, "days that settled findings are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
     )
-    keep_deliveries_days: int = _set(
-        30,
-        "days that ended deliveries of webhooks are kept; 0 sets no limit",
-        least=0,
-        most=36_500,
-        flags=FILE,
-    )
-    webhook_private: bool = _set(False, "also send webhooks to private addresses, and over http")
     previews: int = _set(4, "previews at a time", least=1, most=64)
     keep_jobs_days: int = _set(
         90, "days that ended jobs are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
@@ -235,7 +227,6 @@ class Settings:
             audit=Keep(self.keep_audit_days, self.keep_audit),
             documents=Keep(self.keep_deleted_days),
             findings=Keep(self.keep_findings_days),
-            deliveries=Keep(self.keep_deliveries_days),
         )
 
     @property

@@ -13,11 +13,11 @@ from importer.storage.database import Database
 from importer.storage.retention import Keep, Limits
 
 J = tables.jobs.c
-COUNTED = ("configs", "versions", "releases", "receipts", "jobs", "events", "audit", "findings", "deliveries")
+COUNTED = ("configs", "versions", "releases", "receipts", "jobs", "events", "audit", "findings")
 # Of each kind that is deleted by age: its table, and the column of the age.
 AGED: Mapping[str, tuple[Table, str]] = {
     "jobs": (tables.jobs, "ended_at"), "audit": (tables.audit, "at"),
-    "documents": (tables.configs, "deleted_at"), "deliveries": (tables.deliveries, "ended_at"),
+    "documents": (tables.configs, "deleted_at"),
 }  # fmt: skip
 
 

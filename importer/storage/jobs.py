@@ -16,7 +16,7 @@ from importer import tracing
 from importer.config import now
 from importer.errors import ServiceError
 from importer.frozen import frozen
-from importer.storage import tables, webhooks
+from importer.storage import tables
 from importer.storage.database import fresh
 from importer.storage.processes import signal
 
@@ -415,19 +415,8 @@ def again(connection: Connection, job: Job, request: Mapping[str, object]) -> Jo
     return get(connection, job.id)
 
 
-def _announce(connection: Connection, job: Job, state: str, data: Mapping[str, object]) -> None:
-    """Queue the end of a job for webhooks."""
-    result, error = data.get("result"), data.get("error")
-    config = job.config or (result.get("name") if isinstance(result, Mapping) else None)
-    subject = {"job": job.id, "kind": job.kind, "state": state, "config": config, "by": job.by}
-    problem = error.get("kind") if isinstance(error, Mapping) else None
-    webhooks.enqueue(connection, f"job.{state}", {**subject, "attempt": job.attempt, "problem": problem})
-
-
 def note(connection: Connection, job: Job, kind: str, data: Mapping[str, object]) -> None:
     """Add an event; its number is the next one of the root, in the order of commits."""
-    if kind in ENDED:
-        _announce(connection, job, kind, data)
     grown = update(tables.jobs).where(J.id == job.root).values(events=J.events + 1).returning(J.events)
     number = connection.execute(grown).scalar_one()
     text = json.dumps({"attempt": job.attempt, **data})

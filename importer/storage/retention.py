@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from importer.frozen import frozen
-from importer.storage import findings, idempotency_store, queue, tables, webhooks
+from importer.storage import findings, idempotency_store, queue, tables
 from importer.storage.actors import SERVICE
 from importer.storage.audit import AuditContext, record
 from importer.storage.database import Database
@@ -66,7 +66,6 @@ class Limits:
     audit: Keep
     documents: Keep = Keep()
     findings: Keep = Keep()
-    deliveries: Keep = Keep()
 
 
 def due(connection: Connection) -> bool:
@@ -240,11 +239,7 @@ def _findings(connection: Connection, keep: Keep) -> Deleted:
     return findings.purge(connection, keep.oldest), False
 
 
-def _deliveries(connection: Connection, keep: Keep) -> Deleted:
-    return webhooks.purge(connection, keep.oldest), False
-
-
 WORK: Mapping[str, Callable[[Connection, Keep], Deleted]] = {
     "jobs": _jobs, "events": _events, "versions": _versions, "audit": _audit,
-    "documents": _documents, "findings": _findings, "deliveries": _deliveries,
+    "documents": _documents, "findings": _findings,
 }  # fmt: skip

@@ -181,25 +181,3 @@ schedules = Table(
     Column("every", BigInteger),
     Column("due", Float),
 )
-
-# ``types`` are names of events, separated by spaces; ``failures`` counts pauses since the last success, and
-# nothing is sent before ``retry_at``, in epoch seconds.
-webhooks = Table(
-    "webhooks",
-    METADATA,
-    Column("id", Text, primary_key=True),
-    *(Column(name, Text) for name in ("url", "types", "secret", "state", "note")),
-    *(Column(name, Text) for name in ("created_at", "created_by", "updated_at")),
-    Column("failures", Integer),
-    Column("retry_at", Float),
-)
-
-# One event for one webhook; ``due`` is the next try in epoch seconds, ``status`` that of the last answer.
-deliveries = Table(
-    "deliveries",
-    METADATA,
-    Column("id", Text, primary_key=True),
-    *(Column(name, Text) for name in ("webhook", "type", "body", "state", "problem", "at", "ended_at")),
-    *(Column(name, Integer) for name in ("tries", "status")),
-    Column("due", Float),
-)

@@ -56,7 +56,7 @@ _REASONS = {
         engines.parsers exports.compose exports.kubernetes exports.vllm analysis config_file.receipt
         launchers.follow launchers.ssh launchers.slurm service.http.pages storage.jobs memory.config_keys
         storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
-        service.http.releases service.domain.workflow service.http.webhooks storage.findings storage.retention
+        service.http.releases service.domain.workflow storage.findings storage.retention
         proof.cache service.jobs.validation_steps
         service.http.openapi service.http.localai
         cli.commands.documents cli.bulk cli.messages cli.reporting cli.output""",
@@ -69,7 +69,7 @@ _REASONS = {
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx engines.renderers.rust hub.client service.http.overview service.http.query service.http.review
-        launchers.ray hub.local service.domain.index storage.actors chat_template.render_worker hub.outgoing hub.folders
+        launchers.ray hub.local service.domain.index storage.actors chat_template.render_worker hub.folders
         engines.model_folder sentences memory.pages hub.weights
         signals.family app.gallery
         """,

@@ -14,7 +14,6 @@ from typing import Any
 
 from importer.__main__ import main
 from importer.engines import process
-from importer.hub import outgoing
 from importer.launchers import ssh
 from importer.service.domain import upkeep
 from importer.service.domain.gallery import Change, Gallery
@@ -22,7 +21,7 @@ from importer.service.jobs import runner
 from importer.service.jobs.live_jobs import JobRun, LiveJob
 from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.runner import Runner
-from importer.storage import findings, jobs, processes, queue, releases, webhooks
+from importer.storage import findings, jobs, processes, queue, releases
 from importer.storage.audit import AuditContext
 from tests.impatient import shorten
 
@@ -88,8 +87,6 @@ def plant() -> None:
     around(findings, "record", after=lambda *_: "finding written")
     around(RecheckSteps, "_one", after=lambda *_, **__: "document compared")
     around(findings, "decide", after=lambda _c, _i, state, *_: f"{state} decided")
-    around(webhooks, "claim", after=lambda *_: "delivery claim written")
-    around(outgoing, "post", lambda *_, **__: "delivery claimed", lambda *_, **__: "delivery sent")
 
 
 if __name__ == "__main__":

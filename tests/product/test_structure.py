@@ -35,7 +35,6 @@ PURE = {
 
 NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingface_hub", "httpx", "requests"}
 MAY_CONNECT = {
-    "importer.hub.outgoing",  # webhooks, to addresses that were checked
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
     "importer.engines.doctor.host",  # whether the Hub answers
     "importer.engines.process", "importer.engines.renderers.rust", "importer.validation.client",  # loopback

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from sqlalchemy import insert
 
 from benchmarks.overview import ENTRIES, document
-from importer.storage import documents, tables, webhooks
+from importer.storage import documents, tables
 from importer.storage.audit import AuditContext, record
 from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen
 from tests.pages import PHONE, WIDE, Seen, picture
@@ -62,7 +62,6 @@ def seeded(service: Service) -> None:
         connection.execute(insert(tables.configs), [{**columns, **row} for row in rows])
         documents.changed(connection)
         record(connection, AuditContext(HARM, HARM, HOSTILE), HARM, {HARM: HOSTILE})
-        webhooks.create(connection, f"https://x.invalid/{HARM}", ["job.failed"], "s", HARM, HOSTILE)
 
 
 def test_ten_thousand_are_searched_filtered_and_sorted_with_the_address(seen: Seen, service: Service) -> None:

@@ -24,7 +24,7 @@ def test_each_view_is_shown_by_its_place(seen: Seen, service: Service) -> None:
     job = service.client.get("/v1/jobs").json()["items"][0]["id"]
     places = {
         "": "Documents", "documents": "Documents", "import": "Import", "jobs": "Jobs", "upkeep": "Upkeep",
-        "gallery": "Gallery", "operations": "Operations", "access": "API keys and webhooks",
+        "gallery": "Gallery", "operations": "Operations", "access": "API keys",
         "deleted": "Deleted documents", "key": "API key", f"jobs/{job}": "Import of",
         **{f"documents/{name}{tab}": name for tab in ("", "/decisions", "/text", "/probes", "/releases")},
         "nowhere": "Something went wrong", "gallery/odd": "Something went wrong",
@@ -180,7 +180,7 @@ def test_a_question_is_not_a_failure(seen: Seen, service: Service) -> None:
     seen.check()
 
 
-def test_keys_and_webhooks_are_managed_on_the_page(seen: Seen, service: Service, folder: Path) -> None:
+def test_keys_are_managed_on_the_page(seen: Seen, service: Service, folder: Path) -> None:
     page = seen.go("access")
     page.get_by_label("Name").fill("ci")
     page.get_by_role("button", name="Create key").click()
@@ -193,25 +193,7 @@ def test_keys_and_webhooks_are_managed_on_the_page(seen: Seen, service: Service,
     page.get_by_label("Name").fill("ci")
     page.get_by_role("button", name="Create key").click()
     expect(page.get_by_role("alert")).to_contain_text("has or had this name")
-    page.get_by_label("Address").fill("https://10.0.0.1/hook")
-    page.get_by_role("button", name="Add webhook").click()
-    expect(page.get_by_role("alert").last).to_contain_text("10.0.0.1")
-    page.get_by_label("Address").fill("https://hook.invalid/importer")
-    page.get_by_role("checkbox", name="job succeeded").uncheck()
-    page.get_by_role("button", name="Add webhook").click()
-    expect(page.get_by_role("group", name="Signing secret")).to_contain_text("whsec_")
-    hook = page.get_by_role("article", name="https://hook.invalid/importer")
-    expect(hook).not_to_contain_text("job succeeded")
-    hook.get_by_role("button", name="Send a test event").click()
-    expect(hook.get_by_role("row", name="test event")).to_contain_text("has no address")  # of its own accord
     picture(seen, folder, "access")
-    hook.get_by_role("button", name="Disable").click()
-    expect(hook).to_contain_text("disabled")
-    hook.get_by_role("button", name="Enable").click()
-    expect(hook.get_by_role("button", name="Disable")).to_be_visible()
-    hook.get_by_role("button", name="Remove").click()
-    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
-    expect(page.get_by_text("There are no webhooks.")).to_be_visible()
     page.reload()
     expect(page.get_by_role("button", name="Revoke: ci")).to_be_visible()
     assert secret not in page.content()
@@ -220,10 +202,10 @@ def test_keys_and_webhooks_are_managed_on_the_page(seen: Seen, service: Service,
     expect(page.get_by_text("There are no API keys.")).to_be_visible()
     assert service.client.get("/v1/me", headers=with_key).status_code == 401
     audit = service.client.get("/v1/audit", params={"limit": 50}).json()["items"]
-    done = [one["action"] for one in audit if one["action"].endswith(("key", "webhook"))]
-    assert done[:2] + done[-2:] == ["revoke key", "delete webhook", "create webhook", "create key"]
+    done = [one["action"] for one in audit if one["action"].endswith("key")]
+    assert [done[0], done[-1]] == ["revoke key", "create key"]
     assert seen.grave() == []
-    seen.check("400", "422")
+    seen.check("400")
 
 
 @pytest.mark.nightly

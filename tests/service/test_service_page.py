@@ -24,7 +24,7 @@ from importer.service.http import pages
 from importer.service.http.query import AttentionKind, Size
 from importer.service.messages import hint
 from importer.service.problems import status_of
-from importer.storage import jobs, webhooks
+from importer.storage import jobs
 from tests.serving import Service, fresh, problem, service
 from tools.build_page import package_node, system_node
 
@@ -142,18 +142,17 @@ def test_values_devices_and_moments_are_words() -> None:
 
 
 def test_every_kind_of_the_service_has_words_on_the_page() -> None:
-    """Kinds of jobs, events, causes and devices, and the goals of a plan."""
+    """Kinds of jobs, causes and devices, and the goals of a plan."""
     words = said_by(
         'import { TEXTS } from "./src/text.js";'
-        "const { access, common, imports, jobs, upkeep } = TEXTS;"
-        "const all = [jobs.kinds, jobs.titles, access.types, upkeep.causes, common.makers, imports.goals];"
+        "const { common, imports, jobs, upkeep } = TEXTS;"
+        "const all = [jobs.kinds, jobs.titles, upkeep.causes, common.makers, imports.goals];"
         "console.log(JSON.stringify(all.map(Object.keys)));"
     )
     goals = {*OPTIONS["goal"].words, ""}
-    events = {*webhooks.TYPES}
     kinds = {*get_args(jobs.Kind)}
     assert [{*found} for found in words] == [
-        kinds, kinds, events, {str(kind) for kind in CauseKind}, {*get_args(Kind)}, goals,
+        kinds, kinds, {str(kind) for kind in CauseKind}, {*get_args(Kind)}, goals,
     ]  # fmt: skip
 
 

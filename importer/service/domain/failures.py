@@ -16,7 +16,7 @@ FIELDS: Mapping[str, str] = {
     "unknown-parser": "/set", "unknown-engine": "/engine", "ambiguous": "/backend",
     "digest-required": "/digest", "changed": "/digest",
     "unknown-pool": "/on", "bad-target": "/on",
-    "other-backend": "/name", "other-device": "/name", "bad-webhook": "/url",
+    "other-backend": "/name", "other-device": "/name",
 }  # fmt: skip
 
 

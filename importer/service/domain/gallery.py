@@ -30,7 +30,7 @@ from importer.frozen import frozen
 from importer.hub.snapshot import mapping, text
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.storage import audit, documents, findings, releases, webhooks
+from importer.storage import audit, documents, findings, releases
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.documents import (
@@ -231,10 +231,6 @@ class Change:
         )  # fmt: skip
         documents.delete_documents(self.connection, deleted)
         findings.resolve(self.connection, name)
-        served = releases.served(self.connection, name)
-        if served is not None:
-            subject = {"name": name, "release": served.number, "digest": served.digest}
-            webhooks.enqueue(self.connection, "release.withdrawn", {**subject, "by": context.who})
         releases.withdraw(self.connection, name, None, context.who, at, context.why)
         audit.record(self.connection, context, name, {"version": deleted.number})
 

@@ -20,7 +20,7 @@ from importer.service.domain.document_text import checked
 from importer.service.domain.gallery import Change, DocumentVersion
 from importer.service.domain.grants import Caller, admit_edit
 from importer.service.settings import Settings
-from importer.storage import audit, documents, releases, webhooks
+from importer.storage import audit, documents, releases
 from importer.storage.documents import Summary
 from importer.storage.releases import Release, ReleaseEntry
 
@@ -108,16 +108,8 @@ def _entry(made: GalleryEntry) -> ReleaseEntry:
     return ReleaseEntry(made.item, made.file, dict(made.about), [loss_json(loss) for loss in made.lost])
 
 
-# The type of event by the action of the audit log.
-EVENTS = {
-    "release": "release.promoted", "roll back": "release.rolled-back", "withdraw": "release.withdrawn",
-}  # fmt: skip
-
-
 def _record(change: Change, action: str, release: Release) -> None:
-    """Add the entry of the audit log: the version that follows has one of its own; and the event."""
-    subject = {"name": release.name, "release": release.number, "digest": release.digest}
-    webhooks.enqueue(change.connection, EVENTS[action], {**subject, "by": change.context.who})
+    """Add the entry of the audit log: the version that follows has one of its own."""
     context = replace(change.context, action=action)
     audit.record(
         change.connection, context, release.name, {"release": release.number, "digest": release.digest}

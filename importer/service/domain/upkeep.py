@@ -1,6 +1,6 @@
 """Upkeep: rechecks of documents as jobs, their findings, and what a person decides about those.
 
-The duties of a process beside its jobs: the schedule of rechecks, and deliveries of webhooks.
+The duty of a process beside its jobs: the schedule of rechecks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import logging
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.service import messages
 from importer.service.domain.gallery import Change, Checkout, StoredFiles
 from importer.service.domain.grants import Caller, admit_edit
-from importer.service.domain.webhooks import Sender
 from importer.service.settings import Settings
 from importer.storage import documents, findings, jobs, processes
 from importer.storage.actors import SCHEDULER
@@ -162,13 +160,12 @@ def reject(connection: Connection, ident: str, by: str, why: str | None) -> Find
 
 
 LOG = logging.getLogger(__name__)
-POLL = 2.0  # seconds between two looks for deliveries, where the last one found none
 LOOK = 10.0  # seconds between two looks at the schedule
 HOUR = 3600
 
 
 class Duties:
-    """One thread of a process. A context manager: a duty that was cut off is done by another process.
+    """The schedule, as one thread of a process; a look that was cut off is made by another process.
 
     ``hurry``  starts jobs at once.
     """
@@ -176,38 +173,31 @@ class Duties:
     def __init__(self, database: Database, settings: Settings, hurry: Callable[[], object]) -> None:
         self._database, self._hurry = database, hurry
         self._every = settings.recheck_every * HOUR
-        self._sender = Sender(database, private=settings.webhook_private)
-        self._ending, self._next_look = threading.Event(), 0.0
+        self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="duties", daemon=True)
 
     def __enter__(self) -> Duties:
-        self._thread.start()
+        if self._every:
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ending.set()
-        self._sender.close()
-        self._thread.join(1.0)  # a delivery under way is not waited for
+        if self._every:
+            self._thread.join(1.0)
 
     def _run(self) -> None:
-        more = False
-        while not self._ending.wait(0 if more else POLL):
-            more = False
-            for duty in (self._schedule, self._sender.run):
-                try:
-                    more = duty()
-                except OperationalError as error:  # the next look tries again
-                    LOG.warning("the database does not answer: %s", driver_message(error))
-                except Exception:
-                    if not self._ending.is_set():
-                        LOG.exception("%s", duty.__qualname__)
-
-    def _schedule(self) -> bool:
-        if self._every and time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + LOOK
-            if begin_due(self._database, self._every):
-                self._hurry()
-        return False
+        while True:
+            try:
+                if begin_due(self._database, self._every):
+                    self._hurry()
+            except OperationalError as error:  # the next look tries again
+                LOG.warning("the database does not answer: %s", driver_message(error))
+            except Exception:
+                if not self._ending.is_set():
+                    LOG.exception("the schedule")
+            if self._ending.wait(LOOK):
+                return
 
 
 def begin_due(database: Database, every: int) -> bool:

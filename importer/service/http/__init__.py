@@ -20,7 +20,6 @@ ALL = (
     "upkeep.router_upkeep_groups",  # before the findings by their id
     "upkeep.router",
     "bulk.router",
-    "webhooks.router",
     "editor.router_preview",
     "editor.router",
     "admin.router_keys",

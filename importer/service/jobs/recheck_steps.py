@@ -30,7 +30,7 @@ from importer.service.domain.failures import failure
 from importer.service.domain.gallery import Checkout, Gallery
 from importer.service.jobs.live_jobs import LiveJob, Result, Results, Step, Stopped
 from importer.service.settings import Settings
-from importer.storage import findings, jobs, queue, webhooks
+from importer.storage import findings, jobs, queue
 from importer.storage.findings import Proposal
 from importer.storage.jobs import Failure, Job
 
@@ -226,9 +226,6 @@ class RecheckSteps:
                 connection, name, found.version, mark, found.kinds, found.summary, found.proposals, job.id
             )
             findings.compared(connection, job.id, name, outcome, ident)
-            if outcome == "found":
-                subject = {"finding": ident, "name": name, "causes": [*found.kinds], "job": job.id}
-                webhooks.enqueue(connection, "finding.opened", subject)
 
     def _failed(self, job: Job, name: str, outcome: findings.Outcome, details: Failure) -> None:
         with self._gallery.database.writing() as connection:

@@ -104,16 +104,6 @@ UPKEEP = (
         PRIMARY KEY (job, name))""",
     """CREATE TABLE schedules (
         name TEXT PRIMARY KEY, every BIGINT NOT NULL, due DOUBLE PRECISION NOT NULL, job TEXT, at TEXT)""",
-    """CREATE TABLE webhooks (
-        id TEXT PRIMARY KEY, url TEXT NOT NULL, types TEXT NOT NULL, secret TEXT NOT NULL,
-        state TEXT NOT NULL, failures INTEGER NOT NULL, retry_at DOUBLE PRECISION NOT NULL DEFAULT 0,
-        note TEXT, created_at TEXT NOT NULL, created_by TEXT NOT NULL, updated_at TEXT NOT NULL)""",
-    """CREATE TABLE deliveries (
-        id TEXT PRIMARY KEY, webhook TEXT NOT NULL, type TEXT NOT NULL, body TEXT NOT NULL,
-        state TEXT NOT NULL, tries INTEGER NOT NULL, due DOUBLE PRECISION NOT NULL,
-        status INTEGER, problem TEXT, at TEXT NOT NULL, ended_at TEXT)""",
-    "CREATE INDEX deliveries_due ON deliveries (state, due)",
-    "CREATE INDEX deliveries_webhook ON deliveries (webhook, id)",
 )
 STATEMENTS = (*DOCUMENTS, *CALLERS, *JOBS, *UPKEEP)
 SQLITE = (

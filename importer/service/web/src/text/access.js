@@ -1,10 +1,8 @@
-// Texts of the page of API keys and webhooks.
-
-import { number } from "./number.js";
+// Texts of the page of API keys.
 
 export const ACCESS = {
-  title: "API keys and webhooks",
-  mayNot: "API keys and webhooks are for keys with the scope admin.",
+  title: "API keys",
+  mayNot: "API keys are for keys with the scope admin.",
   act: (label, name) => `${label}: ${name}`,
   once: "Copy it now: it is not shown again.",
   kept: "I have copied it",
@@ -29,35 +27,4 @@ export const ACCESS = {
   gone: "Revoked keys",
   askRevoke: (name) => `Revoke the key of ${name}?`,
   effectRevoke: "The server refuses this key from now on. A revoked key cannot be restored.",
-
-  webhooks: "Webhooks",
-  aboutWebhooks: "The server sends a signed request to each address when one of its events happens.",
-  noWebhooks: "There are no webhooks.",
-  newWebhook: "New webhook",
-  url: "Address",
-  urls: "an https address of a public host",
-  note: "Note",
-  events: "Events",
-  types: {
-    "job.succeeded": "job succeeded", "job.failed": "job failed", "job.cancelled": "job cancelled", "job.waiting": "job waits for you",
-    "release.promoted": "document released", "release.rolled-back": "release rolled back", "release.withdrawn": "release withdrawn",
-    "finding.opened": "recheck found a change", "webhook.disabled": "webhook disabled",
-  },
-  ping: "test event",
-  addWebhook: "Add webhook",
-  secretOf: (url) => `Signing secret of ${url}.`,
-  states: { enabled: "enabled", disabled: "disabled" },
-  failures: (n) => `${number(n, "failure", "failures")} in a row`,
-  test: "Send a test event",
-  enable: "Enable",
-  disable: "Disable",
-  remove: "Remove",
-  removed: (url) => `The webhook ${url} is removed.`,
-  askRemove: "Remove this webhook?",
-  effectRemove: (url) => `${url} gets no further events. The list of its deliveries is removed, too.`,
-  deliveriesOf: (url) => `Last deliveries to ${url}`,
-  deliveryHeads: ["when", "event", "state", "tries", "answer"],
-  delivered: { waiting: "not delivered yet", delivered: "delivered", failed: "failed" },
-  answered: (status) => `HTTP ${status}`,
-  noDeliveries: "No deliveries yet.",
 };

@@ -6,7 +6,7 @@ import { number } from "./number.js";
 const ROWS = {
   configs: ["document", "documents"], versions: ["version", "versions"], releases: ["release", "releases"], receipts: ["receipt", "receipts"],
   jobs: ["job", "jobs"], events: ["event", "events"], audit: ["audit entry", "audit entries"],
-  findings: ["finding", "findings"], deliveries: ["delivery", "deliveries"],
+  findings: ["finding", "findings"],
 };
 
 export const OPERATIONS = {
