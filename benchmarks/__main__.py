@@ -6,6 +6,7 @@
 the memory that the engine reports beside the estimate.
 ``python -m benchmarks organisation`` imports an organisation of generated repositories, and ``python -m
 benchmarks upgrade`` rechecks a gallery of 10,000 documents for another version of their engine.
+``python -m benchmarks attention FOLDER`` counts the warnings of a folder of models, by kind.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from types import ModuleType
 
 from benchmarks import (
+    attention,
     fit,
     hostile,
     markdown,
@@ -59,7 +61,7 @@ GROUPS: dict[str, ModuleType] = {
 # A comparison is a module with ``main(arguments)`` of its own; most need a folder of models' files.
 COMPARISONS: dict[str, ModuleType] = {
     "recipes": recipes, "plans": plans, "organisation": organisation, "upgrade": upgrade,
-    "measured": measured,
+    "measured": measured, "attention": attention,
 }  # fmt: skip
 
 

@@ -17,7 +17,6 @@ COMMANDS = {
     "settings": "gen_defaults.settings",
     "shapes": "gen_defaults.shapes",
     "shipped": "gen_defaults.shipped",
-    "request-coverage": "gen_defaults.request_coverage",
 }
 TABLES = "gen_defaults.regenerate"
 

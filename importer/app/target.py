@@ -221,7 +221,7 @@ def machine_for(name: str | None) -> Machine:
     capability = int(major) * 10 + int(minor) if major.isdecimal() and minor.isdecimal() else None
     kinds = {"cuda": "cuda", "metal": "metal", "cpu": "cpu"}  # cards of other makers count as AMD's
     kind = cast("Literal['cpu', 'cuda', 'rocm', 'metal']", kinds.get(device.kind, "rocm"))
-    return Machine(kind, capability, machine.NAME if is_here(name) else str(name))
+    return Machine(kind, capability, machine.NAME if is_here(name) else str(name), name is not None)
 
 
 def platform_for(name: str | None) -> str:

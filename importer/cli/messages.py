@@ -61,7 +61,20 @@ EXPORTS: dict[str, Text] = {
 }
 
 
-CODE = "--set trust_remote_code=true allows it, after a look at the files"
+# What settles a warning.
+ATTENTION: dict[str, Text] = {
+    "AttentionStep.approve": "'importer approve NAME', or take the setting out",
+    "AttentionStep.fit": "--device, --memory or --context",
+    "AttentionStep.start": "--backend or --engine-version, or mend the files",
+    "AttentionStep.allow-code": "--set trust_remote_code=true, after a look at the files",
+    "AttentionStep.read-code": "read it before --set trust_remote_code=true",
+    "AttentionStep.template": "--template FILE, with a template that is mended",
+    "AttentionStep.parser": "--set {key}=NAME or {key}=none",
+    "AttentionStep.no-tools": "--set tool_parser=none accepts it",
+    "AttentionStep.conflict": "--on-conflict mine or theirs",
+    "AttentionStep.device": "--per-device makes one for each",
+    "AttentionStep.look": "--set {key}=VALUE",
+}
 
 
 def _not_installed(fields: Mapping[str, object]) -> str:
@@ -109,15 +122,8 @@ def _shown(fields: Mapping[str, Any]) -> str:
     return f"{' or '.join((*theirs, *files, *ours))} would show them"
 
 
-def _lacking(fields: Mapping[str, Any]) -> str:
-    """Return what {engine} lacks without the code, and the flag that allows it."""
-    parts = " and no ".join(fields["parts"])
-    return f"{fields['engine']} has no {parts} of its own; it will not start without this code: {CODE}"
-
-
 # Texts in place of those of the kinds, by key.
-INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
-    "OtherDevice.changed": "the document was for {before} and is for {after} now; --per-device makes one for each",
+INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | ATTENTION | {
     "UsageError.revision-conflict": "The reference names revision {inline!r} and --revision names {option!r}.",
     "HubError.not-cached": "The cache lacks {what} of {repo}, and --offline forbids asking the Hub.",
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",
@@ -126,9 +132,6 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "ForeignReason.would-offer": _offer,
     "CoverageEffect.template-offered": _shown,
     "TemplateFault.offered": "--template {template}",
-    "CodeReason.lacking": _lacking,
-    "CodeReason.needed": "{engine} will not start without this code: " + CODE,
-    "CodeReason.not-known": "whether {engine} starts without this code is not known; " + CODE,
     "BackendReason.other-could": "{engine} could load it there: --backend {backend}",
     "Setting.backend": "--backend",
     "Setting.concurrency": "--concurrency",

@@ -4,47 +4,127 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Self, cast
 
 from importer.chat_template.find import TemplateFault
 from importer.config_file.document import Document
-from importer.decisions.decision import Decision, Decisions, PromptVerdict, WeighReason
+from importer.decisions.decision import Decision, Decisions, PromptVerdict, Undecided
 from importer.decisions.parsers import DerivedReason, ForeignReason, FrontendReason, PairReason, ParserReason
 from importer.decisions.request_coverage import CoverageEffect, SwitchReason
 from importer.frozen import frozen
 from importer.memory.choose import FitReason
 from importer.memory.judgement import JudgementReason
-from importer.reasons import Fields, Reason, ReasonKind, key_of
+from importer.reasons import Reason, ReasonKind, key_of
 from importer.sentences import render
 from importer.signals.evidence import is_warning
-from importer.signals.reasons import CodeReason, LoadReason, WeightFault
+from importer.signals.reasons import CodeReason, LoadReason, ShownReason, WeightFault
 
 TRUST = "trust_remote_code"
 TOOLS = "tool_parser"
 CODE = "code"
 
 
-def _no_tools(fields: Fields) -> str:
-    """No tools: {reason}; what would offer some."""
-    return "; ".join((f"no tools: {fields['reason']}", *fields["helps"]))
+class AttentionStep(ReasonKind):
+    """What settles a warning; a front end adds what to type."""
+
+    APPROVE = "approve", "approve the document, or take the setting out"
+    FIT = "fit", "name a larger device, or a shorter context"
+    START = "start", "choose another engine or version, or mend the files"
+    ALLOW_CODE = "allow-code", "read the files, then set trust_remote_code to true"
+    READ_CODE = "read-code", "read that code before trust_remote_code is true"
+    TEMPLATE = "template", "import with a chat template that is mended"
+    PARSER = "parser", "set {key} to a parser that fits, or to none"
+    NO_TOOLS = "no-tools", "set tool_parser to none to accept it"
+    CONFLICT = "conflict", "choose one of the values"
+    DEVICE = "device", "import for each device"
+    LOOK = "look", "set {key}, or approve it as it is"
+
+
+LINE = "{reason}; hits {hits}; {steps:;}"
 
 
 class AttentionReason(ReasonKind):
-    """What needs attention, the gravest first."""
+    """What needs attention, the gravest first: a reviewer can change it and needs to now; the rest are notes.
 
-    GRANT = "grant", "{reason}", "it needs an approval"
-    DOES_NOT_FIT = "does-not-fit", "{reason}", "the model does not fit the device"
-    WILL_NOT_START = "will-not-start", "{reason}", "the engine does not start with this model"
-    MAY_NOT_START = "may-not-start", "{reason}", "the engine may not start: memory is short"
-    NEEDS_CODE = "needs-code", "{reason}", "the engine may need the repository's own code"
-    FOREIGN_CODE = "foreign-code", "{reason}", "code of other repositories is named"
-    PROMPTS = "prompts", "{reason}", "the engine loses text of some prompts"
-    PARSER = "parser", "{reason}", "the engine and the {key} disagree"
-    LIMITED_TOOLS = "limited-tools", "{reason}", "the {key} has limits"
-    NO_TOOLS = "no-tools", _no_tools, "no tools reach the prompt"
-    REQUEST_COVERAGE = "request-coverage", "{reason}", "the chat template loses parts of requests"
-    CONFLICT = "conflict", "{reason}", "an edit and an import changed one value"
-    OTHER_DEVICE = "other-device", "{reason}", "the document was for another device"
-    OTHER = "other", "{reason}", "see {key}"
+    ``hits``  what a warning of the kind is about. ``step``  what settles it.
+    """
+
+    hits: str
+    step: AttentionStep
+
+    def __new__(
+        cls,
+        value: str,
+        short: str = "",
+        hits: str = "",
+        step: AttentionStep = AttentionStep.LOOK,
+        text: str = LINE,
+    ) -> Self:
+        """Return the kind; its text is one line: what, whom it hits, what settles it."""
+        kind = str.__new__(cls, value)
+        kind._value_, kind.text, kind.short, kind.hits, kind.step = value, text, short, hits, step
+        return kind
+
+    GRANT = "grant", "it needs an approval", "every run", AttentionStep.APPROVE
+    DOES_NOT_FIT = "does-not-fit", "the model does not fit the device", "every start", AttentionStep.FIT
+    WILL_NOT_START = (
+        "will-not-start",
+        "the engine does not start with this model",
+        "every start",
+        AttentionStep.START,
+    )
+    MAY_NOT_START = (
+        "may-not-start",
+        "the engine may not start: memory is short",
+        "a start",
+        AttentionStep.FIT,
+    )
+    NEEDS_CODE = (
+        "needs-code",
+        "the engine may need the repository's own code",
+        "every start",
+        AttentionStep.ALLOW_CODE,
+    )
+    FOREIGN_CODE = (
+        "foreign-code",
+        "code of other repositories is named",
+        "every start with code",
+        AttentionStep.READ_CODE,
+    )
+    PROMPTS = (
+        "prompts",
+        "the engine loses text of some prompts",
+        "requests like that one",
+        AttentionStep.TEMPLATE,
+    )
+    PARSER = "parser", "the engine and the {key} disagree", "answers that it reads", AttentionStep.PARSER
+    LIMITED_TOOLS = "limited-tools", "the {key} has limits", "requests with tools", AttentionStep.PARSER
+    NO_TOOLS = (
+        "no-tools",
+        "no tools reach the prompt",
+        "requests with tools",
+        AttentionStep.NO_TOOLS,
+        f"no tools: {LINE}",
+    )
+    REQUEST_COVERAGE = (
+        "request-coverage",
+        "the chat template loses parts of requests",
+        "requests that need it",
+        AttentionStep.TEMPLATE,
+    )
+    CONFLICT = (
+        "conflict",
+        "an edit and an import changed one value",
+        "this value",
+        AttentionStep.CONFLICT,
+    )
+    OTHER_DEVICE = (
+        "other-device",
+        "the document was for another device",
+        "runs on the other",
+        AttentionStep.DEVICE,
+    )
+    OTHER = "other", "see {key}", "every answer", AttentionStep.LOOK
 
 
 class OtherDevice(ReasonKind):
@@ -52,7 +132,7 @@ class OtherDevice(ReasonKind):
 
     CHANGED = (
         "changed",
-        "the document was for {before} and is for {after} now; an import per device leaves it as it is",
+        "the document was for {before} and is for {after} now",
     )
     NONE = "none", "no device in particular"
 
@@ -114,7 +194,8 @@ class Attention:
     @property
     def reason(self) -> Reason:
         """Return kind, key and reason as one reason, for the text of a front end."""
-        return Reason(self.kind, key=self.key, reason=self.why, helps=self.helps)
+        steps = (*self.helps, Reason(self.kind.step, key=self.key))
+        return Reason(self.kind, key=self.key, reason=self.why, hits=self.kind.hits, steps=steps)
 
     def to_json(self) -> dict[str, object]:
         """Return kind, key, the reason with its fields, and the sentence."""
@@ -182,16 +263,24 @@ def _is_true(decision: Decision | None) -> bool:
 
 
 def _tools(decisions: Decisions) -> Iterator[Attention]:
-    """Yield a chat model that calls no tools, unless a person set it so, or the engine needs no parser."""
+    """Yield a chat model without a tool parser, where anything speaks for one.
+
+    Most models without tools were never trained for any, and nothing is to be done.
+    """
     kind, parser = decisions.get("kind"), decisions[TOOLS]
     chats = kind is None or kind.value == "chat"
-    if chats and parser.value is None and parser.why and not _set(parser):
+    if chats and isinstance(parser, Undecided) and _speaks_for_tools(parser):
         yield Attention(AttentionReason.NO_TOOLS, TOOLS, parser.why[0], _offers(parser))
+
+
+def _speaks_for_tools(decision: Undecided) -> bool:
+    """Return whether a parser was named and rejected, or the template writes calls that none reads."""
+    silent = (ShownReason.NO_CALLS, ShownReason.NO_TEMPLATE, ShownReason.NOT_RENDERED)
+    notes = [cast("tuple[Reason, ...]", reason.fields.get("notes", ())) for reason in decision.why]
+    unread = any(reason.kind is ParserReason.NONE_READS for reason in decision.why)
+    named = any(candidate.value is not None for candidate in decision.overruled)
+    return named or unread or any(one.kind not in silent for said in notes for one in said)
 
 
 def _offers(decision: Decision) -> tuple[Reason, ...]:
     return tuple(reason for reason in decision.why if reason.kind in OFFERS)
-
-
-def _set(decision: Decision) -> bool:
-    return decision.why[0].kind in (WeighReason.SET_BY_USER, FrontendReason.BUILT_IN)

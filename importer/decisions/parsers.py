@@ -395,17 +395,17 @@ def decide_parser(
     doubted = [] if sign is None or shown is not None else [e for e in claims if _doubted(e, sign)]
     claims = [e for e in claims if e not in doubted]
     if sign is not None and doubted and not any(_names_one(e) for e in claims):
-        return Undecided(
-            (warning(sign.reason), *(e.reason for e in doubted)), _loadable(key, claims, target)[1]
-        )
+        known = any(e.rule is Rule.FAMILY_TABLE for e in doubted)  # no parser here reads its thoughts
+        why = sign.reason if known else warning(sign.reason)
+        return Undecided((why, *(e.reason for e in doubted)), _loadable(key, claims, target)[1])
     decision = _by_evidence(key, facts, claims, proof, target)
     if key != "tool_parser" and thinking is not None and thinking.source in WRITTEN:
         decision = _unread(decision)
     if thinking is not None and (proof is None or not proof.value["asked"]):
-        decision = _untried(decision, thinking, key)
+        decision = _untried(decision, thinking, key, target)
     if shown is not None and contradicted:
         lost = tuple(RejectedCandidate(None, e.source, shown) for e in contradicted)
-        against = (warning(shown),) if key == "tool_parser" else ()
+        against = (shown,) if key == "tool_parser" else ()
         decision = replace(decision, why=(*decision.why, *against), overruled=decision.overruled + lost)
     return decision if key != "tool_parser" else _observed(with_offer(decision, target), seen, target)
 
@@ -427,12 +427,15 @@ def _observed(decision: Decision, seen: Evidence | None, target: Target) -> Deci
     return Chosen(seen.value, "observed", (seen.reason,), (lost, *decision.overruled))
 
 
-def _untried(decision: Decision, thinking: Thinking, key: str) -> Decision:
-    """Return the decision, with a warning where no proof shows that the parser follows the switch."""
+def _untried(decision: Decision, thinking: Thinking, key: str, target: Target) -> Decision:
+    """Return the decision; where no proof shows that the parser follows the switch, with that reason.
+
+    It is a warning for engines that never run here: elsewhere an installation of the engine settles it.
+    """
     if key == "tool_parser" or decision.value is None or thinking.switch is None or thinking.markers is None:
         return decision
     reason = Reason(ParserReason.SWITCH_UNTRIED, parser=decision.value, switch=thinking.switch)
-    return replace(decision, why=(*decision.why, warning(reason)))
+    return replace(decision, why=(*decision.why, reason if target.runs else warning(reason)))
 
 
 def _unread(decision: Decision) -> Decision:
@@ -696,8 +699,7 @@ def _about_engine(
     if name not in forbidden:
         return _by_itself(name, proof, target, declared)
     free = tuple(r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"])
-    reason = Reason(ParserReason.FORBIDDEN, engine=target.engine, words=forbidden[name], free=free)
-    return (warning(reason),)
+    return (Reason(ParserReason.FORBIDDEN, engine=target.engine, words=forbidden[name], free=free),)
 
 
 def _by_itself(
@@ -797,7 +799,7 @@ def _noted_parser(key: str, decision: Decision, served: Sequence[str]) -> Decisi
     """Return the decision; on a derived template with its reason, and for tools with its limits."""
     if decision.value != HF or key not in served:
         return decision
-    limits = (warning(Reason(DerivedReason.LIMITS)),) if key == DERIVED_TOOL else ()
+    limits = (Reason(DerivedReason.LIMITS),) if key == DERIVED_TOOL else ()
     return replace(decision, why=(*decision.why, Reason(DerivedReason.DERIVED), *limits))
 
 

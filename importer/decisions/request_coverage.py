@@ -120,7 +120,8 @@ def switches(decisions: Mapping[str, Decision], facts: Sequence[Evidence]) -> di
     own = _value(facts, lambda e: e.key == VARIABLES)
     notes = [Reason(SwitchReason.HEEDS, parser=parser.value, names=tuple(heard))]
     if not any(name in own for name in heard):
-        notes.append(warning(Reason(SwitchReason.UNHEARD, parser=parser.value, switch=heard[0])))
+        unheard = Reason(SwitchReason.UNHEARD, parser=parser.value, switch=heard[0])
+        notes.append(warning(unheard) if own else unheard)  # who may switch something tries this, too
     return {**decisions, REASONING: replace(parser, why=(*parser.why, *notes))}
 
 
@@ -149,7 +150,7 @@ def apply(
         )  # the warning on request coverage has the cause
     kind = decisions["kind"].value if "kind" in decisions else "chat"
     if kind != "base":
-        losses = tuple(map(warning, _losses(fact.value, changed[TOOLS])))
+        losses = tuple(_losses(fact.value, changed[TOOLS]))
         changed[KEY] = replace(decisions[KEY], why=(*decisions[KEY].why, *losses))
     return changed
 
@@ -209,19 +210,24 @@ def _offers(request_coverage: Mapping[str, Any], target: Target) -> tuple[Reason
 
 
 def _losses(request_coverage: Mapping[str, Any], tools: Decision) -> Iterator[Reason]:
-    """Yield one reason for each kind of loss, with its fields; losses of tools where there is a parser."""
-    by_kind: dict[tuple[CoverageKind, Shape, object], list[CoverageFinding]] = {}
+    """Yield one reason for each kind of loss, with its fields; losses of tools where there is a parser.
+
+    What ordinary requests lose is marked as a warning; the rest are notes.
+    """
+    by_kind: dict[tuple[bool, CoverageKind, Shape, object], list[CoverageFinding]] = {}
     for data in request_coverage["findings"]:
         finding = CoverageFinding.from_json(data)
         of_tools = needs_tools(finding) and Trait.TOOL_TEMPLATE not in finding.shape
-        grave = finding.severity is not CoverageSeverity.NOTICE and finding.kind not in ON_TOOLS
-        if grave and (tools.value is not None or not of_tools):
+        told = finding.severity is not CoverageSeverity.NOTICE and finding.kind not in ON_TOOLS
+        if told and (tools.value is not None or not of_tools):
             # Different losses have different causes; that requests fail is one sentence.
+            grave = finding.severity is CoverageSeverity.ERROR and not finding.shape  # which is rare
             apart = () if finding.kind is CoverageKind.FAILS else finding.shape
             hurt = finding.words if finding.kind is CoverageKind.REFUSED else finding.field in OF_SCHEMAS
-            by_kind.setdefault((finding.kind, apart, hurt), []).append(finding)
-    for (kind, _, _), found in by_kind.items():
+            by_kind.setdefault((grave, finding.kind, apart, hurt), []).append(finding)
+    for (grave, kind, _, _), found in by_kind.items():
         shape = tuple(dict.fromkeys(trait for f in found for trait in f.shape))
         fields = tuple(f.field for f in found if f.field is not None)
         words = next((f.words for f in found if f.words), "")
-        yield Reason(CoverageEffect.LOSES, problem=Reason(kind, field=fields, words=words, shape=shape))
+        loss = Reason(CoverageEffect.LOSES, problem=Reason(kind, field=fields, words=words, shape=shape))
+        yield warning(loss) if grave else loss

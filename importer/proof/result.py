@@ -658,18 +658,31 @@ def _differing(outcome: FormatOutcome, engine: str) -> Reason:
     first = min(outcome.findings, key=lambda f: order.index(PromptDifference(f.kind)))
     if not outcome.losses:
         return Reason(PromptVerdict.DIFFER, engine=engine, equal=outcome.equal, of=outcome.of, first=first)
-    return warning(
-        Reason(PromptVerdict.LOST, engine=engine, count=len(outcome.losses), of=outcome.of, first=first)
-    )
+    return Reason(PromptVerdict.LOST, engine=engine, count=len(outcome.losses), of=outcome.of, first=first)
+
+
+def _is_ordinary(found: Reason, *, calls: bool) -> bool:
+    """Return whether a finding is a loss that ordinary requests have."""
+    case = found.fields["case"]
+    past = case == PromptCase.REASONING and found.kind is PromptDifference.DROPPED
+    of_calls = case in (*BEFORE["tool_parser"], PromptCase.RESULT_PARTS, PromptCase.REASONING)
+    return found.kind in LOSSES and not past and (calls or not of_calls)
 
 
 def downgraded(
     decisions: Mapping[str, Decision], prompts: Sequence[FrontendPrompts], target: Target
 ) -> dict[str, Decision]:
-    """Return the decisions; a parser proved behind a prompt that the engine writes otherwise is declared."""
+    """Return the decisions; a parser proved behind a prompt that the engine writes otherwise is declared.
+
+    A loss is a warning where ordinary requests have it: not in past reasoning, nor in calls without a parser.
+    """
     served = serving(prompts, target)
     found = () if served is None else served.chosen.findings
     changed = dict(decisions)
+    calls = decisions["tool_parser"].value is not None
+    if KEY in decisions and any(_is_ordinary(f, calls=calls) for f in found):
+        marked = (warning(one) if one.kind is PromptVerdict.LOST else one for one in decisions[KEY].why)
+        changed[KEY] = replace(decisions[KEY], why=tuple(marked))
     for key, cases in BEFORE.items():
         decision = decisions.get(key)
         grave = next((f for f in found if f.kind in GRAVE and f.fields["case"] in cases), None)

@@ -14,11 +14,15 @@ Kind = Literal["cpu", "cuda", "rocm", "metal"]
 
 @frozen
 class Machine:
-    """The target device of an engine: its kind, NVIDIA's compute capability (89 for 8.9), its name."""
+    """The target device of an engine: its kind, NVIDIA's compute capability (89 for 8.9), its name.
+
+    ``named`` is false where the document is for no device in particular.
+    """
 
     kind: Kind
     capability: int | None = None
     name: str = "this machine"
+    named: bool = True
 
     @property
     def is_named_card(self) -> bool:

@@ -74,6 +74,8 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
         verdict = loads(quantised, snapshot, able, machine)
         if verdict.reason is not None:
             reason = _marked(verdict, verdict.reason)
+            if verdict.reason.kind is LoadReason.TRIAL_FAILED and not machine.named:
+                reason = verdict.reason  # the document is for no device in particular
             facts.append(Evidence(Rule.ENGINE, "quantization", quantised.method, able.label, reason))
         if ALIASES.get(quantised.method, quantised.method) in able.deprecated:
             reason = Reason(LoadReason.DEPRECATED, engine=able.label, method=quantised.method)

@@ -83,29 +83,23 @@ class CardReason(ReasonKind):
     UNCLEAR_EXAMPLE = "unclear-example", _unclear("the card's example has")
 
 
-_ALLOWED = "the document's trust_remote_code: true allows it, after a look at the files"
-
-
 class CodeReason(ReasonKind):
     """Reasons about a repository's code."""
 
     NAMED = "named", "code of the repository is named in {places:and} for {parts}", "{places}"
     UNLISTED = "unlisted", "the repository does not list {files}"
     ELSEWHERE = "elsewhere", "code of other repositories is named, which no commit pins: {repos}"
-    NEEDED = "needed", "{engine} will not start without this code: " + _ALLOWED
+    NEEDED = "needed", "{engine} will not start without this code"
     OWN_TYPE = "own-type", "{engine} has the model type {model_type} itself, so the code is not needed for it"
     NOT_KNOWN = (
         "not-known",
-        (
-            "whether {engine} starts without this code is not known; the document's trust_remote_code: true "
-            "allows it"
-        ),
+        "whether {engine} starts without this code is not known",
     )
     LACKING = (
         "lacking",
         lambda fields: (
             f"{fields['engine']} has no {' and no '.join(fields['parts'])} of its own; "
-            f"it will not start without this code: {_ALLOWED}"
+            "it will not start without this code"
         ),
     )
     NOT_NEEDED = "not-needed", "{engine} has all of it itself, so the code is not needed and not run"

@@ -160,6 +160,9 @@ COMMON = 5  # parsers that know a block's marker, from which it is no format of 
 # Words of a name for a model that reasons; vendors use them for models of any family.
 REASONS = re.compile(r"(?:^|[^a-z])(?:thinking|think|thinker|reasoning|reasoner)(?:[^a-z]|$)", re.IGNORECASE)
 STRIPPED = "stripped"  # the source of a block that the template only cuts out of past turns
+PARTS = re.compile(
+    r"\.(?:safetensors|bin|gguf|pth?|npz)$|(?:^|/)(?:tokeni[sz]|tekken|vocab|merges|special_tokens)"
+)
 CLOSES = re.compile(r"</|end|suffix", re.IGNORECASE)
 
 
@@ -261,10 +264,16 @@ def _switched(known: Sequence[str], block: Sequence[str]) -> str | None:
 
 
 def _missing(snapshot: Snapshot, engine: str) -> Reason | None:
-    """Return the fault that no file of the repository has a template; none while such a file is unread."""
+    """Return the fault that no file of the repository has a template; none while such a file is unread.
+
+    A config.json without weights and tokenizer is a copy of some settings: its template is unknown.
+    """
     files = (find.SIDECAR, find.CONFIG, find.PROCESSOR_CONFIG, find.LEGACY)
     unread = [path for path in files if snapshot.has(path) and path not in snapshot.texts]
-    return None if unread or find.find(snapshot) else Reason(TemplateFault.MISSING, engine=engine)
+    paths = [file.path for file in snapshot.files]
+    partly = snapshot.has("config.json") and not any(PARTS.search(path) for path in paths)
+    missing = not (unread or partly or find.find(snapshot))
+    return Reason(TemplateFault.MISSING, engine=engine) if missing else None
 
 
 def template_fault_evidence(

@@ -68,12 +68,12 @@ def beyond(
 
 
 def evidence(found: Sequence[BeyondToken], rows: int, *, exact: bool) -> Evidence:
-    """Return the warning about tokens that a user may write; ``exact``: ``rows`` are those of the weights."""
+    """Return the tokens that a user may write; a warning where ``rows`` are exact: those of the weights."""
     kind = TokenNumberReason.BEYOND if exact else TokenNumberReason.BEYOND_CONFIG
     names = tuple(token.content for token in found[:3])
     reason = Reason(kind, tokens=names, count=len(found), rows=rows)
     value = {str(token.number): token.content for token in found}
-    return Evidence(Rule.TOKENIZER, KEY, value, CONFIG, warning(reason))
+    return Evidence(Rule.TOKENIZER, KEY, value, CONFIG, warning(reason) if exact else reason)
 
 
 def _ends(snapshot: Snapshot) -> Iterator[int]:

@@ -256,18 +256,15 @@ def test_severity_is_of_kind_and_field() -> None:
     def of(kind: CoverageKind, field: CoverageField | None = None) -> str:
         return CoverageFinding(kind, field).severity.value
 
-    assert of(CoverageKind.LOST, CoverageField.RESULT) == of(CoverageKind.TOOLS_LOST) == "error"
-    assert (
-        of(CoverageKind.LOST, CoverageField.ENUM) == of(CoverageKind.CASED, CoverageField.USER) == "warning"
-    )
-    assert (
-        of(CoverageKind.REFUSED, CoverageField.DEVELOPER)
-        == of(CoverageKind.LOST, CoverageField.ANY_OF)
-        == "warning"
-    )
-    assert of(CoverageKind.REFUSED, CoverageField.SECOND_USER) == "notice"
-    assert (
-        of(CoverageKind.TRIMMED, CoverageField.USER)
-        == of(CoverageKind.LOST, CoverageField.REASONING)
-        == "notice"
-    )
+    kinds, fields = CoverageKind, CoverageField
+    ordinary = (fields.RESULT, fields.ENUM, fields.CALL, fields.ARGUMENT, fields.ANY_OF)
+    assert {of(kinds.LOST, field) for field in ordinary} == {of(kinds.CASED, fields.USER)} == {"error"}
+    assert of(kinds.TOOLS_LOST) == of(kinds.FAILS, fields.USER) == of(kinds.CLOSED) == "error"
+    rare = (fields.DEVELOPER, fields.LATER_SYSTEM, fields.SECOND_SYSTEM, fields.WORDS_BESIDE_CALL)
+    assert {of(kinds.LOST, field) for field in rare} == {"warning"}
+    no_place = CoverageFinding(kinds.LOST, fields.SYSTEM, (1,), "system")  # in any conversation
+    beside_tools = CoverageFinding(kinds.LOST, fields.SYSTEM, (1,), "tools-and-system")
+    assert (no_place.severity.value, beside_tools.severity.value) == ("warning", "error")
+    assert of(kinds.REFUSED, fields.DEVELOPER) == of(kinds.REPR, fields.BOOLEAN) == "warning"
+    assert of(kinds.REFUSED, fields.SECOND_USER) == of(kinds.TRIMMED, fields.USER) == "notice"
+    assert of(kinds.LOST, fields.REASONING) == "notice"

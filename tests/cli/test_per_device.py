@@ -50,10 +50,8 @@ def test_without_the_option_one_line_names_both_devices(desk: Desk) -> None:
     assert kinds(desk(*words, "--device", "rtx4090", "--json").line) == []
     assert "Needs attention: device" not in desk(*words, "--set", "temperature=0.2").err
     changed = desk(*words, "--device", "l4", "--dry-run")
-    warning = (
-        "Needs attention: device: the document was for rtx4090 and is for l4 now; --per-device makes one"
-    )
-    assert changed.err.count(f"{warning} for each") == 1
+    warning = "Needs attention: device: the document was for rtx4090 and is for l4 now"
+    assert changed.err.count(f"{warning}; hits runs on the other; --per-device makes one for each") == 1
     line = desk(*words, "--device", "8xh100", "--json").line
     assert (line["name"], kinds(line)) == ("base", ["other-device"])
     reason = line["warnings"][0]["reason"]

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from importer.config_file.attention import AttentionReason, attention
+from benchmarks import attention as benchmark
+from importer.cli import messages
+from importer.config_file.attention import Attention, AttentionReason, attention
 from importer.config_file.merge import Conflict, of_conflicts
-from importer.decisions.decision import Chosen, Decision, KnownNone, Undecided, by_user
+from importer.decisions.decision import Chosen, Decision, KnownNone, RejectedCandidate, Undecided, by_user
 from importer.decisions.parsers import ParserReason
+from importer.errors import ImporterError
 from importer.memory.judgement import JudgementReason
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.evidence import warning
 from importer.signals.reasons import CodeReason, LoadReason, ShownReason
-from tests.commandline import BASE, CHAT, Desk, desk, edit, receipt
+from tests import template_texts as texts
+from tests.commandline import BASE, CHAT, TEMPLATE, Desk, desk, edit, receipt
 from tests.hubserver import Repo
 from tests.serving import service
 
 __all__ = ["desk", "service"]
 NO_CALLS = Reason(ShownReason.NO_CALLS, problem=None, asked=None)
+UNREAD = Undecided((Reason(ParserReason.NONE_READS, engine="mlx"),))
 FIT = Reason(
     JudgementReason.TOO_LARGE, device="t4", parts=(), each=False, over="1 GiB", budget="2 GiB", ways=()
 )
@@ -36,7 +45,11 @@ def kinds(tools: Decision | None = None, **more: Decision) -> list[tuple[str, st
 
 def test_each_kind_and_the_gravest_first() -> None:
     assert kinds() == []
-    assert kinds(Undecided((NO_CALLS,))) == [("no-tools", "tool_parser")]
+    assert kinds(UNREAD) == [("no-tools", "tool_parser")]
+    assert kinds(Undecided((NO_CALLS,))) == []  # nothing speaks for tools
+    assert kinds(Undecided((NO_CALLS,), (RejectedCandidate("x", "a", NO_CALLS),))) == [
+        ("no-tools", "tool_parser")
+    ]
     assert kinds(KnownNone((NO_CALLS,)), kind=Chosen("base", "vendor", (NO_CALLS,))) == []
     assert kinds(by_user(None)) == []
     code = {"code": Chosen({}, "vendor", (NEEDED, warning(FOREIGN)))}
@@ -56,28 +69,52 @@ def test_a_warning_has_its_kind_its_fields_and_a_sentence() -> None:
     chosen = Chosen("mlx", "user", (warning(NO_TYPE),))
     (found,) = attention({"tool_parser": Chosen("x", "user", (NO_TYPE,)), "backend": chosen})
     reason = {"kind": "LoadReason.no-model-type", "engine": "mlx", "model_type": "x"}
-    told = {"kind": "will-not-start", "key": "backend", "message": "mlx has no model type x"}
+    message = "mlx has no model type x; hits every start; choose another engine or version, or mend the files"
+    told = {"kind": "will-not-start", "key": "backend", "message": message}
     assert found.to_json() == {**told, "reason": reason}
     (conflict,) = of_conflicts([Conflict(("parameters", "top_p"), 0.9, 0.5, 0.7)])
     assert (conflict.kind, conflict.key) == (AttentionReason.CONFLICT, "parameters.top_p")
     assert conflict.to_json()["reason"]["mine"] == "0.5"
 
 
+SHOUTS = {**CHAT, "chat_template.jinja": TEMPLATE.replace("m.content", "m.content | upper")}
+
+
 def test_it_is_the_same_everywhere(desk: Desk) -> None:
+    desk.hub.repos["acme/chat"].commit(SHOUTS)
     ran = desk("acme/chat", "--json", "--no-validate")
     (found,) = ran.line["warnings"]
-    assert (found["kind"], found["key"]) == ("no-tools", "tool_parser")
+    assert (found["kind"], found["key"]) == ("request-coverage", "request_coverage")
     assert receipt(desk, "chat")["warnings"] == [found]
-    assert ran.err.startswith("Needs attention: tool_parser: no tools: the template renders no tool calls")
+    line = ran.err.splitlines()[0]  # what, whom it hits, what to type
+    assert line.startswith("Needs attention: chat template: in the chat template ")
+    assert "; hits requests that need it; --template FILE" in line
     text = (desk.folder / "models" / "chat.yaml").read_text()
-    assert text.splitlines()[1] == "# attention: no tools reach the prompt"
+    assert text.splitlines()[1] == "# attention: the chat template loses parts of requests"
     desk.hub.repos["acme/chat"].commit({**CHAT, "generation_config.json": {"temperature": 0.1, "top_p": 0.9}})
     edit_file = desk.folder / "models" / "chat.yaml"
     edit_file.write_text(text.replace("top_p: 0.9", "top_p: 0.5"))
-    assert desk("acme/chat", "--no-validate", "--set", "tool_parser=none").code == 0
+    assert desk("acme/chat", "--no-validate").code == 0
     assert "# attention" not in edit_file.read_text()
     assert "edited in this file" in edit_file.read_text()
     assert receipt(desk, "chat")["warnings"] == []
+
+
+def test_each_kind_has_what_whom_it_hits_and_what_to_type() -> None:
+    for kind in AttentionReason:
+        one = Attention(kind, "max_model_len", NO_TYPE).reason
+        here, typed = render(one), messages.text(one)
+        assert f"hits {kind.hits}; {kind.step.text.format(key='max_model_len')}" in here
+        assert typed != here, kind  # the command line names what to type
+        assert re.search(r"--[a-z]|'importer ", typed), kind
+
+
+def test_what_nearly_every_template_ignores_is_a_note(desk: Desk) -> None:
+    ran = desk("acme/chat", "--dry-run", "--explain", "--json")
+    assert ran.line["warnings"] == []
+    assert "Needs attention" not in ran.err
+    assert "tool_parser" in ran.err
+    assert "the template renders no tool calls" in " ".join(ran.err.split())
 
 
 def test_a_conflict_that_was_decided_is_told(desk: Desk) -> None:
@@ -153,3 +190,30 @@ def test_a_stop_word_that_an_engine_cannot_take_names_the_end_token_that_lacks(
     named = "<|im_end|> stands in for an end token that the files lack"
     assert not warned or named in lines[0]
     assert not warned or "eos_token_id in generation_config.json" in lines[0]
+
+
+ORDINARY = {
+    "calls-as-json": texts.CHATML_JSON, "tags": texts.XML_PARAMETERS, "ids": texts.KIMI_IDS,
+    "no-tools": texts.CHATML, "alternating": texts.ALTERNATING, "refuses-tools": texts.REFUSES_TOOLS,
+    "no-system": texts.CHATML.replace("in messages", "in messages if m.role != 'system'"),
+}  # fmt: skip
+RINGING = {
+    "no-template-but-a-tokenizer": None, "shouts": texts.CHATML.replace("m.content", "m.content | upper"),
+}  # fmt: skip
+
+
+def test_ordinary_templates_ring_no_alarm_and_broken_ones_do(tmp_path: Path) -> None:
+    """The measure of ``python -m benchmarks attention``, over templates that ship with the tests."""
+    for name, text in {**ORDINARY, **RINGING}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(BASE["config.json"]))
+        (tmp_path / name / "tokenizer_config.json").write_text("{}")
+        if text is not None:
+            (tmp_path / name / "chat_template.jinja").write_text(text)
+    found = dict(benchmark.warned(sorted(tmp_path.iterdir()), "vllm"))
+    rings = {name for name, one in found.items() if isinstance(one, ImporterError) or one}
+    assert rings == {*RINGING}, [render(w.reason) for one in ORDINARY for w in found[one]]  # type: ignore[union-attr]
+    assert benchmark.quiet(found) == len(ORDINARY) / len(found)
+    lines = [*benchmark.table(found)]
+    assert lines[:2] == ["9 models: 9 documents; refused: {}", "without a warning: 77.8% (budget 80%)"]
+    assert "     2  request-coverage" in lines

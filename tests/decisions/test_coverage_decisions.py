@@ -17,6 +17,7 @@ from importer.chat_template.request_coverage.findings import (
 from importer.config_file.attention import attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, Undecided
+from importer.decisions.parsers import ParserReason
 from importer.decisions.request_coverage import CoverageEffect, SwitchReason
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, is_warning
@@ -83,7 +84,7 @@ def heeding(*names: str) -> Evidence:
 @pytest.mark.parametrize(
     ("heard", "own", "warned"),
     [
-        (["enable_thinking"], {}, True),
+        (["enable_thinking"], {}, False),  # nobody has anything to switch
         (["enable_thinking"], {"reasoning_effort": {"values": ["low"], "default": None}}, True),
         (["thinking", "enable_thinking"], {"thinking": {"values": [True, False], "default": True}}, False),
         ([], {}, False),
@@ -106,7 +107,7 @@ def test_tools_in_some_requests_are_not_proved() -> None:
     some = decided(*facts, shown(RequestCoverage("sometimes", (kind,))))
     assert (some["tool_parser"].value, some["tool_parser"].status) == ("hermes", "table")
     (found,) = attention(some)
-    assert found.to_json()["message"].endswith("only in requests without a system turn")
+    assert "only in requests without a system turn" in str(found.to_json()["message"])
 
 
 def test_the_warning_names_templates_the_best_first() -> None:
@@ -121,15 +122,21 @@ def test_the_warning_names_templates_the_best_first() -> None:
 
 def test_losses_of_tools_need_a_tool_parser_to_be_warned_of() -> None:
     findings = (
-        CoverageFinding(CoverageKind.LOST, CoverageField.SYSTEM, (1,), "system"),
+        CoverageFinding(CoverageKind.LOST, CoverageField.SYSTEM, (1,), "tools-and-system"),
         CoverageFinding(CoverageKind.LOST, CoverageField.ENUM, (1,), "tools"),
         CoverageFinding(CoverageKind.ESCAPED, CoverageField.USER, (1,), "bare"),
+        CoverageFinding(CoverageKind.LOST, CoverageField.DEVELOPER, (1,), "developer"),
         CoverageFinding(CoverageKind.TRIMMED, CoverageField.USER, (1,), "white-space"),
     )
     request_coverage = shown(RequestCoverage("shown", findings))
 
     def warned(*facts: Evidence) -> list[str]:
-        found = attention(decided(request_coverage, *facts))
+        decisions = decided(request_coverage, *facts)
+        notes = [why for why in decisions["request_coverage"].why if why.kind is CoverageEffect.LOSES]
+        assert len(notes) == (decisions["tool_parser"].why[0].kind is not ParserReason.BASE_MODEL)
+        assert all("developer" in render(note) for note in notes)
+        found = attention(decisions)
+        assert not any("developer" in render(a.reason) for a in found)
         return [render(a.reason) for a in found if a.kind.value == "request-coverage"]
 
     with_parser = warned(fact("family-table", "hermes"), proof(["hermes"]))

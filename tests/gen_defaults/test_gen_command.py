@@ -30,5 +30,5 @@ def test_an_unknown_command_names_the_known_ones(capsys):
     assert command(["registries"]) == 2
     assert (
         "abilities | arguments | frontends | observed | processors | response-templates | score | settings | "
-        "shapes | shipped | request-coverage" in capsys.readouterr().err
+        "shapes | shipped" in capsys.readouterr().err
     )

@@ -1,15 +1,13 @@
-"""The commands on request coverage: the table of findings, and the registry of templates that vLLM ships."""
+"""The registry of templates that vLLM ships."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 
 import pytest
 
 from gen_defaults import shipped
-from gen_defaults.__main__ import main
 from gen_defaults.index import IndexFailure, Release
 from importer.chat_template.render import Renderer
 from tests import template_texts as texts
@@ -19,39 +17,6 @@ pytestmark = pytest.mark.slow  # the makers of tables
 
 HIDES = SOUND.replace("{%- if tools -%}", "{%- if false -%}")
 RELEASE = Release("vllm", "9.9", "vllm-9.9.tar.gz", "https://x.example/vllm-9.9.tar.gz", "0" * 64)
-
-
-def folder(tmp_path: Path) -> Path:
-    for name, text in (("acme__good", SOUND), ("acme__same", SOUND), ("acme__hides", HIDES)):
-        place = tmp_path / "repos" / name
-        place.mkdir(parents=True)
-        (place / "chat_template.jinja").write_text(text)
-    (tmp_path / "repos" / "acme__none").mkdir()
-    return tmp_path
-
-
-def test_the_table_counts_models_and_templates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["request-coverage", str(folder(tmp_path))]) == 0
-    out = capsys.readouterr().out
-    assert "| error | tools-lost |  | 1 | 1 | acme/hides |" in out
-    assert "models: 3, templates: 2" in out
-    assert "tools: lost 1, shown 2" in out
-    assert "tools shown, no finding at all: 2 models, 1 templates" in out
-
-
-def test_a_line_for_each_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["request-coverage", str(folder(tmp_path)), "--json"]) == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(one["model"], one["tools"]) for one in lines] == [
-        ("acme/good", "shown"), ("acme/hides", "lost"), ("acme/same", "shown"),
-    ]  # fmt: skip
-
-
-def test_a_folder_without_repositories_is_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["request-coverage", str(tmp_path)]) == 1
-    assert "has no folder repos" in capsys.readouterr().err
 
 
 def test_the_registry_lists_templates_that_show_tools() -> None:

@@ -276,8 +276,12 @@ PROVED = Chosen("hermes", "proved", (Reason(PromptVerdict.OWN_CODE, model_type="
 
 def test_a_loss_needs_attention_and_weakens_the_proof_behind_it() -> None:
     (fact,) = evidence_of([PROMPTS], TARGET)
-    decisions = decide([fact], Preferences(), TARGET)
-    assert [a.kind for a in attention(decisions)][:1] == [AttentionReason.PROMPTS]
+    decisions = decide([fact], Preferences({"tool_parser": "hermes"}), TARGET)
+    assert attention(decisions) == ()
+    warned = attention(downgraded(decisions, [PROMPTS], TARGET))
+    assert [a.kind for a in warned] == [AttentionReason.PROMPTS]
+    without = decide([fact], Preferences({"tool_parser": None}), TARGET)
+    assert attention(downgraded(without, [PROMPTS], TARGET)) == ()  # nobody sends calls
     changed = downgraded({"tool_parser": PROVED, "reasoning_parser": PROVED}, [PROMPTS], TARGET)
     assert changed["tool_parser"].status == "declared"
     assert changed["tool_parser"].why[0].kind is PromptVerdict.OTHER_PROMPT

@@ -79,7 +79,6 @@ def test_hostile_names_are_no_files(value: Any) -> None:
 def test_whether_vllm_starts_without(config: Any, tokenizer: Any, needed: bool) -> None:
     last = render(code.evidence(snapshot(config, tokenizer), VLLM)[-1].reason)
     assert ("will not start" in last) is needed
-    assert ("trust_remote_code: true" in last) is needed
 
 
 def test_mlx_has_models_of_its_own_and_a_word_of_its_own() -> None:

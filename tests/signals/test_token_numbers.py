@@ -91,7 +91,7 @@ def test_the_embedding_is_found_by_its_usual_names(name: str) -> None:
 def test_config_json_alone_refuses_nothing() -> None:
     absent = snapshot({"vocab_size": 9, "eos_token_id": 9}, {"<end>": 9})
     (found,) = check_tokens(absent, "", offline=True)
-    assert found.reason.fields["reason"].kind is TokenNumberReason.BEYOND_CONFIG  # type: ignore[attr-defined]
+    assert found.reason.kind is TokenNumberReason.BEYOND_CONFIG  # a note: the weights may have the rows
 
 
 @pytest.fixture

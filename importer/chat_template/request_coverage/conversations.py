@@ -327,7 +327,7 @@ def plain() -> tuple[Conversation, ...]:
         Conversation(
             "two-systems",
             (said("system", SYSTEM), said("system", SECOND_SYSTEM), said("user", first)),
-            (SYSTEM, SECOND_SYSTEM, first),
+            (replace(SYSTEM, field=CoverageField.SECOND_SYSTEM), SECOND_SYSTEM, first),
         ),
         Conversation("developer", (said("developer", DEVELOPER), said("user", first)), (DEVELOPER, first)),
         Conversation(

@@ -326,7 +326,11 @@ OF_SCHEMAS = frozenset(
 
 
 class CoverageSeverity(StrEnum):
-    """How grave a finding is: requests fail silently, answers get worse, or the design of the template."""
+    """How grave a finding is.
+
+    ``error``    an ordinary request fails, or loses a text in silence; a person must see it.
+    ``warning``  rare requests, or answers that may get worse. ``notice`` the design of the template.
+    """
 
     ERROR = "error"
     WARNING = "warning"
@@ -337,8 +341,9 @@ ORDER: tuple[CoverageSeverity, ...] = tuple(CoverageSeverity)
 _ERRORS = frozenset(
     {
         CoverageKind.EVERYTHING_LOST, CoverageKind.FAILS, CoverageKind.NEEDS_FIELD, CoverageKind.TOOLS_LOST,
-        CoverageKind.TOOLS_WITHOUT_SYSTEM, CoverageKind.TOOLS_WITH_SYSTEM, CoverageKind.SYNTAX,
-        CoverageKind.TOO_COSTLY, CoverageKind.CLOSED,
+        CoverageKind.TOOLS_WITHOUT_SYSTEM, CoverageKind.TOOLS_WITH_SYSTEM, CoverageKind.TOOLS_AFTER_RESULT,
+        CoverageKind.TOOLS_LATER, CoverageKind.SYNTAX, CoverageKind.TOO_COSTLY, CoverageKind.CLOSED,
+        CoverageKind.UNSEEN,
     }
 )  # fmt: skip
 _NOTICES = frozenset({CoverageKind.NO_TOOLS, CoverageKind.TRIMMED, CoverageKind.REFUSED})
@@ -351,22 +356,43 @@ _BY_DESIGN = frozenset(
         (CoverageKind.OUT_OF_ORDER, CoverageField.LATER_SYSTEM),
     }
 )
-# Turns of operators and agents: a client that sends one gets an error in place of an answer.
+# A client that sends one to a template without it gets an error in place of an answer.
 _OF_OPERATORS = frozenset(
     {CoverageField.SYSTEM, CoverageField.SECOND_SYSTEM, CoverageField.LATER_SYSTEM, CoverageField.DEVELOPER}
 )
-# Without one of these a request is answered as if it had never held it.
-_ESSENTIAL = frozenset(
+# Few clients send these, and nearly no vendor's template writes all of them.
+_RARE = frozenset(
     {
-        CoverageField.SYSTEM, CoverageField.USER, CoverageField.TOOL_NAME, CoverageField.CALL,
-        CoverageField.RESULT, CoverageField.SYSTEM_PART, CoverageField.USER_PART, CoverageField.RESULT_PART,
+        CoverageField.SECOND_SYSTEM, CoverageField.LATER_SYSTEM, CoverageField.DEVELOPER,
+        CoverageField.SECOND_USER, CoverageField.SYSTEM_PART, CoverageField.USER_PART,
+        CoverageField.ANSWER_PART, CoverageField.RESULT_PART,
     }
 )  # fmt: skip
-_FATAL = frozenset({CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER})
+# What a conversation with tools consists of; a loss of anything else makes answers worse, not wrong.
+_ORDINARY = OF_SCHEMAS | {
+    CoverageField.SYSTEM, CoverageField.USER, CoverageField.ANSWER, CoverageField.IMAGE,
+    CoverageField.TOOL_NAME, CoverageField.TOOL_DESCRIPTION, CoverageField.PARAMETER,
+    CoverageField.PARAMETER_DESCRIPTION, CoverageField.ENUM, CoverageField.NESTED_PARAMETER,
+    CoverageField.NESTED_DESCRIPTION, CoverageField.REQUIRED, CoverageField.TYPE, CoverageField.CALL,
+    CoverageField.ARGUMENT_NAME, CoverageField.ARGUMENT, CoverageField.NESTED_ARGUMENT, CoverageField.RESULT,
+}  # fmt: skip
+_TURNS = (
+    CoverageField.SYSTEM,
+    CoverageField.USER,
+    CoverageField.ANSWER,
+    CoverageField.CALL,
+    CoverageField.RESULT,
+)
+_LOSES = frozenset(
+    {
+        CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER, CoverageKind.CASED,
+        CoverageKind.ALTERED, CoverageKind.ESCAPED,
+    }
+)  # fmt: skip
 # In some shapes of a conversation and not in others: no design, but a fault of the template.
-_IN_SHAPES = _FATAL | {CoverageKind.CASED, CoverageKind.FAILS}
-# A name in another case is the name of no function.
-_NAMES = frozenset({CoverageField.TOOL_NAME, CoverageField.PARAMETER, CoverageField.CALL})
+_IN_SHAPES = frozenset(
+    {CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER, CoverageKind.CASED, CoverageKind.FAILS}
+)
 
 
 def severity_of(kind: CoverageKind, field: CoverageField | None, shape: Shape = ()) -> CoverageSeverity:
@@ -375,15 +401,14 @@ def severity_of(kind: CoverageKind, field: CoverageField | None, shape: Shape = 
         # A client can send what a template demands; what it loses without a word no client sees.
         demanded = kind is CoverageKind.FAILS and not OPTIONAL.isdisjoint(shape)
         return CoverageSeverity.WARNING if demanded else CoverageSeverity.ERROR
-    if kind in _ERRORS or (kind in _FATAL and field in _ESSENTIAL):
-        return CoverageSeverity.ERROR
-    if kind is CoverageKind.CASED and field in _NAMES:
-        return CoverageSeverity.ERROR
     if kind is CoverageKind.REFUSED and field in _OF_OPERATORS:
         return CoverageSeverity.WARNING
     if kind in _NOTICES or (kind, field) in _BY_DESIGN:
         return CoverageSeverity.NOTICE
-    return CoverageSeverity.WARNING
+    if field in _RARE:
+        return CoverageSeverity.WARNING
+    grave = kind in _ERRORS or (kind in _LOSES and field in _ORDINARY)
+    return CoverageSeverity.ERROR if grave else CoverageSeverity.WARNING
 
 
 @frozen
@@ -407,9 +432,16 @@ class CoverageFinding:
     shape: Shape = ()
 
     @property
+    def placeless(self) -> bool:
+        """Return whether a template has no place for a turn, or for two in a row: its model was trained so."""
+        plainest = self.conversation in ("system", "two-systems", "call", "two-calls")
+        return plainest and self.kind is CoverageKind.LOST and self.field in _TURNS
+
+    @property
     def severity(self) -> CoverageSeverity:
         """Return how grave it is."""
-        return severity_of(self.kind, self.field, self.shape)
+        own = severity_of(self.kind, self.field, self.shape)
+        return CoverageSeverity.WARNING if self.placeless and own is CoverageSeverity.ERROR else own
 
     @property
     def reason(self) -> Reason:

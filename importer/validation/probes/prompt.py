@@ -588,8 +588,6 @@ ORDINARY = frozenset(
         CoverageField.CALL, CoverageField.RESULT, CoverageField.TOOL_NAME,
     }
 )  # fmt: skip
-# The plainest conversations: a template that loses a turn there has no place for it, or for two in a row.
-PLAINEST = ("system", "two-systems", "call", "two-calls")
 
 
 @probe(
@@ -651,9 +649,7 @@ def by_design(finding: CoverageFinding) -> bool:
 
 def loses_turn(finding: CoverageFinding) -> bool:
     """Return whether a turn that the template has a place for does not reach the prompt, or no turn does."""
-    uniform = finding.conversation in PLAINEST and finding.field is not CoverageField.TOOL_NAME
-    placeless = uniform and finding.kind is CoverageKind.LOST
-    return finding.kind in LOST_WHOLE and finding.field in ORDINARY and not placeless
+    return finding.kind in LOST_WHOLE and finding.field in ORDINARY and not finding.placeless
 
 
 def _coverage_facts(
