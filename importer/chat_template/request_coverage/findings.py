@@ -433,7 +433,7 @@ class CoverageFinding:
 
     @property
     def placeless(self) -> bool:
-        """Return whether a template has no place for a turn, or for two in a row: its model was trained so."""
+        """Return whether a template has no place for a turn or for two in a row, as its model was trained."""
         plainest = self.conversation in ("system", "two-systems", "call", "two-calls")
         return plainest and self.kind is CoverageKind.LOST and self.field in _TURNS
 
