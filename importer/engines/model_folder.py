@@ -23,6 +23,7 @@ from importer.signals.reasons import WeightFault
 LARGEST = 128 << 20  # bytes of a file of JSON
 CONFIG = "config.json"
 JSON = ".json"
+ROPE = ("rope_theta", "rope_parameters")  # the base of positions, and the object of newer files that has it
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "tekken.json")  # one of them is enough
 
 
@@ -113,9 +114,19 @@ def with_response_template(model_dir: Path, template: Mapping[str, object], fold
 
 
 def without_keys(model_dir: Path, keys: Collection[str], folder: Path) -> Path:
-    """Return a new folder in ``folder`` with the model's files, and ``config.json`` without keys."""
-    kept = {key: value for key, value in config_of(model_dir).items() if key not in keys}
+    """Return a new folder in ``folder`` with the model's files, and ``config.json`` without keys.
+
+    A base of positions gets its default: the classes of some engines demand a value.
+    """
+    config = config_of(model_dir)
+    kept = {key: value for key, value in config.items() if key not in keys}
+    kept |= {key: default_base(config.get(key)) for key in ROPE if key in keys}
     return _copy(model_dir, {CONFIG: json.dumps(kept)}, folder)
+
+
+def default_base(value: object) -> object:
+    """Return the base of positions of most classes, in the form of ``value``: alone, or in its object."""
+    return {**value, ROPE[0]: 10_000.0} if isinstance(value, Mapping) else 10_000.0
 
 
 def config_of(model_dir: Path) -> Mapping[str, object]:

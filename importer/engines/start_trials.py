@@ -11,7 +11,7 @@ from importer.config_file.document import Document, document_of
 from importer.engines import model_folder, registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
 from importer.engines.logs import Lacking
-from importer.engines.model_folder import CONFIG
+from importer.engines.model_folder import CONFIG, ROPE, default_base
 from importer.frozen import frozen
 from importer.launcher import SECRET
 from importer.progress import Progress
@@ -97,7 +97,8 @@ def of_model(model_dir: Path) -> tuple[Setup, ...]:
     """Return the settings of ``config.json`` that a start may go without."""
     settings = model_folder.config_of(model_dir)
     named = (name for name in SCALES if settings.get(name) is not None)
-    return tuple(Setup(CONFIG, name, str(settings[name])) for name in named)
+    rope = [name for name in ROPE if settings.get(name) not in (None, default_base(settings.get(name)))]
+    return tuple(Setup(CONFIG, name, str(settings[name])) for name in (*named, *rope[:1]))
 
 
 def scales(settings: Collection[Setup]) -> set[str]:

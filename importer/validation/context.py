@@ -39,8 +39,9 @@ WAYS = {"whole": False, "streamed": True}
 
 @dataclass(slots=True)
 class _Answer:
-    """A first answer or its failure, with its exchanges."""
+    """A first answer to a prompt or its failure, with its exchanges."""
 
+    prompt: Prompt
     lock: Lock = field(default_factory=Lock)
     result: Reply | ExchangeError | TemplateRefusedError | None = None
     exchanges: list[Exchange] = field(default_factory=list)
@@ -52,17 +53,29 @@ class Shared:
 
     ``written``   what the weights write greedily behind a text, up to a number of tokens.
     ``unhelped``  the kinds of failures that these answers do not mend.
+    ``leaking``   prompts of the run with markup in an answer.
     """
 
     answers: dict[tuple[str, Way], _Answer] = field(default_factory=dict)
     written: dict[tuple[str, int], str] = field(default_factory=dict)
     unhelped: list[StrEnum] = field(default_factory=list)
+    leaking: dict[str, Prompt] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
-    def answer(self, name: str, way: Way) -> _Answer:
+    def answer(self, prompt: Prompt, way: Way) -> _Answer:
         """Return the slot for the answer to the prompt of that name."""
         with self.lock:
-            return self.answers.setdefault((name, way), _Answer())
+            return self.answers.setdefault((prompt.name, way), _Answer(prompt))
+
+    def ended(self) -> list[tuple[Prompt, Reply]]:
+        """Return the answers to chats that came to an end of their own."""
+        with self.lock:
+            known = [(key[1], one.prompt, one.result) for key, one in self.answers.items()]
+        return [
+            (p, r)
+            for way, p, r in known
+            if way in WAYS and isinstance(r, Reply) and r.finish_reason != "length"
+        ]
 
 
 @frozen
@@ -280,7 +293,7 @@ class Context(Background):
         return text if all(call.name in text for call in seen.tool_calls) else seen.written
 
     def _first(self, prompt: Prompt, way: Way) -> Reply:
-        answer = self.shared.answer(prompt.name, way)
+        answer = self.shared.answer(prompt, way)
         with answer.lock:
             if answer.result is None:
                 try:

@@ -414,11 +414,17 @@ class Report:
 
     @property
     def health(self) -> Health:
-        """Return the verdict on the weights: damaged on positive evidence alone."""
+        """Return the verdict on the weights: damaged, and whole, on positive evidence alone.
+
+        Whole are weights that are as likely as before, or answer every simple question right; none that show
+        no ability at all.
+        """
         if any(_of_weights(row) for row in self.rows):
             return "damaged"
-        asked = (row.outcome for row in self.rows if row.probe in OF_WEIGHTS)
-        return "whole" if any(isinstance(outcome, Pass) for outcome in asked) else "no verdict"
+        asked = [row.outcome for row in self.rows if row.probe in OF_WEIGHTS]
+        right = any(isinstance(one, Pass) and one.agreeing == one.trials for one in asked)
+        able = [one["shown"] for one in self.abilities.values()]
+        return "whole" if right and (any(able) or not able) else "no verdict"
 
     @property
     def abilities(self) -> dict[str, Ability]:

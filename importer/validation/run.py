@@ -43,6 +43,7 @@ from importer.validation.outcome import (
 )
 from importer.validation.probe import ALL_PROBES, Probe, ProbeOptions
 from importer.validation.probes import BY_NAME, every
+from importer.validation.probes.chat import no_special_tokens
 from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import first_answer, health, paced
 from importer.validation.progress import CircuitBreaker, ProbeProgress, not_asked, speed
@@ -100,7 +101,9 @@ def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared])
     for name, value in harmful.items():
         sent = {**ctx.promise.client_sampling, name: NEUTRAL.get(name)}
         changed = replace(
-            ctx, promise=replace(ctx.promise, client_sampling=sent), shared=shared.setdefault(name, Shared())
+            ctx,
+            promise=replace(ctx.promise, client_sampling=sent),
+            shared=shared.setdefault(name, Shared(leaking=ctx.shared.leaking)),
         )
         alike = [kind for kind in changed.shared.unhelped if outcome.gives(kind)]
         if len(alike) < ENOUGH and isinstance(run(changed), Pass):
@@ -116,7 +119,8 @@ def steadied(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared]
         return outcome
     sent = {**ctx.promise.client_sampling, **STEADY}
     steady = replace(ctx.promise, client_sampling=sent)
-    again = run(replace(ctx, promise=steady, shared=shared.setdefault("steady", Shared())))
+    answers = shared.setdefault("steady", Shared(leaking=ctx.shared.leaking))
+    again = run(replace(ctx, promise=steady, shared=answers))
     if isinstance(again, Inconclusive):
         return outcome
     note = Reason(SpoiltReason.ONLY_STEADY, missed=outcome.trials)
@@ -161,28 +165,27 @@ def validate(
     rows.append(
         ProbeRow(served_engine.STOPS_CLEANLY, served_engine.STOP_LESSON, served_engine.judge_stop(stop))
     )
+    rows = call_forms.with_remedy(rows, forms, promise.tool_parser)
     if known.controls is not None:
-        again = partial(_again, client, promise, known)
+        again = partial(_again, bench)
         rows = setting_bisection.settled(rows, known.controls, again, client.seconds_left, report_step)
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
     names = [one.name for one in chosen]
     partial_of = None if BY_NAME.keys() <= {*names} else {"probes": names, "against": None}
     began = started.isoformat(timespec="seconds")
-    rows = call_forms.with_remedy(rows, forms, promise.tool_parser)
     return Report(_engine(document), began, seconds, tuple(rows), partial_of, scored, speed(rows), forms)
 
 
-def _again(
-    first: Client,
-    promise: Expectations,
-    known: Background,
-    served: ServedEngine,
-    some: Sequence[Probe],
-) -> list[ProbeRow]:
+def _again(first: Context, served: ServedEngine, some: Sequence[Probe]) -> list[ProbeRow]:
     """Run some probes against another start of the engine."""
-    alone = replace(known, journal=None, memory=None, fit=None, argv=())  # they are of the first start
-    client = replace(first, base_url=served.base_url)
-    return probe(Context.of(promise, served.model, client, alone), some, silent)
+    bench = replace(
+        first,
+        model=served.model,
+        client=replace(first.client, base_url=served.base_url),
+        shared=Shared(leaking=first.shared.leaking),
+        journal=None, memory=None, fit=None, argv=(),  # they are of the first start
+    )  # fmt: skip
+    return probe(bench, some, silent)
 
 
 def probe(
@@ -260,7 +263,7 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
     if needless is not None:
         return NotApplicable(needless)
     outcome = _attributed(one, ctx)
-    if not one.alone and one is not sampling_arrives:
+    if one is no_special_tokens or not (one.alone or one is sampling_arrives):
         outcome = steadied(ctx, outcome, partial(_attributed, one), shared)
         outcome = without(ctx, outcome, partial(_attributed, one), shared)
     outcome = stage_cause.tried(stage_cause.within(outcome, one, ctx))
@@ -291,7 +294,7 @@ def _attributed(one: Probe, ctx: Context) -> Outcome:
     except ExchangeError as error:
         outcome = failures.failed(error, ctx)
     placed = outcome if ctx.client.over is not None else stage_cause.placed(outcome, ctx)
-    if one.of_model or outcome.attribution == "model" or placed.attribution != "model":
+    if placed.attribution != "model" or outcome.attribution == "model" or one.of_model:
         return placed
     own = replace(outcome, facts=placed.facts)
     read = by_rung(own.facts).get(Rung.PARSED)  # what no parser reads is the fault of none

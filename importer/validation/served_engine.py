@@ -11,10 +11,11 @@ from typing import Protocol
 
 from importer.engines.deaths import CONFIGURATION, MODEL
 from importer.engines.install import Conflict
+from importer.engines.model_folder import ROPE
 from importer.engines.start_trials import Setup
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
-from importer.validation.outcome import Fail, Outcome, Pass, ProbeRow
+from importer.validation.outcome import UNEXPLAINED, Fail, NotShown, Outcome, Pass, ProbeRow
 from importer.validation.remedy import Remedy
 
 
@@ -90,7 +91,9 @@ class Controls:
 
     def groups(self, row: ProbeRow) -> Sequence[Sequence[Setup]]:
         """Return the settings that may explain a failure."""
-        of_model = row.outcome.attribution in (MODEL, CONFIGURATION)
+        if isinstance(row.outcome, NotShown):
+            return [[one] for one in self.scales if one.name in ROPE]
+        of_model = row.outcome.attribution in (MODEL, CONFIGURATION, UNEXPLAINED)
         scales = [[one] for one in self.scales] if of_model else []
         return [group for group in (*scales, *self.given) if group]
 

@@ -15,7 +15,7 @@ from importer.errors import EngineError
 from importer.reasons import Reason
 from importer.validation import served_engine
 from importer.validation.attribution.setting_bisection import settled
-from importer.validation.outcome import Blame, Fail, Pass, ProbeRow
+from importer.validation.outcome import Blame, Fail, NotShown, Pass, ProbeRow
 from importer.validation.probes.chat import likelihood, simple_answers, usage_counts
 from importer.validation.probes.tools import tool_call
 from importer.validation.remedy import Remedy
@@ -88,6 +88,19 @@ def test_a_scale_of_config_json_explains_a_model_s_failure_and_no_engine_s() -> 
     assert (row.outcome.attribution, machine.starts[0]) == ("configuration", (ROPE,))
     engine = _row(simple_answers.name, "engine")
     assert _settled(Machine(ROPE, (simple_answers.name,)), engine) == [engine]
+
+
+def test_a_model_goes_without_tools_only_where_it_calls_none_with_the_default_base_either() -> None:
+    base = Setup("config.json", "rope_theta", "1000000.0")
+    advised = NotShown(as_reason("no call"), remedy=Reason(Remedy.OFFER_NO_TOOLS))
+    row = ProbeRow(tool_call.name, "", advised, ability="tools")
+    for mends in ((tool_call.name,), ()):
+        machine = Machine(base, mends)
+        controls = Controls(machine.start, GIVEN, (ROPE, base), 1.0)
+        [found] = settled([row], controls, machine.ask, 600.0, lambda _: None)
+        named = Reason(Remedy.START_WITHOUT, setting=base.reason)
+        assert found.outcome.remedy == (named if mends else advised.remedy)
+        assert machine.starts[:2] == ([(base,), ()] if mends else [(base,)])  # no other setting is tried
 
 
 @pytest.mark.parametrize(

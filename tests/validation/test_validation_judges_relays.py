@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import diagnosis, failures, run
+from importer.validation import diagnosis, failures, other_apis, run
 from importer.validation.attribution import root_causes, stage_cause
 from importer.validation.client import Client, Exchange
-from importer.validation.context import Context
+from importer.validation.context import Context, Shared
 from importer.validation.errors import ReplyError, RequestRefused
-from importer.validation.expectations import Expectations
+from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report
 from importer.validation.probe import Probe
 from importer.validation.probes import every
 from importer.validation.probes.chat import (
     judge_missed,
     left_out_simple_answers,
+    no_special_tokens,
     simple_answers,
     stream_equals_whole,
     template_fault,
@@ -41,7 +43,14 @@ from importer.validation.probes.tools import (
     tool_call,
     whole_with_point,
 )
-from importer.validation.prompts import CALLED, CALLED_EMPTY, WEATHER, WEATHER_TWO_TOOLS
+from importer.validation.prompts import (
+    CALLED,
+    CALLED_EMPTY,
+    GREETING,
+    NAME_RECALL,
+    WEATHER,
+    WEATHER_TWO_TOOLS,
+)
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, ReplyReason, Usage, from_stream, from_whole
 from tests.facts import as_reason
@@ -289,6 +298,8 @@ def test_no_probe_of_the_contract_is_excused_by_the_model(
     [
         ((("tool-call", NotShown(as_reason("declined"), trials=3)),), ("holds", "no verdict", True, (1, 4))),
         ((("simple-answers", Pass(as_reason("right"))),), ("holds", "whole", True, (1, 1))),
+        ((("simple-answers", Pass(as_reason("two of three"), trials=3, agreed=2)),),
+         ("holds", "no verdict", True, (1, 1))),
         ((("likelihood", Fail(as_reason("worse"), "model")),), ("holds", "damaged", False, (1, 1))),
         ((("simple-answers", Inconclusive(as_reason("?"), "unexplained")),),
          ("no verdict", "no verdict", False, (1, 1))),
@@ -307,6 +318,49 @@ def test_contract_weights_and_abilities_are_three_verdicts(
     figure = report.abilities["tools"]
     told = (report.contract, report.health, report.passed, (figure["shown"], figure["asked"]))
     assert told == expected
+
+
+def test_weights_without_any_ability_have_no_verdict() -> None:
+    right = ProbeRow("simple-answers", "", Pass(as_reason("right"), trials=3))
+    none = ProbeRow("tool-call", "", NotShown(as_reason("declined"), trials=3), ability="tools")
+    assert [Report({}, "", {}, rows).health for rows in ((right,), (right, none))] == ["whole", "no verdict"]
+
+
+def test_markup_in_any_answer_of_a_run_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(body: Any) -> Reply:
+        asks = body["messages"][-1]["content"]
+        return said("I was told. </think> Mira." if asks == "What is my name?" else "Hello.")
+
+    ctx = asked(answer, monkeypatch)
+    assert isinstance(no_special_tokens.run(ctx), Pass)
+    assert NAME_RECALL.answered_by(ctx.first(NAME_RECALL).content)
+    leaked = no_special_tokens.run(ctx)
+    assert isinstance(leaked, Fail)
+    assert leaked.gives(CommonReason.THINKING_MARKER)
+    again = replace(ctx, shared=Shared(leaking=ctx.shared.leaking))  # another start asks the same
+    assert isinstance(no_special_tokens.run(again), Fail)
+
+
+def test_a_stream_without_an_end_is_compared_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(body: Any) -> Reply:
+        return replace(said("on and on" if body.get("stream") else "on and", "length"), ended=True)
+
+    lost = stream_equals_whole.run(asked(answer, monkeypatch))
+    assert verdict(lost) == "fail engine"
+    alike = asked(lambda _: replace(said("on and", "length"), ended=True), monkeypatch)
+    assert isinstance(stream_equals_whole.run(alike), Pass)
+
+
+def test_a_call_that_another_api_loses_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without chance, the same chat calls and the other API does not."""
+    for greedy, expected in ((True, "fail engine"), (False, "inconclusive model")):
+        ctx = asked(lambda _: said("yes"), monkeypatch, sampling={"temperature": 0 if greedy else 1})
+
+        def judge(reply: Reply) -> Outcome:
+            return Pass(as_reason("x")) if reply.content == "yes" else Inconclusive(as_reason("x"), "model")
+
+        found = other_apis.judged_beside(ctx, GREETING, lambda _: said("no"), judge)
+        assert verdict(found) == expected
 
 
 def test_a_call_in_a_form_of_the_model_s_own_is_its_habit_and_no_damage(

@@ -23,6 +23,7 @@ from importer.validation.outcome import (
     UNEXPLAINED,
     Fail,
     Inconclusive,
+    NotShown,
     Pass,
     ProbeRow,
     asks_for,
@@ -36,6 +37,7 @@ from importer.validation.served_engine import Controls, ServedEngine
 
 SECONDS = 240.0  # for all control starts of one run
 STARTS = 4  # that there has to be time for
+CONFIRMED = 2  # the same, before a model is advised to go without tools: one without a setting, one with it
 INFERRED = (Remedy.WRITE_TURNS, Remedy.OPEN_THOUGHT)  # of templates, from answers alone
 
 
@@ -62,10 +64,11 @@ def settled(
     """
     suspects = [row for row in rows if _suspect(row)]
     lead = next((r for r in suspects if isinstance(r.outcome, Fail) and not r.outcome.follows), None)
+    lead = lead or next((r for r in suspects if isinstance(r.outcome, NotShown)), None)
     if lead is None or any(_is_named(row) for row in rows):
         return rows
     seconds, named = min(left, SECONDS), None
-    if STARTS * controls.seconds <= seconds:
+    if (STARTS if isinstance(lead.outcome, Fail) else CONFIRMED) * controls.seconds <= seconds:
         named = _without(lead, suspects, controls, ask, time.monotonic() + seconds, report)
     if named is None:
         return _of_packages(rows, controls)
@@ -120,7 +123,9 @@ def _of_packages(rows: list[ProbeRow], controls: Controls) -> list[ProbeRow]:
 
 
 def _suspect(row: ProbeRow) -> bool:
-    """Return whether a failure may be that of a setting, which no remedy names."""
+    """Return whether a failure may be that of a setting which no remedy names, or calls that no form has."""
+    if isinstance(row.outcome, NotShown):
+        return asks_for(row.outcome, Remedy.OFFER_NO_TOOLS)
     if not isinstance(row.outcome, Fail | Inconclusive) or row.probe == served_engine.STOPS_CLEANLY:
         return False
     unnamed = row.outcome.remedy is None or asks_for(row.outcome, *INFERRED)

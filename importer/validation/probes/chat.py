@@ -216,7 +216,10 @@ def simple_answers(ctx: Context) -> Outcome:
     gap = left_out_simple_answers(answers[COUNT.name])
     if 2 * len(missed) <= len(QUESTIONS) and gap is None:
         right = len(QUESTIONS) - len(missed)
-        return Pass(Reason(SimpleAnswersReason.RIGHT, right=right, asked=len(QUESTIONS)), trials=trials)
+        signs = token_signs(ctx.promise)
+        clean = [p for p in QUESTIONS if p not in missed and leak(answers[p.name], signs) is None]
+        reason = Reason(SimpleAnswersReason.RIGHT, right=right, asked=len(QUESTIONS))
+        return Pass(reason, trials=trials, agreed=None if len(clean) == len(QUESTIONS) else len(clean))
     if any(_right_before_token(answers[prompt.name], prompt) for prompt in QUESTIONS):
         cut = [reply for reply in answers.values() if reply.finish_reason == "length"]
         cut_failure = endless(cut[0], ctx.promise.markers) if cut else None
@@ -636,14 +639,16 @@ CLEAN = Pass(Reason(SpecialTokensReason.NONE))
     "no-special-tokens",
     "End-of-turn tokens leaked in one of two streaming paths and not in the other; nobody looked at both.",
     needs=no_chat,
+    alone=True,  # it reads the answers of all others
 )
 def no_special_tokens(ctx: Context) -> Outcome:
-    """Judge the answers to a greeting and, with tools, to a tool's question and its result."""
+    """Judge the answers to a greeting, and to a tool's question and its result; then those of all probes."""
     prompts = [GREETING] if no_tools(ctx.promise) else [GREETING, WEATHER, WEATHER_ANSWERED]
+    known, signs = ctx.shared.ended(), token_signs(ctx.promise)
+    ctx.shared.leaking.update({prompt.name: prompt for prompt, reply in known if _leak(prompt, reply, signs)})
+    prompts += [prompt for prompt in ctx.shared.leaking.values() if prompt not in prompts]
     for prompt in prompts:
-        leaks = [leak(ctx.first(prompt, stream=stream), token_signs(ctx.promise)) for stream in (False, True)]
-        if prompt.tools:  # a call as text is judged by those who ask for one
-            leaks = [None if one and one.gives(SpecialTokensReason.CALL_MARKER) else one for one in leaks]
+        leaks = [_leak(prompt, ctx.first(prompt, stream=stream), signs) for stream in (False, True)]
         if leaks[1] and not leaks[0]:
             note = Reason(SpecialTokensReason.ONLY_STREAMED)
             failure = replace(leaks[1], notes=(*leaks[1].notes, note), trials=len(prompts) * 2)
@@ -651,8 +656,14 @@ def no_special_tokens(ctx: Context) -> Outcome:
                 return failure
             return streaming_fault(ctx, prompt, failure)
         if leaks[0]:
-            return ctx.noted(prompt, lambda reply: leak(reply, token_signs(ctx.promise)) or CLEAN, leaks[0])
-    return replace(CLEAN, trials=len(prompts) * 2)
+            return ctx.noted(prompt, lambda reply: leak(reply, signs) or CLEAN, leaks[0])
+    return replace(CLEAN, trials=max(len(prompts) * 2, len(known)))
+
+
+def _leak(prompt: Prompt, reply: Reply, signs: tuple[str, ...]) -> Fail | None:
+    """Return the failure of markup in an answer; a call as text is judged by those who ask for one."""
+    found = leak(reply, signs)
+    return None if found and prompt.tools and found.gives(SpecialTokensReason.CALL_MARKER) else found
 
 
 def token_signs(promise: Expectations) -> tuple[str, ...]:
