@@ -1,7 +1,7 @@
 """A document in one row, for every front end alike: state, facts, and what needs a person's attention.
 
-The state of a working copy between draft and published: computed from its receipt and the release that is
-served, never set by hand.
+Whether a document may be published, by one function for releases, galleries and pages; its state between
+draft and published follows from that and from the release that is served.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from importer.app.states import INVALID, STATES, State
 from importer.config_file.entry_facts import EntryFacts, entry_facts
+from importer.config_file.receipt import Receipt
 from importer.config_file.review import row, validation, warnings
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError
@@ -51,39 +52,78 @@ class PublicationState:
     entry: GalleryEntry | None = None
 
 
+# Policies: the reasons that do not keep a document from being published.
+RELEASE: frozenset[PublicationReason] = frozenset()
+UNVALIDATED = frozenset({PublicationReason.NEVER_VALIDATED, PublicationReason.OUTDATED})  # by an approver
+SERVED = frozenset({PublicationReason.NEVER_VALIDATED})  # the release was that decision
+# A gallery of files says of an entry that it was never validated; one without an entry has a page alone.
+FILES = frozenset({
+    PublicationReason.NEVER_VALIDATED, PublicationReason.NO_ENTRY, PublicationReason.NOT_FOR_LOCALAI,
+})  # fmt: skip
+DRAFT = FILES | {
+    PublicationReason.NO_RECEIPT, PublicationReason.NOT_APPROVED, PublicationReason.EDITED,
+    PublicationReason.OUTDATED,
+}  # fmt: skip
+STATE_OF: Mapping[ReasonKind, State] = {
+    PublicationReason.NO_RECEIPT: "draft", PublicationReason.REJECTED: "rejected",
+    PublicationReason.NOT_APPROVED: "draft", PublicationReason.EDITED: "stale",
+    PublicationReason.OUTDATED: "stale", PublicationReason.NEVER_VALIDATED: "approved",
+    PublicationReason.FAILED: "approved", PublicationReason.NO_COMMIT: "validated",
+    PublicationReason.NO_ENTRY: "validated", PublicationReason.NOT_FOR_LOCALAI: "validated",
+}  # fmt: skip
+
+
+def publishable(stored: StoredDocument, policy: frozenset[PublicationReason] = RELEASE) -> Iterator[Reason]:
+    """Yield what keeps a document from being published, the first of its life first; nothing where it may be.
+
+    ``policy`` has the reasons that do not count.
+    """
+    return (reason for reason in _against(stored) if reason.kind not in policy)
+
+
+def _against(stored: StoredDocument) -> Iterator[Reason]:
+    receipt = stored.receipt
+    if receipt is None:
+        yield Reason(PublicationReason.NO_RECEIPT)
+    else:
+        yield from _of_review(receipt, receipt.state(stored.digest))
+        held = validation(receipt, stored.data, stored.digest)
+        if held.state == "never":
+            yield Reason(PublicationReason.NEVER_VALIDATED)
+        elif held.state != "passed":
+            kind = PublicationReason.OUTDATED if held.state == "stale" else PublicationReason.FAILED
+            yield Reason(kind, why=held.why)
+    made = entry_of(stored)
+    if isinstance(made, Reason):
+        yield made
+
+
+def _of_review(receipt: Receipt, review: str) -> Iterator[Reason]:
+    by = {name: receipt.review.get(name) for name in ("by", "at", "note")}
+    if review == "rejected":
+        yield Reason(PublicationReason.REJECTED, **by)
+    elif review == "draft":
+        yield Reason(PublicationReason.NOT_APPROVED)
+    elif review == "stale":
+        yield Reason(PublicationReason.EDITED, **by)
+
+
 def publication_state(stored: StoredDocument, served: str | None = None) -> PublicationState:
-    """Return the state: ready while approved, validated, pinned and exportable to LocalAI.
+    """Return the state: ready while nothing keeps the document from being released.
 
     ``served`` is the digest of the release that is served: a ready document with that digest is published.
     """
-    receipt = stored.receipt
-    if receipt is None:
-        return PublicationState("draft", "no receipt", "never", Reason(PublicationReason.NO_RECEIPT))
-    review = receipt.state(stored.digest)
-    held = validation(receipt, stored.data, stored.digest)
-    by = {name: receipt.review.get(name) for name in ("by", "at", "note")}
-    if review == "rejected":
-        return PublicationState("rejected", review, held.state, Reason(PublicationReason.REJECTED, **by))
-    if review == "draft":
-        return PublicationState("draft", review, held.state, Reason(PublicationReason.NOT_APPROVED))
-    if review == "stale":
-        return PublicationState("stale", review, held.state, Reason(PublicationReason.EDITED, **by))
-    if held.state == "passed":
-        return _ready(stored, review, served)
-    if held.state == "stale":
-        return PublicationState("stale", review, held.state, Reason(PublicationReason.OUTDATED, why=held.why))
-    if held.why is None:
-        return PublicationState("approved", review, held.state, Reason(PublicationReason.NEVER_VALIDATED))
-    return PublicationState("approved", review, held.state, Reason(PublicationReason.FAILED, why=held.why))
-
-
-def _ready(stored: StoredDocument, review: str, served: str | None) -> PublicationState:
-    made = entry_of(stored)
-    if isinstance(made, Reason):
-        return PublicationState("validated", review, "passed", made)
-    if stored.digest == served:
-        return PublicationState("published", review, "passed", None, made)
-    return PublicationState("ready", review, "passed", Reason(PublicationReason.NOT_RELEASED), made)
+    receipt, is_served = stored.receipt, stored.digest == served
+    review = "no receipt" if receipt is None else receipt.state(stored.digest)
+    held = "never" if receipt is None else validation(receipt, stored.data, stored.digest).state
+    reason = next(publishable(stored, SERVED if is_served else RELEASE), None)
+    if reason is not None:
+        return PublicationState(STATE_OF[reason.kind], review, held, reason)
+    found = entry_of(stored)
+    made = None if isinstance(found, Reason) else found
+    if is_served:
+        return PublicationState("published", review, held, None, made)
+    return PublicationState("ready", review, held, Reason(PublicationReason.NOT_RELEASED), made)
 
 
 def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:

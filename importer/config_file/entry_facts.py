@@ -120,6 +120,7 @@ class EntryReason(ReasonKind):
     MODEL = "model", _model
     MEMORY = "memory", _memory_text
     VALIDATED = "validated", _validated_text
+    UNVALIDATED = "unvalidated", "It is not validated."
 
 
 @frozen
@@ -203,7 +204,9 @@ class EntryFacts:
         yield self.summary
         if self.memory is not None:
             yield render(_needs(self.memory))
-        if self.validated is not None:
+        if self.validated is None:
+            yield render(Reason(EntryReason.UNVALIDATED))
+        else:
             yield f"{self.validated.message[:1].upper()}{self.validated.message[1:]}."
 
     @property

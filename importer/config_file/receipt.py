@@ -163,6 +163,10 @@ class Receipt:
             return "approved" if seen else "stale"
         return "rejected" if said == "rejected" and seen else "draft"
 
+    def last_review(self, digest: str) -> ReviewRecord | None:
+        """Return the last review of data with this digest."""
+        return next((one for one in reversed(self.history) if one.get("digest") == digest), None)
+
     def with_review(self, word: ReviewEntry, data: Mapping[str, object]) -> Receipt:
         """Return the same receipt after one more word on ``data``, which is kept where it was approved."""
         review: ReviewRecord = {

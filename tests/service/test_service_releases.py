@@ -9,6 +9,7 @@ import httpx
 import pytest
 import yaml
 
+from importer.storage import audit
 from tests.publishing import gallery_of, keys_by_scopes, published, validated
 from tests.serving import Service, fresh, problem, running
 
@@ -115,6 +116,41 @@ def test_the_last_release_is_served_until_another_one_is(service: Service) -> No
     assert [a for a in actions if a not in ("edit", "approve", "validate", "import")] == [
         "withdraw", "roll back", "release", "release",
     ]  # fmt: skip
+
+
+def test_an_approver_may_release_without_a_validation_and_it_is_recorded(service: Service) -> None:
+    """Most models are imported where their hardware is not; who decided it stands in the audit log."""
+    name = fresh(service, "cardless")
+    releases, asked = f"{name}/releases", {"unvalidated": True, "note": "ran on the card of ann"}
+
+    def release(scopes: str = ALL, **asked: Any) -> httpx.Response:
+        return ask(
+            service, scopes, "POST", releases, json={"digest": service.config(name)["digest"], **asked}
+        )
+
+    problem(release(**asked), 409, "not-ready-to-release")
+    service.approve(name, publish=False).raise_for_status()
+    problem(release(), 409, "not-ready-to-release")
+    problem(release("publish", **asked), 403, "wrong-scope")
+    assert entry(service, name) is None
+    made = release(**asked)
+    assert (made.status_code, made.json()["release"]["why"]) == (201, asked["note"])
+    found = service.config(name)
+    assert (found["state"], found["validation"], found["release"]) == ("published", "never", 1)
+    assert "It is not validated." in entry(service, name)["description"]
+    assert release(**asked).status_code == 200
+    edited(service, name, 0.4)
+    service.approve(name, publish=False).raise_for_status()
+    problem(release(), 409, "not-ready-to-release")
+    assert release(**asked).status_code == 201
+    with gallery_of(service) as gallery, gallery.database.reading() as connection:
+        rows = audit.page(connection, 20, chosen=audit.AuditFilter(action="release", subject=name))
+    assert [row["details"].get("unvalidated") for row in rows if "release" in row["details"]] == [True, True]
+
+    ask(service, ALL, "POST", f"{releases}/1/rollback").raise_for_status()
+    word = {"digest": service.config(name)["digest"], "note": "loops"}
+    ask(service, ALL, "POST", f"{name}/reject", json=word).raise_for_status()
+    problem(ask(service, ALL, "POST", f"{releases}/2/rollback"), 409, "not-ready-to-release")
 
 
 def test_a_release_keeps_what_was_reviewed(service: Service) -> None:

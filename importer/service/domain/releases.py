@@ -7,7 +7,15 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from importer.app.overview import publication_state
+from importer.app.overview import (
+    RELEASE,
+    SERVED,
+    UNVALIDATED,
+    PublicationReason,
+    entry_of,
+    publication_state,
+    publishable,
+)  # fmt: skip
 from importer.config import now
 from importer.config_file.document import ReviewRecord
 from importer.config_file.receipt import Receipt
@@ -16,6 +24,7 @@ from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.exports.base import loss_json
 from importer.exports.localai_gallery import GalleryEntry
+from importer.reasons import Reason
 from importer.service.domain.document_text import checked
 from importer.service.domain.gallery import Change, DocumentVersion
 from importer.service.domain.grants import Caller, admit_edit
@@ -32,41 +41,54 @@ def ready(change: Change, name: str) -> bool:
     return state.state == "ready"
 
 
-def promote(change: Change, name: str, note: str | None) -> tuple[Summary, Release, bool]:
+def promote(
+    change: Change, name: str, note: str | None, *, unvalidated: bool = False
+) -> tuple[Summary, Release, bool]:
     """Release the working copy in the checkout and serve it.
 
     Return its row, its release, and whether that is new: one with the same digest that is served stays.
+    ``unvalidated``  an approver's decision to do without a validation; the audit log has it.
     Raises DocumentError: "no-such-document", "invalid", and ServiceError("not-ready-to-release").
     """
     stored, connection = change.checkout.load(name), change.connection
     stored.check()  # of another importer's approval a key may be unknown here
     served = releases.served(connection, name)
-    state = publication_state(stored, None if served is None else served.digest)
-    if state.state == "published" and served is not None:
+    is_served = served is not None and served.digest == stored.digest
+    policy = UNVALIDATED if unvalidated else SERVED if is_served else RELEASE
+    reason = next(publishable(stored, policy), None)
+    made = reason or entry_of(stored)
+    if isinstance(made, Reason):
+        state = publication_state(stored, None if served is None else served.digest).state
+        raise ServiceError("not-ready-to-release", name=name, state=state, why=made)
+    if is_served and served is not None:
         return change.save(name), served, False
-    if state.state != "ready" or state.entry is None:
-        raise ServiceError("not-ready-to-release", name=name, state=state.state, why=state.reason)
     files, at, context = change.checkout.now(name), now(), change.context
     release = Release(
         name=name, number=releases.next_number(connection, name), version=change.next_version(name),
         digest=stored.digest, text=str(files.text), data=json.dumps(stored.data, ensure_ascii=False),
         receipt_hash=documents.put_receipt(connection, str(files.receipt)), template=files.template,
-        entry=_entry(state.entry), by=context.who, at=at, why=note,
+        entry=_entry(made), by=context.who, at=at, why=note,
     )  # fmt: skip
     releases.add(connection, release)
-    _record(change, "release", release)
+    _record(change, "release", release, unvalidated=unvalidated)
     return change.save(name, always=True), release, True
 
 
 def roll_back(change: Change, name: str, number: int) -> tuple[Summary, Release]:
     """Serve an earlier release again; return the document's row and the release.
 
-    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn".
+    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn",
+    "not-ready-to-release" for data that were rejected since.
     """
-    change.checkout.load(name)
+    stored = change.checkout.load(name)
     release, served = need(change.connection, name, number), releases.served(change.connection, name)
     if release.withdrawn_at is not None:
         raise ServiceError("withdrawn", name=name, number=number)
+    receipt = stored.receipt
+    last = None if receipt is None else receipt.last_review(release.digest)
+    if last is not None and last["state"] == "rejected":
+        why = Reason(PublicationReason.REJECTED, **{key: last.get(key) for key in ("by", "at", "note")})
+        raise ServiceError("not-ready-to-release", name=name, state="rejected", why=why)
     if served is not None and served.number == number:
         return change.save(name), release
     releases.serve(change.connection, release, now())
@@ -108,12 +130,13 @@ def _entry(made: GalleryEntry) -> ReleaseEntry:
     return ReleaseEntry(made.item, made.file, dict(made.about), [loss_json(loss) for loss in made.lost])
 
 
-def _record(change: Change, action: str, release: Release) -> None:
+def _record(change: Change, action: str, release: Release, **details: bool) -> None:
     """Add the entry of the audit log: the version that follows has one of its own."""
     context = replace(change.context, action=action)
     audit.record(
-        change.connection, context, release.name, {"release": release.number, "digest": release.digest}
-    )
+        change.connection, context, release.name,
+        {"release": release.number, "digest": release.digest, **details},
+    )  # fmt: skip
 
 
 def restore(change: Change, name: str, number: int, who: Caller, settings: Settings) -> Summary:
@@ -158,7 +181,7 @@ def _reviewed(receipt: Receipt, present: Receipt | None, digest: str) -> Receipt
     pending: ReviewRecord = {"state": "pending", "by": None, "at": None, "digest": None}
     if present is None:
         return replace(receipt, review=pending)
-    last = next((word for word in reversed(present.history) if word.get("digest") == digest), None)
+    last = present.last_review(digest)
     review = last if last is not None and last["state"] == "rejected" else pending
     return replace(receipt, review=review, history=present.history, approved=present.approved)
 

@@ -85,6 +85,11 @@ class ReleaseRequest(ReviewRequest):
 
     model_config = ConfigDict(json_schema_extra={"examples": [SEEN]})
 
+    unvalidated: bool = Field(
+        default=False,
+        description="release it without a validation that holds: needs the scope `approve`, and is recorded",
+    )
+
 
 class Approval(ReviewRequest):
     """A person's approval of a document as it was seen."""

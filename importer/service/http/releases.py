@@ -15,6 +15,7 @@ from importer.config_file.review import change_json
 from importer.errors import DocumentError
 from importer.service.desk import AtDesk
 from importer.service.domain import releases as back
+from importer.service.domain.grants import SCOPE
 from importer.service.domain.releases import need, need_history, promote, roll_back, withdraw
 from importer.service.http.headers import MOST, AskedOnce, IfMatch, etag, needed_versions, seen_versions
 from importer.service.http.models import DocumentSummary, LossOf, Note, ReleaseRequest, config_json
@@ -103,15 +104,18 @@ def promote_(
 ) -> Response:  # fmt: skip
     """Release the working copy as it was seen (`digest` or `If-Match`), and serve it in the gallery.
 
-    It must be approved and validated. A release stays as it is; later changes are of the working copy.
+    It must be approved and validated; an approver may decide to do without a validation (`unvalidated`). A
+    release stays as it is; later changes are of the working copy.
     """
     said = body or ReleaseRequest()
+    if said.unvalidated:
+        who.needs(SCOPE)
     with at.gallery.change(act(request, who, "release", said.note)) as change:
         stored = change.expect(name, None)
         change.expect(name, seen_versions(match, said.digest, name))
         if said.digest is not None and said.digest != stored.digest:
             raise DocumentError("changed", path=stored.path, name=name, now=stored.digest, seen=said.digest)
-        summary, release, new = promote(change, name, said.note)
+        summary, release, new = promote(change, name, said.note, unvalidated=said.unvalidated)
         data = {"release": release_json(release, served=True), "config": config_json(summary)}
         headers = {
             "ETag": etag(summary.version), "Location": f"/v1/configs/{name}/releases/{release.number}"

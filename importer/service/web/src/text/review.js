@@ -55,6 +55,8 @@ export const REVIEW = {
   reject: "Reject",
   validate: "Validate",
   release: "Release",
+  unvalidated: "Release without a validation",
+  needsReason: "A release without a validation says why: write a note first.",
   needsNote: "A rejection says why: write a note first.",
   state: (name, state, reason) => `${name} is ${state}${reason ? `: ${reason}` : ""}.`,
   served: (release, name) => `The gallery serves release ${release} of ${name}.`,

@@ -12,6 +12,7 @@ import { nextOf } from "./steps.jsx";
 const T = TEXTS.review, W = TEXTS.workflow;
 const SHOWN = ["approve", "reject", "validate", "release"];
 const OF_SAVED = ["approve", "validate", "release"]; // these act on the saved text, and ask first where another is written
+const UNRUN = ["never-validated", "outdated"]; // what an approver may decide to do without
 const WAITS = "no-worker"; // a validation may be asked for before there is a worker
 
 // ``asked`` is called with the job of a validation; the children stand in the fold, with the note.
@@ -19,9 +20,16 @@ export function Verdict({ found, sheet, asked, children }) {
   const { me, again } = useView(), { name } = found;
   const note = useRef(null), fold = useRef(null), act = useAction();
   const [invalid, setInvalid] = useState(false), [asking, ask] = useState(null);
-  const sent = (path) => {
+  const sent = (path, more) => {
     const text = note.current.value.trim();
-    return post(["configs", name, path], { body: { digest: sheet.digest, ...(text ? { note: text } : {}) }, match: found.etag });
+    return post(["configs", name, path], { body: { digest: sheet.digest, ...(text ? { note: text } : {}), ...more }, match: found.etag });
+  };
+  const noted = (why) => {
+    if (note.current.value.trim()) return;
+    setInvalid(true);
+    fold.current.open = true;
+    note.current.focus();
+    throw new Error(why);
   };
   const shown = async (told) => {
     await again();
@@ -30,18 +38,17 @@ export function Verdict({ found, sheet, asked, children }) {
     say(told);
   };
   const word = (action) => async () => {
-    if (action === "reject" && !note.current.value.trim()) {
-      setInvalid(true);
-      fold.current.open = true;
-      note.current.focus();
-      throw new Error(T.needsNote);
-    }
+    if (action === "reject") noted(T.needsNote);
     const now = await sent(action);
     await shown(T.state(name, now.state, now.reason));
   };
   const acts = {
     approve: word("approve"), reject: word("reject"),
     release: async () => shown(T.served((await sent("releases")).release.release, name)),
+    unvalidated: async () => {
+      noted(T.needsReason);
+      await shown(T.served((await sent("releases", { unvalidated: true })).release.release, name));
+    },
     validate: async () => { asked(await post(["configs", name, "validate"], { body: {} })); say(T.asked); },
   };
   const begun = (action) => (OF_SAVED.includes(action) && draftOf(name) ? () => ask(action) : acts[action]);
@@ -49,6 +56,8 @@ export function Verdict({ found, sheet, asked, children }) {
   const refused = possible.filter((one) => one.blocked.length && !(one.action === "reject" && one.blocked.some(({ kind }) => kind === "already")));
   const entry = sheet.listed, open = possible.find(({ action }) => action === "approve")?.allowed;
   const publishes = open && found.validation === "passed" && entry && me.scopes.some((one) => one === "publish" || one === "admin");
+  const unrun = sheet.actions.some(({ action, blocked }) => action === "release" && blocked.length === 1 && UNRUN.includes(blocked[0].kind));
+  const approver = me.scopes.some((one) => one === "approve" || one === "admin");
   const labels = { ...T, approve: publishes ? W.both : T.approve };
   return (
     <section class="way" aria-label={W.label}>
@@ -62,6 +71,7 @@ export function Verdict({ found, sheet, asked, children }) {
       <details class="fold small" ref={fold}><summary>{W.details}<span class="soft">{[found.model, found.backend, found.device && device(found.device)].filter(Boolean).join(" · ")}</span></summary>
         {children}
         <Field id="note" label={T.note}><textarea id="note" rows={2} maxlength={4000} ref={note} aria-invalid={invalid ? "true" : undefined} /></Field>
+        {unrun && approver ? <p class="buttons"><Action act={act} name="unvalidated" label={T.unvalidated} onAct={acts.unvalidated} /></p> : null}
         {open && !entry ? <p class="soft">{W.endless}</p> : null}
         {refused.length ? <ul class="plain soft">{refused.flatMap((one) => one.blocked.map((why) => (
           <li class="break" key={`${one.action} ${why.kind}`}>{W.needs(T[one.action], W.obstacle(why))}</li>
