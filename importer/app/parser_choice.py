@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from importer.app.decide import ImportRequest
 from importer.app.preferences import check_parsers
 from importer.app.target import bind, machine_for, with_template
-from importer.config_file.document_keys import KEY, OPTIONS, frontend_of, parser
+from importer.config_file.document_keys import KEY, OPTIONS, frontend_of, parse, parser
 from importer.config_file.engine_arguments import version_of
 from importer.decisions.decision import Preferences
 from importer.engines import registries
 from importer.errors import UsageError
+from importer.hub.snapshot import listed
+from importer.sentences import worded
 
 
 def check_chosen(request: ImportRequest, backend: str) -> None:
@@ -43,7 +45,11 @@ def check_edited(before: Mapping[str, object], after: Mapping[str, object]) -> N
     if not chosen or ours or version not in registries.versions(backend):
         return
     target = bind(backend, version, ask=False, frontend=frontend_of(after)).target
-    try:
-        check_parsers(Preferences(chosen), target)
-    except UsageError as error:
-        raise error.but(errors=[{"pointer": f"/{KEY}", "detail": error.message}]) from None
+    for key, name in chosen.items():
+        try:
+            check_parsers(Preferences({key: name}), target)
+        except UsageError as error:
+            options = enumerate(map(parse, map(str, listed(after.get(KEY)))))
+            at = next((number for number, one in options if one.key == key), 0)
+            detail = f"{error.message} {worded(error.kinds[error.kind].step, error.details)}"
+            raise error.but(errors=[{"pointer": f"/{KEY}/{at}", "detail": detail}]) from None

@@ -339,11 +339,12 @@ def test_an_edit_names_a_parser_that_the_engine_has_and_another_model_is_listed(
         assert refused.status_code in (400, 422), refused.text
         assert "hermess" in refused.text
     details = problem(service.client.patch(path, json=wrong, headers=match), 422, "unknown-parser")
-    assert ("hermes" in details["hint"], details["errors"][0]["pointer"]) == (True, "/options")
+    assert ("hermes" in details["hint"], details["errors"][0]["pointer"]) == (True, "/options/0")
     text = service.client.get(path).json()["text"] + "options: ['tool_parser:hermess']\n"
     (found,) = service.client.post(
         f"{path}/check", content=text, headers={"Content-Type": "application/yaml"}
     ).json()["errors"]
-    assert found["pointer"] == "/options"
+    assert (found["pointer"], found["line"]) == ("/options/0", len(text.splitlines()))
+    assert "Did you mean hermes" in found["detail"]
     right = {"options": ["tool_parser:hermes"], "parameters": {"model": "other/base"}}
     assert service.client.patch(path, json=right, headers=match).json()["model"] == "other/base"

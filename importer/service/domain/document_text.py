@@ -9,7 +9,8 @@ from importer.config_file.check import RecordedFacts
 from importer.config_file.document import Document
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
-from importer.errors import DocumentError
+from importer.errors import DocumentError, ImporterError
+from importer.hub.snapshot import listed
 from importer.reasons import Reason
 from importer.service import messages
 
@@ -65,6 +66,18 @@ def _length(text: str, problem: YamlProblem) -> int:
 def pointer(path: tuple[str | int, ...]) -> str:
     """Return a JSON pointer (RFC 6901)."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def placed(text: str, error: ImporterError) -> list[dict[str, object]]:
+    """Return the errors that a check behind the schema has at pointers, each with its place in the text."""
+    places, found = SourceMap(text), []
+    for one in listed(error.details.get("errors")):
+        steps = [step.replace("~1", "/").replace("~0", "~") for step in str(one["pointer"]).split("/")[1:]]
+        path = tuple(int(step) if step.isdecimal() else step for step in steps)
+        problem = places.problem(path, str(one["detail"]))
+        place = {"line": problem.line, "column": problem.column, "length": _length(text, problem)}
+        found.append({**one, **place, "kind": error.kind, "fields": {}})
+    return found
 
 
 def looked_at(

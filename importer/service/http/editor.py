@@ -33,7 +33,7 @@ from importer.reports.html import POLICY
 from importer.reports.report_model import sheet
 from importer.sentences import render
 from importer.service.desk import AtDesk, Desk, json_text
-from importer.service.domain.document_text import checked, looked_at
+from importer.service.domain.document_text import checked, looked_at, placed
 from importer.service.domain.gallery import DocumentVersion, check_version
 from importer.service.domain.grants import Caller, admit_edit, admitted, check_references
 from importer.service.domain.import_request import Import
@@ -299,7 +299,7 @@ def _checked(name: str, body: bytes, at: Desk) -> dict[str, object]:
         check_edited(stored.data, data)
         check_references(stored.data, data, at.settings)
     except ImporterError as error:
-        return {"errors": error.details["errors"], "warnings": [], "changes": [], "digest": None}
+        return {"errors": placed(text, error), "warnings": [], "changes": [], "digest": None}
     changes = [change_json(change) for change in differences(stored.data, data)]
     warned = [render(one.reason) for one in refuted(replace(stored, data=data))]
     return {"errors": [], "warnings": warned, "changes": changes, "digest": digest(data)}
