@@ -191,7 +191,12 @@ def read(text: str, *, longest: int = MOST_CHARACTERS, most: int = MOST_VALUES) 
     ``longest`` and ``most`` are the limits of characters and values. Raises YamlError.
     """
     root = compose(text, longest=longest, most=most)
-    return None if root is None else _Builder().build(root)
+    return None if root is None else data_of(root)
+
+
+def data_of(root: yaml.Node) -> Any:
+    """Return the data of a composed node. Raises YamlError."""
+    return _Builder().build(root)
 
 
 class _Builder:

@@ -32,6 +32,7 @@ OVERRIDES = (
     "HUGGINGFACE_HUB_CACHE",
 )  # fmt: skip
 BAD_TOKEN = "Invalid credentials in Authorization header"
+LARGE = 10 * 1024**2  # bytes above which the Hub keeps a file by its SHA-256
 MODIFIED = "2026-01-05T01:02:03.000Z"  # of every commit
 
 
@@ -371,4 +372,5 @@ def _row(name: str, repo: Repo, *, files: bool) -> dict[str, Any]:
 
 def _blob(data: bytes) -> dict[str, Any]:
     oid = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-    return {"size": len(data), "blobId": oid, "oid": oid}
+    large = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 135}
+    return {"size": len(data), "blobId": oid, "oid": oid, **({"lfs": large} if len(data) > LARGE else {})}

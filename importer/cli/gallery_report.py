@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 
 from importer.app.gallery import ERROR, NOTE, WARNING, GalleryChange, GalleryFinding
 from importer.cli import messages
@@ -16,13 +17,19 @@ GITHUB = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_ROWS = 40  # of one entry's changes
 LONGEST_VALUE = 120
+KEPT = 30  # characters before a difference
 COMMENT = 60_000  # characters; GitHub takes 65,536
 FIRST = ("model", "commit", "backend", "license", "options")  # what decides first about a change
 
 
+def line(finding: GalleryFinding) -> str:
+    """Return a finding in one line: file, line of its value, level, entry and text."""
+    return f"{one_line(finding.file)}:{finding.line}: {finding.level}: {_about(finding)}"
+
+
 def text(findings: Sequence[GalleryFinding], entries: int) -> str:
     """Return a line for each finding, the errors first, then the totals."""
-    lines = [f"{one_line(f.file)}:{f.line}: {f.level}: {_about(f)}" for f in _sorted(findings)]
+    lines = map(line, _sorted(findings))
     totals = ", ".join(counted(_count(findings, level), level, f"{level}s") for level in LEVELS)
     return "\n".join([*lines, f"{counted(entries, 'entry', 'entries')}: {totals}."]) + "\n"
 
@@ -41,7 +48,7 @@ def as_json(findings: Sequence[GalleryFinding], entries: int) -> str:
 def github(findings: Sequence[GalleryFinding], _entries: int) -> str:
     """Return workflow commands: GitHub shows each beside its line of a pull request."""
     return "".join(
-        f"::{GITHUB[f.level]} file={_escaped(f.file, ':,')},line={f.line},"
+        f"::{GITHUB[f.level]} file={_escaped(one_line(f.file), ':,')},line={f.line},"
         f"title={_escaped(f.reason.kind.value, ':,')}::{_escaped(_about(f))}\n"
         for f in _sorted(findings)
     )
@@ -99,17 +106,26 @@ def markdown(changes: Iterable[GalleryChange]) -> str:
 def _section(title: str, change: GalleryChange) -> str:
     keys = [k for k in dict.fromkeys((*FIRST, *change.before, *change.after))
             if change.before.get(k) != change.after.get(k)]  # fmt: skip
-    rows = [f"| {_cell(k)} | {_cell(change.before.get(k))} | {_cell(change.after.get(k))} |" for k in keys]
+    rows = [f"| {_cell(k)} | {' | '.join(_pair(change.before.get(k), change.after.get(k)))} |" for k in keys]
     more = [f"| … | {len(rows) - MOST_ROWS} more | |"] if len(rows) > MOST_ROWS else []
     head = f"### {title}: {_cell(change.name)}\n\n| key | before | after |\n|---|---|---|\n"
     return head + "\n".join([*rows[:MOST_ROWS], *more]) + "\n"
 
 
-def _cell(value: str | None) -> str:
+def _pair(before: str | None, after: str | None) -> tuple[str, str]:
+    """Return two values as cells; of long ones the part in which they differ."""
+    if before is None or after is None:
+        return _cell(before), _cell(after)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    cut = max(0, same - KEPT) if same > LONGEST_VALUE - KEPT else 0
+    return _cell(before, cut), _cell(after, cut)
+
+
+def _cell(value: str | None, cut: int = 0) -> str:
     """Return a value as code in a table's cell: nothing in it is markup or a mention."""
     if value is None:
         return ""
-    plain = one_line(value).replace("|", "\\|").replace("`", "'")
+    plain = one_line(f"…{value[cut:]}" if cut else value).replace("|", "\\|").replace("`", "'")
     return f"`{plain[:LONGEST_VALUE]}{'…' if len(plain) > LONGEST_VALUE else ''}`" if plain else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -16,10 +17,12 @@ from typing import Any
 import pytest
 import yaml
 
+from importer.app import gallery
 from importer.app.gallery import GalleryReason
 from importer.config_file import schema
 from importer.demo import MODEL
 from importer.engines.install import Installed
+from tests.cli.test_effective_everywhere import edit, imported
 from tests.commandline import BASE, Desk
 from tests.hubserver import Repo
 
@@ -72,6 +75,14 @@ WRONG: list[tuple[str, str, list[object]]] = [
     ("unknown-parser", "error", [configured(options=["tool_parser:hermez"])]),
     ("unpinned", "warning", [configured(artifacts=None)]), ("no-license", "warning", [entry(license="")]),
     ("stale", "warning", [entry(last_checked="2020-01-01")]), ("unknown-key", "warning", [entry(icn="x")]),
+    ("schema", "error", [entry(urls="https://a.test")]), ("schema", "error", [entry(tags="llm")]),
+    ("schema", "error", [entry(overrides=["a"])]), ("schema", "error", [entry(files={"filename": "a"})]),
+    ("nested", "error", [entry(variants=[{"model": "b"}]), entry(name="b", variants=[{"model": "c"}]),
+                         entry(name="c")]),
+    ("parents", "error", [entry(variants=[{"model": "c"}]), entry(name="b", variants=[{"model": "c"}]),
+                          entry(name="c")]),
+    ("odd-character", "error", [entry(url="a\0b")]), ("odd-character", "error", [entry(urls=["a\u202eb"])]),
+    ("odd-character", "error", [entry(files=[{"filename": "a\x1b[31m", "uri": "b", "sha256": "0" * 64}])]),
     ("no-hash", "warning", [entry(files=[{"filename": "a", "uri": "b"}])]),
     ("base", "note", [entry(url="github:a/b/none.yaml@main")]),
 ]  # fmt: skip
@@ -106,6 +117,109 @@ def test_a_configuration_beside_the_index_is_merged_as_localai_does(desk: Desk) 
     assert found(desk, written(desk.folder / "alone", alone), "--files-only") == {}, "LocalAI needs no more"
 
 
+def test_a_finding_has_the_line_of_its_value(desk: Desk) -> None:
+    bad = configured(options=["a:b", "tool_parser:hermez"], parameters={"model": "acme/chat", "top_p": 7})
+    place = written(desk.folder / "gallery", ENTRY, {**bad, "name": "odd", "license": ""})
+    text = (place / "index.yaml").read_text().splitlines()
+    report = json.loads(desk("gallery", "check", place, "--files-only", "--format", "json").out)
+    assert {one["rule"]: text[one["line"] - 1].strip() for one in report["findings"]} == {
+        "schema": "top_p: 7", "unknown-parser": "- tool_parser:hermez", "no-license": "license: ''",
+    }  # fmt: skip
+    (place / "index.yaml").write_text(
+        "- &base\n  name: a\n  license: mit\n  tags: llm\n  overrides: {f16: true}\n- <<: *base\n  name: b\n"
+    )
+    report = json.loads(desk("gallery", "check", place, "--files-only", "--format", "json").out)
+    assert [one["line"] for one in report["findings"] if one["rule"] == "schema"] == [4, 4], "of the anchor"
+    assert desk("acme/base", "--backend", "vllm", "--yes", "--no-validate").code == 0
+    path = desk.folder / "models" / "base.yaml"
+    path.write_text(path.read_text().replace("top_p: 0.9", "top_p: 9"))
+    out = desk("gallery", "check", "models", "--files-only", "--format", "github").out
+    line = next(at for at, one in enumerate(path.read_text().splitlines(), 1) if "top_p: 9" in one)
+    assert f"::error file=models/base.yaml,line={line},title=schema::" in out
+
+
+def test_the_proof_beside_a_document_counts_without_the_hub(desk: Desk) -> None:
+    path = imported(desk)
+    assert desk("approve", "chat").code == 0
+    assert "other-parser" not in found(desk, "models", "--files-only")
+    edit(path, "tool_parser:hermes", "tool_parser:mistral")
+    before = len(desk.hub.log)
+    assert found(desk, "models", "--files-only")["other-parser"] == "error"
+    line = path.read_text().splitlines().index("- tool_parser:mistral") + 1
+    shown = desk("gallery", "check", "models", "--files-only").out
+    assert f"models/chat.yaml:{line}: error: chat: it names the tool_parser 'mistral'; 'hermes' is" in shown
+    assert desk("approve", "chat").code == 0
+    ran = desk("gallery", "build", "models", "-o", "site")
+    assert (ran.code, "error: chat: it names the tool_parser" in ran.err) == (1, True)
+    assert not (desk.folder / "site").exists()
+    edit(path, "model: acme/chat", "model: acme/base")
+    assert "other-parser" not in found(desk, "models", "--files-only"), "the proof is of another model"
+    assert len(desk.hub.log) == before
+    (desk.folder / "models" / "chat.receipt.json").unlink()
+    assert found(desk, "models", "--files-only")["no-proof"] == "note"
+
+
+def test_the_hub_is_asked_what_entries_point_to_once_for_each_repository(desk: Desk) -> None:
+    large = {"weights.gguf": b"x" * 11_000_000}
+    repo = desk.hub.repos["acme/files"] = Repo(large)
+    right, wrong = hashlib.sha256(large["weights.gguf"]).hexdigest(), "0" * 64
+
+    def of(name: str, uri: str, sha256: str = right) -> dict[str, Any]:
+        files = [{"filename": "w", "uri": uri, "sha256": sha256}]
+        return {"name": name, "license": "mit", "overrides": {"parameters": {"model": "w"}}, "files": files}
+
+    place = written(
+        desk.folder / "gallery", of("right", "huggingface://acme/files/weights.gguf"),
+        of("pinned", f"https://huggingface.co/acme/files/resolve/{repo.sha}/weights.gguf"),
+        of("elsewhere", "https://example.test/w"),
+    )  # fmt: skip
+    assert found(desk, place) == {}
+    asked = [path for path in desk.hub.paths() if path.startswith("/api/models/acme/files")]
+    assert len(asked) == 2, "one listing for each revision"
+    for rule, entry in {
+        "file-gone": of("a", "huggingface://acme/files/Weights.gguf"),
+        "file-changed": of("a", "hf://acme/files/weights.gguf", wrong),
+        "gone": of("a", "huggingface://acme/deleted/weights.gguf"),
+    }.items():
+        assert found(desk, written(place, entry)) == {rule: "error"}
+        assert found(desk, place, "--files-only") == found(desk, place, "--offline") == {}
+    assert "(did you mean weights.gguf?)" in desk("gallery", "check", written(
+        place, of("a", "huggingface://acme/files/Weights.gguf"))).out  # fmt: skip
+
+
+def test_a_shared_base_is_read_once_and_a_pipe_never(desk: Desk) -> None:
+    named = [entry(name=f"n{at}", config_file=None, url="base.yaml") for at in range(300)]
+    place = written(desk.folder / "gallery", *named)
+    base = {"config_file": yaml.safe_dump(ENTRY["config_file"]), "description": "x\n" * 20_000}
+    (place / "base.yaml").write_text(yaml.safe_dump(base))
+    reads, read = [], gallery.text_of
+    desk.monkeypatch.setattr(gallery, "text_of", lambda path: reads.append(path.name) or read(path))
+    assert found(desk, place, "--files-only") == {}
+    assert reads == ["index.yaml", "base.yaml"]
+    (place / "base.yaml").unlink()
+    os.mkfifo(place / "base.yaml")
+    assert found(desk, place, "--files-only") == {"bad-base": "error"}
+    (place / "index.yaml").unlink()
+    os.mkfifo(place / "index.yaml")
+    assert found(desk, place, "--files-only") == {"unreadable": "error"}
+
+
+def test_names_of_files_that_deceive_are_findings(desk: Desk) -> None:
+    assert desk("acme/base", "--yes", "--no-validate").code == 0
+    models = desk.folder / "models"
+    for ending in (".yaml", ".receipt.json"):
+        (models / f"a\x1b[31m\u202eb{ending}").write_bytes((models / f"base{ending}").read_bytes())
+    for form in ("text", "github", "sarif", "json"):
+        out = desk("gallery", "check", "models", "--files-only", "--format", form).out
+        assert not {"\x1b", "\u202e"} & {*out}
+        assert "the file's name has the character U+001B" in out
+    assert "mixed" not in found(desk, "models", "--files-only")
+    written(models, ENTRY)
+    assert found(desk, models, "--files-only")["mixed"] == "error"
+    (models / "index.yaml").write_bytes((models / "base.yaml").read_bytes())
+    assert found(desk, models, "--files-only")["mixed"] == "error"
+
+
 def test_a_file_of_the_entry_is_no_repository(desk: Desk) -> None:
     """LocalAI fetches the files of an entry, so ``folder/file`` in its model names nothing on the Hub."""
     files = [{"filename": "acme.tar.bz2", "sha256": "0" * 64, "uri": "https://x.test/w"}]
@@ -134,16 +248,18 @@ def test_documents_are_entries_and_their_reviews_count(desk: Desk) -> None:
     assert "unreadable" not in found(desk, "models", "--files-only")
     path = desk.folder / "models" / "base.yaml"
     path.write_text(path.read_text().replace("Imported from", "From"))
-    assert found(desk, "models", "--files-only")["edited"] == "warning"
+    assert found(desk, "models", "--files-only")["unpublished"] == "warning"
     path.write_text(path.read_text() + "colour: red\n")
+    assert found(desk, "models", "--files-only")["schema"] == "error"
+    path.write_text("{")
     assert found(desk, "models", "--files-only") == {"unreadable": "error"}
 
 
 def test_parsers_are_compared_with_the_models_own_template(desk: Desk) -> None:
-    """Without an engine nothing is proved, so nothing is claimed; a model that is gone is a note."""
+    """Without an engine nothing is proved, so nothing is claimed; a model that is gone is an error."""
     gone = configured(parameters={"model": "acme/gone"}, artifacts=None)
     place = written(desk.folder / "gallery", gone)
-    assert found(desk, place)["not-compared"] == "note"
+    assert found(desk, place)["gone"] == "error"
     assert found(desk, place, "--offline")["not-compared"] == "note"
     unread = written(desk.folder / "unread", configured(artifacts=None))
     assert "vllm-cpu' lets the engine's own parsers" in desk("gallery", "check", unread).out
@@ -160,6 +276,25 @@ def test_a_pull_request_is_told_in_markdown(desk: Desk) -> None:
     assert "### Changed: `toy`" in ran.out
     assert "| `options` |  | `tool_parser:hermes` |" in ran.out
     assert desk("gallery", "diff", main, main).out == "No entry of the gallery changes.\n"
+    assert desk("gallery", "diff", main, main).code == 0
+    file = {"filename": "w", "uri": "hf://a/b/w", "sha256": "0" * 64}
+    old = entry(files=[file, {**file, "filename": "v"}], url="base.yaml")
+    for path, changed in {
+        "files.w.uri": {**old, "files": [{**file, "uri": "hf://x/y/w"}, old["files"][1]]},
+        "files.w.sha256": {**old, "files": [{**file, "sha256": "1" * 64}, old["files"][1]]},
+        "variants.b.model": {**old, "variants": [{"model": "b"}]},
+        "urls": {**old, "urls": ["https://x.test"]},
+    }.items():
+        place = written(desk.folder / "swapped", changed)
+        assert f"| `{path}` |" in desk("gallery", "diff", written(desk.folder / "one", old), place).out
+    same = {**old, "files": [*reversed(old["files"])], "last_checked": "2020-01-01"}
+    assert "No entry" in desk("gallery", "diff", desk.folder / "one", written(place, same)).out
+    for folder, prompt in (("one", "a"), ("swapped", "b")):
+        written(desk.folder / folder, old)
+        held = {"prompt_templates": [{"name": "chat", "content": prompt}], "config_file": ""}
+        (desk.folder / folder / "base.yaml").write_text(yaml.safe_dump(held))
+    out = desk("gallery", "diff", desk.folder / "one", place).out
+    assert "| `prompt_templates.chat.content` | `a` | `b` |" in out
     many = written(desk.folder / "many", *(entry(name=f"n{i}", size="x" * 200) for i in range(400)))
     assert len(desk("gallery", "diff", main, many).out) < 65_536
 
@@ -167,7 +302,7 @@ def test_a_pull_request_is_told_in_markdown(desk: Desk) -> None:
 def test_the_commands_of_the_page_run(desk: Desk) -> None:
     desk.directory("toy", BASE)
     assert desk("./toy", "--dir", "models", "--yes", "--no-validate").code == 0
-    for folder in ("gallery", "main", "pull-request"):
+    for folder in (".base", ".base/gallery", "gallery"):
         written(desk.folder / folder, ENTRY)
     commands = re.findall(r"^    importer (.+)$", PAGE, re.MULTILINE)
     assert [desk(*shlex.split(line)).code for line in commands] == [0] * len(commands)
@@ -182,7 +317,8 @@ def test_a_site_needs_no_server(desk: Desk) -> None:
         assert desk(name, "--backend", "vllm", "--yes", "--no-validate").code == 0
     path = desk.folder / "models" / "base.yaml"
     path.write_text(path.read_text().replace("Imported from", "<script>alert(1)</script>"))
-    assert desk("gallery", "build", "models", "-o", "site").code == 0
+    drafts = ("gallery", "build", "models", "-o", "site", "--include-drafts", "base")
+    assert desk(*drafts).code == 0
     site = desk.folder / "site"
     assert {str(one.relative_to(site)) for one in site.rglob("*.*")} == {
         "index.yaml", "index.html", "base.html", "chat.html", "entries/base.yaml", "entries/chat.yaml",
@@ -198,15 +334,56 @@ def test_a_site_needs_no_server(desk: Desk) -> None:
     assert not re.findall(r"(?:src|href)=\"(?!https://huggingface\.co/|[\w./-]+\")", page)
     assert page.count("<script>") == 1
     before = {one: one.read_bytes() for one in site.rglob("*.*")}
-    assert desk("gallery", "build", "models", "-o", "site").code == 0
+    assert desk(*drafts).code == 0
     assert before == {one: one.read_bytes() for one in site.rglob("*.*")}
 
 
-def test_a_document_that_cannot_be_read_is_left_out_and_told(desk: Desk) -> None:
-    assert desk("acme/base", "--yes", "--no-validate").code == 0
-    (desk.folder / "models" / "odd.yaml").write_text("{")
-    ran = desk("gallery", "build", "models", "-o", "site")
-    assert (ran.code, "Left out: odd" in ran.err) == (1, True)
+def test_only_what_may_be_published_is_built(desk: Desk) -> None:
+    """Approved documents alone; drafts by name; an error of one that is published stops everything."""
+    for name in ("good", "rejected", "pending", "edited"):
+        assert desk("acme/base", "--yes", "--no-validate", "--name", name).code == 0
+    assert desk("acme/chat", "--backend", "vllm", "--yes", "--no-validate", "--name", "wrong").code == 0
+    models, build = desk.folder / "models", ("gallery", "build", "models", "-o", "site")
+    assert desk("review", "rejected", "--reject", "no").code == 0
+    receipt = json.loads((models / "pending.receipt.json").read_text())
+    pending = receipt | {"review": {"state": "pending", "by": None, "at": None, "digest": None}}
+    (models / "pending.receipt.json").write_text(json.dumps(pending))
+    edited = models / "edited.yaml"
+    edited.write_text(edited.read_text().replace("temperature: 0.6", "temperature: 0.5"))
+    wrong = models / "wrong.yaml"
+    text = wrong.read_text()
+    wrong.write_text(text.replace("\nimporter:", "\noptions:\n- tool_parser:hermez\nimporter:"))
+
+    ran = desk(*build)
+    built = {str(one.relative_to(desk.folder / "site")) for one in desk.folder.glob("site/**/*.*")}
+    assert (ran.code, built) == (0, {"index.html", "index.yaml", "good.html", "entries/good.yaml"})
+    (item,) = yaml.safe_load((desk.folder / "site" / "index.yaml").read_text())
+    assert (item["name"], "It is not validated." in item["description"]) == ("good", True)
+    left = {
+        line.split(": ")[1]: line.split(": ", 2)[2] for line in ran.err.splitlines() if "Left out" in line
+    }
+    assert {*left} == {"rejected", "pending", "edited", "wrong"}
+    assert left["pending"] == "not approved yet."
+    checked = json.loads(desk("gallery", "check", "models", "--files-only", "--format", "json").out)
+    assert {one["entry"] for one in checked["findings"] if one["rule"] == "unpublished"} == {*left}, (
+        "one answer"
+    )
+
+    assert desk(*build, "--include-drafts", "rejected").err.count("Left out: rejected") == 1
+    assert desk(*build, "--include-drafts", "pending", "edited").code == 0
+    names = [one["name"] for one in yaml.safe_load((desk.folder / "site" / "index.yaml").read_text())]
+    assert names == ["edited", "good", "pending"]
+    assert "not approved" in (desk.folder / "site" / "entries" / "edited.yaml").read_text()
+
+    before = {one: one.read_bytes() for one in desk.folder.glob("site/**/*.*")}
+    ran = desk(*build, "--include-drafts", "wrong")
+    line = wrong.read_text().splitlines().index("- tool_parser:hermez") + 1
+    assert (ran.code, f"wrong.yaml:{line}: error: wrong: " in ran.err) == (1, True)
+    assert before == {one: one.read_bytes() for one in desk.folder.glob("site/**/*.*")}
+    assert desk(*build, "--include-drafts", "none").code == 5
+    (models / "odd.yaml").write_text("{")
+    ran = desk(*build)
+    assert (ran.code, "odd.yaml:1: error: odd: it cannot be read" in ran.err) == (1, True)
     assert desk("gallery", "build", "site", "-o", "other").code == 5
 
 

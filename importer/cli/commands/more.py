@@ -113,7 +113,9 @@ def add_arguments_gallery(parser: argparse.ArgumentParser) -> None:
     )
     check.add_argument("--strict", action="store_true", help="exit code 1 with a warning, too")
     check.add_argument(
-        "--files-only", action="store_true", help="do not compare parsers with the models' own templates"
+        "--files-only",
+        action="store_true",
+        help="ask no Hub; compare parsers with the proofs in the receipts",
     )
     check.add_argument("--stale-days", type=options.days, metavar="N", help="default: 180")
     options.of_import(check, "offline")
@@ -121,9 +123,13 @@ def add_arguments_gallery(parser: argparse.ArgumentParser) -> None:
     diff.add_argument("before", metavar="A", help="a folder or an index")
     diff.add_argument("after", metavar="B")
     build_site = actions.add_parser(
-        "build", help="write index, entries and static pages; no server is needed"
+        "build", help="check the documents, then write index, entries and static pages; no server is needed"
     )
     build_site.add_argument("place", metavar="DIR", help="a folder of documents")
+    build_site.add_argument(
+        "--include-drafts", nargs="+", default=(), metavar="NAME",
+        help="publish these documents without an approval; a rejected one stays out",
+    )  # fmt: skip
     build_site.add_argument("-o", "--output", required=True, metavar="SITE", help="the folder to write")
 
 
@@ -136,19 +142,19 @@ def _check(arguments: argparse.Namespace) -> int:
     import sys
 
     from importer.app import gallery
+    from importer.app.gallery_check import STALE_DAYS, check
     from importer.app.session import ImportSession
     from importer.cli import output
     from importer.cli.gallery_report import FORMATS
     from importer.hub.rate_limit import Budget, under
 
     found = gallery.read(Path(arguments.place))
-    days = arguments.stale_days or gallery.STALE_DAYS
+    days = arguments.stale_days or STALE_DAYS
     with output.progress("gallery check") as progress, ImportSession() as bench, under(Budget(), progress):
         compared = None if arguments.files_only else bench
-        checked = gallery.check(
-            found, stale_days=days, bench=compared, offline=arguments.offline, progress=progress
+        findings = list(
+            check(found, stale_days=days, bench=compared, offline=arguments.offline, progress=progress)
         )
-        findings = list(checked)
     sys.stdout.write(FORMATS[arguments.format](findings, len(found.items)))
     levels = {finding.level for finding in findings}
     return FAULTY if gallery.ERROR in levels or (arguments.strict and gallery.WARNING in levels) else 0
@@ -167,19 +173,25 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 def _build(arguments: argparse.Namespace) -> int:
     from importer.app import gallery
-    from importer.app.gallery import build_site
+    from importer.app.gallery_site import build_site
     from importer.cli import output
+    from importer.cli.gallery_report import line
     from importer.errors import DocumentError
-    from importer.sentences import counted
+    from importer.sentences import counted, render
 
     read = gallery.read(Path(arguments.place))
-    if not any(item.stored for item in read.items):
+    if not any(item.stored for item in read.items) and not read.findings:
         raise DocumentError("no-documents", folder=arguments.place)
-    written = build_site(read, Path(arguments.output))
-    output.note(f"Wrote {counted(len(written), 'file', 'files')} to {arguments.output}.")
-    for finding in read.findings:
-        output.note(f"Left out: {finding.entry}: it cannot be read; see 'importer gallery check'.")
-    return 1 if read.findings else 0
+    built = build_site(read, Path(arguments.output), arguments.include_drafts)
+    for finding in built.errors:
+        output.note(line(finding))
+    for name, why in built.left_out:
+        output.note(f"Left out: {name}: {render(why)}.")
+    if not built.files:
+        output.note("Nothing was written.")
+        return FAULTY
+    output.note(f"Wrote {counted(len(built.files), 'file', 'files')} to {arguments.output}.")
+    return 0
 
 
 def add_arguments_keys(parser: argparse.ArgumentParser) -> None:

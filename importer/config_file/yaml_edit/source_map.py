@@ -79,20 +79,15 @@ def read(text: str, path: object) -> Document:
 
 
 class SourceMap:
-    """The places of a text's data by path. The text is one that ``parse_yaml`` has read."""
+    """The places of data by path: of a text that ``parse_yaml`` has read, or of a node."""
 
-    def __init__(self, text: str) -> None:
-        self._root = yaml_reader.compose(text)
+    def __init__(self, text: str | yaml.Node) -> None:
+        self._root = yaml_reader.compose(text) if isinstance(text, str) else text
         self._maps: dict[int, dict[str, tuple[yaml.Mark, yaml.Node]]] = {}
 
     def problem(self, path: KeyPath, reason: Reason | str) -> YamlProblem:
         """Return a problem at the key of a path; for an absent path at its last present step."""
-        mark, node = None, self._root
-        for step in path:
-            place = self._step(node, step)
-            if place is None:
-                break
-            mark, node = place
+        _, mark = self._found(path)
         message = Reason(TextReason.OF_PATH, path=dotted(path), problem=reason) if path else reason
         return (
             YamlProblem(1, 1, message)
@@ -100,16 +95,41 @@ class SourceMap:
             else YamlProblem(mark.line + 1, mark.column + 1, message)
         )
 
+    def line(self, *paths: KeyPath) -> int:
+        """Return the line of the path of which most is there, counted from 1."""
+        _, mark = max((self._found(path) for path in paths), key=lambda found: found[0])
+        return 1 if mark is None else mark.line + 1
+
+    def _found(self, path: KeyPath) -> tuple[int, yaml.Mark | None]:
+        """Return how many steps of a path are there, and the place of the last one."""
+        mark, node = None, self._root
+        for number, step in enumerate(path):
+            place = self._step(node, step)
+            if place is None:
+                return number, mark
+            mark, node = place
+        return len(path), mark
+
     def _step(self, node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
         """Return the key's place and its value's node; the last of repeated keys is the one that counts."""
         if isinstance(node, yaml.MappingNode):
-            if id(node) not in self._maps:
-                named = ((key, value) for key, value in node.value if isinstance(key.value, str))
-                self._maps[id(node)] = {key.value: (key.start_mark, value) for key, value in named}
-            return self._maps[id(node)].get(str(step))
+            return self._keys(node).get(str(step))
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
             return node.value[step].start_mark, node.value[step]
         return None
+
+    def _keys(self, node: yaml.MappingNode) -> dict[str, tuple[yaml.Mark, yaml.Node]]:
+        """Return the places of a map's keys, those that ``<<`` takes from elsewhere included."""
+        if id(node) not in self._maps:
+            own, taken = dict[str, tuple[yaml.Mark, yaml.Node]](), dict[str, tuple[yaml.Mark, yaml.Node]]()
+            for key, value in node.value:
+                if key.tag == yaml_reader.MERGE:
+                    for part in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                        taken = {**self._keys(part), **taken}
+                elif isinstance(key.value, str):
+                    own[key.value] = key.start_mark, value
+            self._maps[id(node)] = {**taken, **own}
+        return self._maps[id(node)]
 
 
 def _unspeakable(data: object) -> Iterator[tuple[KeyPath, Reason]]:

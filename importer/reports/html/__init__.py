@@ -115,7 +115,7 @@ def _finalize(value: Any) -> Any:
     return value if hasattr(value, "__html__") else plain(str(value))
 
 
-FACETS = ("backend", "license", "proof", "validation")
+FACETS = ("backend", "license", "proof", "review", "validation")
 SCRIPT = """
 const search = document.getElementById("search"), rows = [...document.querySelectorAll("tbody tr")];
 const facets = [...document.querySelectorAll("select")];
@@ -151,6 +151,7 @@ class GalleryRow:
     proof: str
     license: str
     size: str
+    review: str
     validation: str
     page: str
     entry: str

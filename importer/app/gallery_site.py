@@ -1,0 +1,91 @@
+"""A gallery as static files: LocalAI's index, each entry, a page for each document, and a first page."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from urllib.parse import quote
+
+from importer.app.gallery import ERROR, Gallery, GalleryFinding, GalleryItem
+from importer.app.gallery_check import check
+from importer.app.overview import DRAFT, FILES, publishable
+from importer.config_file.document_keys import OPTIONS
+from importer.config_file.effective import decisions
+from importer.config_file.review import validation
+from importer.config_file.store import StoredDocument, make_folder, write_all
+from importer.errors import DocumentError
+from importer.exports.localai_gallery import HUB
+from importer.frozen import frozen
+from importer.reasons import Reason
+from importer.reports.html import GalleryRow, page, write
+from importer.reports.report_model import sheet
+
+ENTRIES = "entries"
+PROVED = "proved"  # a decision's status
+
+
+@frozen
+class Built:
+    """The files of a site; none with ``errors``. ``left_out`` has documents that may not be published."""
+
+    files: tuple[Path, ...]
+    left_out: tuple[tuple[str, Reason], ...]
+    errors: tuple[GalleryFinding, ...]
+
+
+def build_site(gallery: Gallery, site: Path, drafts: Collection[str] = ()) -> Built:
+    """Check a folder of documents, and write the site of those that may be published, whole or not at all.
+
+    Only documents among ``drafts`` may be published without an approval. Documents without an entry for
+    LocalAI have a page, and stand in no index. Errors of documents that are left out do not count.
+    Raises DocumentError: "no-such-document" for a name among ``drafts``, "no-documents", "cannot-write".
+    """
+    documents = {item.name: (item, item.stored) for item in gallery.items if item.stored is not None}
+    folder = next((stored.path.parent for _, stored in documents.values()), Path())
+    for name in drafts:
+        if name not in documents:
+            raise DocumentError("no-such-document", name=name, folder=folder)
+    left_out = []
+    for name, (_, stored) in documents.items():
+        why = next(publishable(stored, DRAFT if name in drafts else FILES), None)
+        left_out += [] if why is None else [(name, why)]
+    left = {name for name, _ in left_out}
+    errors = tuple(one for one in check(gallery) if one.level == ERROR and one.entry not in left)
+    published = [pair for name, pair in documents.items() if name not in left]
+    files = [] if errors or not published else _write(published, site)
+    return Built(tuple(files), tuple(left_out), errors)
+
+
+def _write(documents: list[tuple[GalleryItem, StoredDocument]], site: Path) -> list[Path]:
+    contents = {site / "index.yaml": "".join(item.made.item for item, _ in documents if item.made) or "[]\n"}
+    for item, stored in documents:
+        contents[site / f"{item.name}.html"] = write(sheet(stored))
+        contents[site / ENTRIES / f"{item.name}.yaml"] = stored.text if item.made is None else item.made.file
+    contents[site / "index.html"] = page([_row(item, stored) for item, stored in documents])
+    for folder in (site, site / ENTRIES):
+        make_folder(folder)
+    write_all(contents)
+    return [*contents]
+
+
+def _row(item: GalleryItem, stored: StoredDocument) -> GalleryRow:
+    about = {} if item.made is None else item.made.about
+    receipt = stored.receipt
+    values = {} if receipt is None else decisions(stored)
+    named = {key: item.parser(key) for key in OPTIONS}
+    statuses = {key: str(values[key]["status"]) for key, name in named.items() if name and key in values}
+    parsers = ", ".join(
+        f"{name} ({statuses[key]})" if key in statuses else name for key, name in named.items() if name
+    )
+    proof = next((one for one in statuses.values() if one != PROVED), PROVED) if statuses else ""
+    review = "no receipt" if receipt is None else receipt.state(stored.digest)
+    state = "never" if receipt is None else validation(receipt, stored.data, stored.digest).state
+    name, license_ = quote(item.name), str(about.get("license") or "")
+    words = [item.name, item.model, item.backend, parsers, license_, str(about.get("description") or "")]
+    tags = about.get("tags")
+    words += [str(tag) for tag in tags] if isinstance(tags, list) else []
+    link = f"{HUB}/{item.repo}" if item.repo else f"{name}.html"
+    return GalleryRow(
+        item.name, item.model, link, item.backend, parsers, proof, license_, str(about.get("size") or ""),
+        review, state, f"{name}.html", f"{ENTRIES}/{name}.yaml", " ".join(words),
+    )  # fmt: skip
