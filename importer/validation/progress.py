@@ -28,17 +28,17 @@ SHOWN = 3  # running probes that a step names
 
 
 class CircuitBreaker:
-    """The end of all requests: too many probes without an answer, a refusal for load, or a spent run."""
+    """The end of all requests: a dead engine, no answers, a refusal for load, or a spent run."""
 
     def __init__(self, client: Client) -> None:
         self._client, self._lock, self._rows = client, Lock(), 0
-        self._refused: ProbeRow | None = None
+        self._ended: ProbeRow | None = None
 
     def record(self, row: ProbeRow) -> None:
         """Count one more probe; a probe that sent nothing changes no count."""
         with self._lock:
-            if self._refused is None and row.outcome.gives(AnswerFailure.OVERLOADED):
-                self._refused = row
+            if self._ended is None and row.outcome.gives(AnswerFailure.OVERLOADED, AnswerFailure.DIED):
+                self._ended = row
         requests = [exchange for exchange in row.outcome.evidence if exchange["method"] == "POST"]
         if not requests:
             return
@@ -49,8 +49,8 @@ class CircuitBreaker:
     @property
     def verdict(self) -> Inconclusive | None:
         """Return the outcome of all further probes once no more requests are sent, else ``None``."""
-        if self._refused is not None:
-            return not_asked(self._refused)
+        if self._ended is not None:
+            return not_asked(self._ended)
         if (over := self._client.over) is not None:
             return spent(over)
         if self._rows < ENOUGH:

@@ -192,7 +192,7 @@ def probe(
     bench: Context, probes: Sequence[Probe], progress: Progress, steps: ProbeProgress | None = None
 ) -> list[ProbeRow]:
     """Run probes against an API; rows keep the order of ``probes``. Health and the first answer come first,
-    one at a time; where one does not pass, nothing else is asked.
+    one at a time; where one does not pass, nothing else is asked, but for what needs no chat.
 
     Each probe gets ``bench`` with a log of its own. Those marked ``alone`` follow the others, one at a time.
     An engine that leaves everything unanswered gets no more requests. ``steps`` counts further probes of the
@@ -212,7 +212,9 @@ def probe(
         bench = replace(bench, promise=paced(bench.promise, made[first_answer.name].outcome))
 
     def row(one: Probe) -> ProbeRow:
-        why = breaker.verdict if closed is None else not_asked(closed)
+        refused = closed is not None and closed.outcome.gives(AnswerFailure.REFUSED)
+        asks = closed is None or (refused and one.name in root_causes.OFFLINE)  # what may say why
+        why = breaker.verdict if closed is None or asks else not_asked(closed)
         if one.name in made:
             result = made[one.name]
         elif why is not None:

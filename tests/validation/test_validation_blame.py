@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from importer.app.local_evidence import rendering
 from importer.engines.deaths import Death, Died
+from importer.progress import silent
 from importer.proof.result import NO_CALLS, ParserVerdict, Proof
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.validation import diagnosis, failures, proof_check
+from importer.validation.attribution import root_causes
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import (
@@ -26,7 +29,7 @@ from importer.validation.errors import (
 )
 from importer.validation.evidence_sources import Journal, complaining, hidden
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow, reason_text
 from importer.validation.probes import PROBES
 from importer.validation.probes.server import first_answer
 from importer.validation.progress import SilenceReason
@@ -166,6 +169,37 @@ def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
     assert {(one.outcome, one.attribution, one.trials) for one in told} == {
         ("inconclusive", "environment", 0)
     }
+
+
+@pytest.mark.parametrize("says", ["EngineCore encountered an issue", "Model is not loaded"])
+def test_equal_refusals_of_all_chats_are_one_row_in_the_engines_words(
+    says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: Any) -> Any:
+        raise RequestRefused(400, says)
+
+    monkeypatch.setattr(Client, "read", refuses)
+    monkeypatch.setattr(Client, "chat", refuses)
+    monkeypatch.setattr(Client, "get", lambda *_: b'{"data": [{"id": "m"}]}')
+    rows = probe(Context(Expectations(tool_parser="hermes"), "m", Client("http://x")), PROBES, silent)
+    failed = [row for row in rows if isinstance(row.outcome, Fail)]
+    assert [row.probe for row in failed] == [first_answer.name]
+    assert says in reason_text(failed[0].outcome)
+    assert {row.outcome.follows for row in rows if isinstance(row.outcome, Inconclusive)} == {
+        (first_answer.name,)
+    }
+
+
+def test_the_death_of_an_engine_is_one_row() -> None:
+    died = Fail(Reason(AnswerFailure.DIED, says=as_reason("out of memory")), "environment")
+    broke = Fail(Reason(AnswerFailure.UNREACHABLE, problem="reset"), "engine")
+    rows = [ProbeRow("tool-call", "", Pass(as_reason("called")))]
+    rows += [
+        ProbeRow(name, "", one) for name, one in (("history", broke), ("images", died), ("messages", died))
+    ]
+    told = root_causes.traced(rows)
+    assert [row.outcome.outcome for row in told] == ["pass", "inconclusive", "fail", "inconclusive"]
+    assert [row.outcome.follows for row in told] == [(), ("images",), (), ("images",)]
 
 
 @pytest.mark.parametrize(

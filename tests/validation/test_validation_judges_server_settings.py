@@ -15,6 +15,7 @@ from importer.validation.expectations import Expectations, promise_of
 from importer.validation.probes.cache import CacheUse, judge_prefix_cache, judge_times, prefix_cache
 from importer.validation.probes.sampling import judge_seeded
 from importer.validation.probes.server import (
+    MemoryPredictedReason,
     at_start,
     judge_memory_flat,
     judge_memory_predicted,
@@ -189,20 +190,23 @@ def beside(predicted: int, reported: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("weights", "tokens", "expected"),
+    ("weights", "tokens", "kind"),
     [
-        ((16_000 * MIB, 16_100 * MIB), (100_000, 99_000), "pass"),
-        ((16_000 * MIB, 20_000 * MIB), (100_000, 99_000), "fail configuration"),
-        ((1 * MIB, 20 * MIB), (100_000, 99_000), "pass"),  # the log rounds
-        ((16_000 * MIB, 16_000 * MIB), (100_000, 70_000), "fail configuration"),
-        ((16_000 * MIB, 10_000 * MIB), (100_000, 170_000), "pass"),  # better than predicted
+        ((16_000 * MIB, 16_100 * MIB), (100_000, 99_000), MemoryPredictedReason.AS_PREDICTED),
+        ((16_000 * MIB, 20_000 * MIB), (100_000, 99_000), MemoryPredictedReason.OFF),
+        ((1 * MIB, 20 * MIB), (100_000, 99_000), MemoryPredictedReason.AS_PREDICTED),  # the log rounds
+        ((16_000 * MIB, 16_000 * MIB), (300_000, 87_296), MemoryPredictedReason.OFF),
+        ((16_000 * MIB, 10_000 * MIB), (100_000, 170_000), MemoryPredictedReason.AS_PREDICTED),
+        ((16_000 * MIB, 16_000 * MIB), (100_000, 32_000), MemoryPredictedReason.CACHE),
     ],
 )
-def test_what_was_predicted_of_memory(
-    weights: tuple[int, int], tokens: tuple[int, int], expected: str
+def test_a_wrong_prediction_is_importers_and_a_context_that_does_not_fit_the_documents(
+    weights: tuple[int, int], tokens: tuple[int, int], kind: MemoryPredictedReason
 ) -> None:
     found = {"weights": beside(*weights), "kv_cache_tokens": beside(*tokens)}
-    assert verdict(judge_memory_predicted(found)) == expected
+    outcome = judge_memory_predicted(found, 32_768)
+    expected = "fail configuration" if kind is MemoryPredictedReason.CACHE else "pass"
+    assert (outcome.reason.kind, verdict(outcome)) == (kind, expected)
     assert verdict(judge_memory_predicted({})) == "not-applicable"
 
 
@@ -211,7 +215,7 @@ def test_what_its_processes_hold_where_the_engine_reports_nothing() -> None:
     assert resident(fit, None) == resident({}, 5) == {}
     assert verdict(judge_memory_predicted(resident(fit, 17_000 * MIB))) == "pass"
     assert verdict(judge_memory_predicted(resident(fit, 9_000 * MIB))) == "pass"
-    assert verdict(judge_memory_predicted(resident(fit, 32_000 * MIB))) == "fail configuration"
+    assert judge_memory_predicted(resident(fit, 32_000 * MIB)).reason.kind is MemoryPredictedReason.OFF
     on_card = {"estimate": {**fit["estimate"], "load": {"device": "cuda"}}}
     assert resident(on_card, 32_000 * MIB) == {}, "its memory is in no process"
 

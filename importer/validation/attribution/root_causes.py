@@ -55,6 +55,7 @@ from importer.validation.probes.server import (
     settings_read_back,
 )
 from importer.validation.probes.tools import tools_in_prompt
+from importer.validation.progress import not_asked
 from importer.validation.prompts import TALK
 from importer.validation.remedy import PARSER_OF, Remedy
 from importer.validation.tool_markup import thinking_markup
@@ -378,7 +379,7 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
     A cause in ``ROOTS`` explains all rows that depend on answers, and ends the search. A cause in ``CAUSES``
     explains those rows that its entry selects.
     """
-    rows = _of_prompts(rows)
+    rows = _of_prompts(_of_a_death(rows))
     failed = _failed(rows)
     noise = failed.get(ANSWERS)
     if noise is not None and (noise.attribution == "model" or asks_for(noise, *BY_ITSELF)):
@@ -408,6 +409,16 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
             for row in traced_rows
         ]
     return _of_the_model(traced_rows)
+
+
+def _of_a_death(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
+    """Return the rows; the death of an engine is one of them, and what was asked beside it was not asked."""
+    died = next((row for row in rows if row.outcome.gives(AnswerFailure.DIED)), None)
+    if died is None:
+        return rows
+    ended = (AnswerFailure.DIED, AnswerFailure.UNREACHABLE)
+    return [replace(row, outcome=not_asked(died)) if row is not died and row.outcome.gives(*ended) else row
+            for row in rows]  # fmt: skip
 
 
 def _of_the_model(rows: list[ProbeRow]) -> list[ProbeRow]:

@@ -72,6 +72,7 @@ class FirstAnswerReason(ReasonKind):
     ELSEWHERE = "elsewhere", "the answer is judged by other probes"
 
 
+QUESTIONS = (SUM, COUNT, NAME_RECALL, AGAIN)
 WITHIN = 45.0  # seconds until a greeting's answer begins
 SLOW = 20.0  # tokens in a second; a faster engine answers and reads all as it is
 PLAIN_SECONDS = 5.0  # of an answer without tools, alone
@@ -86,7 +87,10 @@ SHORTEST = 192  # tokens of a long prompt, on any engine
     needs=no_chat,
 )
 def first_answer(ctx: Context) -> Outcome:
-    """Greet and measure, streamed; whole where no stream begins. Raises TimedOut and Overloaded."""
+    """Greet and measure, streamed; whole where no stream begins.
+
+    Raises TimedOut and Overloaded, and the failure of a server that answers no other chat either.
+    """
     hasty = replace(ctx, client=replace(ctx.client, begins_within=WITHIN))
     try:
         reply = hasty.first(GREETING, stream=True)
@@ -95,9 +99,22 @@ def first_answer(ctx: Context) -> Outcome:
         return NotApplicable(Reason(FirstAnswerReason.ELSEWHERE))
     except Overloaded:
         raise
-    except ExchangeError:
+    except ExchangeError as error:
+        if isinstance(error, RequestRefused | ServerUnreachable) and not any(
+            _answers(hasty, p) for p in QUESTIONS
+        ):
+            raise
         return NotApplicable(Reason(FirstAnswerReason.ELSEWHERE))
     return judge_first_answer(ctx.log[-1], reply.usage.prompt)
+
+
+def _answers(ctx: Context, prompt: Prompt) -> bool:
+    """Return whether a whole answer comes."""
+    try:
+        ctx.first(prompt)
+    except ExchangeError:
+        return False
+    return True
 
 
 def judge_first_answer(exchange: Exchange, prompt: int | None = None) -> Pass:
@@ -319,9 +336,8 @@ class MemoryPredictedReason(ReasonKind):
 
     NOTHING_PREDICTED = "nothing-predicted", "nothing was predicted"
     NOTHING_REPORTED = "nothing-reported", "the engine reports nothing that was predicted"
-    WEIGHTS = "weights", "the weights take more than predicted: {figures:;}"
-    CACHE = "cache", "the KV cache holds less than predicted: {figures:;}"
-    WHOLE = "whole", "it takes more memory than predicted: {figures:;}"
+    OFF = "off", "importer's estimate is off: {figures:;}"
+    CACHE = "cache", "the KV cache holds less than the context of {context:,} tokens: {figures:;}"
     AS_PREDICTED = "as-predicted", "{figures:;}"
     TOKENS = "tokens", "{name}: {predicted:,} predicted, {reported:,} reported, {error:+z.1%}"
     BYTES = "bytes", "{name}: {predicted:.2f} GiB predicted, {reported:.2f} GiB reported"
@@ -344,26 +360,28 @@ def memory_predicted(ctx: Context) -> Outcome:
     return (
         NotApplicable(Reason(MemoryPredictedReason.NOTHING_PREDICTED))
         if ctx.fit is None
-        else judge_memory_predicted(ctx.fit())
+        else judge_memory_predicted(ctx.fit(), ctx.promise.context)
     )
 
 
-def judge_memory_predicted(figures: Mapping[str, Figure]) -> Outcome:
-    """Judge figures with ``predicted``, ``reported`` and ``error``: heavier weights fail, and less room.
+def judge_memory_predicted(figures: Mapping[str, Figure], context: int | None = None) -> Outcome:
+    """Judge figures with ``predicted``, ``reported`` and ``error``; ``context`` is that of the document.
 
-    ``resident`` is all memory of the engine's processes, where the engine itself reports nothing.
+    ``resident`` is all memory of the engine's processes, where the engine itself reports nothing. A wrong
+    estimate is importer's own: a document is wrong where its context does not fit.
     """
     if not figures:
         return NotApplicable(Reason(MemoryPredictedReason.NOTHING_REPORTED))
     reasons = tuple(_beside(name.replace("_", " "), figure) for name, figure in figures.items())
     weights, room, whole = (figures.get(name) for name in ("weights", "kv_cache_tokens", "resident"))
-    if weights and weights["reported"] > weights["predicted"] * (1 + TOLERANCE) + SLACK:
-        return Fail(Reason(MemoryPredictedReason.WEIGHTS, figures=reasons), "configuration", REMEDY)
-    if room and room["reported"] < room["predicted"] * (1 - TOLERANCE):
-        return Fail(Reason(MemoryPredictedReason.CACHE, figures=reasons), "configuration", REMEDY)
-    if whole and whole["reported"] > whole["predicted"] * (1 + TOLERANCE) + LIBRARIES:
-        return Fail(Reason(MemoryPredictedReason.WHOLE, figures=reasons), "configuration", REMEDY)
-    return Pass(Reason(MemoryPredictedReason.AS_PREDICTED, figures=reasons))
+    if room and context is not None and room["reported"] < context:
+        reason = Reason(MemoryPredictedReason.CACHE, context=context, figures=reasons)
+        return Fail(reason, "configuration", REMEDY)
+    heavier = weights and weights["reported"] > weights["predicted"] * (1 + TOLERANCE) + SLACK
+    fuller = room and room["reported"] < room["predicted"] * (1 - TOLERANCE)
+    larger = whole and whole["reported"] > whole["predicted"] * (1 + TOLERANCE) + LIBRARIES
+    off = MemoryPredictedReason.OFF if heavier or fuller or larger else MemoryPredictedReason.AS_PREDICTED
+    return Pass(Reason(off, figures=reasons))
 
 
 def _beside(name: str, figure: Figure) -> Reason:
@@ -522,7 +540,6 @@ FEWER = 8  # of a slow engine
 LETTERS = 3  # of a token at least: what a short answer surely holds
 BRIEF = 16  # tokens of the answers that are timed
 APART = 0.02  # seconds between two requests: the load is for the engine, not for its queue of connections
-QUESTIONS = (SUM, COUNT, NAME_RECALL, AGAIN)
 
 
 @probe(
