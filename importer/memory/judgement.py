@@ -24,6 +24,7 @@ from importer.memory.parallelism import (
     LAYOUT,
     ON_CARDS,
     SHORTEST,
+    SLOTS,
     FitRequest,
     LoadCase,
     Placed,
@@ -95,6 +96,14 @@ class JudgementReason(ReasonKind):
         "it may not start: {parts} take {likely} to {high} of {usable}; {held:,} tokens are safe",
         "may not start",
     )
+    STATE_BLOCKS = (
+        "state-blocks",
+        (
+            "{running:,} sequences at the same time may not start: vLLM needs a block of states for each, "
+            "and {blocks:,} are safe; set max_num_seqs: {blocks}"
+        ),
+        "more than blocks",
+    )
     NO_BFLOAT16 = (
         "no-bfloat16",
         "vLLM does not start with bfloat16 on {device}, since it lacks that format; use float16",
@@ -155,6 +164,8 @@ def judge(case: LoadCase, values: FitRequest) -> Judgement:
     split = _layout(case)
     placed, fit = case.placed(split, case.shares()[0]), case.fit(case.context, split)
     word, problem = _memory(case, placed, fit)
+    if problem is None and (problem := _states(case, placed, fit)) is not None:
+        word = "may-not-start"
     return Judgement(word, fit, placed, problem, _start(case, split))
 
 
@@ -260,6 +271,14 @@ def _cache(case: LoadCase, placed: Placed, fit: Fit, space: int) -> Problem | No
     every, left = usable(case.device, replace(placed, budget=memory)), gib(max(memory - beside, 0))
     fields = {"size": gib(space), "left": left, "usable": every, "parts": parts(fit)}
     return Problem(key, Reason(JudgementReason.CACHE_TOO_LARGE, **fields))
+
+
+def _states(case: LoadCase, placed: Placed, fit: Fit) -> Problem | None:
+    """Return the number of sequences that is more than the blocks of their states."""
+    blocks, running = case.state_blocks(placed, fit), case.running(placed.split)
+    if blocks is None or running <= blocks:
+        return None
+    return Problem(SLOTS, Reason(JudgementReason.STATE_BLOCKS, running=running, blocks=blocks))
 
 
 def _start(case: LoadCase, split: Split) -> tuple[Problem, ...]:

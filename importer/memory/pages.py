@@ -96,8 +96,10 @@ LATENT_ALIGNED = 128  # tokens, beside states
 # vLLM's releases since which a rule holds, by the sources of each. A window keeps the tokens of two steps
 # (``VllmConfig.max_in_flight_tokens``). States lie at the blocks of a prompt (``mamba_cache_mode: align``),
 # with one from inside a prefill (``num_prefill_checkpoint_blocks``). Steps are larger on cards from 160 GiB
-# on, and small on GB10 (``get_batch_defaults``).
+# on, and small on GB10 (``get_batch_defaults``). A graph of states needs a block for each sequence
+# (``resolve_cudagraph_mode_and_sizes``; 0.18 and 0.19 recorded smaller graphs instead).
 TWO_STEPS, ALIGNED, CHECKPOINT, LARGE_STEPS, SMALL_GB10 = (0, 26), (0, 15), (0, 29), (0, 28), (0, 33)
+BLOCK_EACH = (0, 20)
 IN_PARTS, WHOLE_PROMPT = (0, 8), 32_768  # before, a prompt of so many tokens was one step
 A100, GB10 = 80, 121  # compute capabilities
 EMITTED = 64  # tokens at whose multiples FlashInfer's prefill of a gated delta net gives its states (0.33.0)

@@ -49,6 +49,7 @@ class MemoryArguments:
     ``share``      the part of a card that it fills. ``offloads``  GiB of the weights that stay outside.
     ``text_only``  keys under which it loads no tower.
     ``no_graphs``  keys, each with the values under which it records no CUDA graphs.
+    ``part_graphs``  the same for graphs without attention and states.
     ``online``     methods that quantise plain weights while they load, with the bits of a value.
     ``uncounted``  keys with a size that no estimate knows.
     """
@@ -57,6 +58,7 @@ class MemoryArguments:
     offloads: str | None = None
     text_only: tuple[str, ...] = ()
     no_graphs: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    part_graphs: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     online: Mapping[str, Fraction] = field(default_factory=dict)
     uncounted: tuple[str, ...] = ()
 
@@ -73,6 +75,11 @@ class MemoryArguments:
     def is_eager(self, values: Values) -> bool:
         """Return whether no CUDA graphs are recorded."""
         return any(values.get(key) in without for key, without in self.no_graphs.items())
+
+    def records_states(self, values: Values) -> bool:
+        """Return whether a CUDA graph has attention and states in it."""
+        parts = any(values.get(key) in some for key, some in self.part_graphs.items())
+        return not (parts or self.is_eager(values))
 
     def online_bits(self, values: Values) -> Fraction | None:
         """Return the bits of a value that is quantised while it loads."""
@@ -97,6 +104,11 @@ OF_ENGINES: Mapping[str, MemoryArguments] = {
         | {
             "engine_args.compilation_config.cudagraph_mode": ("NONE", "none", 0),
             "engine_args.compilation_config.mode": (0, "NONE", "none"),
+            "engine_args.optimization_level": (0, "0", "O0"),
+        },
+        part_graphs={
+            "engine_args.compilation_config.cudagraph_mode": ("PIECEWISE", "piecewise", 1),
+            "engine_args.optimization_level": (1, "1", "O1"),
         },
         online={
             **dict.fromkeys(("fp8", "fp8_per_tensor", "fp8_per_channel", "fp8_per_block"), ONE_FLOAT8),
@@ -452,6 +464,27 @@ class LoadCase:
         if wanted is None:
             return None
         return min(max(-(-wanted // split.copies), min(wanted, UNEVEN)), self.step_tokens(split))
+
+    def running(self, split: Split) -> int:
+        """Return the sequences that one copy runs at the same time: the set number, or vLLM's own."""
+        load = self.load(self.context, split)
+        return load.slots or min(pages.slots_default(load), self.step_tokens(split))
+
+    def state_blocks(self, placed: Placed, fit: Fit) -> int | None:
+        """Return the safe number of blocks, where vLLM requires one for each sequence; ``None`` elsewhere.
+
+        So it does for graphs of a model with states, and pooled texts have no such graphs.
+        """
+        states = any(isinstance(cached, State) for layer in self.shape.layers for cached in layer)
+        if self.backend != "vllm" or not self.device.is_card or self.device.memory is None or not states:
+            return None
+        graphs = not self.pools and memory_arguments(self.backend).records_states(self.request)
+        if not (graphs and pages.has(fit.load, pages.BLOCK_EACH)):
+            return None
+        free = self.space(fit)
+        if free is None:
+            free = placed.budget - placed.spare - fit.total.likely + cache_bytes(fit)
+        return max(free // pages.pool(self.shape, fit.load).block, 1)
 
     def step_tokens(self, split: Split) -> int:
         """Return the tokens of one step: vLLM runs no more sequences at the same time."""

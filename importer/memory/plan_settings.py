@@ -221,7 +221,13 @@ def _written(plan: Candidate) -> Iterator[Evidence]:
 
 def _limits(plan: Candidate) -> Iterator[Evidence]:
     case, split = plan.case, plan.split
-    if plan.is_fewer:
+    blocks = case.state_blocks(plan.placed, case.fit(case.context, split))
+    if blocks is not None and blocks < case.running(split):
+        most = blocks >> (digits := max(blocks.bit_length() - 4, 0)) << digits  # a round number
+        why = Reason(PlanReason.STATE_BLOCKS, count=most)
+        short = plan.sequences < (case.aim.concurrency or 1)
+        yield _fact(SLOTS, most, warning(_held(plan)) if short else why)
+    elif plan.is_fewer:
         count = case.request.count(SLOTS)
         why = Reason(PlanReason.FEW_SLOTS, count=count)
         yield _fact(SLOTS, count, warning(_held(plan)) if case.aim.concurrency else why)

@@ -102,6 +102,11 @@ class PlanReason(ReasonKind):
         "{count:sequence|sequences} at the same time: the memory of more leaves no room for the context",
         "longer context",
     )
+    STATE_BLOCKS = (
+        "state-blocks",
+        "{count:sequence|sequences} at the same time: vLLM needs a block of states for each",
+        "blocks of states",
+    )
     BATCHED_LESS = (
         "batched-less",
         "{tokens:,} tokens of prompts in one step, so that running answers wait less",

@@ -18,6 +18,7 @@ from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.sentences import render
 from tests.memory.test_fit_choose import DEEPSEEK, QWEN_8B, QWEN_8B_BYTES, snapshot
+from tests.memory.test_fit_compressed import DELTA
 from tests.memory.test_fit_splits import LLAMA_70B, MOE_FP8
 
 ENCODER_NAME = ENCODER.rpartition(".")[2]
@@ -401,3 +402,51 @@ def test_a_number_of_sequences_of_the_user_below_the_request_is_a_warning() -> N
     enough = planned(QWEN_8B, "8xh100", QWEN_8B_BYTES, user={SLOTS: 8}, concurrency=64)
     assert enough.plans[0].meets
     assert not [e for e in enough.evidence if e.key == SLOTS]
+
+
+DELTA_BYTES = 60 * 2**30
+
+
+@pytest.mark.parametrize("device", ["h100-80g", "a100-80g", "rtx-pro-6000"])
+def test_sequences_are_no_more_than_the_blocks_of_states(device: str) -> None:
+    """vLLM ends its start: "max_num_seqs (1024) exceeds available Mamba cache blocks (939)"."""
+    choice = planned(DELTA, device, DELTA_BYTES)
+    assert choice.case
+    assert choice.placed
+    assert choice.fit
+    blocks = choice.case.state_blocks(choice.placed, choice.fit)
+    assert blocks is not None
+    usual = pages.slots_default(choice.fit.load)
+    written = settings(choice).get("max_num_seqs")
+    assert (written or usual) <= blocks
+    assert (written is None) == (usual <= blocks)
+    assert choice.verdict == "fits"
+
+
+@pytest.mark.parametrize(
+    ("user", "version", "warned"),
+    [
+        ({}, None, True),
+        ({}, "0.20.0", True),
+        ({}, "0.19.1", False),  # it recorded smaller graphs
+        ({"engine_args.enforce_eager": True}, None, False),
+        ({"engine_args.compilation_config": {"cudagraph_mode": "PIECEWISE"}}, None, False),
+        ({"engine_args.optimization_level": 1}, None, False),
+        ({"engine_args.runner": "pooling"}, None, False),
+        ({"engine_args.num_gpu_blocks_override": 900}, None, True),
+        ({SLOTS: 64}, None, False),
+    ],
+)
+def test_more_sequences_than_blocks_of_states_may_not_start(
+    user: dict[str, Any], version: str | None, warned: bool
+) -> None:
+    user = {SLOTS: 1024, "max_model_len": 4096, **user}
+    repository = snapshot(DELTA, DELTA_BYTES)
+    read = shape.read(repository)
+    assert isinstance(read, Shape)
+    sizes = weights.read(repository, read)
+    request = FitRequest(user, user, version=version)
+    choice = choose(repository, read, sizes, named("h100-80g"), "vllm", request)
+    found = [e for e in choice.evidence if e.key == SLOTS and "block of states" in render(e.reason)]
+    assert bool(found) == warned
+    assert choice.verdict == ("may-not-start" if warned else "fits")
