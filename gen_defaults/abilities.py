@@ -17,10 +17,12 @@ from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import write
 from gen_defaults.sources.engines import PREFIXES, chosen
 from importer.engines.registries import CAPABILITIES_FOLDER, SCHEMA
+from importer.engines.vllm_mlx import CONSTRAINTS
 
 # What reading sources that have moved ends in.
 MOVED = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, StopIteration, RecursionError)
 PACKAGES = {"vllm": "vllm", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm"}
+LIBRARIES = ("mlx", "mlx-vlm")  # whose loaders vllm-mlx calls, as its environment has them
 
 
 def main(_arguments: list[str]) -> int:
@@ -28,14 +30,27 @@ def main(_arguments: list[str]) -> int:
     index = Index()
     try:
         for engine, package in PACKAGES.items():
-            for release in chosen(index.releases(package), PREFIXES[engine]):
-                path = CAPABILITIES_FOLDER / f"{engine}-{release.version}.json"
-                text = render(engine, release, *_read(index, engine, release))
-                sys.stderr.write(f"{path.name}: {'written' if write({path: text}) else 'unchanged'}\n")
+            prefixes = (*PREFIXES[engine], *(pinned()[e] for e in LIBRARIES if e == engine))
+            for release in chosen(index.releases(package), prefixes):
+                _write(engine, release, *_read(index, engine, release))
+        for release in chosen(index.wheels("vllm-mlx"), PREFIXES["vllm-mlx"]):
+            _write("vllm-mlx", release, [], {"libraries": pinned()})
     except (IndexFailure, OSError) as failure:
         sys.stderr.write(f"abilities: {failure}\n")
         return 1
     return 0
+
+
+def pinned() -> dict[str, str]:
+    """Return the versions of the libraries that vllm-mlx's environment is installed with."""
+    pins = dict(line.split("==") for line in CONSTRAINTS.read_text("utf-8").splitlines() if "==" in line)
+    return {engine: pins[PACKAGES[engine]] for engine in LIBRARIES}
+
+
+def _write(engine: str, release: Release, beside: list[Release], abilities: Mapping[str, Any]) -> None:
+    path = CAPABILITIES_FOLDER / f"{engine}-{release.version}.json"
+    changed = write({path: render(engine, release, beside, abilities)})
+    sys.stderr.write(f"{path.name}: {'written' if changed else 'unchanged'}\n")
 
 
 def _read(index: Index, engine: str, release: Release) -> tuple[list[Release], dict[str, Any]]:
@@ -76,7 +91,7 @@ def render(engine: str, release: Release, beside: list[Release], abilities: Mapp
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-MAY_BE_EMPTY = ("removed", "deprecated", "formats", "fp8_types")
+MAY_BE_EMPTY = ("removed", "deprecated", "formats", "fp8_types", "bits", "refused_tensors")
 
 
 def _text(value: Any) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from gen_defaults.syntax import Sources, compared, functions, literal
+from gen_defaults.syntax import Sources, compared, functions, literal, strings
 
 FP8_SCALES = "weight_scale_inv"  # a model that reads these turns FP8 weights into its own
 LOADING = ("utils.py", "fp8.py", "quantization/checkpoint.py")
@@ -20,11 +21,17 @@ def is_needed(package: str, path: str) -> bool:
 def abilities(package: str, sources: Sources) -> dict[str, Any]:
     """Return all abilities, in the order of the file."""
     loading = [sources[f"{package}/{name}"] for name in LOADING if f"{package}/{name}" in sources]
+    bits, tensors = _refusals(loading[0], settles=len(loading) == 1)
+    formats = {f for text in loading for f in _formats(text)}
+    if not formats and "compressed-tensors" in bits:  # one setting for all formats, that of packed integers
+        formats = {"pack-quantized"}
     return {
         "model_types": sorted(models(package, sources)),
         "remapped": literal(loading[0], "MODEL_REMAPPING", {}),
         "methods": sorted({m for text in loading for m in _methods(text)}),
-        "formats": sorted({f for text in loading for f in _formats(text)}),
+        "formats": sorted(formats),
+        "bits": bits,
+        "refused_tensors": tensors,
         "fp8_types": sorted(name for name, text in models(package, sources).items() if FP8_SCALES in text),
     }
 
@@ -63,6 +70,63 @@ def _methods(source: str) -> set[str]:
         for name in compared(node.test, "quant_method")
     }
     return compared(tree, "quant_method") - refused
+
+
+def _refusals(source: str, *, settles: bool) -> tuple[dict[str, list[int]], dict[str, list[str]]]:
+    """Return by method the bits that alone are read, and the ends of names of tensors that are refused.
+
+    They stand in the functions that the method's branch calls, in an ``if`` that raises. Else the bits are
+    those of the branch's settings, where it ``settles`` them: no other file turns weights into other ones.
+    """
+    bits: dict[str, list[int]] = {}
+    tensors: dict[str, list[str]] = {}
+    defined = {node.name: node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)}
+    branches = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.If)]
+    for branch in branches:
+        methods = sorted(compared(branch.test, "quant_method"))
+        below = ast.Module(branch.body, [])
+        called = [defined[n] for n in _called(below) if n in defined and n != "_quantize"]
+        raising = [
+            node.test for function in called for node in ast.walk(function)
+            if isinstance(node, ast.If) and any(isinstance(one, ast.Raise) for one in node.body)
+        ]  # fmt: skip
+        read = [n for test in raising for n in _numbers(test, "bits")]
+        read = read or sorted({n for node in (below, *called) for n in _settings(node) if settles})
+        ends = [end for test in raising if "endswith" in ast.unparse(test) for end in strings([test])]
+        for method in methods:
+            bits |= {method: read} if read else {}
+            tensors |= {method: ends} if ends else {}
+    return dict(sorted(bits.items())), dict(sorted(tensors.items()))
+
+
+def _called(node: ast.AST) -> Iterator[str]:
+    for one in ast.walk(node):
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name):
+            yield one.func.id
+
+
+def _numbers(test: ast.expr, word: str) -> Iterator[int]:
+    """Yield the number that ``word`` must be, or the test is true."""
+    for one in ast.walk(test):
+        if (
+            isinstance(one, ast.Compare)
+            and isinstance(one.ops[0], ast.NotEq)
+            and ast.unparse(one.left) == word
+        ):
+            yield from _whole(one.comparators[0])
+
+
+def _settings(node: ast.AST) -> Iterator[int]:
+    """Yield the constant ``bits`` of each map below the node."""
+    for one in ast.walk(node):
+        for key, value in zip(one.keys, one.values, strict=True) if isinstance(one, ast.Dict) else ():
+            if isinstance(key, ast.Constant) and key.value == "bits":
+                yield from _whole(value)
+
+
+def _whole(node: ast.expr) -> Iterator[int]:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        yield node.value
 
 
 def _is_log(node: ast.stmt) -> bool:

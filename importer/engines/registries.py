@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -17,7 +17,7 @@ from importer.decisions.decision import PYTHON, RUST, Frontend
 from importer.errors import Setting, UsageError
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
-from importer.signals.engine_capabilities import Abilities
+from importer.signals.engine_capabilities import Abilities, OfLibrary
 
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("registries")
@@ -235,9 +235,18 @@ def loader_of(engine: str) -> Loader:
 
 @cache
 def _read_ability(family: str, version: str | None) -> Abilities:
-    data = {**_file(f"{family}-{version}"), **_file(f"{family}-{version}-processors")}
+    data: dict[str, Any] = {**_file(f"{family}-{version}"), **_file(f"{family}-{version}-processors")}
     values = {f.name: _plain_capability(f.type, data[f.name]) for f in fields(Abilities) if f.name in data}
-    return Abilities(**{**values, "engine": family, "version": version, "loader": loader_of(family)})
+    own: dict[str, Any] = {"engine": family, "version": version, "loader": loader_of(family)}
+    if "libraries" not in data:
+        return Abilities(**{**values, **own})
+    (name, pin), sighted = data["libraries"].items()
+    return replace(_read_ability(name, pin), **own, library=name, sighted=_of_library(*sighted))
+
+
+def _of_library(name: str, version: str) -> OfLibrary:
+    able = replace(_read_ability(name, version), library=name)
+    return OfLibrary(**{f.name: getattr(able, f.name) for f in fields(OfLibrary)})
 
 
 def _file(name: str) -> Mapping[str, object]:

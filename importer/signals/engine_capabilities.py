@@ -31,6 +31,20 @@ class Machine:
 
 
 @frozen
+class OfLibrary:
+    """What a library of MLX loads, whose loader an engine calls; the fields are those of ``Abilities``."""
+
+    library: str
+    model_types: frozenset[str]
+    remapped: Mapping[str, str]
+    methods: Mapping[str, int]
+    formats: frozenset[str]
+    bits: Mapping[str, tuple[int, ...]]
+    refused_tensors: Mapping[str, tuple[str, ...]]
+    fp8_types: frozenset[str]
+
+
+@frozen
 class Abilities:
     """What one version of an engine can load and does by default; an empty field is unknown.
 
@@ -46,6 +60,10 @@ class Abilities:
     ``deprecated``         methods that it rejects without a flag that allows them.
     ``schemes``            scheme of compressed-tensors to the least compute capability.
     ``formats``            of compressed-tensors that it reads (mlx).
+    ``bits``               method to the bits of a weight that alone it reads (mlx).
+    ``refused_tensors``    method to ends of names of tensors that it refuses (mlx).
+    ``library``            whose loader it calls, if another's; ``sighted``  for models with other inputs than
+                           text (vllm-mlx).
     ``fp8_types``          model types with FP8 weights that it converts to its own (mlx).
     ``processors``         ``method/scheme`` to why it does not run on processors; empty where it does.
     ``refused``            ``method/scheme`` to why it runs on no device.
@@ -73,6 +91,10 @@ class Abilities:
     deprecated: frozenset[str] = frozenset()
     schemes: Mapping[str, int] = field(default_factory=dict)
     formats: frozenset[str] = frozenset()
+    bits: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    refused_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    library: str = ""
+    sighted: OfLibrary | None = None
     fp8_types: frozenset[str] = frozenset()
     processors: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)

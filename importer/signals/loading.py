@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, model_type, text_config
+from importer.signals.comparison import tensors
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import Evidence, Rule, Source, warning
 from importer.signals.modalities import sees
@@ -73,7 +75,7 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     if quantised is not None:
         verdict = loads(quantised, snapshot, able, machine)
         if verdict.reason is not None:
-            reason = _marked(verdict, verdict.reason)
+            reason = _marked(verdict, verdict.reason, silent=able.engine in MLX_ENGINES)
             if verdict.reason.kind is LoadReason.TRIAL_FAILED and not machine.named:
                 reason = verdict.reason  # the document is for no device in particular
             facts.append(Evidence(Rule.ENGINE, "quantization", quantised.method, able.label, reason))
@@ -89,9 +91,12 @@ def _served(snapshot: Snapshot, verdict: LoadVerdict, reason: Reason) -> Reason:
     return warning(reason) if foreign else _marked(verdict, reason)
 
 
-def _marked(verdict: LoadVerdict, reason: Reason) -> Reason:
-    """Return the reason, marked as a warning where the verdict is a rejection."""
-    return warning(reason) if verdict.can is False else reason
+def _marked(verdict: LoadVerdict, reason: Reason, *, silent: bool = False) -> Reason:
+    """Return the reason, marked as a warning where the verdict is a rejection.
+
+    So it is where nothing is known and the engine would be ``silent``: vllm-mlx drops unknown tensors.
+    """
+    return warning(reason) if verdict.can is False or (silent and verdict.can is None) else reason
 
 
 def fits(snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
@@ -149,7 +154,7 @@ def _unheard(snapshot: Snapshot, able: Abilities) -> str | None:
 def _serves_mlx(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     if snapshot.has(OWN_CONFIG) and not snapshot.has(FILE):
         return LoadVerdict(False, Reason(LoadReason.NO_CONFIG, engine=able.label, file=OWN_CONFIG))
-    type_name = model_type(snapshot)
+    able, type_name = _library(snapshot, able), model_type(snapshot)
     if not able.model_types or type_name is None or config_of(snapshot).get("model_file"):
         return LoadVerdict(None)
     if able.remapped.get(type_name, type_name) in able.model_types:
@@ -235,29 +240,45 @@ def _least(quantised: Quantised, method: str, able: Abilities) -> int:
 def _loads_mlx(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     if quantised.method == MLX:
         return LoadVerdict(True, Reason(LoadReason.MLX_READS, engine=able.engine))
+    able = _library(snapshot, able)
+    engine, named, method = able.label, quantised.label, quantised.method
+    is_mlx_lm, type_name = (able.library or able.engine) == "mlx", str(model_type(snapshot))
     if not able.methods:
-        return LoadVerdict(None)
-    if quantised.method not in able.methods:
-        return LoadVerdict(
-            False, Reason(LoadReason.DOES_NOT_READ, engine=able.label, quantisation=quantised.label)
-        )
-    if quantised.method == "compressed-tensors" and able.formats and quantised.form not in able.formats:
-        return LoadVerdict(False, Reason(LoadReason.NOT_THE_FORMAT, engine=able.label, format=quantised.form))
-    if quantised.method == "modelopt" and able.engine == "mlx" and quantised.scheme not in NVFP4:
-        return LoadVerdict(False, Reason(LoadReason.NVFP4_ONLY, engine=able.label, scheme=quantised.scheme))
-    if quantised.method == "fp8" and able.engine == "mlx":
-        return _fp8_mlx(quantised, snapshot, able)
-    return LoadVerdict(True, Reason(LoadReason.CONVERTED, engine=able.label, quantisation=quantised.label))
+        return LoadVerdict(None, Reason(LoadReason.NOT_RECORDED, engine=engine, quantisation=named))
+    if method == "fp8" and is_mlx_lm and able.remapped.get(type_name, type_name) in able.fp8_types:
+        whole = Reason(LoadReason.MADE_WHOLE, engine=engine, quantisation=named, model_type=type_name)
+        return LoadVerdict(True, whole)
+    if method not in able.methods:
+        return LoadVerdict(False, Reason(LoadReason.DOES_NOT_READ, engine=engine, quantisation=named))
+    if method == "compressed-tensors" and able.formats and quantised.form not in able.formats:
+        return LoadVerdict(False, Reason(LoadReason.NOT_THE_FORMAT, engine=engine, format=quantised.form))
+    if method == "modelopt" and is_mlx_lm and quantised.scheme not in NVFP4:
+        return LoadVerdict(False, Reason(LoadReason.NVFP4_ONLY, engine=engine, scheme=quantised.scheme))
+    if method == "fp8" and is_mlx_lm:
+        return LoadVerdict(None, Reason(LoadReason.FP8_NOT_KNOWN, engine=engine, model_type=type_name))
+    bits = able.bits.get(method, ())
+    if bits and quantised.bits is not None and quantised.bits not in bits:
+        return LoadVerdict(False, Reason(LoadReason.BITS, engine=engine, quantisation=named, bits=bits))
+    if (refused := _refused_tensor(quantised, snapshot, able)) is not None:
+        return refused
+    return LoadVerdict(True, Reason(LoadReason.CONVERTED, engine=engine, quantisation=named))
 
 
-def _fp8_mlx(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
-    type_name = str(model_type(snapshot))
-    if able.remapped.get(type_name, type_name) in able.fp8_types:
-        reason = Reason(
-            LoadReason.MADE_WHOLE, engine=able.label, quantisation=quantised.label, model_type=type_name
-        )
-        return LoadVerdict(True, reason)
-    return LoadVerdict(None, Reason(LoadReason.FP8_NOT_KNOWN, engine=able.label, model_type=type_name))
+def _library(snapshot: Snapshot, able: Abilities) -> Abilities:
+    """Return the abilities of the library that loads the model."""
+    if able.sighted is None or not sees(snapshot):
+        return able
+    return replace(able, **{f.name: getattr(able.sighted, f.name) for f in fields(able.sighted)})
+
+
+def _refused_tensor(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict | None:
+    """Return the verdict on tensors that the engine refuses; only GPTQ's tools write those of an order."""
+    ends, known = able.refused_tensors.get(quantised.method, ()), tensors(snapshot)
+    fields = {"engine": able.label, "quantisation": quantised.label, "names": ends}
+    if ends and known is not None and any(name.endswith(ends) for name in known.names):
+        return LoadVerdict(False, Reason(LoadReason.TENSORS, **fields))
+    unsure = ends and quantised.method == "gptq" and (known is None or not known.whole)
+    return LoadVerdict(None, Reason(LoadReason.TENSORS_UNREAD, **fields)) if unsure else None
 
 
 MADE_FOR_MLX = "mlx"

@@ -428,6 +428,19 @@ class LoadReason(ReasonKind):
     NEEDS_CARD = "needs-card", _card
     MLX_READS = "mlx-reads", "weights in MLX's own quantisation, and {engine} reads it", "{engine}"
     DOES_NOT_READ = "does-not-read", "{engine} does not read {quantisation}"
+    NOT_RECORDED = (
+        "not-recorded",
+        "whether {engine} reads {quantisation} is not known; one that does not may answer with nonsense",
+    )
+    BITS = "bits", "{engine} reads weights of {bits:or} bits alone, not {quantisation}"
+    TENSORS = (
+        "tensors",
+        "{engine} refuses {quantisation} with tensors {names:or}, and the weights have them",
+    )
+    TENSORS_UNREAD = (
+        "tensors-unread",
+        "{engine} refuses {quantisation} with tensors {names:or}; no file that was read names the tensors",
+    )
     NOT_THE_FORMAT = "not-the-format", "{engine} does not read compressed-tensors in the format {format}"
     NVFP4_ONLY = "nvfp4-only", "{engine} reads ModelOpt's NVFP4 alone, not {scheme}"
     CONVERTED = (

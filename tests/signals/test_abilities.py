@@ -158,16 +158,25 @@ def test_mlx_is_read_by_its_modules() -> None:
 MODEL_REMAPPING = {"mistral": "llama"}
 def load_model():
     if quant_method == "bitnet": go()
-    elif quant_method in ("awq", "gptq"):
+    elif quant_method in ("exl2", "gptq"):
         logging.warning("not supported")
+    elif quant_method == "mxfp8": quantization = {"bits": 8}
+    elif quant_method == "awq": unpack(weights)
+def unpack(weights):
+    if bits != 4:
+        raise ValueError
+    if key.endswith(".g_idx"):
+        raise ValueError
 def _compressed_tensors_quantization(c):
     if fmt == "pack-quantized": ...
 """,
     }
     assert all(mlx_source.is_needed("mlx_lm", path) for path in sources)
     assert mlx_source.abilities("mlx_lm", sources) == {
-        "model_types": ["deep", "llama"], "remapped": {"mistral": "llama"}, "methods": ["bitnet"],
-        "formats": ["pack-quantized"], "fp8_types": ["deep"],
+        "model_types": ["deep", "llama"], "remapped": {"mistral": "llama"},
+        "methods": ["awq", "bitnet", "mxfp8"],
+        "formats": ["pack-quantized"], "bits": {"awq": [4], "mxfp8": [8]},
+        "refused_tensors": {"awq": [".g_idx"]}, "fp8_types": ["deep"],
     }  # fmt: skip
 
 
@@ -192,7 +201,7 @@ def test_a_release_that_is_written_otherwise_is_a_sentence(
         assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("engine", ["vllm", "mlx", "mlx-vlm"])
+@pytest.mark.parametrize("engine", ["vllm", "mlx", "mlx-vlm", "vllm-mlx"])
 def test_every_version_with_a_registry_has_its_abilities(engine: str) -> None:
     for version in registries.versions(engine):
         found = registries.load_capabilities(engine, version)

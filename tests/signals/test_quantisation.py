@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
 from importer.signals import caching, loading, quantisation
-from importer.signals.engine_capabilities import Machine
+from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.quantisation import Quantised
 from importer.signals.reasons import BackendReason
 
@@ -187,7 +188,12 @@ NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
         ({"quant_method": "modelopt", "quant_algo": "FP8"}, "mlx", CPU, False, "NVFP4 alone"),
         (tensors(FP8, FP8, "float-quantized"), "mlx", CPU, False, "in the format float-quantized"),
         ({"quant_method": "fp8"}, "mlx", CPU, None, "not known"),
-        (BITSANDBYTES, "vllm-mlx", CPU, None, ""),
+        (BITSANDBYTES, "vllm-mlx", CPU, False, "vllm-mlx 0.6.0 does not read bitsandbytes"),
+        ({"quant_method": "fp8"}, "vllm-mlx", CPU, False, "does not read fp8"),
+        (tensors(FP8, FP8, "float-quantized"), "vllm-mlx", CPU, False, "in the format float-quantized"),
+        (MLX["quantization"], "vllm-mlx", CPU, True, "MLX's own"),
+        ({**AWQ, "bits": 8}, "mlx", CPU, False, "reads weights of 4 bits alone, not awq (w8a16)"),
+        ({**AWQ, "quant_method": "gptq"}, "vllm-mlx", CPU, None, "no file that was read names the tensors"),
     ],
 )
 def test_who_can_load_what(
@@ -199,6 +205,29 @@ def test_who_can_load_what(
     found = verdict(block, engine, machine)
     assert found.can is can, found
     assert says in ("" if found.reason is None else render(found.reason))
+
+
+@pytest.mark.parametrize("engine", ["mlx", "vllm-mlx"])
+@pytest.mark.parametrize(("tensor", "can"), [("model.layers.0.q.g_idx", False), ("model.layers.0.q", True)])
+def test_tensors_that_the_loader_refuses(engine: str, tensor: str, can: bool) -> None:
+    given = snapshot({**LLAMA, "quantization_config": {**AWQ, "quant_method": "gptq"}})
+    index = json.dumps({"weight_map": {tensor: "model.safetensors"}})
+    given = replace(given, texts={**given.texts, "model.safetensors.index.json": index})
+    facts = loading.evidence(given, registries.load_capabilities(engine), CPU)
+    assert ["warning: " in render(f.reason) for f in facts if f.key == "quantization"] == [not can]
+
+
+def test_a_model_that_sees_is_read_by_the_other_library_of_vllm_mlx() -> None:
+    seen = verdict(tensors(FP8, FP8, "float-quantized"), "vllm-mlx", vision_config={"hidden_size": 8})
+    assert seen.can is True
+
+
+@pytest.mark.parametrize(("engine", "warned"), [("vllm-mlx", True), ("sglang", False)])
+def test_quantised_weights_of_an_engine_that_is_not_recorded(engine: str, warned: bool) -> None:
+    """SGLang ends its start where it reads them not; vllm-mlx drops the scales and answers."""
+    given = snapshot({**LLAMA, "quantization_config": AWQ})
+    facts = loading.evidence(given, Abilities(engine=engine, version="99"), CPU)
+    assert [render(f.reason).startswith("warning: ") for f in facts] == [True] * warned
 
 
 def test_versions_differ() -> None:
