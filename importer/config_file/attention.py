@@ -162,7 +162,6 @@ OF_REASONS: Mapping[str, AttentionReason] = {
         (JudgementReason.NOT_EVEN, AttentionReason.WILL_NOT_START),
         (JudgementReason.EXPERTS, AttentionReason.WILL_NOT_START),
         (JudgementReason.FP8_CACHE, AttentionReason.WILL_NOT_START),
-        (LoadReason.NOT_ITS_OWN, AttentionReason.OTHER),  # it may start
         (TemplateFault.ENTRY, AttentionReason.WILL_NOT_START),
         (CoverageEffect.HIDDEN, AttentionReason.NO_TOOLS),
         (CoverageEffect.SOMETIMES, AttentionReason.NO_TOOLS),

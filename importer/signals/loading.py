@@ -67,9 +67,7 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     served = serves(snapshot, able)
     if served.reason is not None:
         facts.append(
-            Evidence(
-                Rule.ENGINE, "backend", able.engine, able.label, _served(snapshot, served, served.reason)
-            )
+            Evidence(Rule.ENGINE, "backend", able.engine, able.label, _marked(served, served.reason))
         )
     quantised = read(snapshot)
     if quantised is not None:
@@ -83,12 +81,6 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
             reason = Reason(LoadReason.DEPRECATED, engine=able.label, method=quantised.method)
             facts.append(Evidence(Rule.ENGINE, ALLOW, True, able.label, reason))
     return facts
-
-
-def _served(snapshot: Snapshot, verdict: LoadVerdict, reason: Reason) -> Reason:
-    """Return the reason; without the repository's own code a class outside the registry is a warning, too."""
-    foreign = reason.kind is LoadReason.NOT_ITS_OWN and not config_of(snapshot).get("auto_map")
-    return warning(reason) if foreign else _marked(verdict, reason)
 
 
 def _marked(verdict: LoadVerdict, reason: Reason, *, silent: bool = False) -> Reason:
