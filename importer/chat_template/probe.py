@@ -117,11 +117,6 @@ class TemplateProbe:
             results += self._renderer.render(text, [job], self._vocabulary.variables).results
         return results
 
-    def render_plain(self, jobs: Sequence[RenderJob]) -> Sequence[Result]:
-        """Return the results of the template for requests without tools, also for jobs with tools."""
-        text = self.template.plain or self.template.text
-        return self._renderer.render(text, jobs, self._vocabulary.variables).results
-
     def _ask(self, text: str, jobs: Sequence[RenderJob]) -> Sequence[Result]:
         if self._hopeless is not None:
             return [self._hopeless] * len(jobs)

@@ -13,15 +13,13 @@ from typing import Any
 
 from importer.chat_template.request_coverage.findings import (
     KEY,
-    NEEDS_TOOLS,
     OF_SCHEMAS,
+    RARE,
     VARIABLES,
     CoverageField,
     CoverageFinding,
     CoverageKind,
     CoverageSeverity,
-    Shape,
-    Trait,
 )
 from importer.decisions.decision import (
     Chosen,
@@ -131,8 +129,8 @@ def _value(facts: Sequence[Evidence], asked: Callable[[Evidence], bool]) -> Mapp
 
 def needs_tools(finding: CoverageFinding) -> bool:
     """Return whether only requests with tools meet a finding."""
-    in_shape = any(trait in NEEDS_TOOLS for trait in finding.shape)
-    return in_shape or finding.field in OF_TOOLS or finding.kind in KINDS_OF_TOOLS
+    rare = finding.conversation in RARE
+    return rare or finding.field in OF_TOOLS or finding.kind in KINDS_OF_TOOLS
 
 
 def apply(
@@ -214,20 +212,20 @@ def _losses(request_coverage: Mapping[str, Any], tools: Decision) -> Iterator[Re
 
     What ordinary requests lose is marked as a warning; the rest are notes.
     """
-    by_kind: dict[tuple[bool, CoverageKind, Shape, object], list[CoverageFinding]] = {}
+    by_kind: dict[tuple[bool, CoverageKind, bool, object], list[CoverageFinding]] = {}
     for data in request_coverage["findings"]:
         finding = CoverageFinding.from_json(data)
-        of_tools = needs_tools(finding) and Trait.TOOL_TEMPLATE not in finding.shape
+        of_tools = needs_tools(finding)
         told = finding.severity is not CoverageSeverity.NOTICE and finding.kind not in ON_TOOLS
         if told and (tools.value is not None or not of_tools):
             # Different losses have different causes; that requests fail is one sentence.
-            grave = finding.severity is CoverageSeverity.ERROR and not finding.shape  # which is rare
-            apart = () if finding.kind is CoverageKind.FAILS else finding.shape
+            grave = finding.severity is CoverageSeverity.ERROR
+            apart = finding.conversation in RARE and finding.kind is not CoverageKind.FAILS
             hurt = finding.words if finding.kind is CoverageKind.REFUSED else finding.field in OF_SCHEMAS
             by_kind.setdefault((grave, finding.kind, apart, hurt), []).append(finding)
     for (grave, kind, _, _), found in by_kind.items():
-        shape = tuple(dict.fromkeys(trait for f in found for trait in f.shape))
+        within = tuple(f.conversation for f in found)
         fields = tuple(f.field for f in found if f.field is not None)
         words = next((f.words for f in found if f.words), "")
-        loss = Reason(CoverageEffect.LOSES, problem=Reason(kind, field=fields, words=words, shape=shape))
+        loss = Reason(CoverageEffect.LOSES, problem=Reason(kind, field=fields, words=words, within=within))
         yield warning(loss) if grave else loss

@@ -38,8 +38,7 @@ def prompted(text: str) -> None:
 
 def turned(text: str) -> None:
     """A prompt with the text before each turn."""
-    for shape in compare.covering_shapes()[:4]:
-        conversation = conversations.shaped_conversation(shape)
+    for conversation in conversations.plain()[:4]:
         compare.distinct_roles(conversation, "".join(f"{text}{turn.text}" for turn in conversation.turns))
 
 

@@ -19,11 +19,10 @@ from importer.chat_template.probe import HOPELESS, TemplateProbe
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
 from importer.chat_template.request_coverage import conversations
 from importer.chat_template.request_coverage.compare import (
-    NONE,
     called_as_python,
     check_frame,
-    check_shapes,
     compare,
+    distinct_roles,
     judge,
     shows,
 )
@@ -43,14 +42,13 @@ from importer.chat_template.request_coverage.conversations import (
 )
 from importer.chat_template.request_coverage.findings import (
     ORDER,
+    RARE,
     CoverageField,
     CoverageFinding,
     CoverageKind,
     CoverageSeverity,
     RequestCoverage,
-    Shape,
     ToolsShown,
-    Trait,
 )
 from importer.chat_template.samples import Function, SampleCall, Thinking, Tool
 from importer.frozen import frozen
@@ -366,15 +364,6 @@ ADDED: Mapping[str, CoverageField] = {
 ABOUT_TOOLS = re.compile(r"tool|func", re.IGNORECASE)
 MOST_VARIABLES = 8
 SECOND = frozenset({"two-calls", "several-rounds"})  # refused for the second call, not for the first
-# Traits that a conversation of its own refuses as well, and findings on all tools at once.
-TRIED = frozenset(
-    {Trait.SYSTEM, Trait.DEVELOPER, Trait.TOOLS, Trait.RESULT_LAST, Trait.TWO_CALLS, Trait.TWO_ROUNDS,
-     Trait.REASONING, Trait.WORDS_BESIDE_CALLS, Trait.NO_ARGUMENTS}
-)  # fmt: skip
-ALL_TOOLS = frozenset(
-    {CoverageKind.TOOLS_WITHOUT_SYSTEM, CoverageKind.TOOLS_WITH_SYSTEM, CoverageKind.TOOLS_AFTER_RESULT,
-     CoverageKind.TOOLS_LATER}
-)  # fmt: skip
 CHECK_OFFERED = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
 Answers = Mapping[str, Result]
 
@@ -434,12 +423,13 @@ class _Check:
             if name == "bare":
                 yield CoverageFinding(_hopeless(result), conversation=name, words=result.words)
             return
-        place, number = ADDED.get(name, CoverageField.USER), (2,) if name in SECOND else (1,)
+        place = None if name in RARE else ADDED.get(name, CoverageField.USER)
+        number = (2,) if name in SECOND else (1,)
         unsent = UNSENT.search(result.words)
         if not result.broke:
             kind = CoverageKind.FAILS if name == "bare" else CoverageKind.REFUSED
             yield CoverageFinding(kind, place, number, name, result.words)
-        elif unsent is not None:
+        elif unsent is not None and place is not None:
             yield CoverageFinding(CoverageKind.NEEDS_FIELD, place, number, name, unsent[1] or unsent[2])
         else:
             yield CoverageFinding(CoverageKind.FAILS, place, number, name, result.words)
@@ -454,12 +444,9 @@ def check(probe: TemplateProbe, thinking: Thinking) -> RequestCoverage:
     tried = _Check(probe)
     plain, offering = conversations.plain(), conversations.offering()
     calling = conversations.calling(thinking.source == "rendered")
-    tried.render([*plain, *offering, *calling, *value_conversations(), *schema_conversations()])
+    rare = conversations.rare(thinking.source == "rendered")
+    tried.render([*plain, *offering, *calling, *value_conversations(), *schema_conversations(), *rare])
     tools = _tools(tried)
-    thinks = thinking.source == "rendered"
-    shapes = NONE if tools == "broken" else check_shapes(probe, thinks=thinks)
-    if tools == "none" and _shown_by_the_other(shapes.findings):
-        tools = "lost"
     findings = [*_plain(tried, [c.name for c in plain]), *_frame(tried)]
     whole = any(f.kind is CoverageKind.EVERYTHING_LOST for f in findings)
     if tools not in ("none", "broken") and not whole:
@@ -474,31 +461,26 @@ def check(probe: TemplateProbe, thinking: Thinking) -> RequestCoverage:
     findings += _images(tried)
     if not whole:
         findings += check_parts(probe, images=IMAGE.search(probe.template.text) is not None)
-        findings += _of_shapes(shapes.findings, findings)
+        findings += _of_rare(tried, tools, findings)
     checked = sum(len(c.marks) for c in tried.known.values() if tried.prompt(c.name) is not None)
-    return RequestCoverage(tools, tuple(_gravest_first(findings)), checked + shapes.checked)
+    return RequestCoverage(tools, tuple(_gravest_first(findings)), checked)
 
 
-def _shown_by_the_other(findings: Iterable[CoverageFinding]) -> bool:
-    """Return whether the template for requests without tools shows tools that the one for tools does not."""
-    return any(f.field is CoverageField.TOOL_NAME and Trait.TOOL_TEMPLATE in f.shape for f in findings)
-
-
-def _of_shapes(found: Iterable[CoverageFinding], known: Sequence[CoverageFinding]) -> list[CoverageFinding]:
-    """Return the findings on shapes that no conversation of its own has given."""
-    grave = {(f.kind, f.field) for f in known if f.severity is not CoverageSeverity.NOTICE}
-    hidden = CHECK_OFFERED if any(f.kind in ALL_TOOLS for f in known) else frozenset[CoverageField]()
-    return [
-        f for f in found
-        if (f.kind, f.field) not in grave and f.field not in hidden and (f.field or not TRIED & set(f.shape))
-    ]  # fmt: skip
+def _of_rare(tried: _Check, tools: ToolsShown, known: Sequence[CoverageFinding]) -> Iterator[CoverageFinding]:
+    """Yield what rare conversations lose, of all that ordinary ones keep."""
+    found = {(f.kind, f.field) for f in known if f.severity is not CoverageSeverity.NOTICE}
+    if tools != "shown":
+        return
+    for one in tried.compared(RARE, frozenset()):
+        if (one.kind, one.field) not in found:
+            yield one
 
 
 def _gravest_first(findings: Iterable[CoverageFinding]) -> list[CoverageFinding]:
     """Return one finding for each kind and field, with all its numbers, in the first conversation."""
-    first: dict[tuple[CoverageKind, CoverageField | None, Shape], CoverageFinding] = {}
+    first: dict[tuple[CoverageKind, CoverageField | None, str], CoverageFinding] = {}
     for finding in findings:
-        key = finding.kind, finding.field, finding.shape
+        key = finding.kind, finding.field, finding.conversation if finding.conversation in RARE else ""
         known = first.setdefault(key, finding)
         first[key] = replace(known, numbers=tuple(sorted({*known.numbers, *finding.numbers})))
     return sorted(first.values(), key=lambda f: ORDER.index(f.severity))
@@ -583,6 +565,9 @@ def _plain(tried: _Check, names: Sequence[str]) -> Iterator[CoverageFinding]:
 def _frame(tried: _Check) -> Iterator[CoverageFinding]:
     """Yield what the template itself writes into a prompt."""
     prompt, history = tried.prompt("bare"), tried.prompt("twenty-turns")
+    roles = {} if history is None else distinct_roles(tried.known["twenty-turns"], history)
+    if not all(roles.values()):
+        yield CoverageFinding(CoverageKind.LOST, CoverageField.ROLE, (1,), "twenty-turns")
     if prompt is not None and history is not None:
         before, _, _ = history.partition(conversations.ANSWERS[0].text)
         yield from check_frame(conversations.USERS[0].text, prompt, before, tried.probe.ends)

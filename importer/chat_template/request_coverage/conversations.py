@@ -6,13 +6,12 @@ Nonces are words that stand nowhere else, and texts with everything that templat
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from importer.chat_template.cases import CaseStyle, Turn, calls_of
-from importer.chat_template.request_coverage.findings import CoverageField, Shape, Trait, special
+from importer.chat_template.request_coverage.findings import CoverageField
 from importer.chat_template.samples import Function, SampleCall, Tool
 from importer.frozen import frozen
 
@@ -97,19 +96,24 @@ class Mark:
 
 @frozen
 class Conversation:
-    """Turns with tools on offer, and the marks of both; ``offered`` are names of tools."""
+    """Turns with tools on offer, and the marks of both; ``offered`` are names of tools.
+
+    ``named`` is whether results have the names of their calls.
+    """
 
     name: str
     turns: tuple[Turn, ...]
     marks: tuple[Mark, ...]
     tools: tuple[Tool, ...] | None = None
     offered: tuple[str, ...] = ()
+    named: bool = True
 
     def messages(self, style: CaseStyle) -> list[dict[str, object]]:
         """Return OpenAI messages in the form that the template requires."""
         if style.system and str(self.turns[0].role) in ("system", "developer"):
             style = replace(style, system=False)
-        return linked(style.messages(self.turns))
+        messages = linked(style.messages(self.turns))
+        return messages if self.named else [_without(message, "name") for message in messages]
 
 
 def linked(messages: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -416,172 +420,35 @@ def images(count: int, style: CaseStyle) -> Sequence[Mapping[str, object]]:
     return [*lead, {"role": "user", "content": parts}]
 
 
-HUNDREDS = 130  # pairs of turns: 260 and a question
-# What a property's schema is, by trait; ``None`` for the plain one.
-INNER, CHOICE = nonce_name("shape inner"), nonce_name("shape choice")
-SCHEMAS: Mapping[Trait, Mapping[str, object]] = {
-    Trait.NESTED: {"type": "object", "properties": {INNER: {"type": "string"}}},
-    Trait.CHOICES: {"type": "string", "enum": [CHOICE, "other"]},
-    Trait.DEFAULTS: {"type": ["integer", "null"], "default": None, "minimum": 0},
-}
-INSIDE: Mapping[Trait, tuple[CoverageField, str]] = {
-    Trait.NESTED: (CoverageField.NESTED_PARAMETER, INNER),
-    Trait.CHOICES: (CoverageField.ENUM, CHOICE),
-}
+def _without(held: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in held.items() if key != name}
 
 
-def name_of(shape: Shape) -> str:
-    """Return the name of a shape's conversation: the traits that are not the simplest ones."""
-    return "+".join(special(shape)) or "simplest"
-
-
-@cache
-def mark(field: CoverageField, number: int, *, ordered: bool = False, parent: str = "") -> Mark:
-    """Return a mark of one word."""
-    word = nonce_name(f"shape {field} {number}")
-    return Mark(field, number, word, (word, word), ordered=ordered, parent=parent)
-
-
-@dataclass(slots=True)
-class _Builder:
-    """Turns and marks of a shape, one after the other."""
-
-    shape: Shape
-    turns: list[Turn] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
-    results: int = 0
-    calls: int = 0
-
-    def say(self, role: Any, place: CoverageField, number: int) -> None:
-        """Add a turn of plain text; the place of a system turn is the template's own choice."""
-        ordered = place not in (CoverageField.SYSTEM, CoverageField.DEVELOPER)
-        said = mark(place, number, ordered=ordered)
-        thinks = role == "assistant" and Trait.REASONING in self.shape
-        self.turns.append(Turn(role, said.text, reasoning=nonce_name("past thought") if thinks else ""))
-        self.marks.append(said)
-
-    def call(self, count: int = 1, *, distance: int = 0) -> None:
-        """Add calls and their results; ``distance`` from the end numbers words and reasoning beside them."""
-        words = mark(CoverageField.WORDS_BESIDE_CALL, distance)
-        thought = mark(CoverageField.REASONING, distance)
-        made = [self._call() for _ in range(count)]
-        beside, thinks = Trait.WORDS_BESIDE_CALLS in self.shape, Trait.REASONING in self.shape
-        reasoning = "" if not thinks else thought.text if distance else nonce_name("past thought")
-        self.turns.append(Turn("assistant", words.text if beside else "", tuple(made), reasoning))
-        self.marks += [words] * beside + [thought] * (thinks and distance > 0)
-        for _ in range(count):
-            self.results += 1
-            self.say("tool", CoverageField.RESULT, self.results)
-
-    def _call(self) -> SampleCall:
-        self.calls += 1
-        called = mark(CoverageField.CALL, self.calls, ordered=True)
-        self.marks.append(called)
-        if Trait.NO_ARGUMENTS in self.shape:
-            return SampleCall(called.text, {})
-        name = mark(CoverageField.ARGUMENT_NAME, self.calls, parent=called.text)
-        value = mark(CoverageField.ARGUMENT, self.calls, parent=called.text)
-        self.marks += [name, value]
-        return SampleCall(called.text, {name.text: value.text})
-
-
-@frozen
-class Shaped(Conversation):
-    """A conversation with the traits of a shape."""
-
-    shape: Shape = ()
-
-    def messages(self, style: CaseStyle) -> list[dict[str, object]]:
-        """Return OpenAI messages in the form that the template requires, with the keys of the shape."""
-        messages = Conversation.messages(self, style)
-        for message in messages:
-            role = str(message["role"])
-            if role == "system" and Trait.DEVELOPER in self.shape and self.turns[0].role == "system":
-                message["role"] = "developer"
-            if role == "tool" and Trait.RESULTS_UNNAMED in self.shape:
-                del message["name"]
-            elif role != "tool" and Trait.NAMES in self.shape:
-                message["name"] = speaker(role)
-        return messages
-
-
-def speaker(role: str) -> str:
-    """Return the name of who speaks with a role."""
-    return nonce_name(f"speaker {role}")
-
-
-def shaped_conversation(shape: Shape) -> Shaped:
-    """Return the conversation of a shape."""
-    made = _Builder(shape)
-    if Trait.SYSTEM in shape or Trait.DEVELOPER in shape:
-        place = CoverageField.SYSTEM if Trait.SYSTEM in shape else CoverageField.DEVELOPER
-        made.say("system", place, 1)
-    asked = 1
-    for asked in _earlier(made):
-        made.say("user", CoverageField.USER, asked)
-        if Trait.EARLIER_CALLS in shape:
-            made.call()
-        made.say("assistant", CoverageField.ANSWER, asked)
-    made.say("user", CoverageField.USER, asked + 1)
-    rounds = {
-        Trait.RESULT_LAST: 1,
-        Trait.TWO_CALLS: 1,
-        Trait.TWO_ROUNDS: 2,
-        Trait.HUNDREDS_OF_CALLS: HUNDREDS,
+def rare(thinks: bool) -> tuple[Conversation, ...]:
+    """Return the conversations of ``findings.RARE``: what they alone lose, ordinary requests keep."""
+    ask, full = said("user", USERS[0]), OFFERED[0]["function"]
+    parameters, calling = full["parameters"], _calling(1)
+    functions = {
+        "no-description": _without(full, "description"),
+        "null-description": {**full, "description": None},
+        "no-parameters": _without(full, "parameters"),
+        "null-parameters": {**full, "parameters": None},
+        "no-properties": {**full, "parameters": {"type": "object"}},
+        "no-required": {**full, "parameters": _without(parameters, "required")},
     }
-    for distance in range(next((rounds[t] for t in shape if t in rounds), 0), 0, -1):
-        made.call(2 if Trait.TWO_CALLS in shape else 1, distance=distance)
-    tools = _tools(shape) if Trait.TOOLS in shape else None
-    offered = tuple(tool["function"]["name"] for tool in tools or ())
-    marks = (*(_tool_marks(shape) if tools else ()), *made.marks)
-    return Shaped(name_of(shape), tuple(made.turns), marks, tools, offered, shape)
-
-
-def _earlier(made: _Builder) -> Sequence[int]:
-    if Trait.HUNDREDS_OF_TURNS in made.shape:
-        return range(1, HUNDREDS + 1)
-    return range(1, 2 if Trait.FIRST_TURN not in made.shape else 1)
-
-
-def _tools(shape: Shape) -> tuple[Tool, ...]:
-    """Return a plain tool, and one with the traits of the shape."""
-    plain = _function(1) | {"parameters": _parameters(1, {"type": "string", "description": "A key."})}
-    other = _function(2)
-    schema = next((SCHEMAS[trait] for trait in shape if trait in SCHEMAS), {"type": "string"})
-    parameters: Any = _parameters(2, schema)
-    if Trait.NO_REQUIRED in shape:
-        del parameters["required"]
-    if Trait.NO_PROPERTIES in shape:
-        parameters = {"type": "object"}
-    if Trait.NO_PARAMETERS not in shape:
-        other["parameters"] = None if Trait.NULL_PARAMETERS in shape else parameters
-    if Trait.NO_DESCRIPTION in shape:
-        del other["description"]
-    elif Trait.NULL_DESCRIPTION in shape:
-        other["description"] = None
-    return tuple(Tool(type="function", function=cast(Function, one)) for one in (plain, other))
-
-
-def _function(number: int) -> dict[str, object]:
-    name, about = (
-        mark(place, number).text for place in (CoverageField.TOOL_NAME, CoverageField.TOOL_DESCRIPTION)
+    spoken = _calling(1, narration=NARRATION, reasoning=REASONING.text if thinks else "")
+    marks, result = _marks_of(1), said("tool", RESULTS[0])
+    named = Mark(CoverageField.TOOL_NAME, 1, _OFFERED, (_OFFERED, _OFFERED))
+    return (
+        *(
+            Conversation(
+                name, (ask,), (named, USERS[0]), (cast(Tool, {"type": "function", "function": function}),)
+            )
+            for name, function in functions.items()
+        ),
+        Conversation("unnamed-result", (ask, calling, result), (*marks, RESULTS[0]), OFFERED, named=False),
+        Conversation(
+            "system-and-result", (said("system", SYSTEM), ask, calling, result), (SYSTEM, RESULTS[0]), OFFERED
+        ),
+        Conversation("calls-and-words", (ask, spoken, result), (*marks, RESULTS[0]), OFFERED),
     )
-    return {"name": name, "description": about}
-
-
-def _parameters(number: int, schema: Mapping[str, object]) -> dict[str, object]:
-    name = mark(CoverageField.PARAMETER, number).text
-    return {"type": "object", "properties": {name: dict(schema)}, "required": [name]}
-
-
-def _tool_marks(shape: Shape) -> Iterator[Mark]:
-    absent = {Trait.NO_PARAMETERS, Trait.NULL_PARAMETERS, Trait.NO_PROPERTIES} & set(shape)
-    for number in (1, 2):
-        tool = mark(CoverageField.TOOL_NAME, number)
-        yield tool
-        if number == 1 or Trait.DESCRIBED in shape:
-            yield mark(CoverageField.TOOL_DESCRIPTION, number, parent=tool.text)
-        if number == 1 or not absent:
-            yield mark(CoverageField.PARAMETER, number, parent=tool.text)
-    for place, word in (INSIDE[trait] for trait in shape if trait in INSIDE):
-        yield Mark(place, 2, word, (word, word), parent=tool.text)

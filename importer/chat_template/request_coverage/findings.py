@@ -1,8 +1,4 @@
-"""Findings on request coverage: what a template loses or alters, in which field, and how grave it is.
-
-A shape is one conversation by its traits, one of each factor. The first one of a factor
-is the simplest.
-"""
+"""Findings on request coverage: what a template loses or alters, in which field, and how grave it is."""
 
 from __future__ import annotations
 
@@ -12,102 +8,6 @@ from typing import Any, Literal
 
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind, Text
-
-
-class Trait(StrEnum):
-    """What a request has or lacks, of all that OpenAI's API permits."""
-
-    NO_LEAD = "no-lead"
-    SYSTEM = "system"
-    DEVELOPER = "developer"
-    FIRST_TURN = "first-turn"
-    EARLIER_TURNS = "earlier-turns"
-    EARLIER_CALLS = "earlier-calls"
-    HUNDREDS_OF_TURNS = "hundreds-of-turns"
-    QUESTION_LAST = "question-last"
-    RESULT_LAST = "result-last"
-    TWO_CALLS = "two-calls"
-    TWO_ROUNDS = "two-rounds"
-    HUNDREDS_OF_CALLS = "hundreds-of-calls"
-    ONLY_CALLS = "only-calls"
-    WORDS_BESIDE_CALLS = "words-beside-calls"
-    NO_REASONING = "no-reasoning"
-    REASONING = "reasoning"
-    ARGUMENTS = "arguments"
-    NO_ARGUMENTS = "no-arguments"
-    NO_NAMES = "no-names"
-    NAMES = "names"
-    RESULTS_NAMED = "results-named"
-    RESULTS_UNNAMED = "results-unnamed"
-    NO_TOOLS = "no-tools"
-    TOOLS = "tools"
-    DESCRIBED = "described"
-    NO_DESCRIPTION = "no-description"
-    NULL_DESCRIPTION = "null-description"
-    PARAMETERS = "parameters"
-    NO_PARAMETERS = "no-parameters"
-    NULL_PARAMETERS = "null-parameters"
-    NO_PROPERTIES = "no-properties"
-    NO_REQUIRED = "no-required"
-    NESTED = "nested"
-    CHOICES = "choices"
-    DEFAULTS = "defaults"
-    TOOL_TEMPLATE = "tool-template"  # of no factor: the repository has another template for tools
-
-
-Shape = tuple[Trait, ...]
-T = Trait
-FACTORS: tuple[tuple[Trait, ...], ...] = (
-    (T.NO_LEAD, T.SYSTEM, T.DEVELOPER),
-    (T.FIRST_TURN, T.EARLIER_TURNS, T.EARLIER_CALLS, T.HUNDREDS_OF_TURNS),
-    (T.QUESTION_LAST, T.RESULT_LAST, T.TWO_CALLS, T.TWO_ROUNDS, T.HUNDREDS_OF_CALLS),
-    (T.ONLY_CALLS, T.WORDS_BESIDE_CALLS),
-    (T.NO_REASONING, T.REASONING),
-    (T.ARGUMENTS, T.NO_ARGUMENTS),
-    (T.NO_NAMES, T.NAMES),
-    (T.RESULTS_NAMED, T.RESULTS_UNNAMED),
-    (T.NO_TOOLS, T.TOOLS),
-    (T.DESCRIBED, T.NO_DESCRIPTION, T.NULL_DESCRIPTION),  # vLLM sends null for a key that a client left out
-    (
-        T.PARAMETERS, T.NO_PARAMETERS, T.NULL_PARAMETERS, T.NO_PROPERTIES, T.NO_REQUIRED, T.NESTED,
-        T.CHOICES, T.DEFAULTS,
-    ),
-)  # fmt: skip
-BASE: Shape = tuple(levels[0] for levels in FACTORS)
-SIMPLEST = frozenset(BASE)
-PLACE: Mapping[Trait, int] = {trait: n for n, levels in enumerate(FACTORS) for trait in levels}
-CALLING = (T.RESULT_LAST, T.TWO_CALLS, T.TWO_ROUNDS, T.HUNDREDS_OF_CALLS, T.EARLIER_CALLS)
-OF_CALLS = (T.WORDS_BESIDE_CALLS, T.NO_ARGUMENTS, T.RESULTS_UNNAMED)
-LONG = (T.HUNDREDS_OF_TURNS, T.HUNDREDS_OF_CALLS)
-# A trait and those that it needs one of; the first of them is given to a shape without any.
-NEEDS: Mapping[Trait, tuple[Trait, ...]] = {
-    **dict.fromkeys(OF_CALLS, CALLING),
-    T.REASONING: (*CALLING, T.EARLIER_TURNS),
-    # A name tells roles apart from each other, so there is more than one.
-    T.NAMES: (T.EARLIER_TURNS, T.EARLIER_CALLS, T.HUNDREDS_OF_TURNS),
-    **dict.fromkeys(CALLING, (T.TOOLS,)),
-    **dict.fromkeys((*FACTORS[-2][1:], *FACTORS[-1][1:]), (T.TOOLS,)),
-}
-# Traits of what OpenAI's API leaves to the client, who can send a description, parameters, or a system turn.
-OPTIONAL = frozenset({T.DEVELOPER, *FACTORS[-2][1:], *FACTORS[-1][1:5]})
-# Traits that only requests with tools have.
-NEEDS_TOOLS = frozenset({T.TOOLS, T.TOOL_TEMPLATE, *NEEDS} - {T.NAMES, T.REASONING})
-
-
-def without(shape: Shape, trait: Trait) -> Shape:
-    """Return the shape with the simplest trait in place of one."""
-    return tuple(BASE[PLACE[trait]] if one is trait else one for one in shape)
-
-
-def fits(shape: Shape) -> bool:
-    """Return whether each trait of a shape has one of those that it needs."""
-    return all(any(one in shape for one in NEEDS[trait]) for trait in shape if trait in NEEDS)
-
-
-def special(shape: Shape) -> tuple[Trait, ...]:
-    """Return the traits that are not the simplest ones."""
-    return tuple(trait for trait in shape if trait not in SIMPLEST)
-
 
 KEY = "request_coverage"  # of the evidence and of the decision
 VARIABLES = "template_variables"  # the same, of the variables that a client may set
@@ -158,44 +58,17 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "result": ("the result of a tool", "the model answers without it"),
     "result-part": ("a second text of one result", "the model answers without it"),
 }
-# Where a request has a trait; see ``Trait``.
-TRAITS: Mapping[str, str] = {
-    "no-lead": "without a system turn",
-    "system": "beside a system turn",
-    "developer": "beside a developer's turn",
-    "first-turn": "in a first turn",
-    "earlier-turns": "after earlier turns",
-    "earlier-calls": "after earlier calls",
-    "hundreds-of-turns": "in hundreds of turns",
-    "question-last": "before any result",
-    "result-last": "beside a result",
-    "two-calls": "beside two calls",
-    "two-rounds": "in a second round of calls",
-    "hundreds-of-calls": "in hundreds of calls",
-    "only-calls": "without words beside calls",
-    "words-beside-calls": "where calls have words beside them",
-    "no-reasoning": "without reasoning",
-    "reasoning": "beside reasoning",
-    "arguments": "where calls have arguments",
-    "no-arguments": "where calls have no arguments",
-    "no-names": "where speakers have no names",
-    "names": "where speakers have names",
-    "results-named": "where results have names",
-    "results-unnamed": "where results have no names",
-    "no-tools": "without tools",
-    "tools": "beside tools",
-    "described": "where tools have descriptions",
+# Conversations that few clients send, and what is said of a finding that they alone have.
+RARE: Mapping[str, str] = {
     "no-description": "where a tool has no description",
-    "null-description": "where the description of a tool is null",
-    "parameters": "where tools have parameters",
+    "null-description": "where the description of a tool is null",  # vLLM sends null for a key left out
     "no-parameters": "where a tool has no parameters",
     "null-parameters": "where the parameters of a tool are null",
     "no-properties": "where the parameters of a tool have no properties",
     "no-required": "where a tool has no list of required parameters",
-    "nested": "where a parameter holds an object",
-    "choices": "where a parameter has permitted values",
-    "defaults": "where a parameter has a default",
-    "tool-template": "by the repository's template for tools",
+    "unnamed-result": "where a result has no name",
+    "system-and-result": "beside a result",
+    "calls-and-words": "where calls have words beside them",
 }
 
 
@@ -210,9 +83,9 @@ def _nouns(fields: Fields) -> tuple[str, str]:
 
 
 def _where(fields: Fields) -> str:
-    """Return the traits of the requests that are meant; nothing where all of them are."""
-    traits = [TRAITS[str(trait)] for trait in fields.get("shape", ())]
-    return f" {' and '.join(traits)}" if traits else ""
+    """Return the requests that are meant; nothing where all of them are."""
+    places = dict.fromkeys(RARE[str(name)] for name in fields.get("within", ()) if name in RARE)
+    return f" {' and '.join(places)}" if places else ""
 
 
 def _field(verb: str) -> Text:
@@ -370,7 +243,7 @@ _RARE = frozenset(
 )  # fmt: skip
 # What a conversation with tools consists of; a loss of anything else makes answers worse, not wrong.
 _ORDINARY = OF_SCHEMAS | {
-    CoverageField.SYSTEM, CoverageField.USER, CoverageField.ANSWER, CoverageField.IMAGE,
+    CoverageField.SYSTEM, CoverageField.USER, CoverageField.ANSWER, CoverageField.IMAGE, CoverageField.ROLE,
     CoverageField.TOOL_NAME, CoverageField.TOOL_DESCRIPTION, CoverageField.PARAMETER,
     CoverageField.PARAMETER_DESCRIPTION, CoverageField.ENUM, CoverageField.NESTED_PARAMETER,
     CoverageField.NESTED_DESCRIPTION, CoverageField.REQUIRED, CoverageField.TYPE, CoverageField.CALL,
@@ -389,18 +262,10 @@ _LOSES = frozenset(
         CoverageKind.ALTERED, CoverageKind.ESCAPED,
     }
 )  # fmt: skip
-# In some shapes of a conversation and not in others: no design, but a fault of the template.
-_IN_SHAPES = frozenset(
-    {CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER, CoverageKind.CASED, CoverageKind.FAILS}
-)
 
 
-def severity_of(kind: CoverageKind, field: CoverageField | None, shape: Shape = ()) -> CoverageSeverity:
-    """Return the severity of a finding by its kind, its field, and whether some shapes alone have it."""
-    if shape and kind in _IN_SHAPES:
-        # A client can send what a template demands; what it loses without a word no client sees.
-        demanded = kind is CoverageKind.FAILS and not OPTIONAL.isdisjoint(shape)
-        return CoverageSeverity.WARNING if demanded else CoverageSeverity.ERROR
+def severity_of(kind: CoverageKind, field: CoverageField | None) -> CoverageSeverity:
+    """Return the severity of a finding by its kind and its field."""
     if kind is CoverageKind.REFUSED and field in _OF_OPERATORS:
         return CoverageSeverity.WARNING
     if kind in _NOTICES or (kind, field) in _BY_DESIGN:
@@ -420,7 +285,6 @@ class CoverageFinding:
     ``conversation``  the first generated conversation that shows it.
     ``words``         the template's own words of a refusal.
     ``kept``          characters of a cut text that stand in the prompt.
-    ``shape``         the traits of conversations that lose it, where others do not; none for all of them.
     """
 
     kind: CoverageKind
@@ -429,7 +293,6 @@ class CoverageFinding:
     conversation: str = ""
     words: str = ""
     kept: int = 0
-    shape: Shape = ()
 
     @property
     def placeless(self) -> bool:
@@ -440,15 +303,14 @@ class CoverageFinding:
     @property
     def severity(self) -> CoverageSeverity:
         """Return how grave it is."""
-        own = severity_of(self.kind, self.field, self.shape)
-        return CoverageSeverity.WARNING if self.placeless and own is CoverageSeverity.ERROR else own
+        own, rare = severity_of(self.kind, self.field), self.placeless or self.conversation in RARE
+        return CoverageSeverity.WARNING if rare and own is CoverageSeverity.ERROR else own
 
     @property
     def reason(self) -> Reason:
         """Return the finding as a reason, for the sentences of front ends."""
-        return Reason(
-            self.kind, field=self.field, numbers=self.numbers, words=self.words, shape=self.shape
-        )  # fmt: skip
+        within = (self.conversation,)
+        return Reason(self.kind, field=self.field, numbers=self.numbers, words=self.words, within=within)
 
     def to_json(self) -> dict[str, object]:
         """Return the finding as evidence and receipts keep it; empty fields are left out."""
@@ -456,7 +318,7 @@ class CoverageFinding:
         if self.field is not None:
             data["field"] = self.field.value
         more = {"numbers": list(self.numbers), "conversation": self.conversation, "words": self.words,
-                "kept": self.kept, "shape": [trait.value for trait in self.shape]}  # fmt: skip
+                "kept": self.kept}  # fmt: skip
         return data | {name: value for name, value in more.items() if value}
 
     @classmethod
@@ -470,7 +332,6 @@ class CoverageFinding:
             data.get("conversation", ""),
             data.get("words", ""),
             data.get("kept", 0),
-            tuple(map(Trait, data.get("shape", ()))),
         )
 
 

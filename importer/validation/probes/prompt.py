@@ -11,6 +11,7 @@ from unicodedata import normalize
 
 from importer.chat_template.render import date_at, now
 from importer.chat_template.request_coverage.findings import (
+    RARE,
     CoverageField,
     CoverageFinding,
     CoverageKind,
@@ -641,8 +642,8 @@ def _concerns(finding: CoverageFinding, promise: Expectations) -> bool:
 
 def by_design(finding: CoverageFinding) -> bool:
     """Return whether vendors' templates do the same, whose models are trained so."""
-    if finding.shape:  # they demand what may be left out
-        return finding.severity is not CoverageSeverity.ERROR
+    if finding.conversation in RARE and finding.kind is CoverageKind.FAILS:
+        return True  # they demand what may be left out
     second = finding.field in MUST and finding.field is not CoverageField.SYSTEM
     return second or (finding.kind, finding.field) in BY_DESIGN
 
