@@ -9,7 +9,7 @@ ImporterError
  ├── ValidationError   the engine ran and a probe failed          exit 1
  ├── AbilityError      the model does less than was required      exit 9
  ├── ServiceError      a request that the service does not answer exit 7
- ├── LauncherError     a run on a cluster or another machine       exit 8
+ ├── RemoteError       a run by a command elsewhere gave no result exit 8
  ├── SandboxError      a stranger's text could not be analysed     exit 75
  ├── InternalError     a fault of the importer itself             exit 70
  └── Interrupted       the user stopped it                        exit 130
@@ -145,11 +145,9 @@ ServiceKind = Literal[
     "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
     "unknown-parameter", "too-many-connections", "unknown-pool",
 ]  # fmt: skip
-LauncherKind = Literal[
-    "cluster-unreachable", "cluster-refused", "cluster-answer", "launcher-missing", "queued-too-long",
-    "node-lost",
-    "remote-failed", "remote-cancelled", "far-end", "other-digest", "bad-result", "bad-bundle",
-    "folder-beside", "followed-elsewhere",
+RemoteKind = Literal[
+    "program-missing", "too-late", "no-result", "far-end", "other-version", "other-digest", "bad-result",
+    "bad-bundle", "folder-beside",
 ]  # fmt: skip
 
 
@@ -194,8 +192,8 @@ class UsageError(ImporterError):
         ),
         "unknown-device": Kind("Unknown device {name!r}. {near}"),
         "bad-target": Kind(
-            "{target!r} names no place to run: {problem}.",
-            "Forms: ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, ssh:HOST, slurm:PARTITION.",
+            "{target!r} is no command to run importer by: {problem}.",
+            "Give a command such as 'ssh gpu1 --', or a preset such as ssh:gpu1.",
         ),
         "broken-part": Kind(
             "{name!r} of the package {package} cannot be used in importer.{group}: {problem}.",
@@ -499,69 +497,45 @@ class ServiceError(ImporterError):
         super().__init__(kind, **details)
 
 
-class LauncherError(ImporterError):
-    """A run on a cluster or another machine (``where``) gave no result; ``run`` is its id there."""
+class RemoteError(ImporterError):
+    """A command that runs importer elsewhere (``where``) gave no result."""
 
     exit_code = 8
     kinds: ClassVar = {
-        "cluster-unreachable": Kind(
-            "{where} cannot be reached: {problem}.",
-            "Check the address and the network; a run that was submitted goes on, and is followed when you "
-            "try again.",
+        "program-missing": Kind("The program {program} of {where} is not on this machine."),
+        "too-late": Kind("{where} {what}. It was ended.", "Check what the command prints there."),
+        "no-result": Kind(
+            "{where} ended with status {status} and without a result: {says}.",
+            "Check that the command finds importer there.",
         ),
-        "cluster-refused": Kind(
-            "{where} refused the request with status {status}: {says}.",
-            "Check the address and what you may do there.",
-        ),
-        "cluster-answer": Kind(
-            "The answer of {tool} to {asked!r} at {where} cannot be used: {came}.",
-            "Ask {tool} by hand what it answers there; a run that was submitted goes on, and is followed "
-            "when you try again.",
-        ),
-        "launcher-missing": Kind("{where} needs {program}, which is not on this machine."),
-        "queued-too-long": Kind(
-            "The run {run} did not start at {where} within {seconds} s; it waits for: {waits_for}. It was "
-            "cancelled.",
-            "Ask for less, or allow more time.",
-        ),
-        "node-lost": Kind(
-            "The machine of the run {run} at {where} is gone: {says}.",
-            "Try again: it starts anew.",
-        ),
-        "remote-failed": Kind(
-            "The run {run} at {where} failed, {what}: {says}.",
-            "Correct what it names; the next run starts anew.",
-        ),
-        "remote-cancelled": Kind("The run {run} at {where} was cancelled.", "Try again: it starts anew."),
         "far-end": Kind(
-            "{where} could not run it: {problem}",
-            "Do there what the sentence says, then try again.",
-            data=("run", "cause"),
+            "{where} could not run it: {problem}", "Do there what the sentence says, then try again.",
+            data=("cause",),
+        ),
+        "other-version": Kind(
+            "{where} has importer {theirs}, and this machine has importer {ours}.",
+            "Install one version at both ends.",
         ),
         "other-digest": Kind(
-            "The run {run} at {where} returned a result for {got}, and {sent} was sent.",
-            "Nothing was recorded. Check who else writes to that cluster, then try again.",
+            "{where} returned a result for {got}, and {sent} was sent.",
+            "Nothing was recorded. Check what else the command prints, then try again.",
         ),
         "bad-result": Kind(
-            "The result of the run {run} at {where} cannot be used: {problem}.",
-            "Nothing was recorded. Check that the importer there has this one's version.",
+            "The result of {where} cannot be used: {problem}.",
+            "Nothing was recorded. Check what else the command prints.",
         ),
         "bad-bundle": Kind(
             "The task cannot be read: {problem}.",
-            "Use one version of the importer at both ends.",
+            "Use one version of importer at both ends.",
         ),
         "folder-beside": Kind(
             "{name} has its model in the folder {model}, relative to its own place, which is another one "
             "elsewhere.",
             "Import it by its whole path, if the other machine has it there, or from the Hub.",
         ),
-        "followed-elsewhere": Kind(
-            "Another process follows the run {run} of {name} at {where}.",
-            "Wait for that process, or end it: the run goes on.",
-        ),
-    }
+    }  # fmt: skip
 
-    def __init__(self, kind: LauncherKind, /, **details: object) -> None:
+    def __init__(self, kind: RemoteKind, /, **details: object) -> None:
         super().__init__(kind, **details)
 
 
@@ -611,16 +585,15 @@ class Interrupted(ImporterError):
     exit_code = 130
     kinds: ClassVar = {
         "interrupted": Kind("Stopped.", "Nothing half-written was left behind."),
-        "detached": Kind("No longer followed: {name} goes on at {where} as {run}."),
     }
 
-    def __init__(self, kind: Literal["interrupted", "detached"], /, **details: object) -> None:
+    def __init__(self, kind: Literal["interrupted"], /, **details: object) -> None:
         super().__init__(kind, **details)
 
 
 BRANCHES: tuple[type[ImporterError], ...] = (
     UsageError, HubError, RepositoryError, DocumentError, EngineError, ValidationError, AbilityError,
-    ServiceError, LauncherError, SandboxError, InternalError, Interrupted,
+    ServiceError, RemoteError, SandboxError, InternalError, Interrupted,
 )  # fmt: skip
 KINDS: Mapping[str, type[ImporterError]] = {kind: branch for branch in BRANCHES for kind in branch.kinds}
 STEPS: dict[str, Text] = {

@@ -55,7 +55,7 @@ PURPOSES: Mapping[Purpose, str] = {
     Purpose.TOKENIZER: "an engine's tokenizer library, with a repository's tokenizer",
     Purpose.SYSTEM: "`nvidia-smi`, `dpkg-deb`",
     Purpose.PACKAGES: "`apt-get download`",
-    Purpose.REMOTE: "`ssh`, and other programs of launchers",
+    Purpose.REMOTE: "a command that runs importer elsewhere, such as `ssh`",
     Purpose.EDITOR: "your editor, in your terminal and your folder",
 }
 # Names, and prefixes that end in a star. A prefix never lets a secret through; a name does.
@@ -107,6 +107,8 @@ ENVIRONMENT: Mapping[Purpose, tuple[str, ...]] = {
         "KRB5CCNAME",
         "KUBECONFIG",
         "SLURM_CONF",
+        "RAY_ADDRESS",
+        "RAY_AUTH_TOKEN_PATH",
         "XDG_CONFIG_HOME",
         "AWS_PROFILE",
         "AWS_CONFIG_FILE",

@@ -297,7 +297,7 @@ def against(key: str | None, *names: str) -> Callable[[Desk], Words]:
 
 
 def elsewhere(target: str) -> Callable[[Desk], Words]:
-    """A document of a model at the Hub, to be validated on a cluster; no program of one is to be found."""
+    """A document of a model at the Hub, to be validated elsewhere; no program for that is to be found."""
 
     def words(desk: Desk) -> Words:
         assert desk("acme/base", "--backend", "mlx", "--no-validate").code == 0
@@ -308,7 +308,7 @@ def elsewhere(target: str) -> Callable[[Desk], Words]:
 
 
 CASES: dict[str, Callable[[Desk], Words]] = {
-    "bad-target": elsewhere("moon:dark"), "launcher-missing": elsewhere("ssh:box"), "no-value": no_value,
+    "bad-target": elsewhere("moon:dark"), "program-missing": elsewhere("ssh:box"), "no-value": no_value,
     "no-documents": typed("recheck", "--engine", "vllm@0.33.0", "--all"), "bad-reference": typed("a b"),
     "traversal": typed("acme/../base"), "revision-conflict": typed("acme/base@v1", "--revision", "v2"),
     "bad-option": typed("acme/base", "--colour", "red"),
@@ -362,8 +362,7 @@ APART = {
     "extra-missing",  # tests/product/test_packaging.py
     "broken-part",  # tests/product/test_foreign_package.py
     "starved", "lost", "closed", "too-costly",  # the sandbox's own tests
-    # Need a cluster, another machine or a document made by hand: tests/launchers.
-    "cluster-unreachable", "cluster-refused", "cluster-answer", "queued-too-long", "node-lost",
-    "remote-failed", "remote-cancelled", "far-end", "other-digest", "bad-result", "bad-bundle",
-    "followed-elsewhere", "folder-beside", "detached",
+    # Need a far end, or a document made by hand: tests/transport.
+    "too-late", "no-result", "far-end", "other-version", "other-digest", "bad-result", "bad-bundle",
+    "folder-beside",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Another machine for launchers: a real ``sshd`` of the tests' own; its Python counts the tasks."""
+"""Places for runs elsewhere: a real ``sshd``, and a Python whose runs are noted, as all places have it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.serving import engine_variables, free_port
@@ -19,12 +20,44 @@ from tools.system_packages import install, place
 PACKAGE = "openssh-server"
 
 
-class FarMachine:
-    """``target`` is the text of ``--on``; ``folder`` is where runs lie there."""
+class FarPython:
+    """A Python with importer; ``words`` are those of ``--on`` before ``importer run-task``."""
 
     def __init__(self, root: Path, env: Mapping[str, str]) -> None:
-        self.root, self.port, self.folder = root, free_port(), root / "runs"
-        self._begun, self.python = root / "begun", root / "python"
+        root.mkdir(mode=0o700, exist_ok=True)
+        self._begun, self.path = root / "begun", root / "python"
+        self.prepare(env)
+
+    def prepare(self, env: Mapping[str, str], does: str = f'exec {sys.executable} "$@"') -> None:
+        """Set the environment of its runs: a login has the home folder of the account and little else."""
+        given = {**engine_variables(), **env}
+        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in given.items())
+        self.path.write_text(f'#!/bin/sh\necho "$$" >> {self._begun}\n{exports}{does}\n')
+        self.path.chmod(0o700)
+
+    @property
+    def words(self) -> str:
+        return f"{self.path} -P -m"
+
+    @property
+    def begun(self) -> list[int]:
+        """The processes of all runs that were begun, ever."""
+        return [int(pid) for pid in self._begun.read_text().split()] if self._begun.exists() else []
+
+    def family(self) -> list[psutil.Process]:
+        """The newest run with everything that it has started and that lives."""
+        try:
+            newest = psutil.Process(self.begun[-1])
+            return [newest, *newest.children(recursive=True)]
+        except (psutil.Error, IndexError):
+            return []
+
+
+class FarMachine:
+    """A machine with an ``sshd``; ``target`` is the text of ``--on``."""
+
+    def __init__(self, root: Path, env: Mapping[str, str]) -> None:
+        self.root, self.port, self.python = root, free_port(), FarPython(root, env)
         self._process: subprocess.Popen[bytes] | None = None
         for name in ("host", "user"):
             argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", root / name]
@@ -39,30 +72,10 @@ class FarMachine:
         (root / "config").write_text(
             f"Host *\n  IdentityFile {root}/user\n  IdentitiesOnly yes\n  UserKnownHostsFile {root}/known\n"
         )
-        self.prepare(env)
-
-    def prepare(self, env: Mapping[str, str], python: str = sys.executable) -> None:
-        """Set the environment of its tasks: a login has the home folder of the account and little else."""
-        given = {**engine_variables(), **env}
-        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in given.items())
-        count = f'case "$*" in *run-task*) echo "$$" >> {self._begun};; esac\n'
-        self.python.write_text(f'#!/bin/sh\n{count}{exports}exec {python} "$@"\n')
-        self.python.chmod(0o700)
 
     @property
     def target(self) -> str:
-        options = f"python={self.python}&config={self.root}/config&folder={self.folder}"
-        return f"ssh:127.0.0.1:{self.port}?{options}"
-
-    @property
-    def begun(self) -> int:
-        """How many tasks were begun there, ever."""
-        return len(self._begun.read_text().split()) if self._begun.exists() else 0
-
-    @property
-    def left(self) -> list[str]:
-        """What lies there of runs."""
-        return sorted(p.name for p in self.folder.glob("*"))
+        return f"ssh:127.0.0.1 -p {self.port} -F {self.root}/config -- {self.python.words}"
 
     def trust(self, public: str) -> None:
         """Let this be the host key that is known."""
@@ -79,11 +92,10 @@ class FarMachine:
         assert wait_until(lambda: "listening" in (self.root / "log").read_text()), "sshd does not start"
 
     def stop(self) -> None:
-        """End the daemon; its sessions and what they started go on."""
+        """End the daemon; its sessions go on."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(PATIENCE)
-        (self.root / "log").write_text("")
         self._process = None
 
 
@@ -93,7 +105,6 @@ def far_machine(root: Path, env: Mapping[str, str] | None = None) -> Iterator[Fa
     problem = install(PACKAGE)
     if problem is not None:
         pytest.skip(problem)
-    root.mkdir(mode=0o700, exist_ok=True)
     machine = FarMachine(root, env or {})
     machine.start()
     try:

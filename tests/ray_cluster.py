@@ -1,6 +1,6 @@
-"""A Ray cluster of the tests' own on loopback: a head without processors, and two workers with one each.
+"""A Ray cluster of the tests' own on loopback: a head without processors, and a worker with one.
 
-Ray is in an environment of its own below ``IMPORTER_HOME``: importer speaks to it over HTTP alone.
+Ray is in an environment of its own below ``IMPORTER_HOME``: the preset starts the ``python3`` of its folder.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 import tempfile
 import venv
 from collections.abc import Iterator, Mapping
@@ -24,7 +23,7 @@ from tests.killer.check import TOKEN, left
 from tests.serving import free_port
 from tests.waiting import wait_until
 
-PACKAGE = "ray[default]==2.60.0"
+PACKAGE = "ray[client]==2.60.0"  # its dashboard starts seven programs
 READY = "ready"
 STARTED = "Ray runtime started"
 TRIES = 6
@@ -54,41 +53,31 @@ def interpreter() -> Path:
 
 
 class RayCluster:
-    """``target`` is the text of ``--on``; its nodes inherit ``env``."""
+    """``address`` is the place of the preset; its nodes inherit ``env``."""
 
     def __init__(self, root: Path, env: Mapping[str, str]) -> None:
         self._python, self._root = interpreter(), root
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "RAY_"))}
         self._env, self._nodes = {**kept, **SETTINGS, **env}, dict[str, subprocess.Popen[bytes]]()
-        self.port, self.dashboard = free_port(), free_port()
-        self._begun, self.python = root / "begun", root / "python"
-        count = f'case "$*" in *run-task*) echo "$$" >> {self._begun};; esac\n'
-        self.python.write_text(f'#!/bin/sh\n{count}exec {sys.executable} "$@"\n')
-        self.python.chmod(0o700)
+        self.port, self.client = free_port(), free_port()
         self._mark = secrets.token_hex(8)
         self._temporary = tempfile.mkdtemp(prefix="r", dir="/tmp")  # sockets have short names
 
     @property
-    def target(self) -> str:
-        return f"ray://127.0.0.1:{self.dashboard}?python={self.python}"
+    def folder(self) -> Path:
+        """The folder with Ray's Python, for PATH."""
+        return self._python.parent
 
     @property
-    def begun(self) -> int:
-        """How many tasks were begun there, ever."""
-        return len(self._begun.read_text().split()) if self._begun.exists() else 0
+    def address(self) -> str:
+        return f"ray://127.0.0.1:{self.client}"
 
     def start(self) -> None:
         self._node(
-            "head", "--head", "--port", str(self.port), "--dashboard-port", str(self.dashboard),
-            "--dashboard-host", "127.0.0.1", "--ray-client-server-port", str(free_port()),
-            "--num-cpus", "0", "--temp-dir", self._temporary,
+            "head", "--head", "--port", str(self.port), "--include-dashboard", "false",
+            "--ray-client-server-port", str(self.client), "--num-cpus", "0", "--temp-dir", self._temporary,
         )  # fmt: skip
-        for name in ("worker-1", "worker-2"):
-            self.join(name)
-
-    def join(self, name: str, *words: str) -> None:
-        """Add a worker with one processor."""
-        self._node(name, "--address", f"127.0.0.1:{self.port}", "--num-cpus", "1", *words)
+        self._node("worker", "--address", f"127.0.0.1:{self.port}", "--num-cpus", "1")
 
     def lose(self, name: str) -> None:
         """Kill a node with all that it runs, as a machine that is gone."""

@@ -93,10 +93,10 @@ def _measure(stored: StoredDocument, store: Store, arguments: argparse.Namespace
         start = partial(measure, engine_name=stored.backend, places=ANYWHERE, progress=progress)
         if arguments.on is not None:
             from importer.app.remote import measure_on
-            from importer.launchers.base import parse_target
+            from importer.transport.command import parse_command
 
             needs_device(stored)
-            start = partial(measure_on, store=store, target=parse_target(arguments.on), progress=progress)
+            start = partial(measure_on, command=parse_command(arguments.on), progress=progress)
         found, settled = measure_document(stored, store, bench, ANYWHERE, start, progress)
     again = store.load(stored.name)
     if not arguments.json:

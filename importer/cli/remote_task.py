@@ -1,48 +1,76 @@
-"""The command ``run-task``: progress and the result in lines that a launcher reads in its log."""
+"""The command ``run-task``: the far end of ``--on``. Its stdin has the task, and ends with the near side."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
-import time
-from pathlib import Path
+from contextlib import suppress
 
 from importer.app.remote import run_task
-from importer.cli import output
-from importer.errors import LauncherError
-from importer.launchers.bundle import LARGEST, STEP, read
+from importer.transport.bundle import LARGEST, Bundle, Frame
+from importer.transport.exchange import BEAT
+from importer.version import __version__
 
-EVERY = 2.0  # seconds between two lines of progress: logs of clusters are kept
-
-
-def run(task: str) -> None:
-    """Run a task; raises LauncherError("bad-bundle") where it cannot be read."""
-    bundle = read(_bytes(task))
-    result = run_task(bundle, _Lines())
-    for line in result.to_lines():
-        output.line(line)
+EVERY = 2.0  # seconds between two steps: logs of clusters are kept
+LAST = 20.0  # seconds that a run without a near side has to stop its engine
 
 
-class _Lines:
-    """Progress as lines, at most one every ``EVERY`` seconds."""
+def run() -> None:
+    """Run the task and write its result; raises RemoteError("bad-bundle") where it cannot be read."""
+    near = _NearSide()
+    near.write(Frame("hello", __version__))
+    bundle = Bundle.unpack(sys.stdin.buffer.readline(LARGEST))
+    for work in (near.watch, near.beat):
+        threading.Thread(target=work, daemon=True).start()
+    near.finish(run_task(bundle, near.step).pack())
+
+
+class _NearSide:
+    """The two streams of this process; a run ends with the side that wants its result."""
 
     def __init__(self) -> None:
-        self._last, self._lock = float("-inf"), threading.Lock()
+        self._lock, self._done, self._step = threading.Lock(), threading.Event(), "starting"
 
-    def __call__(self, text: str) -> None:
+    def step(self, text: str) -> None:
+        """Keep a step for the next frame."""
+        self._step = text
+
+    def beat(self) -> None:
+        """Write a frame for each new step, and one now and then without."""
+        written, quiet = "", 0.0
+        while not self._done.wait(EVERY):
+            quiet += EVERY
+            if self._step != written or quiet >= BEAT:
+                written, quiet = self._step, 0.0
+                self.write(Frame("step", " ".join(written.split())[:120]))
+
+    def watch(self) -> None:
+        """End the run when stdin ends."""
+        with suppress(OSError):
+            while os.read(0, 1 << 16):
+                pass
+        self._gone()
+
+    def write(self, frame: Frame) -> None:
+        """Write a frame; a side that reads no more ends the run."""
         with self._lock:
-            if time.monotonic() - self._last < EVERY:
-                return
-            self._last = time.monotonic()
-            output.line(f"{STEP} {text}")
-            sys.stdout.flush()
+            try:
+                left = frame.line()
+                while left:
+                    left = left[os.write(1, left) :]
+            except OSError:
+                self._gone()
 
+    def finish(self, text: str) -> None:
+        """Write the result: from now on stdin may end."""
+        self._done.set()
+        self.write(Frame("result", text))
 
-def _bytes(task: str) -> bytes:
-    try:
-        if task == "-":
-            return sys.stdin.buffer.read(LARGEST)
-        with Path(task).open("rb") as file:
-            return file.read(LARGEST)
-    except OSError as error:
-        raise LauncherError("bad-bundle", problem=error.strerror or str(error)) from None
+    def _gone(self) -> None:
+        if self._done.is_set():
+            return
+        os.kill(os.getpid(), signal.SIGTERM)  # as Ctrl-C: the engine is stopped, and its folder removed
+        self._done.wait(LAST)
+        os._exit(130)  # its supervisor ends the engine

@@ -22,20 +22,19 @@ from importer.config_file.document import FormRecord, Report
 from importer.config_file.grants import Grant, set_values
 from importer.config_file.schema import at, faults
 from importer.config_file.store import Store, StoredDocument, named
-from importer.errors import AbilityError, EngineError, Interrupted, UsageError, ValidationError
+from importer.errors import AbilityError, EngineError, UsageError, ValidationError
 from importer.frozen import frozen
 from importer.hub.local import ANYWHERE
 from importer.hub.snapshot import Snapshot
 from importer.reports import of_file, report_model, terminal
 
 if TYPE_CHECKING:
-    from importer.launchers.base import RemoteRun, Target
+    from importer.transport.command import RemoteCommand
     from importer.validation.probe import Probe
 
 
 LONGEST = 1 << 20  # bytes of a question or a tool
 TEXTS = (".txt", ".md", ".json", ".prompt")
-ON = {"on_timeout": "--on-timeout", "on_cancel": "--on-cancel"}
 HERE = {"against": "--against", "port": "--port", "prompt": "--prompt"}  # not for a run elsewhere
 STARTING = {"engine": "--engine", "port": "--port", "fetch": "--fetch"}  # for an engine that is started here
 REMOTE = {
@@ -93,22 +92,18 @@ def chosen_server(arguments: argparse.Namespace) -> Server | None:
     return Server(url, key, _headers(arguments.header, arguments.header_env, key))
 
 
-def chosen_target(arguments: argparse.Namespace) -> Target | None:
-    """Return the target of ``--on``; raises UsageError, also for options that do not fit it."""
+def chosen_command(arguments: argparse.Namespace) -> RemoteCommand | None:
+    """Return the command of ``--on``; raises UsageError, also for options that do not fit it."""
     if arguments.on is None:
-        for field, option in ON.items():
-            if vars(arguments)[field]:
-                raise UsageError("bad-option", option=option, problem="is valid with --on only")
+        if arguments.on_timeout:
+            raise UsageError("bad-option", option="--on-timeout", problem="is valid with --on only")
         return None
-    from importer import launchers
-    from importer.launchers.base import parse_target
+    from importer.transport.command import parse_command
 
     for field, option in HERE.items():
         if vars(arguments)[field] not in (None, []):
             raise UsageError("bad-option", option=option, problem="is not valid with --on")
-    found = parse_target(arguments.on)
-    launchers.get(found)
-    return found
+    return parse_command(arguments.on)
 
 
 def chosen_probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
@@ -290,16 +285,14 @@ def validate(arguments: argparse.Namespace) -> None:
         raise UsageError("bad-option", option="NAME|FILE", problem="is required")
     server, probes = chosen_server(arguments), chosen_probes(arguments)
     required = required_abilities(arguments)
-    target = chosen_target(arguments)
+    command = chosen_command(arguments)
     places = {place(name): of_file(name) for name in arguments.report}
     store, stored = named(arguments.name, arguments.folder)
     stored.check()
     engine = arguments.engine or stored.backend
-    if target is not None:
-        report = _elsewhere(stored, store, target, engine, arguments)
-        if report is None:
-            return
-        engine = target.text
+    if command is not None:
+        report = _elsewhere(stored, store, command, engine, arguments)
+        engine = command.where
     elif server is not None:
         engine = server.url
         report = _ask(stored, store, server, arguments, probes)
@@ -429,30 +422,18 @@ def _ask(
 
 
 def _elsewhere(
-    stored: StoredDocument, store: Store, target: Target, engine: str, arguments: argparse.Namespace
-) -> Report | None:
-    """Validate at a target and return the report; ``None`` after ``--on-cancel``."""
-    from importer.app.remote import RemoteOptions, cancel_on, validate_on
-    from importer.launchers.follow import QUEUE_SECONDS
+    stored: StoredDocument, store: Store, command: RemoteCommand, engine: str, arguments: argparse.Namespace
+) -> Report:
+    """Validate by a command and return the report."""
+    from importer.app.remote import RemoteOptions, validate_on
+    from importer.transport.exchange import START_SECONDS
 
     asked = RemoteOptions(
         score=arguments.score, time_limit=arguments.time_limit, probes=arguments.probe or None,
-        queue_seconds=arguments.on_timeout or QUEUE_SECONDS,
+        start_seconds=arguments.on_timeout or START_SECONDS,
     )  # fmt: skip
-    if arguments.on_cancel:
-        run = cancel_on(stored, target, engine, asked)
-        output.note(
-            f"{stored.name}: no run at {target.text}." if run is None else f"{stored.name}: ended {run}."
-        )
-        return None
-    runs: list[RemoteRun] = []
-    try:
-        with output.progress(f"{stored.name} on {target.text}") as progress:
-            return validate_on(stored, store, target, engine, asked, progress, runs.append)
-    except KeyboardInterrupt:
-        if not runs:
-            raise
-        raise Interrupted("detached", name=stored.name, where=target.text, run=runs[0].id) from None
+    with output.progress(f"{stored.name} by {command.where}") as progress:
+        return validate_on(stored, store, command, engine, asked, progress)
 
 
 def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:

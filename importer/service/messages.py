@@ -62,7 +62,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "locked": "Give the key that it takes.",
     "would-not-run": "{remedy}",
     "worker-failed": "Check the engine's environment on the server.",
-    "launcher-missing": "Install {program} on the server.",
+    "program-missing": "Install {program} on the server.",
     "unknown-pool": "Pools: {known}. The server's operator sets them.",
     "bad-request": "See /openapi.json on the server for what it takes.",
     "bad-json": "Send JSON, with Content-Type: application/json.",
@@ -111,7 +111,7 @@ HINTS: Mapping[str, Text] = STEPS | {
 # Kinds that are met at the command line alone, or before a server answers.
 ELSEWHERE = frozenset({
     "bad-option", "editor", "edited", "probes-failed", "output-closed", "bad-setting", "no-gallery",
-    "newer-gallery", "not-listening", "detached", "no-documents",
+    "newer-gallery", "not-listening", "no-documents",
 })  # fmt: skip
 # Values that no request reaches, or whose schema refuses a wrong one first.
 UNREACHED = frozenset({

@@ -17,7 +17,7 @@ from importer.errors import (
     ImporterError,
     InternalError,
     Interrupted,
-    LauncherError,
+    RemoteError,
     RepositoryError,
     SandboxError,
     ServiceError,
@@ -31,7 +31,7 @@ from importer.storage.jobs import Failure
 MEDIA_TYPE = "application/problem+json"
 BY_BRANCH: Mapping[type[ImporterError], int] = {
     UsageError: 422, HubError: 502, RepositoryError: 422, DocumentError: 422, EngineError: 503,
-    ValidationError: 422, AbilityError: 422, ServiceError: 400, LauncherError: 502, SandboxError: 503,
+    ValidationError: 422, AbilityError: 422, ServiceError: 400, RemoteError: 502, SandboxError: 503,
     InternalError: 500, Interrupted: 503,
 }  # fmt: skip
 # What differs from its branch.
@@ -45,7 +45,7 @@ BY_KIND: Mapping[str, int] = {
     "bad-request": 422,
     "no-key": 401, "wrong-scope": 403, "foreign-page": 403, "foreign-host": 421, "no-such-page": 404,
     "page-not-built": 503,
-    "unknown-pool": 422, "folder-beside": 409, "followed-elsewhere": 409, "launcher-missing": 503,
+    "unknown-pool": 422, "folder-beside": 409, "program-missing": 503,
     "needs-approver": 403, "code-not-approved": 409,
     "wrong-method": 405, "no-such-job": 404, "no-such-version": 404, "no-such-key": 404,
     "precondition-failed": 412, "precondition-required": 428, "key-reused": 422, "key-made": 409,

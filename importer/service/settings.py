@@ -122,14 +122,13 @@ class Settings:
     )
     pool: list[str] = _set(
         [],
-        "NAME=TARGET or NAME:SCOPE=TARGET: a place for validations, such as gpu=ray://10.0.0.5:8265",
+        "NAME=COMMAND or NAME:SCOPE=COMMAND: a place for validations, such as gpu=ssh:gpu1",
         check=_pools,
     )
-    pool_runs: int = _set(8, "validations on pools that this process follows at a time", least=0, most=256)
+    pool_runs: int = _set(8, "validations on pools that this process runs at a time", least=0, most=256)
     pool_wait: int = _set(
         86_400, "seconds that a validation may wait for its start on a pool", least=1, most=10_000_000
     )
-    any_target: bool = _set(False, "let callers with the scope admin name any target in place of a pool")
     largest_body: int = _set(
         2_000_000, "bytes of a request's body", least=1000, most=1_000_000_000, flags=SERVER
     )

@@ -1,9 +1,8 @@
-"""Jobs and their events as rows: the request, the progress, the result, and what runs on pools leave."""
+"""Jobs and their events as rows: the request, the progress and the result."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -22,20 +21,6 @@ from importer.storage.processes import signal
 
 J, E, S = tables.jobs.c, tables.events.c, tables.steps.c
 PREFIX = "pool:"  # of the device of a job on a pool
-NAMED = "weights"  # the step that names the run
-LEFT = "left "  # and an attempt: the name of such a row
-
-
-@frozen
-class Remains:
-    """A run that has to be ended and removed; ``held`` is the process that followed it last."""
-
-    job: str
-    name: str
-    remote: str
-    on: str
-    held: str | None
-    since: float
 
 
 def device(pool: str | None) -> str | None:
@@ -51,35 +36,6 @@ def on_pool(device: str | None) -> bool:
 def kept_device() -> ColumnElement[str | None]:
     """Return a job's device for another attempt: a pool stays, a device of a process does not."""
     return case((J.device.startswith(PREFIX, autoescape=True), J.device), else_=None)
-
-
-def leave(connection: Connection, job: str, attempt: int, held: str | None) -> None:
-    """Put what a job on a pool named into a row of its own; nothing was submitted before it was named."""
-    query = select(S.result).where(S.job == job, S.name == NAMED)
-    named = connection.execute(query).scalar()
-    connection.execute(delete(tables.steps).where(S.job == job, S.name.not_like(f"{LEFT}%")))
-    if named is not None:
-        row = json.dumps({**json.loads(named), "held": held, "since": time.time()})
-        connection.execute(insert(tables.steps).values(job=job, name=f"{LEFT}{attempt}", result=row))
-
-
-def all_remains(connection: Connection) -> list[Remains]:
-    """Return every run that is left."""
-    rows = connection.execute(select(S.job, S.name, S.result).where(S.name.like(f"{LEFT}%")))
-    return [_read(row.job, row.name, json.loads(row.result)) for row in rows]
-
-
-def forget(connection: Connection, one: Remains) -> None:
-    """Delete the row of a run of which nothing is left."""
-    connection.execute(delete(tables.steps).where(S.job == one.job, S.name == one.name))
-
-
-def _read(job: str, name: str, data: dict[str, object]) -> Remains:
-    held, since = data.get("held"), data.get("since")
-    return Remains(
-        job, name, str(data["remote"]), str(data["on"]), None if held is None else str(held),
-        since if isinstance(since, float) else 0.0,
-    )  # fmt: skip
 
 
 Kind = Literal["import", "imports", "validation", "recheck", "listing", "listed"]
@@ -358,10 +314,7 @@ def _end(
     ended = {"state": state, "ended_at": now(), "says": None, "executor": None, **row}
     if connection.execute(update(tables.jobs).where(*conditions).values(ended)).rowcount == 0:
         return False
-    if on_pool(job.device):
-        leave(connection, job.id, job.attempt, job.executor)
-    else:
-        connection.execute(delete(tables.steps).where(S.job == job.id))
+    connection.execute(delete(tables.steps).where(S.job == job.id))
     note(connection, job, state, data)
     _root_ends(connection, job, binds, cancelled=whole)
     return True

@@ -16,7 +16,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
 from importer.frozen import frozen
 from importer.storage import jobs, tables
@@ -179,9 +179,8 @@ def _claimable(executor: Executor, kind: Line) -> list[ColumnElement[bool]]:
 
 
 def _on_pools(executor: Executor) -> ColumnElement[bool]:
-    """Return the condition of the pools that a process knows; ``*`` stands for any target."""
-    known = J.device.in_([f"{jobs.PREFIX}{name}" for name in executor.pools])
-    return known | J.device.like(f"{jobs.PREFIX}%:%") if "*" in executor.pools else known
+    """Return the condition of the pools that a process knows."""
+    return J.device.in_([f"{jobs.PREFIX}{name}" for name in executor.pools])
 
 
 def _on_device(executor: Executor) -> ColumnElement[bool]:
@@ -256,8 +255,7 @@ def restart(connection: Connection, job: Job, cause: str) -> bool:
     again = update(tables.jobs).where(*free).values(**row, device=device, attempt=job.attempt + 1)
     if connection.execute(again).rowcount == 0:
         return False
-    kept = S.name != jobs.NAMED if jobs.on_pool(job.device) else true()  # its run goes on
-    connection.execute(delete(tables.steps).where(S.job == job.id, kept, S.name.not_like(f"{jobs.LEFT}%")))
+    connection.execute(delete(tables.steps).where(S.job == job.id))
     jobs.note(connection, job, "queued", {"attempt": job.attempt + 1, "says": cause})
     return True
 

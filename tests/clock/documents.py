@@ -15,12 +15,12 @@ from importer.errors import UsageError
 from importer.exports import base as export_text
 from importer.exports import localai_gallery, vllm_recipe
 from importer.hub import organisation, rate_limit
-from importer.launchers import answers, bundle, kubernetes
-from importer.launchers.base import parse_target
 from importer.service import localai, security, telemetry
 from importer.service.domain import document_text
 from importer.service.http import headers, models
 from importer.storage import documents
+from importer.transport import bundle
+from importer.transport.command import parse_command
 from tests.clock.repositories import as_is, pieces
 
 
@@ -109,8 +109,8 @@ def patched(text: str) -> None:
 def targeted(text: str) -> None:
     """A place of runs, and a filter of a list."""
     for read in (
-        parse_target,
-        lambda t: parse_target(f"ray://{t}"),
+        parse_command,
+        lambda t: parse_command(f"ssh:{t}"),
         lambda t: organisation.parse_filters([f"name={t}"]),
     ):
         with contextlib.suppress(UsageError):
@@ -143,10 +143,9 @@ READERS = (
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
     ("what the Hub leaves", lambda t: (rate_limit.quotas({"ratelimit": t}), rate_limit.QUOTA.findall(t)), "hub.rate_limit", 20_000, as_is),
     ("the next page of a list", organisation.NEXT.search, "hub.organisation", 20_000, as_is),
-    ("a place of runs", targeted, "launchers.base hub.organisation service.pool_setting", 20_000, as_is),
-    ("the output of a run", lambda t: (bundle.LINE.findall(t), answers.without_warnings(t), answers.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
-     "launchers.bundle launchers.answers", 20_000, as_is),
-    ("an answer of kubectl", kubernetes.REASON.search, "launchers.kubernetes", 20_000, as_is),
+    ("a place of runs", targeted, "transport.command hub.organisation service.pool_setting", 20_000, as_is),
+    ("the output of a run", lambda t: (bundle.Frame.read(t.encode("utf-8", "replace")), bundle.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
+     "transport.bundle", 20_000, as_is),
     ("a mistake's words", document_text.WORD.findall, "service.domain.document_text", 20_000, as_is),
     ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.base", 8_000, as_is),
 )  # fmt: skip

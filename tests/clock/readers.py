@@ -54,7 +54,7 @@ _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.registries
         engines.parsers exports.compose exports.kubernetes exports.vllm analysis config_file.receipt
-        launchers.follow launchers.ssh launchers.slurm service.http.pages storage.jobs memory.config_keys
+        service.http.pages storage.jobs memory.config_keys
         storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
         service.http.releases service.domain.workflow storage.findings storage.retention
         proof.cache service.jobs.validation_steps
@@ -69,7 +69,7 @@ _REASONS = {
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx engines.renderers.rust hub.client service.http.overview service.http.query service.http.review
-        launchers.ray hub.local service.domain.index storage.actors chat_template.render_worker hub.folders
+        hub.local service.domain.index storage.actors chat_template.render_worker hub.folders
         engines.model_folder sentences memory.pages hub.weights
         signals.family app.gallery
         """,

@@ -14,7 +14,6 @@ from typing import Any
 
 from importer.__main__ import main
 from importer.engines import process
-from importer.launchers import ssh
 from importer.service.domain import upkeep
 from importer.service.domain.gallery import Change, Gallery
 from importer.service.jobs import runner
@@ -71,7 +70,6 @@ def plant() -> None:
     around(JobRun, "_begin", lambda _, step: f"{step} not begun", lambda _, step: f"{step} begun")
     around(JobRun, "_perform", after=lambda _, step, *__: f"{step} done")
     around(JobRun, "_record", after=lambda _, step, __: f"{step} kept")
-    around(ssh.Ssh, "submit", after=lambda *_: "run submitted")
     around(process._Start, "wait", lambda *_: "engine started")
     around(LiveJob, "serves", lambda *_: "engine ready")
     around(jobs, "end", after=lambda _c, _j, state, **_: f"{state} written")

@@ -23,13 +23,13 @@ from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
-from importer.launchers.bundle import Bundle, read
 from importer.memory import pages
 from importer.memory.devices import GIB
 from importer.memory.estimate_types import Load
 from importer.memory.parallelism import most
 from importer.memory.shape import Shape, describe
 from importer.progress import silent
+from importer.transport.bundle import Bundle
 from tests import toy_engines, toy_shapes
 
 pytestmark = pytest.mark.engine
@@ -226,7 +226,7 @@ def test_a_refusal_of_the_engine_changes_nothing(
 def test_the_far_end_measures_what_a_bundle_holds(vllm_engine: Installed, tmp_path: Path) -> None:
     made = import_model(str(MODEL), folder=tmp_path, name="toy", backend="vllm", device="this-machine")
     stored = Store(tmp_path).load(made.name)
-    bundle = read(Bundle.of("task", stored, "vllm", measure=True).to_bytes())
+    bundle = Bundle.unpack(Bundle.of(stored, "vllm", measure=True).pack().encode())
     result = run_task(bundle, silent)
     assert result.error is None, result.error
     report = {**(result.report or {}), "remote": {"where": "ssh:box", "host": "box"}}

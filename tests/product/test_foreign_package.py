@@ -48,28 +48,21 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
             archive.writestr(path, text)
     return wheel
 """
-# The other groups, cheaply: an engine that is declared, a launcher, and a report.
+# The other groups, cheaply: an engine that is declared, and a report.
 MORE = """
 [project.entry-points."importer.engines"]
 acme = "acme_importer.more:engine"
-
-[project.entry-points."importer.launchers"]
-moon = "acme_importer.more:MOON"
 
 [project.entry-points."importer.renderers"]
 acme-lines = "acme_importer.more:LINES"
 """
 CODE = """
-import re
 from dataclasses import replace
 
 from importer.engines.mlx import Mlx
-from importer.errors import UsageError
-from importer.launchers.base import Form
 from importer.reports import ReportFormat
 
 LINES = ReportFormat("Acme: lines", ".acme", "acme_importer.more")
-MOON = Form("acme_importer.more", re.compile("[a-z]+"), "moon:far", {})
 
 
 def engine():
@@ -78,10 +71,6 @@ def engine():
 
 def write(sheet):
     return f"acme: {sheet.name}\\n"
-
-
-def launcher(target):
-    raise UsageError("bad-option", option="--on", problem=f"the moon at {target.address} is dark")
 """
 # Parts that cannot be used, each with a sound part of importer's, or of the other package, under its name.
 BROKEN = """
@@ -205,10 +194,6 @@ def test_a_probe_runs_and_its_report_is_written(importer: Command, tmp_path: Pat
 def test_the_other_groups_are_found_by_name(importer: Command) -> None:
     told = importer("validate", "demo", "--engine", "acme", code=6)
     assert "The engine acme is not installed." in told.stderr
-    told = importer("validate", "demo", "--on", "moon:far", code=2)
-    assert "the moon at far is dark" in told.stderr
-    told = importer("validate", "demo", "--on", "mars:far", code=2)
-    assert "schemes are ray, ssh, k8s, slurm, moon" in told.stderr
     told = importer("report", "demo", "--format", "acme-lines")
     assert told.stdout == "acme: demo\n"
 

@@ -39,7 +39,6 @@ LOCKS = {name: (ROOT / name).read_text(encoding="utf-8") for name in LOCK_NAMES}
 # Rooms whose packages an extra brings; the base install has none of them.
 OF_EXTRAS = {
     "importer/service/": "service", "importer/storage/": "service", "importer/tracing.py": "service",
-    "importer/launchers/": "clusters",
 }  # fmt: skip
 WORKFLOWS = ROOT / ".github" / "workflows"
 # They run in the environment of an engine.
@@ -114,7 +113,7 @@ def test_every_dependency_is_imported() -> None:
     used = {name for _, name in imported(ROOT / "importer")}
     there = {normal(d) for name in used for d in distributions().get(name, [])}
     extras = PROJECT["optional-dependencies"]
-    assert required([*PROJECT["dependencies"], *extras["service"], *extras["clusters"]]) <= there
+    assert required([*PROJECT["dependencies"], *extras["service"]]) <= there
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -334,7 +333,6 @@ SUITES = {"3.13": "trixie", "3.14": "sid"}
 PAGE_LIES = "import importer.service.web as w; open(w.__path__[0] + '/built/index.html')"
 SHOWN = {
     "": "from importer.app import gallery",
-    "[clusters]": "import importer.launchers.kubernetes",
     "[service]": f"import importer.service.app; {PAGE_LIES}",
     "[service,otel]": "import importer.service.app, opentelemetry.sdk.trace",
 }
@@ -399,7 +397,7 @@ def installs(wheel: Path, machine: Machine) -> None:
     shutil.copy(wheel, machine.root / "wheels")
     assert machine.python is not None
     machine.run(machine.python, "-m", "venv", "@get")
-    every = f"{machine.inside}/wheels/{wheel.name}[service,clusters,otel]"
+    every = f"{machine.inside}/wheels/{wheel.name}[service,otel]"
     machine.run("@get/bin/pip", "download", "-q", "-d", "@wheels", every)
     for number, (extras, shown) in enumerate(SHOWN.items()):
         machine.run(machine.python, "-m", "venv", f"@v{number}")
@@ -422,7 +420,7 @@ def installs(wheel: Path, machine: Machine) -> None:
     ("module", "extra"),
     [
         ("uvicorn", "service"), ("sqlalchemy.orm", "service"), ("prometheus_client", "service"),
-        ("psycopg", "service"), ("pydantic", "clusters"), ("rich", None), ("no_such", None), (None, None),
+        ("psycopg", "service"), ("pydantic", "service"), ("rich", None), ("no_such", None), (None, None),
     ],
 )  # fmt: skip
 def test_a_missing_package_is_one_of_an_extra(module: str | None, extra: str | None) -> None:
@@ -451,12 +449,10 @@ import importlib, pkgutil, sys
 sys.modules.update(dict.fromkeys(["pydantic", "fastapi", "sqlalchemy", "uvicorn", "opentelemetry"]))
 from importer import cli
 for found in pkgutil.walk_packages(cli.__path__, "importer.cli."):
-    if found.name != "importer.cli.remote_task":
-        importlib.import_module(found.name)
+    importlib.import_module(found.name)
 """
 
 
 def test_the_command_loads_without_the_packages_of_extras() -> None:
-    """A task at the far end of a cluster alone is of the extra ``clusters``."""
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

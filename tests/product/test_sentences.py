@@ -30,7 +30,6 @@ DATA = {
     "engines": re.compile(r"--[a-z][a-z-]*(=\S*)?"),
     "exports": re.compile(r"--[a-z][a-z-]*(=\S*)?|(vllm|sglang) serve --config (FILE)?"),
     # Words for ssh, kubectl and Slurm; the far end's command; scripts, which have lines.
-    "launchers": re.compile(r"--[a-z][a-z-]*(=\S*)?| -P -m importer run-task( \S+)?|.*\n.*", re.DOTALL),
 }
 
 

@@ -21,9 +21,9 @@ pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 # Each room imports only from rooms before it; docs/architecture.md shows the same list.
 ROOMS = (
     "version", "frozen", "reasons", "sentences", "errors", "registry", "config", "kept", "tracing", "storage",
-    "progress", "launcher", "deadline", "yaml_reader", "sandbox",
+    "progress", "launcher", "yaml_reader", "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
-    "engines", "exports", "proof", "validation", "reports", "launchers", "analysis", "app", "service", "cli",
+    "engines", "exports", "proof", "validation", "reports", "transport", "analysis", "app", "service", "cli",
 )  # fmt: skip
 APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the demo model with its training
 
@@ -38,8 +38,6 @@ MAY_CONNECT = {
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
     "importer.engines.doctor.host",  # whether the Hub answers
     "importer.engines.process", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
-    "importer.launchers.answers",  # clusters that the user or the operator names
-    "importer.deadline",  # reads what these have opened
     "importer.service.server",  # connects to nothing
 }  # fmt: skip
 STARTERS = re.compile(
@@ -271,23 +269,13 @@ def test_yaml_is_read_in_one_place() -> None:
     assert readers == READS_YAML
 
 
-def test_answers_of_clusters_are_read_in_one_place() -> None:
-    """Besides that place a launcher reads only JSON that an importer wrote: a task, the file of a run."""
-    reading = re.compile(r"(?:json\.)?(?:loads?|JSONDecoder|raw_decode|from_json|\w*validate\w*|parsed)\Z")
-    found = {
-        (module.rpartition(".")[2], name.rpartition(".")[2])
-        for module, path in MODULES.items()
-        if module.startswith("importer.launchers.")
-        for name in (call for call, _ in calls(path))
-        if reading.search(name)
-    }
-    own = {("bundle", "loads"), ("bundle", "load"), ("follow", "loads")}
-    assert found == own | {("answers", "validate_json"), ("answers", "parsed"), ("bundle", "parsed")}
+def test_a_command_of_the_user_is_run_in_one_place() -> None:
+    """There everything that comes is bounded and on a clock."""
     remote = re.compile(r"(?<!class )Purpose\.REMOTE")
     asking = {
         m for m, p in MODULES.items() if m != "importer.launcher" and remote.search(p.read_text("utf-8"))
     }
-    assert asking == {"importer.launchers.answers"}
+    assert asking == {"importer.transport.exchange"}
 
 
 DANGEROUS = {

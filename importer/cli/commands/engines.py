@@ -63,17 +63,15 @@ def add_arguments_validate(parser: argparse.ArgumentParser) -> None:
 def _elsewhere(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--on",
-        metavar="TARGET",
-        help="ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, ssh:HOST, slurm:PARTITION",
+        metavar="COMMAND",
+        help="a command that runs the words behind it elsewhere, such as 'ssh gpu1 --'; presets are "
+        "ssh:HOST, slurm:PARTITION, k8s:IMAGE, ray:ADDRESS",
     )
     group.add_argument(
         "--on-timeout",
         type=options.count,
         metavar="SECONDS",
         help="how long the run may wait there to start (default: 3600)",
-    )
-    group.add_argument(
-        "--on-cancel", action="store_true", help="cancel the run that this command would follow"
     )
 
 

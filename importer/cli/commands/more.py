@@ -38,17 +38,15 @@ def run_match(arguments: argparse.Namespace) -> None:
 
 
 def add_arguments_run_task(parser: argparse.ArgumentParser) -> None:
-    """Add the task."""
-    parser.add_argument(
-        "task", metavar="FILE|-", help="the task as a launcher sends it; - reads it from stdin"
-    )
+    """Add nothing: stdin has the task."""
 
 
 def run_run_task(arguments: argparse.Namespace) -> None:
-    """Run the task and print its result for the launcher."""
+    """Run the task and write its result."""
     from importer.cli import remote_task
 
-    remote_task.run(arguments.task)
+    del arguments
+    remote_task.run()
 
 
 def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +61,7 @@ def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
         help="start its engine with random weights, and choose context and layout by the memory it reports",
     )
     parser.add_argument(
-        "--on", metavar="TARGET", help="measure on another machine or a cluster, as 'validate --on' names it"
+        "--on", metavar="COMMAND", help="measure elsewhere, by a command or preset of 'validate --on'"
     )
     options.json(parser, "one line of JSON")
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from importer import launchers
 from importer.app.measure import needs_device
 from importer.config_file.receipt import Receipt
 from importer.engines import get
-from importer.errors import ServiceError, UsageError
+from importer.errors import ServiceError
 from importer.frozen import frozen
-from importer.launchers.base import parse_target
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.grants import Caller, need_approval
 from importer.service.pool_setting import Pool, read_pool_setting
@@ -108,29 +106,15 @@ def _memory(receipt: Receipt) -> int | None:
 
 
 def pool(settings: Settings, name: str) -> Pool:
-    """Return the pool of a name, or of a target where the operator allows any.
-
-    Raises ServiceError("unknown-pool"), UsageError("bad-target").
-    """
+    """Return the pool of a name; raises ServiceError("unknown-pool")."""
     known = read_pool_setting(settings.pool)
-    if name in known:
-        return known[name]
-    if not settings.any_target:
+    if name not in known:
         raise ServiceError("unknown-pool", name=name[:100], known=", ".join(known) or "none")
-    target = parse_target(name)
-    launchers.get(target)
-    return Pool(name, target, "admin")
+    return known[name]
 
 
 def usable(settings: Settings, name: str, who: Caller) -> str:
-    """Return the name of a pool that a caller may use.
-
-    Raises ServiceError: "unknown-pool", "wrong-scope"; UsageError("bad-target").
-    """
-    try:
-        found = pool(settings, name)
-    except UsageError:
-        who.needs("admin")
-        raise
+    """Return the name of a pool that a caller may use; raises ServiceError: "unknown-pool", "wrong-scope"."""
+    found = pool(settings, name)
     who.needs(found.scope)
     return found.name

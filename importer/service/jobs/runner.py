@@ -25,7 +25,7 @@ from importer.service.domain.gallery import Gallery
 from importer.service.jobs.import_steps import ImportSteps, ListedSteps, ListingSteps
 from importer.service.jobs.live_jobs import JobRun, LiveJob, LiveJobs, Step, fail, has_exited, this_process
 from importer.service.jobs.recheck_steps import RecheckSteps
-from importer.service.jobs.validation_steps import PoolCleanup, PoolSteps, ValidationSteps
+from importer.service.jobs.validation_steps import PoolSteps, ValidationSteps
 from importer.service.pool_setting import read_pool_setting
 from importer.service.settings import Settings
 from importer.storage import processes, queue, retention
@@ -54,7 +54,7 @@ class Runner:
         self.bench = ImportSession(sandbox=Sandbox(2 * settings.imports + settings.previews + 1))
         me = this_process()
         own = this_machine("vllm")
-        known = (*read_pool_setting(settings.pool), *(("*",) if settings.any_target else ()))
+        known = (*read_pool_setting(settings.pool),)
         self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
         self.me = Executor(
             f"{me.host}-{me.pid}-{me.start_time}", me.place, me.host, me.pid, now(), time.time(),
@@ -80,9 +80,7 @@ class Runner:
         self._ending, self._wakeups = threading.Event(), Wakeups(gallery.database)
         self._leases, self._seen = LeaseMonitor(), time.monotonic()
         self._next_review = self._next_sweep = 0.0
-        self._cleanup = PoolCleanup(gallery.database, settings, self.live, self.me, _exited)
         work = {"heartbeat": self._keep_alive, "dispatcher": self._dispatch, "retention": self._retain}
-        work |= {"pools": lambda: self._cleanup.run(self._ending)} if known else {}
         self._threads = [threading.Thread(target=w, name=n, daemon=True) for n, w in work.items()]
 
     def __enter__(self) -> Runner:
