@@ -1,8 +1,9 @@
-"""``python -m gen_defaults settings [ENGINE ...]``: variables and keys of free maps that need no approver.
+"""``python -m gen_defaults settings [ENGINE ...]``: variables of an engine, and names whose effect is unread.
 
-A variable is on the list where every place of the engine's released sources reads it as a number, a switch
-or one of a few words, and where a person has read its name (``settings_review.json``). That file also names
-variables of libraries, and the keys of maps that the engine declares without types.
+A variable has a type where every place of the engine's released sources reads it as a number, a switch or one
+of a few words. ``settings_review.json`` names variables of libraries, and the keys of maps that the engine
+declares without types. Each new name gets a proposal in ``effects_of`` by the words of its name and of the
+lines that describe it. A proposal is a grant until a person has read the name and moved it to its effect.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,14 +21,31 @@ from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import write
 from gen_defaults.syntax import Sources
 from importer import launcher
-from importer.config_file.engine_arguments import SCHEMA, SETTINGS, Kind, file_name, load, order, versions
+from importer.config_file import effects
+from importer.config_file.effects import Effect
+from importer.config_file.engine_arguments import SCHEMA, SETTINGS, Kind, file_name, load, versions
 from importer.launcher import Purpose, isolated
 
 WORKER = Path(__file__).with_name("settings_worker.py")
 REVIEW = Path(__file__).with_name("settings_review.json")
 SECONDS = 120
-TEXT, UNREVIEWED, PLACE = "text", "unreviewed", "place"
-PORT = re.compile(r"_PORT(?:_BASE)?$")
+# What words of a name and of its description speak for, the gravest first; a name without any is unread.
+WORDS: Mapping[Effect, re.Pattern[str]] = {
+    effect: re.compile(words, re.IGNORECASE)
+    for effect, words in (
+        (Effect.TEST, r"test|debug|simulat|synthetic|perturb|fake|dummy|inject|bench|_ci(?:_|$)|profil|trac"),
+        (Effect.CODE, r"plugin|module|import|script|\.so\b|trust|class path|callable|compile from"),
+        (Effect.PORT, r"port\b|_port|listen|socket|bind|endpoint|zmq|publish|expose|route"),
+        (Effect.PEER, r"host|\bips?\b|_ips?(?:_|$)|url|server|remote|peer|master|rank|download|telemetry"),
+        (Effect.FILE, r"\bdir|_dir|path|file|folder|disk|dump|cache root|write|save"),
+        (Effect.PROTECTION, r"unsafe|insecure|allow|skip|log|secret|auth|permit|not safe|leak|malicious"),
+        (Effect.LIMIT, r"limit|max(?:imum)?_?(?!imize)|timeout|at most|retries"),
+        (Effect.MEMORY, r"memory|cache|buffer|offload|bytes|_gb\b|_mb\b|size"),
+        (Effect.ANSWER, r"sampl|template|logprob|precision|determinis|token|answer|quanti"),
+        (Effect.SPEED, r"kernel|fus|overlap|stream|thread|worker|schedul|gemm|attn|attention|graph|batch"),
+    )
+}  # fmt: skip
+DESCRIBED = 6  # lines before and after a name that describe it
 CALLED = re.compile(r"(?:^|\.)(?:getenv|environ\.get)$")
 ASIDE = re.compile(r"/(?:assets|benchmarks?)/")  # modules that no server runs
 SAME = {"lower", "upper", "strip", "casefold"}  # methods that leave a text one
@@ -58,26 +77,33 @@ class Reading(NamedTuple):
 
 
 def main(arguments: list[str]) -> int:
-    """Write the file of every version whose arguments are known; returns the exit status."""
+    """Write the file of every version whose arguments are known, and proposals; returns the exit status."""
     index = Index()
     try:
         for engine in arguments or ENGINES:
             for version in versions(engine):
-                path = SETTINGS / file_name(engine, version)
-                text = render(engine, version, index)
+                path, sources = SETTINGS / file_name(engine, version), _sources(engine, version, index)
+                text = render(engine, version, sources)
                 sys.stderr.write(f"{path.name}: {'written' if write({path: text}) else 'unchanged'}\n")
+                table = effects.FOLDER / f"{engine}.json"
+                new = proposals(unread(engine, version, text), sources[1])
+                if new and write({table: with_proposals(table.read_text(encoding="utf-8"), new)}):
+                    sys.stderr.write(f"{table.name}: read {len(new)} names under {effects.PROPOSED}\n")
     except (IndexFailure, OSError) as failure:
         sys.stderr.write(f"settings: {failure}\n")
         return 1
     return 0
 
 
-def render(engine: str, version: str, index: Index) -> str:
-    """Return the text of a version's file: what is free, and what needs an approver for which reason."""
+def _sources(engine: str, version: str, index: Index) -> tuple[Release, Sources]:
     release = _release(ENGINES[engine], version, index)
-    sources = index.part(release, lambda path: path.endswith(".py")).texts
+    return release, index.part(release, lambda path: path.endswith(".py")).texts
+
+
+def render(engine: str, version: str, of: tuple[Release, Sources]) -> str:
+    """Return the text of a version's file: the type of each variable, and the keys of maps."""
+    release, sources = of
     review = json.loads(REVIEW.read_text(encoding="utf-8"))
-    free, granted = judged(engine, version, sources, review)
     maps = {
         name: {key: {"type": kind, "read": _place(key, sources)} for key, kind in keys.items()}
         for name, keys in review["maps"].get(engine, {}).items()
@@ -85,35 +111,74 @@ def render(engine: str, version: str, index: Index) -> str:
     source = {"package": release.package, "file": release.file, "sha256": release.sha256}
     head = {"schema": SCHEMA, "engine": engine, "version": version, "source": [source]}
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
-    for key, rows in (("free", free), ("granted", granted), ("maps", maps)):
+    for key, rows in (("variables", variables(engine, sources, review)), ("maps", maps)):
         listed = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(rows.items()))
         lines.append(f" {json.dumps(key)}: {{\n{listed}\n }}" if rows else f" {json.dumps(key)}: {{}}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def judged(
-    engine: str, version: str, sources: Sources, review: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the free variables with type and place, and the others with reason and place."""
-    free: dict[str, Any] = {}
-    granted: dict[str, Any] = {}
-    new = order(version) > order(review["read"].get(engine, "0"))
-    before = load(engine).free if new and versions(engine) else {}  # type: ignore[union-attr]
+def variables(engine: str, sources: Sources, review: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables with type and place; the type of a text is null."""
     libraries = {name: row["type"] for name, row in review["libraries"].items()}
     named = libraries | review["named"].get(engine, {})
-    for name, readings in sorted(_all(ENGINES[engine], sources).items()):
-        kind = named.get(name, _one(readings))
-        why = review["withheld"].get(name) or (PLACE if PORT.search(name) else None)
-        why = why or (TEXT if kind is None else None)
-        why = why or (UNREVIEWED if new and name not in before else None)
-        if why is None:
-            free[name] = {"type": kind, "read": readings[0].place}
-        else:
-            granted[name] = {"why": why, "read": readings[0].place}
-    for name, row in review["libraries"].items():
-        if name not in granted:
-            free.setdefault(name, {"type": row["type"], "read": row["source"]})
-    return free, granted
+    found = {
+        name: {"type": named.get(name, _one(readings)), "read": readings[0].place}
+        for name, readings in _all(ENGINES[engine], sources).items()
+    }
+    others = {n: {"type": row["type"], "read": row["source"]} for n, row in review["libraries"].items()}
+    return others | found
+
+
+def unread(engine: str, version: str, settings: str) -> list[str]:
+    """Return the names of a version's registries that no person has read."""
+    registry, read = load(engine, version), effects.table(engine)
+    named = json.loads(settings)
+    configs = {} if registry is None else registry.configs
+    arguments = () if registry is None else registry.arguments
+    inner = (f"{of}.{key}" for rows in (configs, named["maps"]) for of, keys in rows.items() for key in keys)
+    return [name for name in (*arguments, *inner, *named["variables"]) if not read.has(name)]
+
+
+def proposals(names: Sequence[str], sources: Sources) -> dict[str, str]:
+    """Return the effect that the words of each name and of its description speak for."""
+    return {name: str(propose(name, _description(name, sources))) for name in names}
+
+
+def propose(name: str, description: str) -> Effect:
+    """Return the gravest effect of the words; the words of the name come first."""
+    for text in (name, description):
+        for effect, words in WORDS.items():
+            if words.search(text):
+                return effect
+    return Effect.UNREAD
+
+
+def _description(name: str, sources: Sources) -> str:
+    """Return the lines around the place that declares a name."""
+    last = name.rpartition(".")[2]
+    declared = re.compile(rf"^\s*[\"']?{re.escape(last)}[\"']?\s*[:=]", re.MULTILINE)
+    for _, text in sorted(sources.items()):
+        if last in text and (match := declared.search(text)):
+            before, after = text[: match.start()].splitlines(), text[match.start() :].splitlines()
+            return "\n".join((*before[-DESCRIBED:], *after[:DESCRIBED]))
+    return ""
+
+
+def with_proposals(text: str, new: Mapping[str, str]) -> str:
+    """Return the text of a table of effects with proposals for names."""
+    data = json.loads(text)
+    data[effects.PROPOSED] = dict(sorted({**data.get(effects.PROPOSED, {}), **new}.items()))
+    parts = []
+    for key, value in data.items():
+        words = [json.dumps(one) for one in value] if isinstance(value, list) else []
+        if isinstance(value, dict):
+            words = [f"{json.dumps(name)}: {json.dumps(one)}" for name, one in value.items()]
+        inner = textwrap.fill(", ".join(words), 108, initial_indent="  ", subsequent_indent="  ",
+                              break_long_words=False, break_on_hyphens=False)  # fmt: skip
+        first, last = "{}" if isinstance(value, dict) else "[]"
+        body = f"{first}\n{inner}\n {last}" if isinstance(value, dict | list) else json.dumps(value)
+        parts.append(f" {json.dumps(key)}: {body}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _one(readings: Sequence[Reading]) -> Kind | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -34,21 +34,6 @@ class Refusal(ReasonKind):
 
 SECRETS = re.compile(r"(?:^|_)(?:api_key|hf_token|auth_token|password|passphrase|secret|credentials?)(?:_|$)")
 DRAFTER = "speculative_config.model"  # a second repository, at a commit of its own
-# Numbers, switches and choices that an approver decides on, for what they do.
-WITHHELD: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("allow_credentials", "enable_tokenizer_info_endpoint", "enable_log_requests", "enable_log_outputs",
-         "enable_log_deltas", "log_requests", "log_requests_level", "enable_trace"), "protection",
-    ),
-    **dict.fromkeys(
-        ("data_parallel_supervisor_port", "data_parallel_rpc_port", "master_port", "kv_port", "ec_port",
-         "nccl_port", "gated_launch_port", "smg_http_sidecar_port", "disaggregation_bootstrap_port",
-         "encoder_bootstrap_port", "engine_info_bootstrap_port", "dist_init_port", "load_balance_port",
-         "remote_instance_weight_loader_seed_instance_service_port", "remote_instance_weight_loader_backend",
-         "remote_instance_weight_loader_start_seed_via_transfer_engine"), "place",
-    ),
-    **dict.fromkeys(("delete_ckpt_after_loading", "export_metrics_to_file"), "file"),
-}  # fmt: skip
 # The values of an argument that may hold more: the name of a class, or of a folder.
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "vllm.generation_config": ("auto", "vllm"),
@@ -553,21 +538,21 @@ def environment_faults(
     for name, value in variables.items():
         if value is None:
             continue
-        kinds = {} if registry is None else registry.free
+        kind = None if registry is None else registry.variables.get(str(name))
         reason = _name(str(name), registry) or _value(value)
-        reason = reason or (typed(text(value), kinds[str(name)]) if str(name) in kinds else None)
+        reason = reason or (None if kind is None else typed(text(value), kind))
         if reason is not None:
             yield (str(name),), reason
 
 
 def _name(name: str, registry: ArgumentRegistry | None) -> Reason | None:
     """Return why no document sets the variable."""
-    own = frozenset() if registry is None else registry.variables
+    own: Mapping[str, Kind | None] = {} if registry is None else registry.variables
     if not NAME.fullmatch(name):
         return Reason(VariableReason.NO_NAME)
-    if name in OWN or (SECRET.search(name) and name not in getattr(registry, "free", ())):
+    if name in OWN or (SECRET.search(name) and own.get(name) is None):
         return Reason(VariableReason.SECRET if SECRET.search(name) else VariableReason.LAUNCHER)
-    if registry is not None and name in registry.free:
+    if own.get(name) is not None:
         return None
     if not name.startswith(PREFIXES) and not INTERFACES.search(name):
         near = get_close_matches(name.upper(), own, 3, 0.85)
@@ -575,7 +560,7 @@ def _name(name: str, registry: ArgumentRegistry | None) -> Reason | None:
     return _misspelt(name, own)
 
 
-def _misspelt(name: str, own: frozenset[str]) -> Reason | None:
+def _misspelt(name: str, own: Collection[str]) -> Reason | None:
     """Return near names, where the engine reads one that differs by a slip.
 
     An engine's own prefix has a lower bound: of a plugin's or library's variables nothing is known here.

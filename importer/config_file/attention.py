@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Self, cast
 
 from importer.chat_template.find import TemplateFault
+from importer.config_file import grants
 from importer.config_file.document import Document
 from importer.decisions.decision import Decision, Decisions, PromptVerdict, Undecided
 from importer.decisions.parsers import DerivedReason, ForeignReason, FrontendReason, PairReason, ParserReason
@@ -218,10 +219,13 @@ def other_device(before: str | None, after: str | None) -> Attention:
 
 
 def granted(data: Document) -> tuple[Attention, ...]:
-    """Return what a document sets beyond the positive list: an approval of the document allows it."""
-    from importer.config_file import grants
+    """Return what a document sets beyond the free settings: an approval of the document allows it."""
+    return tuple(map(of_grant, grants.runs(data)))
 
-    return tuple(Attention(AttentionReason.GRANT, grant.key, grant.reason) for grant in grants.runs(data))
+
+def of_grant(grant: grants.Grant) -> Attention:
+    """Return the warning of one grant."""
+    return Attention(AttentionReason.GRANT, grant.key, grant.reason)
 
 
 def attention(decisions: Decisions) -> tuple[Attention, ...]:

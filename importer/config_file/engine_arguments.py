@@ -79,8 +79,7 @@ class ArgumentRegistry:
 
     ``requires``, ``exclusive``  what the engine's own validators refuse together: pairs of name and value.
     ``of_checkpoint``            quantisations that the engine does not make of plain weights.
-    ``free``                     variables that are read as numbers, switches or listed words, with the type.
-    ``granted``                  variables that only an approver sets, each with the reason.
+    ``variables``                that the engine reads; the type is ``None`` for a text of any kind.
     ``maps``                     the keys of maps without declared types, each with its type.
     """
 
@@ -91,14 +90,8 @@ class ArgumentRegistry:
     requires: tuple[Required, ...] = ()
     exclusive: tuple[tuple[tuple[str, Any], tuple[str, Any]], ...] = ()
     of_checkpoint: frozenset[str] = frozenset()
-    free: Mapping[str, Kind] = field(default_factory=dict)
-    granted: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, Kind | None] = field(default_factory=dict)
     maps: Mapping[str, Mapping[str, Argument]] = field(default_factory=dict)
-
-    @property
-    def variables(self) -> frozenset[str]:
-        """Return the names of the variables that the engine reads."""
-        return frozenset((*self.free, *self.granted))
 
     def get(self, name: str) -> Argument | None:
         """Return the argument with a name, or with an alias."""
@@ -167,8 +160,7 @@ def _read(engine: str, version: str) -> ArgumentRegistry:
         ),
         exclusive=tuple(((a, one), (b, two)) for a, one, b, two in data.get("exclusive", ())),
         of_checkpoint=frozenset(data.get("of_checkpoint", ())),
-        free={name: row["type"] for name, row in settings["free"].items()},
-        granted={name: row["why"] for name, row in settings["granted"].items()},
+        variables={name: row["type"] for name, row in settings["variables"].items()},
         maps={
             name: {key: _argument(key, row) for key, row in rows.items()}
             for name, rows in settings["maps"].items()

@@ -1,7 +1,7 @@
-"""Grants of a document to an engine: what it sets beyond the positive list, and models of other places.
+"""Grants of a document to an engine: what it sets beyond the free settings, and models of other places.
 
-The list is data: arguments that are numbers, switches or choices, and the variables and keys of
-``settings_of``. Everything else may be text that another program interprets, so an approver decides on it.
+A setting is free by its effect (``effects``), which a person has read, and by the type of its value.
+Everything else may run code, open ports or break a server, so an approver decides on it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from typing import Any, NamedTuple
 
 from importer import config
 from importer.config_file import argument_check, check, document_keys
-from importer.config_file.argument_check import CHOICES, DRAFTER, WITHHELD
+from importer.config_file.argument_check import DRAFTER
+from importer.config_file.effects import DOCUMENT, FREE, Effect, table
 from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load, version_of
 from importer.hub.reference import is_directory
+from importer.hub.snapshot import mapping
 from importer.reasons import Reason, ReasonKind
 
 CODE = "trust_remote_code"
 SPECULATION = "speculative_config"  # of ``engine_args``: its ``model`` is a second repository
 OF_DRAFTER = (DRAFTER, f"{SPECULATION}.revision")
-OF_OTHERS = ("draft_model", "lora_adapter", "mmproj")  # LocalAI's keys with files and addresses
-SUBJECT = ("backend", "importer", "parameters")  # what a grant depends on beside its own key
+# Maps with names of the engine, each with its own rule.
+OF_ENGINE = ("engine_args", argument_check.ENVIRONMENT_KEY, CODE)
 # Names that stand for a key of the document's own; others alone are arguments of the engine.
-ALONE = frozenset((
-    *document_keys.TOP_LEVEL, *document_keys.PARAMETERS, *document_keys.OPTIONS, *document_keys.FACTS,
-))  # fmt: skip
+PLACES = dict.fromkeys(document_keys.PARAMETERS, ("parameters",))
+FREE_ALONE = frozenset((*document_keys.OPTIONS, *document_keys.FACTS))  # parsers and facts of the model
 LONGEST = 200  # characters of a value in a sentence
 
 
@@ -36,17 +37,6 @@ class GrantReason(ReasonKind):
     FOLDER = "folder", "Reading the folder {subject}"
     DRAFTER = "drafter", "Drafting with the second model {subject}"
     SETTING = "setting", "{subject} ({effect})"
-
-
-class Effect(ReasonKind):
-    """What a setting beyond the list does, as far as anyone has read its source."""
-
-    CODE = "code", "it loads code"
-    FILE = "file", "it writes, reads or removes files of the engine's machine"
-    PLACE = "place", "it names a port, a host or a download site"
-    PROTECTION = "protection", "it switches a protection off"
-    TEXT = "text", "a text that the engine interprets: it may run code, open files or name hosts"
-    UNREVIEWED = "unreviewed", "importer does not know its effect: it may run code, open files or name hosts"
 
 
 class Grant(NamedTuple):
@@ -74,15 +64,22 @@ def grants(data: Mapping[str, object]) -> frozenset[Grant]:
     """Return what the data of a document grant; another model, commit or value is another grant."""
     flags = check.combined(check.flag(o) for o in document_keys.of(data) if o.key.startswith("--"))
     moved = {**data, "flags": flags}  # they set what ``engine_args`` sets
-    return frozenset((*_code(moved), *_folders(data), *_drafters(moved), *_settings(moved)))
+    return frozenset((*_code(moved), *_folders(data), *_drafters(moved), *_keys(data), *_settings(moved)))
 
 
 def set_values(values: Mapping[str, object], of: Mapping[str, object] | None = None) -> frozenset[Grant]:
-    """Return what values grant that are to be set by their dotted paths, in a document or in any."""
-    data = {key: value for key, value in (of or {}).items() if key in SUBJECT}
+    """Return what values grant that are to be set by their dotted paths, in a document or in any.
+
+    Of the document count the engine and the model alone, so that none of its own grants is among them.
+    """
+    parameters = mapping((of or {}).get("parameters"))
+    data = {key: value for key, value in (of or {}).items() if key in ("backend", "importer")}
+    data |= {"parameters": {"model": parameters["model"]}} if "model" in parameters else {}
     for key, value in values.items():
         head, *steps = key.split(".")
-        path = [head, *steps] if head in ALONE else ["engine_args", head, *steps]
+        if head in FREE_ALONE:
+            continue
+        path = [*PLACES.get(head, () if head in document_keys.TOP_LEVEL else ("engine_args",)), head, *steps]
         place = data
         for step in path[:-1]:
             inner = place.get(step)
@@ -103,7 +100,7 @@ def _code(data: Mapping[str, object]) -> Iterator[Grant]:
 
 
 def _settings(data: Mapping[str, object]) -> Iterator[Grant]:
-    """Yield what the positive list of the engine does not hold; without an engine, of any engine."""
+    """Yield the arguments and variables of the engine that are not free; without an engine, of any."""
     engine, version = data.get("backend"), version_of(data)
     found = [load(engine, version)] if isinstance(engine, str) else []
     registries = [*filter(None, found)] or _newest()
@@ -115,9 +112,30 @@ def _settings(data: Mapping[str, object]) -> Iterator[Grant]:
     for name, value in variables.items() if isinstance(variables, Mapping) else ():
         if value is not None and (why := _variable(registries, str(name), value)) is not None:
             yield _setting(f"env.{name}", value, why)
-    for name in OF_OTHERS:
-        if data.get(name):
-            yield _setting(name, data[name], Effect.FILE)
+
+
+def _keys(data: Mapping[str, object]) -> Iterator[Grant]:
+    """Yield the document's own keys that are not free, LocalAI's among them, at every level."""
+    for key, value in data.items():
+        if key == document_keys.KEY:
+            options = (o for o in document_keys.of(data) if not o.key.startswith("--"))
+            yield from (grant for o in options for grant in _key(f"{key}.{o.key}", o.text))
+        elif key not in OF_ENGINE:
+            yield from _key(str(key), value)
+
+
+def _key(path: str, value: Any) -> Iterator[Grant]:
+    effects = table(DOCUMENT)
+    if value is None or effects.named.get(path) in FREE:
+        return
+    if isinstance(value, Mapping) and not effects.has(path):
+        for step, inner in value.items():
+            yield from _key(f"{path}.{step}", inner)
+    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        for one in value:
+            yield from _key(path, one)
+    elif (why := effects.withheld(path, value)) is not None:
+        yield _setting(path, value, why)
 
 
 def _newest() -> list[ArgumentRegistry]:
@@ -130,66 +148,77 @@ def _setting(name: str, value: Any, why: Effect) -> Grant:
 
 
 def _variable(registries: list[ArgumentRegistry], name: str, value: Any) -> Effect | None:
-    """Return why a variable is a grant: it is on no list of the engines, or any engine withholds it."""
-    others = _newest()  # a run may name another engine
-    withheld = [registry.granted[name] for registry in (*registries, *others) if name in registry.granted]
-    if withheld:
-        return Effect(withheld[0])
-    kinds = [registry.free[name] for registry in registries if name in registry.free]
-    typed = all(argument_check.typed(argument_check.text(value), kind) is None for kind in kinds)
-    return None if kinds and typed else Effect.UNREVIEWED
+    """Return why a variable is a grant: no engine of these reads it, or any engine has another effect."""
+    withheld = {table(engine).withheld(name, value) for engine in config.NAMES if table(engine).has(name)}
+    if withheld - {None}:  # a run may name another engine
+        return min(filter(None, withheld))
+    kinds = [r.variables[name] for r in registries if name in r.variables]
+    typed = all(k is not None and argument_check.typed(argument_check.text(value), k) is None for k in kinds)
+    return None if kinds and typed and withheld else Effect.TEXT if kinds and withheld else Effect.UNREAD
 
 
 def _anywhere(registries: list[ArgumentRegistry], name: str, value: Any) -> Iterator[Grant]:
     """Yield the grants of one argument: each that an engine with an argument of this name would make."""
     known = [(r, a) for r in registries if (a := argument_check.known(r.engine, r.version, name)) is not None]
     if not known and value is not None:
-        yield _setting(f"engine_args.{name}", value, Effect.UNREVIEWED)
+        yield _setting(f"engine_args.{name}", value, Effect.UNREAD)
     for registry, argument in known:
-        yield from _Listed(registry, argument.name).beyond(argument, (argument.name,), value)
+        if argument.name != CODE:
+            yield from _Read(registry).beyond(argument, argument.name, (argument.name,), value)
 
 
-class _Listed:
-    """The positive list for one argument of an engine's version."""
+class _Read:
+    """The arguments of an engine's version with the effects that a person has read."""
 
-    def __init__(self, registry: ArgumentRegistry, name: str) -> None:
-        self._registry, self._name = registry, name
+    def __init__(self, registry: ArgumentRegistry) -> None:
+        self._registry, self._effects = registry, table(registry.engine)
 
-    def beyond(self, argument: Argument, path: tuple[str, ...], value: Any) -> Iterator[Grant]:
-        """Yield the parts of a value that are no number, switch or choice under a known name."""
-        dotted, kinds = ".".join(path), [*_alternatives(argument.kind)]
-        choices = CHOICES.get(f"{self._registry.engine}.{dotted}")
-        kinds = kinds if choices is None else [{"one_of": [*choices]}]
-        if value is None or dotted in OF_DRAFTER:
+    def beyond(
+        self,
+        argument: Argument,
+        name: str,
+        path: tuple[str, ...],
+        value: Any,
+        kinds: list[Kind] | None = None,
+    ) -> Iterator[Grant]:
+        """Yield the parts of a value that are not free; ``name`` is that of the table of effects."""
+        dotted, kinds = ".".join(path), kinds or [*_alternatives(argument.kind)]
+        if value is None or dotted in OF_DRAFTER or _is_default(argument, value):
             return
-        why = WITHHELD.get(path[-1])
-        if why is not None and value is not False:
-            yield _setting(f"engine_args.{dotted}", value, Effect(why))
-        elif isinstance(value, Mapping):
+        if isinstance(value, Mapping):
             yield from self._inside(path, kinds, value)
         elif isinstance(value, list):
             inner = [one for kind in kinds if isinstance(kind, Mapping) and "list" in kind
                      for one in _alternatives(kind["list"])]  # fmt: skip
-            of = Argument(argument.name, {"any_of": inner or (kinds if argument.many else ["any"])})
             for one in value:
-                yield from self.beyond(of, path, one)
-        elif isinstance(value, str) and not any(_chosen(kind, value) for kind in kinds):
+                yield from self.beyond(
+                    argument, name, path, one, inner or (kinds if argument.many else ["any"])
+                )
+        elif (why := self._effects.withheld(name, value)) is not None:
+            yield _setting(f"engine_args.{dotted}", value, why)
+        elif isinstance(value, str) and not (
+            self._effects.of_value(name, value) or any(_chosen(kind, value) for kind in kinds)
+        ):
             yield _setting(f"engine_args.{dotted}", value, Effect.TEXT)
 
     def _inside(
         self, path: tuple[str, ...], kinds: list[Kind], value: Mapping[str, object]
     ) -> Iterator[Grant]:
         """Yield the grants of a map, whose known keys are declared or stand in the list of free maps."""
-        named = [kind["config"] for kind in kinds if isinstance(kind, Mapping) and "config" in kind]
         tables = (self._registry.configs, self._registry.maps)
-        fields: Mapping[str, Argument] = next((t[n] for n in named for t in tables if n in t), {})
-        fields = fields or self._registry.maps.get(path[-1], {})
+        named = [str(k["config"]) for k in kinds if isinstance(k, Mapping) and "config" in k] or [path[-1]]
+        of, fields = next(((n, t[n]) for n in named for t in tables if n in t), ("", {}))
         for key, inner in value.items():
             place = (*path, str(key))
             if str(key) in fields:
-                yield from self.beyond(fields[str(key)], place, inner)
+                yield from self.beyond(fields[str(key)], f"{of}.{key}", place, inner)
             elif inner is not None:
-                yield _setting(f"engine_args.{'.'.join(place)}", inner, Effect.UNREVIEWED)
+                yield _setting(f"engine_args.{'.'.join(place)}", inner, Effect.UNREAD)
+
+
+def _is_default(argument: Argument, value: Any) -> bool:
+    """Return whether a value is the engine's own, so that it changes nothing."""
+    return type(value) is type(argument.default) and value == argument.default
 
 
 def _alternatives(kind: Kind) -> Iterator[Kind]:

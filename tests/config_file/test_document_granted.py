@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gen_defaults import settings
 from importer import config
-from importer.config_file import argument_check
-from importer.config_file.engine_arguments import load, order, versions
+from importer.config_file import argument_check, effects
+from importer.config_file.effects import Effect
+from importer.config_file.engine_arguments import load, versions
 from importer.config_file.grants import GrantReason, grants, set_values
 from importer.sentences import render
 
@@ -54,7 +54,8 @@ HUB: dict[str, Any] = {
         ({"engine_args": {"x": {"peer_addresses": ["10.0.0.1"]}}}, {"setting"}),
         ({"engine_args": {"x": [[{"trust_remote_code": True}]]}}, {"code", "setting"}),
         ({"env": {"NCCL_SOCKET_IFNAME": "eth0"}, "engine_args": {"nnodes": 2}}, {"setting"}),
-        ({"env": {"NCCL_DEBUG": "INFO", "CUDA_VISIBLE_DEVICES": "0,1"}, "engine_args": {"nnodes": 2}}, set()),
+        ({"env": {"NCCL_DEBUG": "INFO", "CUDA_VISIBLE_DEVICES": "0,1"}, "engine_args": {"nnodes": 1}}, set()),
+        ({"engine_args": {"nnodes": 2}}, {"setting"}),
         ({"parameters": {"model": "/srv/model"}}, {"folder"}),
         ({"parameters": {"model": " ./model"}}, {"folder"}),
         ({"parameters": {"model": "~/model"}}, {"folder"}),
@@ -97,7 +98,7 @@ def test_a_name_alone_is_one_of_the_engines_arguments() -> None:
     inner = {"kv_transfer_config": {"kv_connector_extra_config": {"proxy_ip": "10.0.0.1"}}}
     for said in ({"data_parallel_address": "0.0.0.0"}, inner, {"env.VLLM_NIXL_SIDE_CHANNEL_HOST": "a"}):
         assert {g.kind for g in set_values(said)} == {GrantReason.SETTING}
-    assert not set_values({"parameters": {"host": "a"}, "importer": {"ip": "a"}})
+    assert not set_values({"parameters": {"seed": 1}, "importer": {"ip": "a"}, "tool_parser": "hermes"})
     assert not set_values({"description": "x", "chat_template_kwargs.ip": "10.0.0.1"})
 
 
@@ -133,6 +134,39 @@ BEYOND: dict[str, Any] = {  # what ran code, named hosts or files, or ended a pr
     "engine_args.master_port": 1,
     "engine_args.served_model_name": ["x"],
     "engine_args.profiler_config.torch_profiler_dir": "/etc",
+    # Numbers, switches and listed words, by their effects.
+    "engine_args.kv_events_config": {"enable_kv_cache_events": True, "publisher": "zmq"},
+    "engine_args.kv_events_config.enable_kv_cache_events": True,
+    "engine_args.nnodes": 2,
+    "engine_args.distributed_executor_backend": "ray",
+    "engine_args.prefix_caching_hash_algo": "xxhash",
+    "engine_args.scheduling_policy": "priority",
+    "engine_args.speculative_config.rejection_sample_method": "synthetic",
+    "engine_args.profiler_config.profiler": "torch",
+    "engine_args.max_logprobs": -1,
+    "engine_args.h11_max_header_count": 100_000,
+    "env.VLLM_REGEX_COMPILATION_TIMEOUT_S": 0,
+    "env.VLLM_MAX_N_SEQUENCES": "1000000",
+    "env.VLLM_V1_USE_OUTLINES_CACHE": 1,
+    "env.VLLM_ENABLE_RESPONSES_API_STORE": True,
+    "env.VLLM_LOGGING_LEVEL": "DEBUG",
+    "env.SGLANG_TEST_STUCK_TOKENIZER": 1,
+    "env.PYTHONHASHSEED": 0,
+    # Keys of LocalAI that importer neither writes nor types.
+    "mcp.stdio": "{}",
+    "mcp": {"stdio": "{}"},
+    "proxy.upstream": "http://e.vil",
+    "mitm.hosts": ["e.vil"],
+    "download_files": [{"filename": "a", "uri": "http://e.vil"}],
+    "template.chat": '{{env "HF_TOKEN"}}',
+    "function.response_regex": ["x"],
+    "options": ["gpu:1"],
+    "reasoning.tag_pairs": [{"start": "a"}],
+    "artifacts": [{"name": "model", "source": {"token_env": "HF_TOKEN"}}],
+    "load_format": "dummy",
+    "cuda": True,
+    "draft_model": "x",
+    "parameters.tokenizer": "e/vil",
 }
 LISTED: dict[str, Any] = {
     "env.VLLM_USE_DEEP_GEMM": 0, "env.VLLM_ROCM_USE_AITER": True, "env.VLLM_KV_CACHE_LAYOUT": "HND",
@@ -145,6 +179,10 @@ LISTED: dict[str, Any] = {
     "engine_args.media_io_kwargs.video.num_frames": -1, "engine_args.attention_backend": "FLASH_ATTN",
     "engine_args.max_num_batched_tokens": "8K", "engine_args.kv_cache_dtype": "fp8",
     "engine_args.cudagraph_capture_sizes": [1, 2],
+    "engine_args.max_logprobs": 5, "env.VLLM_MAX_N_SEQUENCES": "8", "engine_args.max_num_queued_reqs": 9,
+    "engine_args.nnodes": 1, "engine_args.speculative_config": {"method": "ngram", "prompt_lookup_max": 4},
+    "parameters.temperature": 0.6, "quantization": "fp8", "load_format": "auto", "reasoning_effort": "low",
+    "template.use_tokenizer_template": True, "options": ["tool_parser:hermes"], "stopwords": ["x"],
 }  # fmt: skip
 
 
@@ -171,7 +209,7 @@ def test_text_that_a_program_reads_is_a_grant_in_every_spelling(path: str) -> No
         assert kinds({**document, "backend": None}) >= {"setting"}
     assert set_values({path: value})
     assert set_values({path: value}, {"backend": "vllm"})
-    assert path.split(".")[1] in render(next(iter(set_values({path: value}))).reason)
+    assert path.rsplit(".", maxsplit=1)[-1] in render(next(iter(set_values({path: value}))).reason)
 
 
 @pytest.mark.parametrize("path", LISTED)
@@ -198,17 +236,34 @@ def test_no_random_name_is_free(engine: str, name: str, value: Any) -> None:
     registry = load(engine)
     assert registry is not None
     granted = kinds({**HUB, "backend": engine, "env": {name: value}})
-    assert granted == {"setting"} or name in registry.free
+    assert granted == {"setting"} or name in registry.variables
     assert set_values({f"engine_args.{name}_x": value}, {"backend": engine})
 
 
-def test_every_list_is_of_a_version_that_a_person_has_read() -> None:
-    read = json.loads(settings.REVIEW.read_text())["read"]
-    for engine in config.NAMES:
-        for version in versions(engine):
-            assert order(version) <= order(read[engine]), f"read the names of {engine} {version} first"
-            registry = load(engine, version)
-            assert registry is not None
-            assert registry.free
-            assert not {*registry.free} & {*registry.granted}
-            assert all(argument_check.typed("no such text/", kind) for kind in registry.free.values())
+@pytest.mark.parametrize("engine", config.NAMES)
+def test_a_person_has_read_the_effect_of_every_name(engine: str) -> None:
+    """Each name of a registry has an effect, no name has two, and a proposal is none."""
+    read = effects.table(engine)
+    for version in versions(engine):
+        registry = load(engine, version)
+        assert registry is not None
+        rows = {**registry.configs, **registry.maps}
+        inner = [f"{of}.{key}" for of, keys in rows.items() for key in keys]
+        assert not [n for n in (*registry.arguments, *inner, *registry.variables) if not read.has(n)]
+        kinds = filter(None, registry.variables.values())
+        assert all(argument_check.typed("no such text/", kind) is not None for kind in kinds)
+    for name in (engine, effects.LIBRARIES, effects.DOCUMENT):
+        data = json.loads((effects.FOLDER / f"{name}.json").read_text())
+        assert data.keys() - {"schema", "of"} <= {*Effect}, "read these names, and move each to its effect"
+        listed = [key for effect in Effect for key in data.get(effect, ())]
+        assert len(listed) == len({*listed})
+
+
+def test_a_limit_is_free_downwards_alone() -> None:
+    limits = effects.table("vllm").most
+    assert len(limits) > 20
+    for name, most in limits.items():
+        key = f"env.{name}" if name.isupper() else f"engine_args.{name}"
+        assert not set_values({key: 1}, {"backend": "vllm"})
+        for wide in (0, -1, *([] if most is None else [most + 1])):
+            assert set_values({key: wide}, {"backend": "vllm"}), (key, wide)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from gen_defaults import settings
+from importer.config_file import effects
+from importer.config_file.effects import Effect
 
 TABLE = """
 import os
@@ -84,30 +87,38 @@ def test_what_an_expression_makes_of_a_variable(expression: str, kind: str | Non
 def test_one_place_that_keeps_the_text_is_enough() -> None:
     table = "import os\nenvironment_variables = {'VLLM_N': lambda: int(os.environ['VLLM_N'])}\n"
     table += "environment_variables['VLLM_B'] = lambda: int(os.environ['VLLM_B'])\n"
-    table += "environment_variables['VLLM_PORT'] = lambda: int(os.environ['VLLM_PORT'])\n"
-    table += (
-        "environment_variables['VLLM_ALLOW_INSECURE_SERIALIZATION'] = lambda: int(os.environ['VLLM_N'])\n"
-    )
     sources = {"vllm/envs.py": table, "vllm/a.py": "import os\nrun(os.environ['VLLM_B'])\n"}
-    review: dict[str, Any] = {
-        "read": {"vllm": "99"}, "withheld": {"VLLM_ALLOW_INSECURE_SERIALIZATION": "protection"},
-        "named": {}, "maps": {}, "libraries": {"OMP_X": {"type": "int", "source": "a page"}},
-    }  # fmt: skip
-    free, granted = settings.judged("vllm", "1.0", sources, review)
-    assert free == {
+    review = {"named": {}, "libraries": {"OMP_X": {"type": "int", "source": "a page"}}}
+    assert settings.variables("vllm", sources, review) == {
         "VLLM_N": {"type": "int", "read": "vllm/envs.py:2"}, "OMP_X": {"type": "int", "read": "a page"},
-    }  # fmt: skip
-    assert {name: row["why"] for name, row in granted.items()} == {
-        "VLLM_B": "text", "VLLM_PORT": "place", "VLLM_ALLOW_INSECURE_SERIALIZATION": "protection",
+        "VLLM_B": {"type": None, "read": "vllm/envs.py:3"},
     }  # fmt: skip
 
 
-def test_a_name_of_a_version_that_no_person_has_read_is_granted() -> None:
-    sources = {
-        "vllm/envs.py": "import os\nenvironment_variables = {'VLLM_N': lambda: int(os.environ['VLLM_N'])}\n"
-    }
-    review: dict[str, Any] = {
-        "read": {"vllm": "0.1"}, "withheld": {}, "named": {}, "maps": {}, "libraries": {},
-    }  # fmt: skip
-    free, granted = settings.judged("vllm", "1.0", sources, review)
-    assert (free, granted["VLLM_N"]["why"]) == ({}, "unreviewed")
+@pytest.mark.parametrize(
+    ("name", "line", "effect"),
+    [
+        ("KVEventsConfig.new_port", "", Effect.PORT),
+        ("VLLM_NEW_HOST", "", Effect.PEER),
+        ("SGLANG_TEST_STUCK", "", Effect.TEST),
+        ("VLLM_NEW_DIR", "", Effect.FILE),
+        ("VLLM_NEW", "# A second engine listens here.", Effect.PORT),
+        ("VLLM_NEW", "# The cache is unbounded and on disk", Effect.FILE),
+        ("VLLM_NEW", "", Effect.UNREAD),
+        ("fuse_new", "", Effect.SPEED),
+    ],
+)
+def test_the_words_of_a_new_name_propose_an_effect(name: str, line: str, effect: Effect) -> None:
+    last = name.rpartition(".")[2]
+    sources = {"vllm/config/new.py": f"class Config:\n    {line}\n    {last}: int = 0\n" if line else ""}
+    assert settings.proposals([name], sources) == {name: effect.value}
+
+
+def test_a_proposal_is_a_grant_until_a_person_reads_the_name() -> None:
+    before = (effects.FOLDER / "vllm.json").read_text()
+    after = settings.with_proposals(before, {"VLLM_NEW": "speed"})
+    assert json.loads(after) == {**json.loads(before), effects.PROPOSED: {"VLLM_NEW": "speed"}}
+    assert {**json.loads(settings.with_proposals(before, {}))} == {**json.loads(before), effects.PROPOSED: {}}
+    assert not effects.table("vllm").has("VLLM_NEW")
+    unread = settings.unread("vllm", "0.33.0", '{"variables": {"VLLM_NEW": {}}, "maps": {}}')
+    assert unread == ["VLLM_NEW"]

@@ -1,4 +1,4 @@
-"""Grants beyond the positive list: the scope approve sets them, an approval lets them take effect.
+"""Grants beyond the free settings: the scope approve sets them, an approval lets them take effect.
 
 What an edit may bring into a document, by every route: grants, and references as an import checks them.
 """
