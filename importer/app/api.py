@@ -116,7 +116,8 @@ def import_model(
     """Decide on a model and write its document and receipt; nothing is downloaded but small texts.
 
     ``reference``  a Hub id, ``hf://…``, a URL of the Hub, or a directory such as ``./model``.
-    ``approved_by``  a person's name: approves what is written. ``session``  kept warm for several imports.
+    ``approved_by``  a person's name: approves what is written, unless the file or an earlier import brought a
+    grant. ``session``  kept warm for several imports.
 
     A number for ``memory`` is of bytes. The options, each with its type:
     {options}
@@ -130,13 +131,15 @@ def import_model(
         planned = plan(request, Names(store), warm, ANYWHERE, progress)
     merged = merge_plan(planned, store, on_conflict)
     path = store.path(planned.name)
+    warnings = (*merged.pending(request), *merged.warnings)
     if dry_run:
-        return Imported(path, merged.plan, planned, None, merged.warnings)
+        return Imported(path, merged.plan, planned, None, warnings)
     review = None if approved_by is None else ReviewEntry("approved", approved_by, now())
     digests.imported(planned.snapshot, progress)  # read before the lock, and kept for the receipt
     with store.locked():
         progress("writing the document")  # the last step at which a caller can end the import
-        return Imported(path, merged.plan, planned, write(merged, store, review), merged.warnings)
+        receipt = write(merged, store, None if merged.pending(request) else review)
+        return Imported(path, merged.plan, planned, receipt, warnings)
 
 
 _LINES = [f"``{o.name}``  {inspect.formatannotation(o.type)}: {o.about}.\n    " for o in OPTIONS.values()]

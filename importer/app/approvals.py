@@ -1,4 +1,4 @@
-"""Approvals of this user on this machine, for documents that grant an engine more than the positive list.
+"""Approvals of this user on this machine, for documents that grant an engine more than the free settings.
 
 A receipt may come from others together with its document, so a run here needs a record outside of both:
 an empty file per approved content, below ``IMPORTER_HOME``.
@@ -31,8 +31,13 @@ def remember(stored: StoredDocument) -> None:
         record.unlink(missing_ok=True)
 
 
+def held(stored: StoredDocument) -> list[Grant]:
+    """Return the grants of a document that this user has approved on this machine."""
+    return runs(stored.data) if stored.approved and _record(stored.digest).exists() else []
+
+
 def need(stored: StoredDocument, typed: Collection[Grant] = ()) -> None:
     """Raise DocumentError("needs-approval") for a grant neither approved here nor ``typed`` just now."""
     granted = [grant for grant in runs(stored.data) if grant not in typed]
-    if granted and not (stored.approved and _record(stored.digest).exists()):
+    if granted and not held(stored):
         raise DocumentError("needs-approval", name=stored.name, what=granted[0].reason)

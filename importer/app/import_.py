@@ -12,8 +12,8 @@ from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
-from importer.config_file import merge, schema, template_file
-from importer.config_file.attention import Attention, attention, device_label, marked, other_device
+from importer.config_file import grants, merge, schema, template_file
+from importer.config_file.attention import Attention, attention, device_label, marked, of_grant, other_device
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
 from importer.config_file.check import facts_json, read_model_facts
 from importer.config_file.document import Document, Remark, document_of
@@ -277,9 +277,20 @@ class Settled:
             *of_device(self.planned, self.old), *of_conflicts(self.conflicts),
         )  # fmt: skip
 
-    def approval(self, review: ReviewEntry | None) -> ReviewEntry | None:
-        """Return an approval that nobody read the warnings for; ``None`` where the engine does not start."""
-        return None if any(warning.stops for warning in self.warnings) else review
+    def pending(self, typed: ImportRequest) -> tuple[Attention, ...]:
+        """Return the grants that the file or an earlier import brought: neither typed nor approved here."""
+        from importer.app import approvals
+
+        data = self.plan.built.data
+        known = {*grants.set_values(typed.preferences.values, data)}
+        known |= set() if self.old is None else {*approvals.held(self.old)}
+        return tuple(of_grant(grant) for grant in grants.runs(data) if grant not in known)
+
+    def approval(self, review: ReviewEntry | None, typed: ImportRequest) -> ReviewEntry | None:
+        """Return an approval that nobody read the warnings for; ``None`` where the engine does not start,
+        and for grants that nobody has typed.
+        """
+        return None if self.pending(typed) or any(warning.stops for warning in self.warnings) else review
 
     def report(self, path: Path) -> dict[str, object]:
         """Return the frozen line of --json."""

@@ -166,7 +166,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         output.note(messages.variant(first.name, has, planned.name, own))
     settled = _settled(arguments, planned, store)
     planned = settled.plan
-    for warning in settled.warnings:
+    for warning in (*settled.pending(request), *settled.warnings):
         output.note(attention(warning))
     if not arguments.json:
         _show(planned, path)
@@ -175,7 +175,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         _explain(planned)
     if arguments.dry_run:
         output.note("Dry run: nothing was written.")
-    elif (review := _review(arguments, settled)) is not False:
+    elif (review := _review(arguments, request, settled)) is not False:
         _write(arguments, request, settled, store, review)
     if arguments.json:
         output.json_line(settled.report(path))
@@ -201,12 +201,12 @@ def _explain(planned: Plan) -> None:
         output.note(f"unknown: {name}: {render(reason)}")
 
 
-def _review(arguments: argparse.Namespace, settled: Settled) -> ReviewEntry | bool:
+def _review(arguments: argparse.Namespace, request: ImportRequest, settled: Settled) -> ReviewEntry | bool:
     """Return the approval of --yes or of the terminal; True leaves it pending, False stops."""
     from importer.config_file.receipt import ReviewEntry
 
     if arguments.yes:
-        return settled.approval(_approval_by_option()) or True
+        return settled.approval(_approval_by_option(), request) or True
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.json:
         return True
     answer = output.ask("Accept these decisions and write the document? [y/N] ") or ""
@@ -291,7 +291,8 @@ def written(decided: Decided, names: Names, store: Store, arguments: argparse.Na
     with nullcontext() if arguments.dry_run else store.locked():
         settled = merge_plan(build_plan(decided, names), store, arguments.take)
         if not arguments.dry_run:
-            write(settled, store, settled.approval(_approval_by_option() if arguments.yes else None))
+            approval = _approval_by_option() if arguments.yes else None
+            write(settled, store, settled.approval(approval, ImportRequest.of("", chosen(arguments))))
     return settled
 
 

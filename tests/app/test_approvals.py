@@ -59,3 +59,33 @@ def test_free_settings_need_none(desk: Desk) -> None:
     assert desk("acme/base", "--backend", "vllm", *words).code == 0
     assert document(desk)["env"] == {"VLLM_USE_DEEP_GEMM": 0}
     assert validated() == "weights-not-local"
+
+
+def state(desk: Desk) -> str:
+    return str(json.loads((desk.folder / "models" / "base.receipt.json").read_text())["review"]["state"])
+
+
+@pytest.mark.parametrize("brought", ["file", "earlier import", "LocalAI's key"])
+def test_yes_grants_what_was_typed_alone(desk: Desk, brought: str) -> None:
+    words = ("acme/base", "--backend", "vllm", "--no-validate")
+    typed = ("--set", f"{MARCH}=native -wrapper x")
+    assert desk(*words, *(typed if brought == "earlier import" else ())).code == 0
+    path, key = desk.folder / "models" / "base.yaml", MARCH
+    if brought == "file":
+        path.write_text(f"{path.read_text()}env: {{{MARCH.removeprefix('env.')}: native -wrapper x}}\n")
+    elif brought == "LocalAI's key":
+        path.write_text(f"{path.read_text()}mcp: {{stdio: x}}\n")
+        key, typed = "mcp", ()
+    imported = importer.import_model("acme/base", folder="models", backend="vllm", approved_by="a script")
+    assert [one.key for one in imported.warnings].count(key) == 1
+    assert state(desk) == "pending"
+    ran = desk(*words, "--yes")
+    assert (ran.code, state(desk), validated()) == (0, "pending", "needs-approval")
+    assert f"Needs attention: {key}: {key}=" in ran.err
+    if typed:
+        assert desk(*words, *typed, "--yes").code == 0
+    else:
+        assert desk("approve", "base").code == 0
+    assert (state(desk), validated()) == ("approved", "weights-not-local")
+    assert desk(*words, "--set", "temperature=0.3", "--yes").code == 0  # the grant was approved here
+    assert (state(desk), validated()) == ("approved", "weights-not-local")
