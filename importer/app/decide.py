@@ -257,7 +257,8 @@ class ImportRequest:
 class Decided:
     """Everything decided, no name given yet; ``chat_template`` is a text in place of the model's own.
 
-    ``description`` is a paragraph of the model's card.
+    ``description`` is a paragraph of the model's card. ``variables`` are those that the chat template names;
+    ``None`` where there is none, or the engine renders otherwise.
     """
 
     request: ImportRequest
@@ -269,6 +270,7 @@ class Decided:
     fit: Choice
     chat_template: str | None
     description: str | None
+    variables: tuple[str, ...] | None
 
     @property
     def model(self) -> str:
@@ -307,6 +309,11 @@ class Studied:
     by_itself: Reason | None
     description: str | None
     completed: Overrides
+
+    @property
+    def variables(self) -> tuple[str, ...] | None:
+        """Return the names that the chat template reads; ``None`` where the engine renders otherwise."""
+        return None if self.study is None or self.by_itself is not None else self.study.named or None
 
     @property
     def backend(self) -> Decision:
@@ -447,7 +454,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     override_text = None if request.template is None or studied.template is None else studied.template.text
     return Decided(
         request, snapshot, target, tuple(evidence), decisions, proof, choice, override_text,
-        studied.description,
+        studied.description, studied.variables,
     )  # fmt: skip
 
 

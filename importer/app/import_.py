@@ -119,7 +119,7 @@ class Plan(Decided):
             weights=digests.imported(self.snapshot) if weights else {},
             content=content_digest(self.snapshot),
             content_files=content_files(self.snapshot, self.target.backend),
-            model=facts_json(read_model_facts(self.snapshot, self.target.able)),
+            model=facts_json(read_model_facts(self.snapshot, self.target.able, variables=self.variables)),
             warnings=[warning.to_json() for warning in self.warnings],
             description=self.description,
         )
@@ -196,7 +196,8 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
         decisions = _with_limits(decisions, client, adapter.offers, engine)
-    check_document(built.data, request.preferences, read_model_facts(snapshot, target.able, built.data))
+    facts = read_model_facts(snapshot, target.able, built.data, decided.variables)
+    check_document(built.data, request.preferences, facts)
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 

@@ -288,7 +288,7 @@ def _compared(before: Plan, after: Plan, *, proved: bool) -> Outlook:
     decisions = tuple(_redecided(before, after))
     keys = {one.key for one in decisions}
     fits = [plan.fit.to_json() for plan in (before, after)]
-    facts = check.read_model_facts(after.snapshot, after.target.able)
+    facts = check.read_model_facts(after.snapshot, after.target.able, variables=after.variables)
     return Outlook(
         data=(before.built.data, after.built.data),
         texts=(to_text(before.built), to_text(after.built)),

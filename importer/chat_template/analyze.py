@@ -254,6 +254,7 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
         settings=settings,
         tools_named=TOOLS_NAMED.search(template.text) is not None,
         variables=variables(probe),
+        named=tuple(probe.variables),
     )
     return replace(analysis, renders=recorder.digest)
 

@@ -40,7 +40,7 @@ class TemplateAnalysis:
                         instructions may still name the format.
     ``form``            of messages that the template requires: ``arguments``, ``ids``, ``empty`` …
     ``request_coverage``          what a request loses on its way into the prompt.
-    ``variables``       that a client may set, and that change a prompt.
+    ``variables``       that a client may set, and that change a prompt; ``named`` are all that it names.
     ``settings``        the answers again, under each value of a switch that keeps the default's prompt.
     """
 
@@ -59,6 +59,7 @@ class TemplateAnalysis:
     tools_named: bool = False
     renders: str = ""
     variables: tuple[Variable, ...] = ()
+    named: tuple[str, ...] = ()
 
 
 @frozen

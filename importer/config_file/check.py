@@ -23,7 +23,7 @@ from importer import config
 from importer.config_file import argument_check, document_keys, engine_arguments
 from importer.config_file.argument_check import known
 from importer.config_file.document import Document, document_of
-from importer.config_file.engine_arguments import load, version_of, versions, whole_number
+from importer.config_file.engine_arguments import load, names, version_of, versions, whole_number
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, mapping
 from importer.memory import experts
@@ -52,7 +52,23 @@ AUTO = "auto"  # vLLM measures its memory, and takes the longest context that fi
 LIMITS: Final = "limit_mm_per_prompt"
 MODALITIES = ("image", "video", "audio")
 BY_FLAG = ("vllm", "vllm-mlx", "sglang")  # engines with options for their parsers
+VARIABLES: Final = "chat_template_kwargs"
 THINKING = "enable_thinking"  # the only variable of a chat template that mlx-vlm has an option for
+# Parameters of ``apply_chat_template`` and of the functions around it, in transformers, vLLM, SGLang, mlx-lm,
+# mlx-vlm and vllm-mlx: an engine passes the variables to them. Functions of a template are none, either.
+RESERVED = names(
+    "add_default_bos_token add_generation_prompt add_special_tokens chat_history chat_template "
+    "chat_template_content_format chat_template_kwargs config content content_format "
+    "continue_final_message conversation conversations documents load_audio_from_video max_length "
+    "may_reorder_tool_results messages model_config num_audios num_images num_videos padding params "
+    "processor processor_kwargs prompt raise_exception reasoning_config reasoning_parser "
+    "render_segments return_assistant_tokens_mask return_dict return_messages return_tensors "
+    "sanitize_control_tokens self strftime_now supports_inline_system system template_kwargs tokenize "
+    "tokenizer tokenizer_kwargs tool_call_parser tools truncation trust_request_chat_template "
+    "trust_request_mm_kwargs value"
+)
+# Variables that an engine's parser or encoder reads, also where no template names them.
+SWITCHES = (THINKING, "thinking", "reasoning_effort")
 UNKNOWN = (argument_check.ArgumentReason.UNKNOWN, argument_check.ArgumentReason.UNKNOWN_NEAR)
 
 
@@ -70,6 +86,10 @@ class ValueReason(ReasonKind):
         "only vLLM measures its memory for the longest context; {engine} needs a number of tokens",
     )
     NO_LENGTH = "no-length", "{value!r} is no number of tokens; on vLLM auto is the longest context that fits"
+    RESERVED = (
+        "reserved",
+        "{name} is an argument of the function that renders chat templates, and no variable of a template",
+    )
     VARIABLE_LOST = "variable-lost", "mlx-vlm has an option for no variable of the chat template but {only}"
 
 
@@ -111,7 +131,7 @@ def arguments_of(document: Document) -> dict[str, object]:
 
 def _values(document: Document) -> Iterator[Fault]:
     """Yield values of the document's own keys that the engine's command line does not carry."""
-    sampling, variables = document.get("parameters"), document.get("chat_template_kwargs")
+    sampling, variables = document.get("parameters"), document.get(VARIABLES)
     model = sampling.get("model") if isinstance(sampling, Mapping) else None
     if isinstance(model, str) and model.startswith("-"):
         yield ("parameters", "model"), Reason(ValueReason.NO_MODEL)
@@ -129,9 +149,12 @@ def _values(document: Document) -> Iterator[Fault]:
         named = option.key in document_keys.OPTIONS and (option.value or "").lower() not in document_keys.NONE
         if named and not WORD.fullmatch(option.value or ""):
             yield (document_keys.KEY, place), Reason(ValueReason.NOT_A_NAME, value=option.value)
-    if document.get("backend") == "mlx-vlm" and isinstance(variables, Mapping):
-        for key in sorted(set(variables) - {THINKING}):
-            yield ("chat_template_kwargs", key), Reason(ValueReason.VARIABLE_LOST, only=THINKING)
+    chosen = {*variables} if isinstance(variables, Mapping) else set()
+    for key in sorted(chosen & RESERVED):
+        yield (VARIABLES, key), Reason(ValueReason.RESERVED, name=key)
+    if document.get("backend") == "mlx-vlm":
+        for key in sorted(chosen - {THINKING} - RESERVED):
+            yield (VARIABLES, key), Reason(ValueReason.VARIABLE_LOST, only=THINKING)
 
 
 def _limits(document: Document) -> Iterator[Fault]:
@@ -293,6 +316,8 @@ class ModelConflict(ReasonKind):
     )
     FLOAT16 = "float16", "vLLM does not compute {model_type} in float16; use bfloat16 or float32"
     TOO_LONG = "too-long", "the model's context is {value} tokens; a longer one needs {overrides}"
+    NO_VARIABLE = "no-variable", "the chat template names no variable {name}"
+    NO_VARIABLE_NEAR = "no-variable-near", "the chat template names no variable {name} (did you mean {near}?)"
     OTHER_CLASS = "other-class", "it is for models of the architecture {name}"
     NOT_QUANTISED = (
         "not-quantised",
@@ -313,6 +338,7 @@ class ModelFacts:
     ``dspark``   whether the checkpoint has the weights of DSpark, whose drafts have several tokens.
     ``quantised``  whether a file of the repository describes a quantisation.
     ``longest``  context in tokens that the engine takes without a change of the rotary embedding.
+    ``variables``  that the chat template names; ``None`` also where the engine renders without it.
     """
 
     heads: int | None = None
@@ -325,10 +351,14 @@ class ModelFacts:
     quantised: bool | None = None
     model_types: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
+    variables: tuple[str, ...] | None = None
 
 
 def read_model_facts(
-    snapshot: Snapshot, able: Abilities, settings: Mapping[str, object] | None = None
+    snapshot: Snapshot,
+    able: Abilities,
+    settings: Mapping[str, object] | None = None,
+    variables: tuple[str, ...] | None = None,
 ) -> ModelFacts:
     """Return the facts of a repository, as the version of the engine reads them.
 
@@ -347,6 +377,7 @@ def read_model_facts(
         quantised=_quantised(snapshot) if text else None,
         model_types=tuple(model_types(snapshot)),
         architectures=tuple(architectures(snapshot)),
+        variables=variables,
     )
 
 
@@ -368,7 +399,7 @@ def _quantised(snapshot: Snapshot) -> bool:
 
 def model_conflicts(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
     """Yield the settings, by dotted paths, that the engine of the document refuses for this model."""
-    for rule in RULES.get(str(document.get("backend")), ()):
+    for rule in (_variables, *RULES.get(str(document.get("backend")), ())):
         yield from rule(document, dict(_settings(document, settings)), facts)
 
 
@@ -384,6 +415,18 @@ def _settings(document: Settings, settings: Settings) -> Iterator[tuple[str, Any
         head, _, name = key.partition(".")
         argument = known(str(document.get("backend")), None, name) if head == "engine_args" else None
         yield key if argument is None else f"{head}.{argument.name}", value
+
+
+def _variables(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+    """Yield variables that the chat template does not name."""
+    dotted = (key.partition(".")[2] for key in settings if key.startswith(f"{VARIABLES}."))
+    if facts.variables is None:
+        return
+    for name in (*mapping(settings.get(VARIABLES)), *dotted):
+        if name not in (*facts.variables, *SWITCHES, *RESERVED):
+            near = argument_check.near(name, facts.variables)
+            kind = ModelConflict.NO_VARIABLE_NEAR if near else ModelConflict.NO_VARIABLE
+            yield (VARIABLES, name), Reason(kind, name=name, **({"near": near} if near else {}))
 
 
 def _experts(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
