@@ -6,6 +6,7 @@ Ray is in an environment of its own below ``IMPORTER_HOME``: the preset starts t
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -70,7 +71,10 @@ class RayCluster:
 
     @property
     def address(self) -> str:
-        return f"ray://127.0.0.1:{self.client}"
+        """The place of the preset: Ray puts its server at the machine's own address."""
+        found = re.search(r"node IP.*?(\d+(?:\.\d+){3})", (self._root / "head.log").read_text())
+        assert found is not None
+        return f"ray://{found[1]}:{self.client}"
 
     def start(self) -> None:
         self._node(
