@@ -37,7 +37,7 @@ from importer.validation.evidence_sources import Ended, Journal
 from importer.validation.expectations import REQUEST_NAMES, CommonReason
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Rung, failing
 from importer.validation.progress import PATH as LIGHT
-from importer.validation.prompts import Prompt
+from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.tokens import tokens_of
 
@@ -95,13 +95,9 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     """Return the outcome of a failed exchange, with the causes that the log and the template show."""
     outcome = error.outcome()
     journal = ctx.journal
-    if isinstance(error, ServerUnreachable | TimedOut | ReplyError) and journal is not None:
-        death = journal.death(0 if isinstance(error, TimedOut) else NOTICED)
-        if death is not None:
-            return Fail(Reason(AnswerFailure.DIED, says=death.cause), death.part, _after(death))
-    templated = _of_template(error, outcome, ctx)
-    if templated is not None:
-        return templated
+    known = _of_death(error, ctx) or _of_template(error, outcome, ctx)
+    if known is not None:
+        return known
     broke = isinstance(error, ReplyError) or (isinstance(error, RequestRefused) and error.broke)
     lacking = logs.lacking(error.words) if isinstance(error, ReplyError | RequestRefused) else None
     if lacking is None and journal is not None and (broke or isinstance(error, ServerUnreachable)):
@@ -113,6 +109,11 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if later is not Resent.FAILS:
         remedy = Remedy.SERVERS_ALIKE if later is Resent.AT_TIMES else Remedy.SHORTER_KEEP_ALIVE
         return failing(outcome, "engine", Reason(remedy), Reason(AnswerFailure.ANSWERED_AGAIN))
+    if _refuses_all(error, ctx):
+        outcome, broke = (
+            Fail(Reason(AnswerFailure.DIED, says=error.reason), "engine", Reason(Remedy.READ_LOG)),
+            True,
+        )
     if isinstance(error, ServerUnreachable) and journal is not None and _unwritten(ctx, journal):
         space = Reason(Lacking.LOG_SPACE, path=str(journal.path))
         provide = Reason(Remedy.PROVIDE, lacking=space)
@@ -123,6 +124,30 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
         outcome = replace(outcome, remedy=stream)
     raised = journal.raised() if journal is not None and (broke or isinstance(error, TimedOut)) else None
     return outcome if raised is None else _raised(error, outcome, raised)
+
+
+def _of_death(error: ExchangeError, ctx: Context) -> Fail | None:
+    """Return the end of the engine's process, in the words of its log."""
+    if ctx.journal is None or not isinstance(error, ServerUnreachable | TimedOut | ReplyError):
+        return None
+    death = ctx.journal.death(0 if isinstance(error, TimedOut) else NOTICED)
+    if death is None:
+        return None
+    return Fail(Reason(AnswerFailure.DIED, says=death.cause), death.part, _after(death))
+
+
+def _refuses_all(error: ExchangeError, ctx: Context) -> bool:
+    """Return whether a greeting, which was answered before, is refused in the same words: a dead engine."""
+    answered = any(prompt.name == GREETING.name for prompt, _ in ctx.shared.ended())
+    if not answered or not isinstance(error, RequestRefused) or error.limited:
+        return False
+    try:
+        ctx.ask(GREETING, max_tokens=1)
+    except RequestRefused as refused:
+        return refused.reason == error.reason
+    except ExchangeError:
+        pass
+    return False
 
 
 def _unwritten(ctx: Context, journal: Journal) -> bool:

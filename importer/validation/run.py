@@ -27,7 +27,6 @@ from importer.validation.errors import AnswerFailure, ExchangeError, RunOver, Si
 from importer.validation.evidence_sources import Background
 from importer.validation.expectations import WARM, Expectations, other_task, promise_of
 from importer.validation.outcome import (
-    UNEXPLAINED,
     Fail,
     Inconclusive,
     NotApplicable,
@@ -299,8 +298,8 @@ def _attributed(one: Probe, ctx: Context) -> Outcome:
     if placed.attribution != "model" or outcome.attribution == "model" or one.of_model:
         return placed
     own = replace(outcome, facts=placed.facts)
-    read = by_rung(own.facts).get(Rung.PARSED)  # what no parser reads is the fault of none
-    return failing(own, UNEXPLAINED) if read is not None and read.state == "broken" else own
+    read = by_rung(own.facts).get(Rung.PARSED)  # what no parser reads the model wrote; it fails all the same
+    return placed if read is not None and read.state == "broken" else own
 
 
 def _engine(document: Document) -> dict[str, object]:

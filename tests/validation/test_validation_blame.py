@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -188,6 +189,30 @@ def test_equal_refusals_of_all_chats_are_one_row_in_the_engines_words(
     assert {row.outcome.follows for row in rows if isinstance(row.outcome, Inconclusive)} == {
         (first_answer.name,)
     }
+
+
+def test_an_engine_whose_threads_end_in_the_middle_is_one_row() -> None:
+    """mlx-lm answered 404 to each request since."""
+    served: list[None] = []
+
+    def answer(connection: socket.socket) -> None:
+        served.append(None)
+        refusal = http(b'{"error": "generation thread died"}', "404 Not Found")
+        connection.sendall(http(BODY) if len(served) < 12 else refusal)
+
+    with server(answer) as url:
+        bench = Context(Expectations(tool_parser="hermes"), "m", Client(url))
+        rows = probe(bench, [one for one in PROBES if not one.alone], silent)
+    died = [row for row in rows if row.outcome.gives(AnswerFailure.DIED) and isinstance(row.outcome, Fail)]
+    assert len(died) == 1
+    assert "generation thread died" in reason_text(died[0].outcome)
+    assert died[0].outcome.attribution == "engine"
+    refused = [
+        row.probe for row in rows if isinstance(row.outcome, Fail) and "died" in reason_text(row.outcome)
+    ]
+    assert refused == [died[0].probe]
+    later = [row for row in rows if row.outcome.follows == (died[0].probe,)]
+    assert len(later) > 9
 
 
 def test_the_death_of_an_engine_is_one_row() -> None:

@@ -417,8 +417,12 @@ def _of_a_death(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
     if died is None:
         return rows
     ended = (AnswerFailure.DIED, AnswerFailure.UNREACHABLE)
-    return [replace(row, outcome=not_asked(died)) if row is not died and row.outcome.gives(*ended) else row
-            for row in rows]  # fmt: skip
+    return [
+        replace(row, outcome=not_asked(died))
+        if row is not died and (row.outcome.gives(*ended) or _refused_alike(row, died.outcome))
+        else row
+        for row in rows
+    ]
 
 
 def _of_the_model(rows: list[ProbeRow]) -> list[ProbeRow]:
@@ -473,7 +477,7 @@ def _lacking(failure: Fail) -> bool:
     return failure.attribution == "environment" and failure.gives(AnswerFailure.LOG_LACKS)
 
 
-def _refused_alike(row: ProbeRow, failure: Fail) -> bool:
+def _refused_alike(row: ProbeRow, failure: Outcome) -> bool:
     """Return whether a request of another probe was refused with the same words."""
     return isinstance(row.outcome, Fail) and not _refusals(row.outcome).isdisjoint(_refusals(failure))
 

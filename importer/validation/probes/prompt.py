@@ -580,8 +580,8 @@ REMEDIES = {
     **dict.fromkeys(ON_TOOLS, Remedy.RENDER_TOOLS),
 }
 LOSSES = (CoverageKind.EVERYTHING_LOST, CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER)
-LOST_WHOLE = (*LOSSES, *BROKEN, *ON_TOOLS, CoverageKind.CLOSED, CoverageKind.TOOLS_AFTER_RESULT,
-              CoverageKind.TOOLS_LATER)  # fmt: skip
+LOST_WHOLE = (*LOSSES, *BROKEN, *ON_TOOLS, CoverageKind.CLOSED, CoverageKind.DOUBLED,
+              CoverageKind.TOOLS_AFTER_RESULT, CoverageKind.TOOLS_LATER)  # fmt: skip
 # A turn that every client sends, and the names of the tools on offer.
 ORDINARY = frozenset(
     {
@@ -649,8 +649,9 @@ def by_design(finding: CoverageFinding) -> bool:
 
 
 def loses_turn(finding: CoverageFinding) -> bool:
-    """Return whether a turn that the template has a place for does not reach the prompt, or no turn does."""
-    return finding.kind in LOST_WHOLE and finding.field in ORDINARY and not finding.placeless
+    """Return whether a turn that has a place is lost or doubled, or letters beyond ASCII are numbers."""
+    lost = finding.kind in LOST_WHOLE and finding.field in ORDINARY and not finding.placeless
+    return lost or finding.kind is CoverageKind.ASCII
 
 
 def _coverage_facts(
