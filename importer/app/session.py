@@ -77,7 +77,7 @@ class ImportSession(Closing):
                 worker = self._worker(target.backend, python, target.plugin, target.frontend)
                 return prove(study, tokens, declared, worker, derives=derives)
 
-        return cached(study, tokens, declared, target, ask, derives=derives)
+        return cached(study, tokens, declared, target, python, ask, derives=derives)
 
     def prompts(
         self,
@@ -114,7 +114,7 @@ class ImportSession(Closing):
                 engines += [] if path is None else [RustRenderer(path)]
                 return tuple(compare(ours, tokens, engine) for engine in engines)
 
-        return cached_prompts(study, tokens, target, [] if path is None else [path], images, ask)
+        return cached_prompts(study, tokens, target, python, [] if path is None else [path], images, ask)
 
     def _worker(
         self, backend: str, python: Path, plugin: str | None, frontend: Frontend | None

@@ -289,6 +289,7 @@ class ParserReason(ReasonKind):
         "against the tables",
     )
     REFUTED = "refuted", "refuted: {problem}"
+    NOT_JUDGED = "not-judged", "this machine kept {parsers:and} from a verdict: {problem}"
     NONE_READS = "none-reads", "no parser of {engine} reads what the template writes"
     BEATEN = "beaten", "{problem}"
     SAME_EFFECT = (
@@ -540,6 +541,8 @@ def _user(value: object, claims: Sequence[Evidence], proof: Evidence | None) -> 
         refuted = proof.value["refuted"].get(value)
         if refuted:
             notes = (warning(Reason(ParserReason.USER_REFUTED, problem=refuted)),)
+        elif value in _unjudged(proof):
+            notes = _not_judged(proof, str(value))
         elif value in proof.value["reads"]:
             notes = (Reason(ParserReason.PROOF_AGREES),)
     return by_user(value, lost, notes)
@@ -596,11 +599,15 @@ def _proved(
     declared = [e for e in usable if e.rule not in SHOWN_BY_TEMPLATE]
     lost = lacking + _beaten(declared, proof)
     unsettled = next((e for e in declared if e.value in proof.value.get("unsettled", ())), None)
-    if not reads and unsettled is None:
+    if not reads and unsettled is None and not _unjudged(proof):
         near = proof.value.get("near")
         none = Reason(ParserReason.NONE_READS, engine=target.backend)
         return Undecided((proof.reason, none, *(() if near is None else (warning(near),))), lost)
     for claim in declared:
+        if claim.value in _unjudged(proof):
+            why = (*_agreeing(claim, usable), *_not_judged(proof, str(claim.value)), proof.reason)
+            others = _others(claim.value, declared, LATER, beaten)
+            return Chosen(claim.value, status_of(claim.rule), why, lost + others)
         name = _named(key, str(claim.value), complete, target)
         if name is not None:
             why = (proof.reason, *_agreeing(claim, usable), *_notes(name, proof, target, declared))
@@ -611,6 +618,9 @@ def _proved(
     silent = next((e for e in claims if e.value is None), None)
     if silent is not None:
         return KnownNone((silent.reason, proof.reason), lost)
+    doubt = _not_judged(proof, *_unjudged(proof))
+    if not complete:
+        return Undecided((proof.reason, *doubt), lost)
     if all(name in proof.value["liberal"] for name in complete):
         return Undecided((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
     first = complete[0]
@@ -618,7 +628,24 @@ def _proved(
     if key == "tool_parser" and not proof.value["tools_rendered"] and not named:
         return Undecided((proof.reason, Reason(ParserReason.TOOLS_UNSEEN)), lost)
     return Chosen(
-        first, _proved_status(first, proof), (proof.reason, *_notes(first, proof, target, declared)), lost
+        first,
+        _proved_status(first, proof),
+        (proof.reason, *_notes(first, proof, target, declared), *doubt),
+        lost,
+    )
+
+
+def _unjudged(proof: Evidence) -> Mapping[str, Reason]:
+    """Return the parsers that a fault of this machine kept from a verdict: they are not refuted."""
+    unjudged: Mapping[str, Reason] = proof.value.get("unjudged", {})
+    return unjudged
+
+
+def _not_judged(proof: Evidence, *parsers: str) -> tuple[Reason, ...]:
+    """Return the warning about parsers without a verdict; none without such a parser."""
+    problems = [_unjudged(proof)[name] for name in parsers]
+    return tuple(
+        warning(Reason(ParserReason.NOT_JUDGED, parsers=parsers, problem=problem)) for problem in problems[:1]
     )
 
 

@@ -16,12 +16,13 @@ def _death(fields: Fields) -> str:
 
 
 class Accident(ReasonKind):
-    """An effect of a busy or full machine on a process."""
+    """An effect of this machine on a process: it is busy or full, or the environment lacks a package."""
 
     HANG = "hang", "the worker gave no answer within {seconds:g} s"
     DEATH = "death", _death
     OVERRUN = "overrun", "it took longer than {seconds:g} s"
     MEMORY = "memory", "it took more memory than it may"
+    MODULE = "module", "its module does not import ({words})"
 
 
 class ParserFailure(ReasonKind):

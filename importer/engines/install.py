@@ -138,6 +138,21 @@ def search_path(python: Path) -> tuple[Path, ...]:
     return tuple(Path(line) for line in answer.splitlines() if line)
 
 
+def places(python: Path) -> tuple[Path, ...]:
+    """Return the folders of an environment that its Python imports packages from."""
+    root = python.parent.parent
+    own = (
+        sorted(root.glob("lib*/python*/site-packages")) if root.name == "venv" else []
+    )  # as install makes it
+    return tuple(own) or search_path(python)
+
+
+def environment(python: Path) -> str:
+    """Return the place and the time of the last change of each folder with packages of a Python."""
+    found = ((place, place.stat().st_mtime_ns) for place in places(python) if place.is_dir())
+    return " ".join(f"{place} {changed}" for place, changed in found)
+
+
 def digest(engine: Engine) -> str:
     """Return the sha256 over everything that decides the content of an environment, constraint files
     included.
@@ -395,12 +410,12 @@ def _output_of(command: list[str], purpose: Purpose, folder: Path = Path("/")) -
 
 WORKER = Path(__file__).with_name("parser_worker") / "requirements.py"
 SECONDS = 30.0
-MOST = 20  # conflicts that are read
+MOST = 20  # conflicts that are shown
 
 
 @frozen
 class Conflict:
-    """A package that asks for releases of another one, of which another release is installed."""
+    """A package that asks for releases of another one, of which another release is installed, or none."""
 
     package: str
     requirement: str
@@ -412,13 +427,22 @@ def conflicts_of(python: Path, distributions: Sequence[str]) -> tuple[Conflict, 
 
     Packages that are away are none: an engine is installed without what its server does not use.
     """
+    return tuple(one for one in _unmet(python, distributions) if one.installed)[:MOST]
+
+
+def missing_of(python: Path, distributions: Sequence[str]) -> tuple[Conflict, ...]:
+    """Return the requirements of packages that are away; none where they cannot be read."""
+    return tuple(one for one in _unmet(python, distributions) if not one.installed)[:MOST]
+
+
+def _unmet(python: Path, distributions: Sequence[str]) -> tuple[Conflict, ...]:
     argv = isolated(str(WORKER), *distributions, python=python)
     try:
         done = launcher.run(argv, Purpose.QUESTION, seconds=SECONDS)
         rows = json.loads(done.output) if done.code == 0 else []
     except (OSError, ValueError, RecursionError):
         return ()
-    return tuple(Conflict(*map(str, row)) for row in rows[:MOST]) if isinstance(rows, list) else ()
+    return tuple(Conflict(*map(str, row)) for row in rows) if isinstance(rows, list) else ()
 
 
 def judged(cause: DeathCause, python: Path, distributions: Sequence[str]) -> DeathCause:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, TypeVar
 
 from importer import launcher
 from importer.chat_template.samples import Sample
@@ -194,6 +194,14 @@ class Reading:
     error: Reason | None = None
     forbidden: str | None = None
 
+    @property
+    def accident(self) -> Reason | None:
+        """Return the error, where this machine caused it: then the reading says nothing of the parser."""
+        return self.error if self.error is not None and isinstance(self.error.kind, Accident) else None
+
+
+Readings = TypeVar("Readings", bound=Sequence[Reading])
+
 
 @frozen
 class Difference:
@@ -281,7 +289,8 @@ class ParserWorker(Closing):
     ``engine`` is ``vllm``, ``mlx`` or ``mlx-vlm``, and ``python`` that of its environment.
     ``plugin`` is a file with further tool parsers, for vLLM only. ``frontend`` is vLLM's: ``rust`` runs the
     released binary of that environment, and has no plugins.
-    ``seconds`` bounds one parser's work on one sample. Every method raises EngineError("worker-failed").
+    ``seconds`` bounds one parser's work on one sample. ``accidents`` counts the answers that this machine
+    spoilt. Every method raises EngineError("worker-failed").
     """
 
     def __init__(
@@ -301,6 +310,7 @@ class ParserWorker(Closing):
         self._arguments = [script] if plugin is None or frontend == RUST else [script, plugin]
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
+        self.accidents = 0  # answers that this machine spoilt
         self.parses = engine == "vllm" and frontend != RUST  # transformers stands beside it
 
     def close(self) -> None:
@@ -340,7 +350,7 @@ class ParserWorker(Closing):
     ) -> dict[ParserQuestion, tuple[Reading, ...]]:
         """Return for each pair of parsers its readings of the samples, in whole answers."""
         answers = self._judged("read", tokens, samples, asks)
-        return {ask: tuple(map(_reading, items)) for ask, items in answers.items()}
+        return {ask: self._counted(tuple(map(_reading, items))) for ask, items in answers.items()}
 
     def stream(
         self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
@@ -349,7 +359,15 @@ class ParserWorker(Closing):
         and token by token.
         """
         answers = self._judged("stream", tokens, samples, asks)
-        return {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
+        replays = {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
+        for each in replays.values():
+            self._counted([r.whole for r in each] + [e.reading for r in each for e in r.examples])
+        return replays
+
+    def _counted(self, readings: Readings) -> Readings:
+        """Return the readings, those counted that an accident spoilt."""
+        self.accidents += sum(reading.accident is not None for reading in readings)
+        return readings
 
     def parse_response(self, tokens: Tokens, samples: Sequence[Sample]) -> tuple[Reading, ...]:
         """Return transformers' reading of the samples by the response template in the tokens' settings."""

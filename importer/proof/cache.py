@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 from importer import kept
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Target
+from importer.engines.install import environment
 from importer.engines.parsers import Tokens
 from importer.hub.folders import Folder
-from importer.proof.result import FrontendPrompts, JudgeReason, Proof
+from importer.proof.result import FrontendPrompts, Proof
 from importer.sandbox.codec import codec_of
 
 Kept = TypeVar("Kept")
@@ -33,6 +34,7 @@ def cached(
     tokens: Tokens,
     declared: bool,
     target: Target,
+    python: Path,
     ask: Callable[[], Proof],
     *,
     derives: bool = False,
@@ -41,14 +43,15 @@ def cached(
 
     ``derives`` is whether ``ask`` derives a response template even where a parser reads the calls.
     """
-    path = kept.place("proofs", f"{_key(analysis, tokens, declared, target, derives=derives)}.json")
+    key = _key(analysis, tokens, declared, target, python, derives=derives)
+    path = kept.place("proofs", f"{key}.json")
     if (known := _read(path, Proof.from_json)) is not None:
         return known
     with kept.alone(path.name):  # several imports of one template prove it once
         if (known := _read(path, Proof.from_json)) is not None:
             return known
         proof = ask()
-        if not _had_accident(proof):
+        if not proof.accidents:
             kept.write(path, proof.to_json())
     return proof
 
@@ -57,6 +60,7 @@ def cached_prompts(
     analysis: TemplateAnalysis,
     tokens: Tokens,
     target: Target,
+    python: Path,
     programs: Sequence[Path],
     images: bool,
     ask: Callable[[], tuple[FrontendPrompts, ...]],
@@ -65,7 +69,8 @@ def cached_prompts(
 
     ``programs`` are the frontends that are files of their own; ``images`` is whether the model sees.
     """
-    digest = hashlib.sha256(f"{_key(analysis, tokens, True, target, derives=False)} {images}".encode())
+    key = _key(analysis, tokens, True, target, python, derives=False)
+    digest = hashlib.sha256(f"{key} {images}".encode())
     for program in programs:
         status = program.stat()
         digest.update(f"{program} {status.st_size} {status.st_mtime_ns}".encode())
@@ -93,16 +98,19 @@ def _read(path: Path, parse: Callable[[Any], Kept]) -> Kept | None:
         return None
 
 
-def _had_accident(proof: Proof) -> bool:
-    verdicts = (v for listed in proof.verdicts.values() for v in listed)
-    return any(reason.kind is JudgeReason.ACCIDENT for v in verdicts for reason in v.failed.values())
-
-
-def _key(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, *, derives: bool) -> str:
-    """Return the digest of all inputs of a proof, importer's own code among them."""
+def _key(
+    analysis: TemplateAnalysis,
+    tokens: Tokens,
+    declared: bool,
+    target: Target,
+    python: Path,
+    *,
+    derives: bool,
+) -> str:
+    """Return the digest of all inputs of a proof, importer's code and the engine's environment among them."""
     parts = [_encoded(_Same(analysis)), json.dumps(asdict(tokens), default=str)]
     parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
-    parts += [str(target.frontend), str(target.proved_by), str(derives)]
+    parts += [str(target.frontend), str(target.proved_by), str(derives), environment(python)]
     parts += [_code(), *_tokenizer(tokens.directory)]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -24,7 +24,7 @@ class Judged(Protocol):
     @property
     def passed(self) -> tuple[str, ...]: ...
     @property
-    def failed(self) -> Mapping[str, Reason]: ...
+    def lost(self) -> Mapping[str, Reason]: ...
     @property
     def reads(self) -> bool: ...
     @property
@@ -55,7 +55,7 @@ def attainable(verdicts: Iterable[Judged]) -> frozenset[str]:
 
 def shortfall(verdict: Judged, attained: frozenset[str]) -> tuple[str, ...]:
     """Return the cases that the parser fails and another one reads."""
-    return tuple(case for case in verdict.failed if case in attained)
+    return tuple(case for case in verdict.lost if case in attained)
 
 
 def ranked(
@@ -109,7 +109,7 @@ def incomplete(verdicts: Sequence[Judged]) -> dict[str, Reason]:
         if len(shortfall(verdict, attained)) > len(shortfall(first, attained)):
             other = next(v.parser for v in (first, *verdicts) if lacking[0] in v.passed)
             found[verdict.parser] = Reason(
-                CompletenessReason.INCOMPLETE, case=lacking[0], problem=verdict.failed[lacking[0]],
+                CompletenessReason.INCOMPLETE, case=lacking[0], problem=verdict.lost[lacking[0]],
                 other=other, count=len(lacking),
             )  # fmt: skip
         elif len(verdict.stepwise) > len(first.stepwise):

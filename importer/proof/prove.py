@@ -170,6 +170,7 @@ def prove(
     Raises EngineError("worker-failed").
     """
     analysis = as_instructed(analysis)
+    worker.accidents = 0
     parsers = worker.list()
     version = worker.version()
     by_field = {
@@ -224,6 +225,7 @@ def prove(
         renders=analysis.renders,
         heeds=_heeded(analysis, ways[0], verdicts.get("reasoning_parser", ()), worker),
         near=near_miss(by_field["tool_parser"], ways, parsers, worker) if lost else None,
+        accidents=worker.accidents,
     )
 
 

@@ -186,7 +186,7 @@ class JudgeReason(ReasonKind):
 
     # in the parser's own words
     ERROR = "error", "{words}"
-    # possibly caused by a busy or full machine
+    # caused by the machine: no verdict on the parser
     ACCIDENT = "accident", "{words}"
     OTHER_COUNT = (
         "other-count",
@@ -310,10 +310,23 @@ class ParserVerdict:
         return bool(self.needed) and not any(case in self.failed for case in self.needed)
 
     @property
+    def lost(self) -> Mapping[str, Reason]:
+        """Return the cases that the parser fails, without those that an accident kept from a verdict."""
+        return {c: reason for c, reason in self.failed.items() if reason.kind is not JudgeReason.ACCIDENT}
+
+    @property
     def reason(self) -> Reason | None:
         """Return the reason why the parser does not read the template, or ``None``."""
-        case = next((case for case in self.needed if case in self.failed), None)
-        return None if case is None else Reason(ProofReason.CASE, case=case, problem=self.failed[case])
+        return self._first(self.lost)
+
+    @property
+    def accident(self) -> Reason | None:
+        """Return the reason why the parser was not judged, or ``None``."""
+        return None if self.reason is not None else self._first(self.failed)
+
+    def _first(self, failed: Mapping[str, Reason]) -> Reason | None:
+        case = next((case for case in self.needed if case in failed), None)
+        return None if case is None else Reason(ProofReason.CASE, case=case, problem=failed[case])
 
     @property
     def losses(self) -> int:
@@ -404,6 +417,7 @@ class Proof:
     ``heeds``     the variables of a request under which a reasoning parser reads the same answer otherwise.
     ``near``      where no parser reads the calls: the parser that would, but for the spelling of a marker.
     ``plain``     for a template that shows no reasoning: the reasoning parsers that lose its plain answer.
+    ``accidents`` answers that this machine spoilt; a proof with any is no use later, and is in no receipt so.
     """
 
     engine: str
@@ -422,6 +436,7 @@ class Proof:
     renders: str = ""
     heeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     near: Reason | None = None
+    accidents: int = 0
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
         """Return the proof with the parsers for which ``has`` is true, by field and name."""
@@ -460,7 +475,8 @@ class Proof:
                 "liberal": [v.parser for v in verdicts if v.reads and v.liberal],
                 "unsettled": [v.parser for v in verdicts if v.unsettled and not v.reads],
                 "guessed": [v.parser for v in verdicts if v.reads and v.guessed],
-                "failed": {v.parser: dict(v.failed) for v in verdicts if v.reads and v.failed},
+                "failed": {v.parser: dict(v.lost) for v in verdicts if v.reads and v.lost},
+                "unjudged": {v.parser: v.accident for v in verdicts if v.accident is not None},
                 "complete": self._complete(key, registered),
                 "incomplete": incomplete(registered),
                 "equal": equals(registered),
@@ -491,7 +507,8 @@ class Proof:
     def _reason(self, key: str, reads: list[str]) -> Reason:
         verdicts = self.verdicts.get(key, ())
         if not verdicts:
-            return Reason(ProofReason.NOT_PROVED, why=self.unasked.get(key, NOTHING))
+            unproved = Reason(ProofReason.NOT_PROVED, why=self.unasked.get(key, NOTHING))
+            return warning(unproved) if self.failed and key in self.unasked else unproved
         return Reason(
             ProofReason.READ, count=len(reads), of=len(verdicts), field=key, engine=self.engine,
             version=self.shown, parsers=tuple(reads[:SHOWN]), more=len(reads) > SHOWN, assumed=self.assumed,
@@ -564,6 +581,7 @@ class Proof:
         for key, verdicts in self.verdicts.items():
             for v in verdicts:
                 outcome = "reads it" if v.reason is None else f"does not: {render(v.reason)}"
+                outcome = outcome if v.accident is None else f"was not judged: {render(v.accident)}"
                 rest = "; ".join(f"{c}: {render(r)}" for c, r in v.failed.items()) if v.reads else ""
                 yield f"  {key} {v.parser} ({v.class_name}) {outcome}" + (f"; but {rest}" if rest else "")
                 if v.streaming:

@@ -370,12 +370,16 @@ def _streamed(reads: Sequence[_Read], worker: ParserWorker) -> list[ParserVerdic
 
 
 def _differs_stepwise(replay: Replay) -> bool:
-    return replay.whole.error is not None or any(e.split == 0 for e in replay.examples)
+    if replay.whole.error is not None:
+        return replay.whole.accident is None
+    return any(e.split == 0 and e.reading.accident is None for e in replay.examples)
 
 
 def _finding(samples: Sequence[Sample], replays: Iterable[Replay]) -> Reason | None:
     differences = []
     for sample, replay in zip(samples, replays, strict=True):
+        if replay.whole.accident is not None:
+            continue
         if replay.whole.error:
             differences.append(Reason(ProofReason.NOT_REPLAYED, case=sample.case, words=replay.whole.error))
         elif replay.different:

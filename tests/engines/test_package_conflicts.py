@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -37,10 +38,15 @@ def test_releases_are_compared_as_far_as_an_engine_needs_them(
     installed(tmp_path, "beta", "2.5", "gamma==1.*", "alpha")
     installed(tmp_path, "gamma", "2.0rc1")
     installed(tmp_path, "delta", "1.0", "beta<1")  # nothing needs it
-    assert [*conflicts(["alpha", "none-of-these"])] == [("beta", "gamma==1.*", "2.0rc1")]
+    away = ("alpha", "absent>=1", "")
+    assert [*conflicts(["alpha", "none-of-these"])] == [away, ("beta", "gamma==1.*", "2.0rc1")]
     installed(tmp_path / "older", "beta", "1.9")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "older"), *sys.path])
-    assert [*conflicts(["alpha"])] == [("alpha", "beta<3,>=2", "1.9")]
+    assert [*conflicts(["alpha"])] == [("alpha", "beta<3,>=2", "1.9"), away]
+    installed(tmp_path / "extras", "omega", "1.0", "alpha[more]")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "extras"), str(tmp_path)])
+    shutil.rmtree(tmp_path / "gamma-2.0rc1.dist-info")
+    assert ("alpha", "gamma", "") in [*conflicts(["omega"])]  # its extra is asked for
 
 
 def test_an_interpreter_is_asked_and_one_that_cannot_answer_has_none() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -312,12 +313,14 @@ def test_prompts_are_kept_unless_a_frontend_did_not_start(importer_home: Path) -
     for made, count in ((broken, 2), (PROMPTS, 1)):
         asked: list[int] = []
 
+        python = Path(sys.executable)
+
         def ask(made: FrontendPrompts = made, asked: list[int] = asked) -> tuple[FrontendPrompts, ...]:
             asked.append(1)
             return (made,)
 
         for _ in range(2):
-            assert cached_prompts(analysis, Tokens(), TARGET, [program], False, ask) == (made,)
+            assert cached_prompts(analysis, Tokens(), TARGET, python, [program], False, ask) == (made,)
         assert len(asked) == count
     program.write_text("another")
-    assert cached_prompts(analysis, Tokens(), TARGET, [program], False, lambda: ()) == ()
+    assert cached_prompts(analysis, Tokens(), TARGET, python, [program], False, lambda: ()) == ()

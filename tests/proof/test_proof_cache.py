@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -98,7 +100,8 @@ def test_what_a_proof_says() -> None:
     refuted = Reason(ProofReason.CASE, case="one-call", problem=as_reason("read no call"))
     assert tool.value == {
         "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "liberal": [],
-        "forbidden": {}, "unsettled": [], "complete": ["xml"], "incomplete": {}, "equal": {}, "settings": {},
+        "forbidden": {}, "unsettled": [], "unjudged": {}, "complete": ["xml"], "incomplete": {},
+        "equal": {}, "settings": {},
         "tools_rendered": True, "derived": [], "guessed": [], "near": None,
         "failed": {"xml": {"quotes": as_reason("lost 'text'")}},
     }  # fmt: skip
@@ -174,6 +177,7 @@ def ask(importer_home: Path) -> Asked:
 
 def prove(ask: Callable[[], Proof], **other: Any) -> Proof:
     given: dict[str, Any] = {"analysis": STUDY, "tokens": TOKENS, "declared": True, "target": VLLM} | other
+    given.setdefault("python", Path(sys.executable))
     return cached(**given, ask=ask)
 
 
@@ -264,14 +268,31 @@ def test_a_cache_that_cannot_be_written_costs_time_only(ask: Asked, importer_hom
     assert ask.times == 2
 
 
+def test_what_a_machine_spoilt_is_not_kept(importer_home: Path) -> None:
+    ask = Asked(replace(PROOF, accidents=1))
+    prove(ask)
+    prove(ask)
+    assert ask.times == 2
+
+
 @pytest.mark.parametrize("accident", Accident)
-def test_what_a_busy_machine_stopped_is_not_kept(importer_home: Path, accident: Accident) -> None:
-    reason = judge_tool(Sample("one-call", "", ""), Reading(error=Reason(accident)))
+def test_an_accident_is_no_verdict(accident: Accident) -> None:
+    reason = judge_tool(Sample("one-call", "", ""), Reading(error=Reason(accident, words="w", seconds=1.0)))
     assert reason is not None
-    stopped = ParserVerdict("slow", "Slow", (), {"one-call": reason}, ("one-call",))
-    ask = Asked(replace(PROOF, verdicts={"tool_parser": (stopped,)}))
-    prove(ask)
-    prove(ask)
+    spoilt = ParserVerdict("slow", "Slow", (), {"one-call": reason}, ("one-call",))
+    value = facts(replace(PROOF, verdicts={"tool_parser": (spoilt,)}))
+    assert (value["reads"], value["refuted"], [*value["unjudged"]]) == ([], {}, ["slow"])
+
+
+def test_a_package_that_comes_or_goes_asks_anew(ask: Asked, tmp_path: Path) -> None:
+    packages = tmp_path / "venv" / "lib" / "python3" / "site-packages"
+    packages.mkdir(parents=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    prove(ask, python=python)
+    prove(ask, python=python)
+    assert ask.times == 1
+    os.utime(packages, (1, 1))  # as an install leaves it
+    prove(ask, python=python)
     assert ask.times == 2
 
 

@@ -18,15 +18,19 @@ from importer.chat_template.vocabulary import Vocabulary, read_vocabulary
 from importer.cli.main import run
 from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences
+from importer.engines import get, install
+from importer.engines.doctor import DoctorCase, Trouble
+from importer.engines.doctor.packages import requirements
 from importer.engines.install import Installed
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.hub.snapshot import Snapshot
 from importer.proof import Proof
 from importer.proof.prove import prove
 from importer.sentences import render
+from importer.signals.evidence import Evidence, Rule, is_warning
 from tests import template_texts as texts
 from tests.analysing import analysed
-from tests.facts import whys
+from tests.facts import as_reason, whys
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
 
@@ -96,6 +100,38 @@ def test_a_template_without_reasoning_finds_the_parsers_that_lose_its_plain_answ
     assert "reasoning_parser" in proof.unasked
     assert {"qwen3", "deepseek_r1"} <= set(proof.plain)
     assert "deepseek_v3" not in proof.plain  # it reads reasoning where the request switches it on
+
+
+@pytest.fixture
+def lacking(vllm_engine: Installed, tmp_path: Path) -> Installed:
+    """The engine's environment without pycountry, that eight in ten of its parsers import by the way."""
+    own, (packages,) = tmp_path / "venv", {p.resolve() for p in install.places(vllm_engine.python)}
+    bin_, here = own / "bin", own / "lib" / packages.parent.name / "site-packages"
+    bin_.mkdir(parents=True)
+    here.mkdir(parents=True)
+    (bin_ / "python").symlink_to(vllm_engine.python.resolve())
+    (own / "pyvenv.cfg").write_text((vllm_engine.python.parent.parent / "pyvenv.cfg").read_text())
+    for each in packages.iterdir():
+        if not each.name.startswith("pycountry"):
+            (here / each.name).symlink_to(each)
+    return replace(vllm_engine, python=bin_ / "python", root=None)
+
+
+@pytest.mark.usefixtures("fresh_workers")
+def test_a_parser_whose_module_does_not_import_is_not_judged(lacking: Installed) -> None:
+    with ParserWorker("vllm", lacking.python) as worker:
+        proof = ask(worker, texts.SWITCHED, CHATML)
+    assert proof.accidents
+    _, fact = proof.evidence()
+    assert "pycountry" in render(fact.value["unjudged"]["qwen3"])
+    assert not {"qwen3"} & {*fact.value["refuted"], *fact.value["reads"]}
+    named = Evidence(Rule.FAMILY_TABLE, "reasoning_parser", "qwen3", "table", as_reason("qwen3"))
+    decision = decide([*proof.evidence(), named], Preferences({}), bind("vllm").target)["reasoning_parser"]
+    assert (decision.value, decision.status) == ("qwen3", "table")
+    assert any(is_warning(reason) and "pycountry" in render(reason) for reason in decision.why)
+    found = requirements(DoctorCase(engine=get("vllm-cpu"), installed=lacking))
+    assert isinstance(found, Trouble)
+    assert "pycountry" in render(found.reason)
 
 
 @pytest.mark.parametrize(

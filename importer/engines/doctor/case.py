@@ -107,11 +107,7 @@ class DoctorCase:
 
     def places(self) -> tuple[Path, ...]:
         """Return the folders that the engine's Python imports packages from."""
-        if self.installed is None:
-            return ()
-        if self.installed.root is not None:
-            return tuple(sorted((self.installed.root / "venv").glob("lib*/python*/site-packages")))
-        return install.search_path(self.installed.python)
+        return () if self.installed is None else install.places(self.installed.python)
 
     def packages(self) -> dict[str, Package]:
         """Return the packages of the engine's Python, by name in lower case with dashes; the first place

@@ -255,6 +255,12 @@ class DoctorReason(ReasonKind):
     TORCH_FOR_PROCESSORS = "torch-for-processors", "its torch is a build for processors"
     TORCH_NONE = "torch-none", "there is no torch in its environment"
     TORCH_OTHER = "torch-other", "{name} {version} was built with torch {wanted:or}, and torch {here} is here"
+    REQUIREMENTS = "requirements", "every package that its packages ask for is there"
+    REQUIREMENTS_AWAY = (
+        "requirements-away",
+        "its environment lacks {packages:and}: parsers that import them are not judged, and end the server",
+    )
+    REQUIREMENTS_OF_PARSERS = "requirements-of-parsers", "without a card it holds what its parsers import"
     TORCH_SISTER = (
         "torch-sister",
         (

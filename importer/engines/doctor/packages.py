@@ -18,6 +18,7 @@ from importer.engines.doctor.case import (
     version,
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
+from importer.engines.machine import has_gpu
 from importer.engines.registries import FAMILY
 from importer.errors import EngineError
 from importer.reasons import Reason
@@ -133,6 +134,23 @@ def _sisters(case: DoctorCase, have: Package, packages: dict[str, Package]) -> I
                 else Reason(DoctorReason.TORCH_SISTER_FOR_PROCESSORS, name=name, version=version_, here=here)
             )
             yield Trouble(apart, Reason(DoctorRemedy.MATCHING_TORCH_BUILD, again=again(case), name=name))
+
+
+def requirements(case: DoctorCase) -> Result:
+    """Return whether every package is there that parsers may import."""
+    if case.engine is None or case.installed is None:
+        return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
+    if case.engine.needs_card and not has_gpu():
+        return CheckSkipped(Reason(DoctorReason.REQUIREMENTS_OF_PARSERS))
+    rows = install.missing_of(case.installed.python, case.engine.distributions)
+    lacking = [
+        f"{row.requirement} ({row.package})" for row in rows if not row.requirement.startswith(SISTERS)
+    ]
+    if not lacking:
+        return Fine(Reason(DoctorReason.REQUIREMENTS))
+    return Trouble(
+        Reason(DoctorReason.REQUIREMENTS_AWAY, packages=lacking), again(case), TroubleSeverity.WARNING
+    )
 
 
 def same_version(case: DoctorCase) -> Result:

@@ -8,7 +8,6 @@ and runs with its pair alone: else each would read the text of all.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import importlib
 from collections.abc import Iterator, Mapping
@@ -32,7 +31,7 @@ from mlx_vlm.tokenizer_utils import (
 from mlx_vlm.tools import _infer_tool_parser_from_processor
 
 from .serving import Captured, Pair, Server, by_module, served, texts, tool_module
-from .vocabulary import encode, synthetic
+from .vocabulary import encode, own, synthetic
 from .wire import Operation
 
 ENDPOINT: Any = importlib.import_module("mlx_vlm.server.openai")
@@ -60,9 +59,9 @@ def operations() -> Mapping[str, Operation]:
 def load(request: Mapping[str, Any]) -> Any:
     """Return the tokenizer as the server wraps it; processors of images have no part in reading text."""
     description = request["tokenizer"]
-    if description["directory"]:
-        with contextlib.suppress(Exception):  # a tokenizer with code of its own is not loaded
-            return load_tokenizer(Path(description["directory"]))
+    loaded = own(lambda: load_tokenizer(Path(description["directory"]))) if description["directory"] else None
+    if loaded is not None:
+        return loaded
     tokenizer = synthetic(description, texts(request))
     template = description["settings"].get("response_template")
     if template is not None:  # the server lets the tokenizer split by it

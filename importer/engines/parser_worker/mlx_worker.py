@@ -7,7 +7,6 @@ another one than that of the vocabulary is an error.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import inspect
 import io
@@ -26,7 +25,7 @@ from mlx_lm.utils import load_tokenizer
 
 from .markers import thinking_markers
 from .serving import Captured, Pair, Server, by_module, from_stream, from_whole, modules, texts, tool_module
-from .vocabulary import encode, synthetic
+from .vocabulary import encode, own, synthetic
 
 TOOLS = "mlx_lm.tool_parsers"
 # Settings of the tokenizer that the server obeys, and the package whose modules they name.
@@ -36,9 +35,9 @@ CLAIMS = {"tool_parser_type": TOOLS, "chat_template_type": "mlx_lm.chat_template
 def load(request: Mapping[str, Any]) -> Any:
     """Return the tokenizer as the server loads it; a synthetic one goes by way of a folder."""
     description = request["tokenizer"]
-    if description["directory"]:
-        with contextlib.suppress(Exception):  # a tokenizer with code of its own is not loaded
-            return load_tokenizer(description["directory"])
+    loaded = own(lambda: load_tokenizer(description["directory"])) if description["directory"] else None
+    if loaded is not None:
+        return loaded
     # The server would import any other name, and fail; no name leads out of these packages.
     claimed = {
         key: name

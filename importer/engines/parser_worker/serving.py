@@ -118,7 +118,11 @@ def by_module(
     ``markers``.
     """
     for name in sorted(modules(package)):
-        parse = tool_module(package, name).parse_tool_call
+        try:
+            parse = tool_module(package, name).parse_tool_call
+        except ImportError:  # the others are listed; this one fails by itself, with its reason
+            yield {"kind": "tool", "name": name, "class": name, "module": f"{package}.{name}"}
+            continue
         home = parse.__module__
         function = f"{home.rpartition('.')[2]}.{parse.__name__}"
         yield {"kind": "tool", "name": name, "class": function, "module": home}

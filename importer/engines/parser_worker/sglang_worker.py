@@ -27,7 +27,7 @@ from .by_name import class_for, set_up_by_name
 from .grammar import forbidden_by
 from .replay import in_two, replay
 from .serving import Pair, from_stream, from_whole, texts
-from .vocabulary import encode, forget, synthetic
+from .vocabulary import encode, forget, own, synthetic
 from .wire import Operation, attempt
 
 
@@ -190,9 +190,9 @@ def judged(request: Mapping[str, Any], *, streamed: bool) -> Iterator[Any]:
 def load(request: Mapping[str, Any]) -> Any:
     """Return the repository's tokenizer as the server loads it, else a synthetic one."""
     description = request["tokenizer"]
-    own = repository_tokenizer(description["directory"]) if description["directory"] else None
-    if own is not None:
-        return own
+    loaded = repository_tokenizer(description["directory"]) if description["directory"] else None
+    if loaded is not None:
+        return loaded
     tokenizer = synthetic(description, texts(request))
     tokenizer.init_kwargs.update(description["settings"])
     return tokenizer
@@ -215,10 +215,7 @@ _KEPT: dict[str, Any] = {}
 @lru_cache(maxsize=1)  # one import asks several times
 def repository_tokenizer(directory: str) -> Any:
     """Return the tokenizer in the folder; ``None`` where it cannot be loaded without code of its own."""
-    try:
-        return get_tokenizer(directory, trust_remote_code=False)
-    except Exception:
-        return None
+    return own(lambda: get_tokenizer(directory, trust_remote_code=False))
 
 
 def compose(pair: Pair, tokenizer: Any, model_type: str | None, templates: Any) -> Server:

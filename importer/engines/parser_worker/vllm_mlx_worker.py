@@ -6,7 +6,6 @@ may read a whole answer all the same, and fail in a stream.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import tempfile
@@ -25,7 +24,7 @@ from vllm_mlx.engine.base import GenerationOutput
 from vllm_mlx.tool_parsers import ToolParserManager
 
 from .serving import Pair, Server, served, texts
-from .vocabulary import encode, synthetic
+from .vocabulary import encode, own, synthetic
 from .wire import Operation
 
 
@@ -58,9 +57,9 @@ def parsers() -> Iterator[Mapping[str, str]]:
 def load(request: Mapping[str, Any]) -> Any:
     """Return the tokenizer as the server loads it; a synthetic one goes by way of a folder."""
     description = request["tokenizer"]
-    if description["directory"]:
-        with contextlib.suppress(Exception):  # a tokenizer with code of its own is not loaded
-            return load_tokenizer(Path(description["directory"]))
+    loaded = own(lambda: load_tokenizer(Path(description["directory"]))) if description["directory"] else None
+    if loaded is not None:
+        return loaded
     with tempfile.TemporaryDirectory() as folder:
         synthetic(description, texts(request)).save_pretrained(folder)
         config = {"model_type": description.get("model_type") or ""}

@@ -19,7 +19,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,7 +28,7 @@ from .grammar import compiler, forbidden
 from .replay import in_two, replay
 from .scripted_core import Frontend, FrontendError
 from .serving import from_stream, from_whole
-from .vocabulary import encode, forget, synthetic
+from .vocabulary import encode, forget, own, synthetic
 from .wire import Operation, Overrun, attempt, failure
 
 Pair = Mapping[str, "str | None"]
@@ -169,8 +168,9 @@ def written(request: Mapping[str, Any], folder: Path) -> Any:
     if description["directory"]:
         from transformers import AutoTokenizer
 
-        with suppress(Exception):  # a tokenizer with code of its own is not loaded
-            tokenizer = AutoTokenizer.from_pretrained(description["directory"], trust_remote_code=False)
+        tokenizer = own(
+            lambda: AutoTokenizer.from_pretrained(description["directory"], trust_remote_code=False)
+        )
     if tokenizer is None:
         tokenizer = synthetic(description, sorted(_texts(request)))
     if tokenizer.eos_token_id is None:

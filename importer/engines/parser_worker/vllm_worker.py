@@ -29,7 +29,7 @@ from vllm.v1.engine.detokenizer import IncrementalDetokenizer
 from .grammar import forbidden
 from .replay import Assembled, in_two, reading, replay
 from .response_template import parse_responses
-from .vocabulary import Watched, common_suffix, encode, forget, synthetic
+from .vocabulary import Watched, common_suffix, encode, forget, own, synthetic
 from .wire import Operation, attempt
 
 HARMONY = "gpt_oss"  # the model_type for which the server always takes its harmony parser
@@ -126,9 +126,9 @@ def tokenizer_for(request: Mapping[str, Any], supposed: Sequence[str] = ()) -> A
     run.
     """
     description = request["tokenizer"]
-    own = repository_tokenizer(description["directory"]) if description["directory"] else None
-    if own is not None:
-        return templated(own, description["settings"])
+    loaded = repository_tokenizer(description["directory"]) if description["directory"] else None
+    if loaded is not None:
+        return templated(loaded, description["settings"])
     tokens = [*description["tokens"], *({"content": text, "special": False} for text in supposed)]
     samples = request.get("samples", ())
     texts = [text for sample in samples for text in (sample["prompt"], sample["completion"])]
@@ -154,10 +154,7 @@ def templated(tokenizer: Any, settings: Mapping[str, Any]) -> Any:
 @lru_cache(maxsize=1)  # one import asks several times
 def repository_tokenizer(directory: str) -> Any:
     """Return the tokenizer in the folder; ``None`` where it cannot be loaded without code of its own."""
-    try:
-        return get_tokenizer(directory, trust_remote_code=False)
-    except Exception:
-        return None
+    return own(lambda: get_tokenizer(directory, trust_remote_code=False))
 
 
 def harmony_number() -> Callable[[str], int | None]:

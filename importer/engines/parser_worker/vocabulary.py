@@ -14,6 +14,8 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split
 from transformers import PreTrainedTokenizerFast
 
+from .wire import accident
+
 # Words and the start of a closing tag are whole tokens, as in real vocabularies; all else is bytes.
 WORD = r" ?(?:[A-Za-z]+|</)"
 COMMON = ("think", "</", " </")  # in every real vocabulary; parsers look them up
@@ -54,6 +56,19 @@ def synthetic(description: Mapping[str, Any], texts: Iterable[str], number: Numb
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, clean_up_tokenization_spaces=False, **ends)
     tokenizer.chat_template = description.get("chat_template")
     return tokenizer
+
+
+def own(load: Callable[[], Any]) -> Any:
+    """Return the repository's tokenizer; ``None`` where it needs code of its own, or is broken.
+
+    Raises the error of an accident: a synthetic tokenizer would hide it.
+    """
+    try:
+        return load()
+    except Exception as error:
+        if accident(error):
+            raise
+        return None
 
 
 def encode(tokenizer: Any, text: str) -> list[int]:

@@ -102,12 +102,23 @@ def attempt(seconds: float, action: Callable[[], Mapping[str, Any]]) -> Mapping[
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """Return why a parser failed on an item: ``overrun`` with its ``seconds``, ``memory``, or ``raised``."""
-    if isinstance(error, Overrun):
-        return {"kind": "overrun", "seconds": error.seconds}
-    if isinstance(error, MemoryError):
-        return {"kind": "memory"}
-    return {"kind": "raised", "words": describe(error)}
+    """Return why a parser failed on an item: an accident of this machine, or ``raised``."""
+    return accident(error) or {"kind": "raised", "words": describe(error)}
+
+
+def accident(error: BaseException | None) -> dict[str, Any] | None:
+    """Return ``overrun`` with its ``seconds``, ``memory`` or ``module``, also where an engine wraps the
+    error in its own; ``None`` for an error that is the same on every machine.
+    """
+    while error is not None:
+        if isinstance(error, Overrun):
+            return {"kind": "overrun", "seconds": error.seconds}
+        if isinstance(error, MemoryError):
+            return {"kind": "memory"}
+        if isinstance(error, ImportError):
+            return {"kind": "module", "words": describe(error)}
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return None
 
 
 def describe(error: BaseException) -> str:
