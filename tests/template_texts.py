@@ -181,6 +181,11 @@ EFFORT = THINKING.replace(
     "{%- set effort = reasoning_effort if reasoning_effort is defined else 'no_think' %}"
     "{{- '<think></think>' if effort == 'no_think' else '<think>' if effort in ['low', 'high'] else '' }}",
 )
+UNSAID = THINKING.replace(
+    "PROMPT",
+    "{%- if enable_thinking is defined %}"
+    "{{- '<think>\\n' if enable_thinking else '<think>\\n\\n</think>\\n\\n' }}{% endif %}",
+)
 OTHER_NAME = THINKING.replace(
     "PROMPT", "{%- if quick_reply %}{{- '<think>\\n\\n</think>\\n\\n' }}{% endif %}"
 )

@@ -24,7 +24,7 @@ from importer.chat_template.cases import (
     Turn,
 )
 from importer.chat_template.find import Template
-from importer.chat_template.markers import SHAPE
+from importer.chat_template.markers import LONGEST, SHAPE
 from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.reasoning import OWN, ReasoningFormat, is_closed, is_open
 from importer.chat_template.render import Recorder, Rendered, RenderRefused, Renders, Result
@@ -99,6 +99,18 @@ def next_turns(probe: TemplateProbe) -> tuple[str, ...]:
     return tuple(dict.fromkeys(m for m in markers if m))
 
 
+def end_of_calls(probe: TemplateProbe, completion: str) -> str:
+    """Return the text from the end of a past turn of calls up to the tool's result; ``completion`` is it."""
+    turns = (ASK, Turn("assistant", calls=(ONE,)), Turn("tool", RESULT))
+    [result] = probe.render([probe.job(turns, ProbeRequest((ASK,), ASK, TOOLS), generate=False)])
+    value = str(ONE.arguments["city"])
+    close = completion[completion.rfind(value) + len(value) :]
+    if not isinstance(result, Rendered) or value not in completion:
+        return ""
+    behind = result.text[result.text.rfind(value) + len(value) :]
+    return behind[len(close) :].lstrip() if behind.startswith(close) else ""
+
+
 def _marker(alone: Result, going_on: Result) -> str:
     """Return the marker that begins the continuation, if the text before it is the same; else nothing."""
     if not isinstance(alone, Rendered) or not isinstance(going_on, Rendered):
@@ -154,7 +166,23 @@ def analyze_answers(
             samples.append(call)
         else:
             problems["thinking-call"] = call
+    if thinking.default is None and thinking.switch is not None:
+        samples += _unsaid(probe, thinking, base)
     return Answered(tuple(samples), problems)
+
+
+def _unsaid(probe: TemplateProbe, thinking: Thinking, document: Mapping[str, Any]) -> Iterator[Sample]:
+    """Yield the answers of a request without the switch: those that its prompt leaves open to the model."""
+    form = ReasoningFormat(probe, thinking, document)
+    asks = [ProbeRequest((ASK,), turn, probe.no_tools, document) for turn in (SPOKEN, REASONED)]
+    plain, reasoned = probe.cut(asks)
+    if not isinstance(plain, Piece) or ANSWER not in plain.completion:
+        return
+    whole = _whole(form, plain, reasoned) if thinking.markers is not None else None
+    if whole is not None:
+        yield replace(whole, case="unsaid-thinking")
+    if not is_open(probe.tail(plain.prompt), thinking.markers):
+        yield form.sample("unsaid-plain", plain, content=ANSWER)
 
 
 def _whole(form: ReasoningFormat, plain: Piece, reasoned: Piece | RenderRefused) -> Sample | None:
@@ -244,6 +272,9 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
         tools_prompt=called.tools_prompt,
         end_of_turn=probe.end_of_turn,
         next_turns=() if probe.end_of_turn else next_turns(probe),
+        behind_calls=next(
+            (end_of_calls(probe, s.completion)[:LONGEST] for s in called.samples if s.case == "one-call"), ""
+        ),
         problems={
             **called.problems,
             **spoken.problems,

@@ -33,6 +33,7 @@ class TemplateAnalysis:
     ``calls_rendered``  whether calls are visible in history.
     ``end_of_turn``     the marker that ends an answer.
     ``next_turns``      without such a marker: the markers that begin the possible next turns.
+    ``behind_calls``    the text behind a past turn of calls, before the tool's result.
     ``problems``        case to reason, for cases without a sample.
     ``digest``          SHA-256 of the template's text, for caching.
     ``renders``         SHA-256 of all that it rendered here: reformatted templates have the same one.
@@ -51,6 +52,7 @@ class TemplateAnalysis:
     calls_rendered: bool = False
     end_of_turn: str = ""
     next_turns: tuple[str, ...] = ()
+    behind_calls: str = ""
     problems: Mapping[str, Reason] = field(default_factory=dict)
     form: Mapping[str, object] = field(default_factory=dict)
     tools_prompt: str = ""

@@ -49,7 +49,8 @@ def decide(
     kind = decisions["kind"].value if "kind" in decisions else "chat"
     for key in PARSERS:
         facts = [e for e in evidence if e.key == key]
-        decisions[key] = decide_parser(key, facts, preferences, target, str(kind), thinking)
+        tool = decisions["tool_parser"].value if key != "tool_parser" else None
+        decisions[key] = decide_parser(key, facts, preferences, target, str(kind), thinking, tool)
     together = settle_derived({key: decisions[key] for key in PARSERS}, evidence, target)
     decisions |= settle(together, target)
     decisions = request_coverage.switches(request_coverage.apply(decisions, evidence, target), evidence)

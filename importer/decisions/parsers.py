@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from importer.chat_template.cases import BLOCKLESS, IRREGULAR
 from importer.chat_template.samples import Thinking
 from importer.decisions.decision import (
     PYTHON,
@@ -318,6 +319,10 @@ class ParserReason(ReasonKind):
     )
     THINKS_SWITCHED = "thinks-switched", "the template switches reasoning by {switch}, so the model thinks"
     FAILS = "fails", _fails
+    FAILS_STREAMED = (
+        "fails-streamed",
+        "{parser} loses {cases:and} where the answer is streamed token by token",
+    )
     SWITCH_UNTRIED = (
         "switch-untried",
         (
@@ -325,6 +330,7 @@ class ParserReason(ReasonKind):
             "answer without thinking has null content"
         ),
     )
+    PAIR_LOSES = "pair-loses", "{parser} beside {tool_parser} loses an answer: {problem}"
     LOSES_PLAIN = "loses-plain", "the template shows no reasoning, and its plain answer is lost: {problem}"
 
 
@@ -372,12 +378,14 @@ def decide_parser(
     target: Target,
     kind: str,
     thinking: Thinking | None = None,
+    tool: object = None,
 ) -> Decision:
     """Return the parser for ``key`` (``tool_parser`` or ``reasoning_parser``) on ``target``.
 
     ``thinking`` is the reasoning that the template shows; ``None`` for a template that was not rendered.
+    ``tool`` is the tool parser that a reasoning parser is beside.
     """
-    proof = next((e for e in facts if e.rule is Rule.PROOF), None)
+    proof = next((_beside(e, tool) for e in facts if e.rule is Rule.PROOF), None)
     claims = ranked(e for e in facts if e.rule.names_parsers)
     if key in preferences.values:
         return _user(preferences.values[key], claims, proof)
@@ -477,7 +485,7 @@ def _shown_calls(proof: Evidence | None) -> Reason | None:
         return None
     weak = {HF, *proof.value["liberal"], *proof.value.get("guessed", ())}
     failed: Mapping[str, Mapping[str, Reason]] = proof.value.get("failed", {})
-    sound = (n for n in proof.value["complete"] if n not in weak and {*failed.get(n, ())} <= {*IRREGULAR})
+    sound = (n for n in proof.value["complete"] if n not in weak and {*failed.get(n, ())} <= IRREGULAR)
     first = next(sound, None)
     return None if first is None else Reason(ParserReason.READS_EVERY_CALL, parser=first)
 
@@ -543,6 +551,8 @@ def _user(value: object, claims: Sequence[Evidence], proof: Evidence | None) -> 
             notes = (warning(Reason(ParserReason.USER_REFUTED, problem=refuted)),)
         elif value in _unjudged(proof):
             notes = _not_judged(proof, str(value))
+        elif value in proof.value["pair"]:
+            notes = (warning(proof.value["pair"][value]),)
         elif value in proof.value["reads"]:
             notes = (Reason(ParserReason.PROOF_AGREES),)
     return by_user(value, lost, notes)
@@ -635,6 +645,20 @@ def _proved(
     )
 
 
+def _beside(proof: Evidence, tool: object) -> Evidence:
+    """Return the proof for the server with this tool parser: a pair that loses more reads less."""
+    pairs: Mapping[str, Mapping[object, Reason]] = proof.value.get("pairs", {})
+    lossy = {
+        name: Reason(ParserReason.PAIR_LOSES, parser=name, tool_parser=tool, problem=beside[tool])
+        for name, beside in pairs.items()
+        if tool in beside
+    }
+    whole = [name for name in proof.value["complete"] if name not in lossy]
+    left = {name: lossy[name] for name in proof.value["complete"] if name in lossy} if whole else {}
+    value = {**proof.value, "pair": lossy, "incomplete": {**proof.value["incomplete"], **left}}
+    return replace(proof, value=value | {"complete": whole or proof.value["complete"]})
+
+
 def _unjudged(proof: Evidence) -> Mapping[str, Reason]:
     """Return the parsers that a fault of this machine kept from a verdict: they are not refuted."""
     unjudged: Mapping[str, Reason] = proof.value.get("unjudged", {})
@@ -697,12 +721,8 @@ def _notes(name: str, proof: Evidence, target: Target, declared: Sequence[Eviden
     """Return notes on the choice: parsers of the same effect, and the engine's treatment of this one."""
     alike = tuple(other for other in proof.value["equal"].get(name, ()) if other in proof.value["complete"])
     same = (Reason(ParserReason.SAME_EFFECT, parsers=alike),) if alike else ()
-    return (*same, *_failing(name, proof), *_about_engine(name, proof, target, declared))
-
-
-# Outputs of a model that breaks its own format, and answers without a block where it was told to think.
-IRREGULAR = ("broken-beside", "text-after", "thinking-cut", "thinking-several", "thinking-none")
-BLOCKLESS = ("plain", "thinking-off", "thinking-off-said", "thinking-none")
+    pair = (warning(proof.value["pair"][name]),) if name in proof.value["pair"] else ()
+    return (*same, *_failing(name, proof), *pair, *_about_engine(name, proof, target, declared))
 
 
 def _failing(name: str, proof: Evidence) -> Iterator[Reason]:
@@ -716,6 +736,10 @@ def _failing(name: str, proof: Evidence) -> Iterator[Reason]:
                 ParserReason.FAILS, parser=name, cases=tuple(cases), thought=thought, problem=first
             )
             yield reason if all(case in IRREGULAR for case in cases) else warning(reason)
+    streamed = tuple(proof.value.get("streamed", {}).get(name, ()))
+    lost = Reason(ParserReason.FAILS_STREAMED, parser=name, cases=streamed)
+    if streamed:  # words beside a call are a trifle
+        yield lost if all(case.startswith("narrated") for case in streamed) else warning(lost)
 
 
 def _about_engine(

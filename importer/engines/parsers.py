@@ -353,12 +353,17 @@ class ParserWorker(Closing):
         return {ask: self._counted(tuple(map(_reading, items))) for ask, items in answers.items()}
 
     def stream(
-        self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
+        self,
+        tokens: Tokens,
+        samples: Sequence[Sample],
+        asks: Iterable[ParserQuestion],
+        *,
+        stepwise: bool = False,
     ) -> dict[ParserQuestion, tuple[Replay, ...]]:
         """Return for each pair of parsers its readings, whole and streamed: cut in two at every token,
-        and token by token.
+        and token by token; with ``stepwise`` token by token alone.
         """
-        answers = self._judged("stream", tokens, samples, asks)
+        answers = self._judged("stream", tokens, samples, asks, **({"stepwise": True} if stepwise else {}))
         replays = {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
         for each in replays.values():
             self._counted([r.whole for r in each] + [e.reading for r in each for e in r.examples])
@@ -392,7 +397,12 @@ class ParserWorker(Closing):
         return tuple([_failure(one["error"]) if "error" in one else one for one in item] for item in items)
 
     def _judged(
-        self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
+        self,
+        operation: str,
+        tokens: Tokens,
+        samples: Sequence[Sample],
+        asks: Iterable[ParserQuestion],
+        **more: object,
     ) -> dict[ParserQuestion, Sequence[_Replayed | Reason]]:
         """Return the items of each pair; a pair whose worker was lost gets the reason.
 
@@ -402,7 +412,7 @@ class ParserWorker(Closing):
         answers: dict[ParserQuestion, Sequence[_Replayed | Reason]] = {}
         fields = {
             "tokenizer": _tokenizer(tokens),
-            "samples": [_sample(sample) for sample in samples],
+            "samples": [_sample(sample) | more for sample in samples],
             "limit": self._seconds,
         }
         patience = self._seconds * (len(samples) + 1) + GRACE_SECONDS

@@ -20,16 +20,16 @@ from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.tool_calls import as_instructed
 from importer.chat_template.vocabulary import Vocabulary
-from importer.decisions.decision import Target
+from importer.decisions.decision import RUST, Target
 from importer.decisions.parsers import HF
 from importer.engines import registries
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Tokens
 from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
-from importer.proof.completeness import ranked
+from importer.proof.completeness import complete, ranked
 from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
 from importer.proof.template_proof import judged_as_data, parser_as_data, unread
-from importer.proof.verdicts import Question, ask_parsers, ask_whole
+from importer.proof.verdicts import Question, ask_pairs, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.architecture import model_types
 from importer.signals.tables import shipped
@@ -208,6 +208,11 @@ def prove(
     for key, questions in questions_of.items():
         if data is not None and key in data.fields:
             verdicts[key] = judged_as_data(data, questions, ways, verdicts[key], parsers, worker)
+    thoughts = [v for v in verdicts.get("reasoning_parser", ()) if v.reads and v.parser != HF]
+    best = set(complete(verdicts.get("tool_parser", ()))) - {HF}
+    tools = [v for v in verdicts.get("tool_parser", ()) if v.parser in best]
+    texts = {"{}": analysis.samples, **{str(s.kwargs): s.samples for s in analysis.settings}}
+    together = {} if worker.frontend == RUST else ask_pairs(texts, tools, thoughts, ways[0], worker)
     lost = data is None and unread({key: vs for key, vs in verdicts.items() if key == "tool_parser"})
     return Proof(
         engine=worker.engine,
@@ -225,6 +230,7 @@ def prove(
         renders=analysis.renders,
         heeds=_heeded(analysis, ways[0], verdicts.get("reasoning_parser", ()), worker),
         near=near_miss(by_field["tool_parser"], ways, parsers, worker) if lost else None,
+        pairs=together,
         accidents=worker.accidents,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
+from importer.chat_template.find import find
 from importer.decisions.decision import RUST, Chosen, Decision, PromptVerdict, Target
 from importer.decisions.parsers import HF
 from importer.engines.deaths import Accident, ParserFailure
@@ -14,7 +15,13 @@ from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Fields, Reason, ReasonKind, Text
 from importer.sentences import render
-from importer.signals.architecture import MODES, architectures, model_types
+from importer.signals.architecture import (
+    ENCODERS,
+    MODES,
+    WITHOUT_TEMPLATE,
+    architectures,
+    model_types,
+)
 from importer.signals.evidence import Evidence, Rule, warning
 
 AUTO = "auto"
@@ -240,6 +247,7 @@ class ProofReason(ReasonKind):
     CASE = "case", "{case}: {problem}"
     NEAR_MISS = "near-miss", "{parser} would read the calls if {written:and} were {read:and}"
     WHOLE_ONLY = "whole-only", "whole-only ({cases:;})"
+    STREAMED = "streamed", "{case}: the stream is another answer than the whole"
     NOT_REPLAYED = "not-replayed", "{case}: not replayed, {words}"
     SPLITS_DIFFER = "splits-differ", _splits
     # of a kind that is unknown here: its text alone
@@ -288,6 +296,7 @@ class ParserVerdict:
     ``effect``     digest of everything observed: parsers of one effect cannot be told apart.
     ``unsettled``  whether a failure is on a guessed block, which refutes no parser with further markers.
     ``guessed``    whether the parser reads only where its markers are tokens, and no file declares any.
+    ``default``    the cases of requests that set no variable of the template.
     """
 
     parser: str
@@ -303,6 +312,7 @@ class ParserVerdict:
     effect: str = ""
     unsettled: bool = False
     guessed: bool = False
+    default: tuple[str, ...] = ()
 
     @property
     def reads(self) -> bool:
@@ -351,6 +361,7 @@ class ParserVerdict:
             "effect": self.effect,
             "unsettled": self.unsettled,
             "guessed": self.guessed,
+            "default": list(self.default),
             "reasons": {
                 "failed": {case: reason.to_json() for case, reason in self.failed.items()},
                 "streaming": None if streaming is None else streaming.to_json(),
@@ -375,6 +386,7 @@ class ParserVerdict:
             data["effect"],
             data["unsettled"],
             data["guessed"],
+            tuple(data.get("default", ())),
         )
 
 
@@ -417,6 +429,7 @@ class Proof:
     ``heeds``     the variables of a request under which a reasoning parser reads the same answer otherwise.
     ``near``      where no parser reads the calls: the parser that would, but for the spelling of a marker.
     ``plain``     for a template that shows no reasoning: the reasoning parsers that lose its plain answer.
+    ``pairs``     reasoning parser to the tool parsers beside which the server loses more than each alone.
     ``accidents`` answers that this machine spoilt; a proof with any is no use later, and is in no receipt so.
     """
 
@@ -436,6 +449,7 @@ class Proof:
     renders: str = ""
     heeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     near: Reason | None = None
+    pairs: Mapping[str, Mapping[str, Reason]] = field(default_factory=dict)
     accidents: int = 0
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
@@ -459,7 +473,7 @@ class Proof:
 
     def evidence(self) -> list[Evidence]:
         """Return one fact for each field: the parsers that read the template, and the refuted ones."""
-        from importer.proof.completeness import equals, incomplete
+        from importer.proof.completeness import equals, incomplete, lost_by_default
 
         facts = []
         for key in FIELDS:
@@ -476,6 +490,7 @@ class Proof:
                 "unsettled": [v.parser for v in verdicts if v.unsettled and not v.reads],
                 "guessed": [v.parser for v in verdicts if v.reads and v.guessed],
                 "failed": {v.parser: dict(v.lost) for v in verdicts if v.reads and v.lost},
+                "streamed": {v.parser: lost for v in verdicts if v.reads and (lost := lost_by_default(v))},
                 "unjudged": {v.parser: v.accident for v in verdicts if v.accident is not None},
                 "complete": self._complete(key, registered),
                 "incomplete": incomplete(registered),
@@ -485,7 +500,8 @@ class Proof:
                 "tools_rendered": self.tools_rendered,
                 "derived": [] if self.derived is None else list(self.derived.fields),
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
-            value |= {"heeds": {k: [*v] for k, v in self.heeds.items()}} if key == "reasoning_parser" else {}
+            if key == "reasoning_parser":
+                value |= {"heeds": {k: [*v] for k, v in self.heeds.items()}, "pairs": self.pairs}
             engine = f"{self.engine} {self.shown}"
             facts.append(Evidence(Rule.PROOF, key, value, engine, self._reason(key, reads)))
         return facts
@@ -544,6 +560,7 @@ class Proof:
             "plain": {name: reason.to_json() for name, reason in self.plain.items()},
             "heeds": {name: list(switches) for name, switches in self.heeds.items()},
             "near": None if self.near is None else self.near.to_json(),
+            "pairs": {k: {n: r.to_json() for n, r in v.items()} for k, v in self.pairs.items()},
         }
 
     @classmethod
@@ -571,6 +588,7 @@ class Proof:
             renders=data["renders"],
             heeds={name: tuple(switches) for name, switches in data.get("heeds", {}).items()},
             near=None if data["near"] is None else recorded("", data["near"]),
+            pairs={k: {n: recorded("", r) for n, r in v.items()} for k, v in data.get("pairs", {}).items()},
         )
 
     def explain(self) -> Iterator[str]:
@@ -592,6 +610,8 @@ class Proof:
                     yield f"    under the document's {dict(v.setting)}"
         for key, reason in self.unasked.items():
             yield f"  {key}: not asked: {render(reason)}"
+        pairs = ((name, *one) for name, problems in self.pairs.items() for one in problems.items())
+        yield from (f"  {name} beside {tool} loses {render(problem)}" for name, tool, problem in pairs)
         for name, reason in self.plain.items():
             yield f"  reasoning_parser {name} reads no plain answer: {render(reason)}"
         for one in self.prompts:
@@ -623,6 +643,10 @@ BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
 
 def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
     """Return the engine's own renderer for this model, a tokenizer mode or ``harmony``; else ``None``."""
+    if target.backend == "sglang":
+        first, bare = next(iter(architectures(snapshot)), ""), find(snapshot) is None
+        modes = {**ENCODERS, **(WITHOUT_TEMPLATE if bare else {})}
+        return next((mode for part, mode in modes.items() if part in first), None)
     if target.backend != "vllm":
         return None
     mistral = next(

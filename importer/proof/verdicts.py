@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from importer.chat_template.cases import BLOCKLESS
 from importer.chat_template.learnt_format import unmarked
 from importer.chat_template.samples import Sample, SampleCall
 from importer.engines.deaths import Accident
@@ -189,7 +190,8 @@ JUDGES = {"tool_parser": judge_tool, "reasoning_parser": judge_reasoning}
 # Cases that are streamed in every split: one of each shape that parsers are known to lose in pieces.
 STREAMED = {
     "one-call", "parallel", "nested", "narrated", "non-ascii", "no-call", "thinking-call",
-    "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain",
+    "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain", "unsaid-thinking",
+    "unsaid-plain",
 }  # fmt: skip
 
 
@@ -301,6 +303,7 @@ def _verdict(question: Question, parser: EngineParser, readings: Sequence[Readin
         needed=tuple(case for case in question.needed if case in judged),
         forbidden=next((r.forbidden for r in needed if r.forbidden), None),
         setting=question.setting,
+        default=tuple(s.case for s in question.samples if s.kwargs == (question.setting or {})),
     )
 
 
@@ -390,6 +393,60 @@ def _finding(samples: Sequence[Sample], replays: Iterable[Replay]) -> Reason | N
                 )
             )  # fmt: skip
     return Reason(ProofReason.WHOLE_ONLY, cases=tuple(differences)) if differences else None
+
+
+# The cases of a pair: with each of its parts the kind of case that a parser of reasoning alone reads.
+PAIRED = {"one-call": BLOCKLESS, "thinking-call": frozenset({"thinking-whole", "thinking-opened"})}
+
+
+def ask_pairs(
+    samples: Mapping[str, Sequence[Sample]],
+    tools: Sequence[ParserVerdict],
+    thoughts: Sequence[ParserVerdict],
+    tokens: Tokens,
+    worker: ParserWorker,
+) -> dict[str, dict[str, Reason]]:
+    """Return for each reasoning parser the tool parsers beside which the server loses a case, and how.
+
+    A case that one of them loses alone is not the pair's. ``samples`` are by the setting of the document,
+    reasoning and calls in one text, as the server's composed parser reads them.
+    """
+    found: dict[str, dict[str, Reason]] = {}
+    for setting, written in samples.items():
+        alike = [v for v in thoughts if str(v.setting or {}) == setting]
+        asks = {
+            ParserQuestion(tool.parser, thought.parser): (tool, thought)
+            for tool in _first_of_class(tools)
+            for thought in _first_of_class(alike)
+        }
+        paired = [s for s in written if s.case in PAIRED]
+        answers = worker.stream(tokens, paired, asks, stepwise=True) if paired and asks else {}
+        for ask, replays in answers.items():
+            tool, thought = asks[ask]
+            problems = (_lost_by_pair(s, r, tool, thought) for s, r in zip(paired, replays, strict=True))
+            if problem := next((p for p in problems if p is not None), None):
+                for name in (v.parser for v in alike if v.class_name == thought.class_name):
+                    mine = found.setdefault(name, {})
+                    mine |= {v.parser: problem for v in tools if v.class_name == tool.class_name}
+    return found
+
+
+def _lost_by_pair(
+    sample: Sample, replay: Replay, tool: ParserVerdict, thought: ParserVerdict
+) -> Reason | None:
+    alone = sample.case in (*tool.failed, *tool.stepwise)
+    if alone or PAIRED[sample.case].intersection((*thought.failed, *thought.stepwise)):
+        return None
+    if replay.whole.accident is not None:
+        return None
+    problem = judge_tool(sample, replay.whole) or judge_reasoning(sample, replay.whole)
+    if problem is not None:
+        return Reason(ProofReason.CASE, case=sample.case, problem=problem)
+    return Reason(ProofReason.STREAMED, case=sample.case) if _differs_stepwise(replay) else None
+
+
+def _first_of_class(verdicts: Sequence[ParserVerdict]) -> list[ParserVerdict]:
+    return [*{v.class_name: v for v in reversed(verdicts)}.values()][::-1]
 
 
 def _one_per_class(parsers: Sequence[EngineParser]) -> list[EngineParser]:

@@ -21,6 +21,11 @@ MODES = {
     "InklingForConditionalGeneration": "inkling",
 }
 
+# SGLang 0.5.23 ``chat_encoding.py``: part of the first architecture to its own encoder; the last one is for
+# a tokenizer without a template.
+ENCODERS = {"DeepseekV4": "dsv4", "KimiK3": "kimi_k3", "InklingForConditionalGeneration": "inkling"}
+WITHOUT_TEMPLATE = {"DeepseekV3": "dsv32"}
+
 # The parts of a config with the language model, where a model has towers beside it.
 TEXT_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 

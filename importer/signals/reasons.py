@@ -600,7 +600,7 @@ def _ends(fields: Fields) -> str:
 
 
 def _end_of_turn(fields: Fields) -> str:
-    how = "ends an answer with" if fields["ends"] else "goes straight on with"
+    how = "ends a turn with" if fields["ends"] else "goes straight on with"
     words, listed = " and ".join(fields["words"]), ", ".join(fields["listed"]) or "none"
     return f"the template {how} {words}, and no file lists it as an end token (listed: {listed})"
 

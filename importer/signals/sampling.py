@@ -169,8 +169,12 @@ def _is_missing(turn: Token, ids: Sequence[int], texts: Mapping[int, str]) -> bo
 
 
 def _turns(analysis: TemplateAnalysis, known: Mapping[str, Token]) -> list[Token]:
-    """Return the special tokens that end a turn, or begin the next, and stand in no completion."""
+    """Return the special tokens that end a turn, or begin the next, and stand in no completion.
+
+    A turn of calls may end with another one than an answer: what the template prints behind the calls.
+    """
     inside = [s.completion for s in analysis.samples]
-    ends = [analysis.end_of_turn] if analysis.end_of_turn else analysis.next_turns
-    tokens = [known[end] for end in ends if end in known]
+    ends = [analysis.end_of_turn] if analysis.end_of_turn else [*analysis.next_turns]
+    ends += sorted((text for text in known if text and analysis.behind_calls.startswith(text)), key=len)[-1:]
+    tokens = [known[end] for end in dict.fromkeys(ends) if end in known]
     return [t for t in tokens if t.special and inside and not any(t.content in text for text in inside)]

@@ -29,6 +29,7 @@ from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule, Source, warning
+from importer.signals.name_likeness import plain_name
 from importer.signals.reasons import CoverageReason, ShownReason
 from importer.signals.tables import parser_table
 
@@ -112,15 +113,19 @@ def translate(
 ) -> str | None:
     """Return the parser of ``other`` for the format that ``parser`` of ``engine`` reads, or ``None``.
 
-    A parser of the same name is the best match, else that with the most common markers, and of these the one
-    with few further ones and the most names. ``known`` are the names that the version of ``other`` has.
+    A parser of the same name is the best match, marks between its words aside (``deepseek_v31`` and
+    ``deepseekv31``). Else it is that with the most common markers, and of these the one with few further ones
+    and the most names. ``known`` are the names that the version of ``other`` has.
     """
     kind = KINDS[key]
     names = load_parser_markers(other, kind)
     usable = [p for p in names.values() if known is None or p.name in known]
     own = load_parser_markers(engine, kind).get(parser)
-    if own is None or any(p.name == parser for p in usable):
-        return parser if own is not None else None
+    if own is None:
+        return None
+    same = sorted((p.name != parser, p.name) for p in usable if plain_name(p.name) == plain_name(parser))
+    if same:
+        return same[0][1]
     named = [m for m in own.markers if ("call" if kind == "tool" else "think") in m.lower()]
     shares = {p.name: _common(own, p, named if kind == "tool" else named[:1]) for p in usable}
     close = [p for p in usable if shares[p.name][0] >= SIMILAR]

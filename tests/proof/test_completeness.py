@@ -45,6 +45,34 @@ def test_a_parser_that_fails_what_another_reads_stands_back() -> None:
     assert render(told["r1"]) == "thinking-off: left no content in thinking-off; qwen reads it"
 
 
+def test_an_irregular_case_decides_among_equals_alone() -> None:
+    """As granite-3.3: a parser won by one irregular case, and lost each default answer in a stream."""
+    off = ("thinking-off",)
+    named = verdict("named", "thinking-whole thinking-off", "thinking-none", default=off)
+    lossy = verdict("lossy", "thinking-whole thinking-off thinking-none", stepwise=off, default=off)
+    also = verdict("also", "thinking-whole thinking-off thinking-none")
+    assert complete([lossy, named]) == ["named"]
+    assert complete([named, also]) == ["named", "also"]  # names choose among them
+    assert [v.parser for v in ranked([lossy, named, also], {})] == ["also", "named", "lossy"]
+
+
+def test_a_loss_by_default_counts_more_than_one_on_request() -> None:
+    off, on = ("thinking-off",), ("thinking-whole",)
+    both = "thinking-whole thinking-off"
+    one, other = (
+        verdict("one", both, stepwise=off, default=off),
+        verdict("other", both, stepwise=on, default=off),
+    )
+    assert complete([one, other]) == ["other"]
+
+
+def test_a_case_that_one_reads_whole_and_loses_in_a_stream_refutes_no_other() -> None:
+    """As DeepSeek-R1: neither parser has a plain answer in each stream, so its name chooses."""
+    fails = verdict("r1", "thinking-whole", "plain", default=("plain",))
+    streams = verdict("olmo", "thinking-whole plain", stepwise=("plain",), default=("plain",))
+    assert complete([fails, streams]) == ["r1", "olmo"]
+
+
 def test_a_case_that_nobody_reads_costs_nobody_anything() -> None:
     assert complete([R1, verdict("r2", "thinking-whole thinking-cut", "thinking-off")]) == ["r1", "r2"]
 
@@ -85,6 +113,10 @@ some = st.builds(
 )  # fmt: skip
 
 
+def lost(one: ParserVerdict, found: list[ParserVerdict]) -> set[str]:
+    return {*one.stepwise} | ({*one.failed} & attainable(found))
+
+
 @given(st.lists(some, max_size=6, unique_by=lambda v: v.parser))
 def test_the_most_complete_read_and_no_strict_parser_reads_more(found: list[ParserVerdict]) -> None:
     best = {v.parser: v for v in found if v.parser in complete(found)}
@@ -92,7 +124,8 @@ def test_the_most_complete_read_and_no_strict_parser_reads_more(found: list[Pars
     strict = [v for v in found if v.reads and not v.liberal]
     for one in best.values():
         assert one.reads
-        assert not any(set(other.passed) > set(one.passed) for other in strict if one in strict)
+        less = (v for v in strict if set(v.failed) <= set(one.failed) and lost(v, found) < lost(one, found))
+        assert one not in strict or not any(less)
     assert set(incomplete(found)) == {v.parser for v in found if v.reads} - set(best)
     assert [v.parser for v in ranked(found, {})][:1] == [*best][:1] or len(best) > 1 or not best
 

@@ -100,8 +100,8 @@ def test_what_a_proof_says() -> None:
     refuted = Reason(ProofReason.CASE, case="one-call", problem=as_reason("read no call"))
     assert tool.value == {
         "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "liberal": [],
-        "forbidden": {}, "unsettled": [], "unjudged": {}, "complete": ["xml"], "incomplete": {},
-        "equal": {}, "settings": {},
+        "forbidden": {}, "unsettled": [], "unjudged": {}, "streamed": {}, "complete": ["xml"],
+        "incomplete": {}, "equal": {}, "settings": {},
         "tools_rendered": True, "derived": [], "guessed": [], "near": None,
         "failed": {"xml": {"quotes": as_reason("lost 'text'")}},
     }  # fmt: skip
@@ -312,6 +312,13 @@ def test_models_that_the_engine_renders_itself() -> None:
     assert own_renderer(snapshot(), named("family-table", "deepseek_v32"), VLLM) == "deepseek_v32"
     assert own_renderer(snapshot(), named("template-format", "deepseek_v32"), VLLM) is None
     assert own_renderer(snapshot(), named("family-table", "hermes"), VLLM) is None
+    sglang = Target("sglang", "9.9")
+    assert own_renderer(snapshot(architectures=["DeepseekV4ForCausalLM"]), [], sglang) == "dsv4"
+    assert own_renderer(snapshot(architectures=["DeepseekV32ForCausalLM"]), [], sglang) == "dsv32"
+    templated = replace(snapshot(architectures=["DeepseekV3ForCausalLM"]), texts={
+        "config.json": '{"architectures": ["DeepseekV3ForCausalLM"]}', "chat_template.jinja": "T",
+    })  # fmt: skip
+    assert own_renderer(templated, [], sglang) is None
     mlx = Target("mlx", "9.9")
     assert own_renderer(snapshot(architectures=["DeepseekV32ForCausalLM"]), [], mlx) is None
 

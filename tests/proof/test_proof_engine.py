@@ -235,6 +235,39 @@ def test_a_model_that_does_not_think_by_default_needs_that_said_to_some_parsers(
     assert proof.setting("deepseek_v3") is None
 
 
+def test_a_request_that_says_nothing_is_read_or_the_document_says_it(vllm: ParserWorker) -> None:
+    """As MiniCPM5: without its switch the prompt leaves a block and a plain answer open."""
+    proof = ask(vllm, texts.UNSAID, CHATML)
+    reads = [v for v in proof.verdicts["reasoning_parser"] if v.reads]
+    assert reads
+    lossless = [v for v in reads if v.setting is None and not v.lost and not v.stepwise]
+    assert lossless == []
+    target = bind("vllm", proof.version, ask=False).target
+    decisions = decide(
+        proof.evidence(), Preferences(), replace(target, proves=True), None, proof.setting
+    )  # fmt: skip
+    assert decisions["chat_template_kwargs"].value == {"enable_thinking": True}
+
+
+def test_parsers_are_streamed_as_the_server_composes_them(vllm: ParserWorker) -> None:
+    """Alone each of these reads all, whole and streamed; beside hermes the stream of a call is another."""
+    proof = ask(vllm, texts.SWITCHED, CHATML)
+    alone = {v.parser: v for v in proof.verdicts["reasoning_parser"]}
+    target = replace(bind("vllm", proof.version, ask=False).target, proves=True)
+    for lossy in ("minicpmv", "ling3"):
+        assert alone[lossy].reads
+        assert not alone[lossy].stepwise
+        assert "thinking-call" in render(proof.pairs[lossy]["hermes"])
+        claim = Evidence(Rule.FAMILY_TABLE, "reasoning_parser", lossy, "table", as_reason("named"))
+        named = decide([*proof.evidence(), claim], Preferences(), target)["reasoning_parser"]
+        assert named.value != lossy
+        wanted = Preferences({"reasoning_parser": lossy})
+        users = decide(proof.evidence(), wanted, target)["reasoning_parser"]
+        assert any(is_warning(r) and f"{lossy} beside hermes loses" in render(r) for r in users.why)
+    assert "qwen3" not in proof.pairs
+    assert Proof.from_json(json.loads(json.dumps(proof.to_json()))).pairs == proof.pairs
+
+
 def test_a_parser_that_needs_the_default_of_thinking_gets_it_by_the_document(vllm: ParserWorker) -> None:
     """As a template of Laguna's that thinks unless it is switched off."""
     text = texts.OPENED_ON_DEMAND.replace("default(false)", "default(true)")

@@ -70,6 +70,12 @@ def test_a_parser_with_mostly_other_markers_is_no_match() -> None:
         ("reasoning_parser", "gemma4", "vllm", "mlx", "<|channel>thought"),
         ("tool_parser", "deepseek_v3", "vllm", "mlx", None),
         ("tool_parser", "../x", "mlx", "vllm", None),
+        # Names that differ in the marks between their words; their formats are alike or read by set-up alone.
+        ("tool_parser", "deepseek_v3", "vllm", "sglang", "deepseekv3"),
+        ("tool_parser", "deepseek_v31", "vllm", "sglang", "deepseekv31"),
+        ("tool_parser", "deepseek_v4", "vllm", "sglang", "deepseekv4"),
+        ("reasoning_parser", "deepseek_v3", "vllm", "sglang", "deepseek-v3"),
+        ("reasoning_parser", "deepseek_v4", "vllm", "sglang", "deepseek-v4"),
         ("reasoning_parser", "qwen3", "vllm", "mlx", "<think>"),
     ],
 )

@@ -97,17 +97,39 @@ def test_nothing_that_an_answer_may_hold_becomes_a_stop_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "end"),
-    [(texts.CHATML_JSON, "<|im_end|>"), (texts.HEADERS, "<|eot_id|>"), (texts.ALTERNATING, "<end_of_turn>")],
+    ("text", "ends"),
+    [
+        (texts.CHATML_JSON, ["<|im_end|>"]),
+        (texts.HEADERS, ["<|eot_id|>", "<|eom_id|>"]),  # of an answer, and of a turn of calls
+        (texts.ALTERNATING, ["<end_of_turn>"]),
+    ],
 )
-def test_the_end_is_the_one_that_the_template_writes(renderer: Renderer, text: str, end: str) -> None:
+def test_the_end_is_the_one_that_the_template_writes(renderer: Renderer, text: str, ends: list[str]) -> None:
     files = {"tokenizer_config": tokenizer(), "generation_config": {"eos_token_id": 1}}
     study = learning.analyze(
         Template(text, "chat_template.jinja"), read_vocabulary(snapshot(**files)), renderer
     )
-    assert found(study, **files)[0] == [end]
-    number = next(i for i, t in TOKENS.items() if t == end)
-    assert found(study, **files | {"generation_config": {"eos_token_id": [1, number]}})[0] is None
+    assert found(study, **files)[0] == ends
+    numbers = [i for i, t in TOKENS.items() if t in ends]
+    assert found(study, **files | {"generation_config": {"eos_token_id": [1, *numbers]}})[0] is None
+
+
+CALLS_END = texts.CHATML_JSON.replace(
+    "{%- endfor %}\n{{- '<|im_end|>\\n' }}", "{%- endfor %}\n{{- '<|eom_id|>\\n' }}", 1
+)
+
+
+def test_a_turn_of_calls_ends_with_what_stands_behind_its_calls(renderer: Renderer) -> None:
+    """As a merge of Gemma 4 whose list has the end of text alone: the model writes the tool's answer."""
+    assert "<|eom_id|>" in CALLS_END
+    files = {"tokenizer_config": tokenizer("<|im_end|>"), "generation_config": {"eos_token_id": 1}}
+    vocabulary = read_vocabulary(snapshot(**files))
+    study = learning.analyze(Template(CALLS_END, "chat_template.jinja"), vocabulary, renderer)
+    assert found(study, **files) == (
+        ["<|eom_id|>"], {"1": "<|endoftext|>", "2": "<|im_end|>", "5": "<|eom_id|>"},
+    )  # fmt: skip
+    plain = learning.analyze(Template(texts.CHATML_JSON, "chat_template.jinja"), vocabulary, renderer)
+    assert found(plain, **files)[0] is None
 
 
 ROLES = """{% if tools %}<|system|>{{ tools | tojson }}{% endif %}{% for m in messages -%}

@@ -47,9 +47,9 @@ class Assembled:
         return reading(calls, texts["reasoning"], texts["content"])
 
 
-def in_two(tokens: int) -> list[int]:
-    """Return every place to cut an output of so many tokens into two deltas."""
-    return list(range(1, tokens))
+def in_two(tokens: int, sample: Mapping[str, Any]) -> list[int]:
+    """Return every place to cut an output of so many tokens into two deltas; none for one step by step."""
+    return [] if sample.get("stepwise") else list(range(1, tokens))
 
 
 def replay(whole: Mapping[str, Any], feed: Feed, tokens: int, places: list[int]) -> dict[str, Any]:

@@ -271,7 +271,7 @@ def in_pieces(server: Server, sample: Mapping[str, Any], loop: asyncio.AbstractE
         return loop.run_until_complete(_streamed(server.chat, adapted, request))
 
     tokens = len(server.manager.ids)
-    return replay(read, feed, tokens, in_two(tokens))
+    return replay(read, feed, tokens, in_two(tokens, sample))
 
 
 async def _streamed(chat: Any, adapted: Any, request: Any) -> dict[str, Any]:

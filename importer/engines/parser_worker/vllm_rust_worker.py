@@ -205,7 +205,7 @@ def _judge(
     whole = ask(steps, False)
     if not streamed:
         return whole | {"forbidden": _forbidden(frontend.grammar, sample["completion"])}
-    places = in_two(len(ids))
+    places = in_two(len(ids), sample)
     cuts_of = [steps, *([place] for place in places)]
     answers = {tuple(c): asking.submit(ask, c, True) for c in cuts_of}
     return replay(whole, lambda cuts: answers[tuple(cuts)].result(), len(ids), places)

@@ -273,7 +273,7 @@ def in_pieces(parser_class: Any, pair: Pair, sample: Mapping[str, Any], tokenize
         return assembled.reading()
 
     whole_reading = read_whole(parser_class, pair, output, tokenizer)
-    return replay(whole_reading, feed, len(finished), in_two(len(finished)))
+    return replay(whole_reading, feed, len(finished), in_two(len(finished), sample))
 
 
 def delta_fields(delta: Any) -> dict[str, Any]:
