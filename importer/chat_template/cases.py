@@ -17,9 +17,6 @@ NARRATION = "Let me look that up."
 REASONING = "The user wants a forecast, so weigh it first."
 SECOND_REASONING = "One more point matters here."
 AFTERWARDS = "That is all I need."
-# Outputs of a model that breaks its own format, and answers without a block where it was told to think.
-IRREGULAR = frozenset({"broken-beside", "text-after", "thinking-cut", "thinking-several", "thinking-none"})
-BLOCKLESS = frozenset({"plain", "thinking-off", "thinking-off-said", "thinking-none", "unsaid-plain"})
 SERVER_ID = "c4ll"  # ids begin so; a model writes none of them
 RESULT = '{"sky": "overcast"}'
 

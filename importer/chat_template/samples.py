@@ -9,6 +9,10 @@ from typing import Any, Literal, TypedDict
 from importer.frozen import frozen
 from importer.reasons import ReasonKind
 
+# Outputs of a model that breaks its own format, and answers without a block where it was told to think.
+IRREGULAR = frozenset({"broken-beside", "text-after", "thinking-cut", "thinking-several", "thinking-none"})
+BLOCKLESS = frozenset({"plain", "thinking-off", "thinking-off-said", "thinking-none", "unsaid-plain"})
+
 
 class TemplateProblem(ReasonKind):
     """Reasons why a case yields no sample."""

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from importer.chat_template.cases import BLOCKLESS, IRREGULAR
-from importer.chat_template.samples import Thinking
+from importer.chat_template.samples import BLOCKLESS, IRREGULAR, Thinking
 from importer.decisions.decision import (
     PYTHON,
     RUST,

@@ -531,8 +531,7 @@ def _failure(failure: Mapping[str, object]) -> Reason:
     """
     fields = {name: value for name, value in failure.items() if name != "kind"}
     kind = str(failure["kind"])
-    kinds: type[ReasonKind] = ParserFailure if kind in {*ParserFailure} else Accident
-    return Reason(kinds(kind), **fields)
+    return Reason(ParserFailure(kind) if kind in {*ParserFailure} else Accident(kind), **fields)
 
 
 def _replay(item: _Replayed | Reason) -> Replay:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from importer.chat_template.cases import IRREGULAR
+from importer.chat_template.samples import IRREGULAR
 from importer.reasons import Reason, ReasonKind
 
 

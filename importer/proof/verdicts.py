@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from importer.chat_template.cases import BLOCKLESS
 from importer.chat_template.learnt_format import unmarked
-from importer.chat_template.samples import Sample, SampleCall
+from importer.chat_template.samples import BLOCKLESS, Sample, SampleCall
 from importer.engines.deaths import Accident
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Reading, Replay, Tokens
 from importer.frozen import frozen
