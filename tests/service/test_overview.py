@@ -186,35 +186,6 @@ def test_the_service_lists_and_counts_cards(service: Service) -> None:
     problem(
         service.client.get("/v1/configs", params={"sort": "-weights", "cursor": "x~y"}), 422, "bad-request"
     )
-    dry = {"action": "recheck", "filter": {"q": name, "size": ["under-1b"]}, "dry_run": True}
-    chosen = service.client.post("/v1/bulk", json=dry).json()
-    assert [one["name"] for one in chosen["items"]] == [name]
-
-
-@pytest.mark.slow
-def test_bulk_deletes_brings_back_and_imports_again(service: Service) -> None:
-    name = fresh(service, "lots")
-    digest = service.config(name)["digest"]
-
-    def bulk(action: str, status: int = 200, **item: Any) -> dict[str, Any]:
-        body = {"action": action, "items": [{"name": name, **item}]}
-        answer = service.client.post("/v1/bulk", json=body)
-        assert answer.status_code == status, answer.text
-        one: dict[str, Any] = answer.json()["items"][0]
-        return one
-
-    assert bulk("delete", 207)["problem"]["kind"] == "digest-required"
-    assert bulk("delete", 207, digest=f"sha256:{'1' * 64}")["problem"]["kind"] == "changed"
-    assert bulk("release", 207, digest=digest)["problem"]["kind"] == "not-ready-to-release"
-    assert bulk("withdraw", 207)["problem"]["kind"] == "no-such-release"
-    by_filter = {"action": "delete", "filter": {"q": name}}
-    problem(service.client.post("/v1/bulk", json=by_filter), 422, "bad-request")
-    again = service.ended(bulk("reimport")["job"])
-    assert (again["state"], again["config"], again["request"]["name"]) == ("succeeded", name, name)
-    assert service.config(name)["digest"] == digest
-    assert bulk("delete", digest=digest)["outcome"] == "done"
-    assert service.client.get(f"/v1/configs/{name}").status_code == 404
-    assert bulk("undelete")["config"]["name"] == name
 
 
 @pytest.mark.slow

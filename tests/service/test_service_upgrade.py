@@ -62,14 +62,11 @@ def test_findings_by_cause_are_accepted_and_rejected_together(service: Service) 
     first, *others = better["findings"]
     whole = service.client.get(f"/v1/upkeep/{first}").json()
     assert "tool_parser:gemma4" in whole["proposals"]["any"]["text"]
-    bulk = {"action": "dismiss", "items": [{"finding": first}], "note": "not now"}
-    assert service.client.post("/v1/bulk", json=bulk).status_code == 200
-    bulk = {"action": "accept", "items": [{"finding": one} for one in (*others, base["id"])]}
-    answer = service.client.post("/v1/bulk", json=bulk)
-    assert (answer.status_code, answer.json()["counts"]) == (200, {"done": GEMMAS})
+    service.client.post(f"/v1/upkeep/{first}/reject", json={"note": "not now"}).raise_for_status()
+    accepted = [service.client.post(f"/v1/upkeep/{one}/accept") for one in (*others, base["id"])]
     assert groups(service) == {}
-    for result in answer.json()["items"]:
-        config = service.config(result["name"])
+    for answer in accepted:
+        config = service.config(answer.raise_for_status().json()["finding"]["name"])
         assert (config["data"]["importer"]["engine"]["version"], config["state"]) == ("0.32.0", "draft")
     assert rechecked(service)["result"]["outcomes"] == {"rejected": 1, "unchanged": GEMMAS}
 

@@ -11,7 +11,7 @@ import yaml
 from importer.storage import documents
 from tests.commandline import BASE
 from tests.hubserver import Repo
-from tests.publishing import gallery_of, published, validated
+from tests.publishing import gallery_of, published
 from tests.rechecking import WARM
 from tests.serving import Service, problem, running
 
@@ -249,66 +249,3 @@ def test_equal_validations_are_one_job_while_it_waits(service: Service) -> None:
     service.edit(name, {"parameters": {"temperature": 0.1}})
     assert service.client.post(url).json()["id"] not in (first["id"], other["id"])  # other data
     service.client.post(f"/v1/jobs/{first['id']}/cancel").raise_for_status()
-
-
-def test_bulk_has_a_result_for_each_and_a_dry_run_changes_nothing(service: Service) -> None:
-    names = ["bulk-a", "bulk-b"]
-    for name in names:
-        imported(service, name)
-        validated(service, name)
-    filters = {"q": "bulk-", "state": ["draft"]}
-    body: dict[str, Any] = {"action": "approve", "filter": filters}
-    wrong = problem(service.client.post("/v1/bulk", json=body), 422, "bad-request")
-    assert wrong["errors"][0]["pointer"] == "/filter"
-    tried = service.client.post("/v1/bulk", json={**body, "dry_run": True})
-    assert tried.status_code == 200, tried.text
-    assert tried.json()["counts"] == {"would": 2}
-    assert [one["config"]["state"] for one in tried.json()["items"]] == ["ready", "ready"]
-    assert {service.config(name)["state"] for name in names} == {"draft"}
-    seen = [{"name": one["name"], "digest": one["digest"]} for one in tried.json()["items"]]
-    service.edit("bulk-b", {"parameters": {"temperature": 0.1}})
-    answer = service.client.post("/v1/bulk", json={"action": "approve", "items": [*seen, {"name": "none"}]})
-    assert (answer.status_code, tried.status_code) == (207, 200)
-    done = answer.json()
-    assert done["counts"] == {"done": 1, "refused": 2}
-    assert [(one["name"], one["status"]) for one in done["items"]] == [
-        ("bulk-a", 200), ("bulk-b", 409), ("none", 428),
-    ]  # fmt: skip
-    assert done["items"][1]["problem"]["kind"] == "changed"
-    assert [service.config(name)["state"] for name in names] == ["ready", "draft"]
-
-    runs = service.client.post("/v1/bulk", json={"action": "validate", "filter": {"q": "bulk-"}}).json()
-    assert [(one["status"], one["merged"]) for one in runs["items"]] == [(202, False), (202, False)]
-    again = service.client.post("/v1/bulk", json={"action": "validate", "filter": {"q": "bulk-"}}).json()
-    assert [one["job"] for one in again["items"]] == [one["job"] for one in runs["items"]]
-    assert {one["merged"] for one in again["items"]} == {True}
-    items = [{"name": name} for name in names]
-    refused = service.client.post("/v1/bulk", json={"action": "reject", "items": items})
-    problem(refused, 422, "bad-request")
-    service.client.post(
-        "/v1/bulk", json={"action": "reject", "items": items, "note": "no"}
-    ).raise_for_status()
-    assert {service.config(name)["state"] for name in names} == {"rejected"}
-    asked = service.client.post(
-        "/v1/bulk", json={"action": "recheck", "items": [*items, {"name": "none"}]}
-    ).json()
-    assert asked["counts"] == {"done": 2, "refused": 1}
-    assert service.ended(asked["items"][0]["job"])["result"]["documents"] == 2
-
-
-def test_findings_are_accepted_and_dismissed_in_bulk(service: Service) -> None:
-    names = ["many-a", "many-b", "many-c"]
-    for repo in [imported(service, name) for name in names]:
-        repo.commit(WARM)
-    found = rechecked(service, *names)
-    items = [{"finding": found[name]["finding"]} for name in names]
-    body = {"action": "accept", "filter": {"q": "many-", "cause": "commit"}, "dry_run": True}
-    tried = service.client.post("/v1/bulk", json=body).json()
-    assert (tried["counts"], {temperature(service, name) for name in names}) == ({"would": 3}, {0.6})
-    assert sorted(one["finding"] for one in tried["items"]) == sorted(one["finding"] for one in items)
-    done = service.client.post("/v1/bulk", json={"action": "accept", "items": items[:2]}).json()
-    assert (done["counts"], [temperature(service, name) for name in names]) == ({"done": 2}, [0.7, 0.7, 0.6])
-    rest = service.client.post("/v1/bulk", json={"action": "dismiss", "items": items, "note": "later"}).json()
-    assert [one["outcome"] for one in rest["items"]] == ["refused", "refused", "done"]
-    mixed = service.client.post("/v1/bulk", json={"action": "accept", "items": [{"name": "many-a"}]})
-    assert problem(mixed, 422, "bad-request")["errors"][0]["pointer"] == "/items/0"

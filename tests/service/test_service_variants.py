@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from importer import import_model
-from importer.config_file.store import load
 from importer.hub.content import content_digest
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.memory.devices import size
-from importer.service.domain.bulk import again
-from importer.service.domain.import_request import Import
 from importer.service.domain.index import Served, variants_of
 from tests.failing import WEIGHTS
 from tests.hubserver import Repo
@@ -120,18 +114,6 @@ def test_other_values_are_validated_anew(service: Service) -> None:
     service.hub.repos["acme/moving"].commit({**FILES, "README.md": "fourth"})
     done(service, "acme/moving", "vllm", name="edited", set={"temperature": 0.11})
     assert (service.config(name)["validation"], service.config(name)["carried"]) == ("stale", None)
-
-
-@pytest.mark.parametrize("memory", [48 * 2**30, 7 * 10**9 + 1])
-def test_a_reimport_has_the_memory_of_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: int
-) -> None:
-    """To the byte; a body has it as a text."""
-    monkeypatch.setenv("IMPORTER_HOME", str(tmp_path / "home"))  # without engines
-    model = str(Path(__file__).resolve().parents[2] / "importer" / "demo" / "model")
-    made = import_model(model, folder=tmp_path, device="h100", memory=memory)
-    body = Import(**again(load(made.path), None, None))
-    assert size(str(body.options["memory"])) == memory
 
 
 def of(files: Mapping[str, str | None], revision: str | None = "0" * 40) -> str | None:

@@ -19,7 +19,6 @@ ALL = (
     "releases.router_restore",
     "upkeep.router_upkeep_groups",  # before the findings by their id
     "upkeep.router",
-    "bulk.router",
     "editor.router_preview",
     "editor.router",
     "admin.router_keys",

@@ -18,7 +18,6 @@ from importer.errors import DocumentError, ServiceError
 from importer.service.desk import AtDesk
 from importer.service.domain import upkeep
 from importer.service.domain.import_request import Spoken, Text
-from importer.service.http.bulk import MOST
 from importer.service.http.headers import AskedOnce, etag
 from importer.service.http.models import DocumentSummary, Job, Link, Note, Problem, config_json, job_json
 from importer.service.http.query import Cursor, DocumentSelection, Ident, Limit
@@ -339,6 +338,7 @@ def finding_json(row: Finding, version: int) -> dict[str, object]:
 
 router_upkeep_groups = APIRouter(prefix="/v1", tags=["upkeep"])
 EXAMPLES = 5
+MOST = 500  # ids of a group
 ALONE: Mapping[str, Any] = {"what": CauseKind.RULES, "before": None, "after": None}
 
 
@@ -350,7 +350,7 @@ class FindingGroup(BaseModel):
     conflicts: int = Field(description="findings that need `take`")
     refused: int = Field(description="findings that cannot be accepted as they are")
     examples: list[str] = Field(description="names of the first documents")
-    findings: list[str] = Field(description="the first 500 ids, for the items of `/v1/bulk`")
+    findings: list[str] = Field(description="the first 500 ids")
 
 
 class FindingGroups(BaseModel):

@@ -81,7 +81,7 @@ export const ACTIONS = {
     approve: "Approve", validate: "Validate", recheck: "Recheck", reimport: "Import again", release: "Release", withdraw: "Withdraw", delete: "Delete",
   },
   results: "Results",
-  counts: { done: "done", refused: "refused", would: "possible" },
+  counts: { done: "done", refused: "refused" },
   counted: (n, word) => `${n} ${word}`,
   heads: ["document", "outcome", "reason"],
   job: "See the job",
@@ -102,12 +102,11 @@ export const ACTIONS = {
   approves: (released, all) => (released === 0 ? "None is released by the approval: each still needs a validation or a release."
     : `${released} of ${all.toLocaleString("en")} passed validation: the approval can release ${released === 1 ? "it" : "them"}, and LocalAI gets ${released === 1 ? "it" : "them"} from the gallery.`),
   getsReleased: " – can be released",
-  wouldNot: (n) => `${n} would be refused:`,
   yes: {
     approve: "Approve", publish: "Approve and release", only: "Approve only", delete: "Delete them", withdraw: "Withdraw them",
     release: "Release them",
   },
-  none: "None of these documents can take this action.",
+  tooMany: (n, most) => `${n.toLocaleString("en")} documents are selected; one action takes ${most}. Filter them.`,
   mayNot: (scopes) => `Your key lacks the scope ${scopes.join(" and the scope ")}.`,
   one: "Actions",
   command: "the command that imports it",

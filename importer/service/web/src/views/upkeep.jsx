@@ -6,6 +6,7 @@ import { local } from "../format.js";
 import { go } from "../router.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
+import { oneByOne } from "./overview/each.js";
 import { Finding } from "./upkeep/card.jsx";
 
 const T = TEXTS.upkeep;
@@ -62,9 +63,10 @@ function Together({ items, act }) {
   const open = items.filter((one) => one.state === "open" && !one.refused && !one.conflicts.length);
   if (open.length < 2) return null;
   const accept = async () => {
-    const done = await post(["bulk"], { body: { action: "accept", items: open.map((one) => ({ finding: one.id })) } });
+    const found = await oneByOne(open, ({ id }) => post(["upkeep", id, "accept"]));
     await again();
-    say(T.done(done.counts));
+    const refused = found.filter((one) => one.refused).length;
+    say(T.done({ done: found.length - refused, refused }));
   };
   return <Action act={act} name="together" disabled={!may(me, "import")} label={T.together(open.length)} onAct={accept} />;
 }

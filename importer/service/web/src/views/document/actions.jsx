@@ -1,11 +1,12 @@
 // What may be done with a document beside its review: copied, saved, looked up at the Hub, imported again, deleted.
 
 import { useState } from "preact/hooks";
-import { ask, may, post } from "../../api.js";
+import { ask, may } from "../../api.js";
 import { Action, CopyButton, Dialog, Failure, HubLink, download, say, useAction } from "../../components/index.js";
 import { go } from "../../router.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
+import { recheck, reimport, remove } from "../overview/each.js";
 
 const T = TEXTS.actions;
 export function Actions({ found }) {
@@ -55,34 +56,26 @@ function AtHub({ found: { model, revision } }) {
     <HubLink href={base}>{T.hubModel}</HubLink></p>;
 }
 
-function Again({ found: { name, digest, release } }) {
-  const { me, again } = useView(), act = useAction();
+function Again({ found }) {
+  const { name, release } = found;
+  const { me } = useView(), act = useAction();
   const [asks, setAsks] = useState(false);
-  const one = (action, more = {}) => post(["bulk"], { body: { action, items: [{ name, ...more }] } });
-  const refused = ({ items: [item] }) => {
-    if (item.problem) throw Object.assign(new Error(item.problem.detail), { said: item.problem });
-    return item;
-  };
-  const job = (action) => async () => {
-    const item = refused(await one(action));
-    if (item.job) go(["jobs", item.job]);
-    else await again();
-  };
-  const remove = async () => {
-    refused(await one("delete", { digest }));
+  const job = (asked) => async () => go(["jobs", (await asked()).id]);
+  const deleted = async () => {
+    await remove(found);
     go(["documents"]);
     say(T.deletedOne(name));
   };
   const scopes = release === null ? ["approve"] : ["approve", "publish"];
   return [
     <p class="buttons">
-      <Action act={act} name="reimport" label={T.names.reimport} disabled={!may(me, "import")} onAct={job("reimport")} />
-      <Action act={act} name="recheck" label={T.names.recheck} disabled={!may(me, "import")} onAct={job("recheck")} />
+      <Action act={act} name="reimport" label={T.names.reimport} disabled={!may(me, "import")} onAct={job(() => reimport(name, found.backend))} />
+      <Action act={act} name="recheck" label={T.names.recheck} disabled={!may(me, "import")} onAct={job(() => recheck([name]))} />
       <Action act={act} name="ask" label={T.names.delete} disabled={!scopes.every((scope) => may(me, scope))} onAct={() => setAsks(true)} />
     </p>,
     asks ? <Dialog title={T.deleteOne(name)} onClose={() => setAsks(false)}>
       <p>{release === null ? T.deletes : T.deletesServed}</p>
-      <p class="buttons"><Action act={act} name="delete" main label={T.yesOne} onAct={remove} /></p>
+      <p class="buttons"><Action act={act} name="delete" main label={T.yesOne} onAct={deleted} /></p>
       <Failure of={act} />
     </Dialog> : <Failure of={act} />,
   ];

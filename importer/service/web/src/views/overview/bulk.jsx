@@ -1,20 +1,20 @@
 // Documents that are chosen, and one action on all of them: each one has a result of its own.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { may, post } from "../../api.js";
+import { may } from "../../api.js";
 import { Action, Failure, Link, Mark, Table, say, useAction } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
 import { Confirm } from "./confirm.jsx";
-import { selection } from "./query.js";
+import { each, every } from "./each.js";
 
 const T = TEXTS.actions;
 const SCOPES = {
   approve: "approve", validate: "import", recheck: "import", reimport: "import", release: "publish", withdraw: "publish", delete: "approve",
 };
-const ASKED = ["approve", "release", "withdraw", "delete"]; // what would be done is shown before
+const ASKED = ["approve", "release", "withdraw", "delete"]; // their names are shown before
 
-// Names with the digests that were seen. Other filters begin with none.
+// The documents as they were seen. Other filters begin with none.
 export function useChosen(key) {
   const [state, set] = useState({ key, seen: new Map(), all: false });
   const last = useRef(null);
@@ -22,7 +22,7 @@ export function useChosen(key) {
   const put = (seen, all = false) => set({ key, seen, all });
   const change = (rows, on) => {
     const seen = new Map(now.seen);
-    for (const one of rows) if (on) seen.set(one.name, one.digest); else seen.delete(one.name);
+    for (const one of rows) if (on) seen.set(one.name, one); else seen.delete(one.name);
     put(seen);
   };
   return {
@@ -44,22 +44,17 @@ export function Bulk({ query, chosen, total, items }) {
   const { me, again } = useView(), act = useAction();
   const [asking, ask] = useState(null), [results, tell] = useState(null);
   const number = chosen.all ? total : chosen.size;
-  const sent = (action, more) => post(["bulk"], { body: { action, ...more } });
-  const seen = () => [...chosen.seen].map(([name, digest]) => ({ name, digest }));
   const done = async (action, found) => {
     tell({ action, found });
     chosen.none();
     await again();
   };
   const start = (action) => async () => {
-    const which = chosen.all ? { filter: selection(query) } : { items: seen() };
-    if (!ASKED.includes(action)) return done(action, await sent(action, which));
-    const publish = action === "approve" && may(me, "publish");
-    return ask({ action, would: await sent(action, { ...which, publish, dry_run: true }) });
+    const rows = chosen.all ? await every(query) : [...chosen.seen.values()];
+    return ASKED.includes(action) ? ask({ action, rows }) : done(action, await each(action, rows));
   };
-  const confirmed = async (rows, publish) => {
-    const { action } = asking;
-    const found = await sent(action, { items: rows.map(({ name, digest }) => ({ name, digest })), publish });
+  const confirmed = async (publish) => {
+    const { action, rows } = asking, found = await each(action, rows, publish);
     ask(null);
     await done(action, found);
   };
@@ -84,23 +79,26 @@ export function Bulk({ query, chosen, total, items }) {
   ];
 }
 
-const counted = (counts) => Object.entries(counts).map(([word, n]) => T.counted(n, T.counts[word] ?? word)).join(", ");
+const counted = (found) => {
+  const refused = found.filter((one) => one.refused).length;
+  return [[found.length - refused, "done"], [refused, "refused"]].filter(([n]) => n).map(([n, word]) => T.counted(n, T.counts[word])).join(", ");
+};
 
 // The refused ones first; the others as one line.
 function Results({ action, found, onClose }) {
   const head = useRef(null);
   useEffect(() => {
     head.current.focus();
-    say(T.told(T.names[action], counted(found.counts)));
+    say(T.told(T.names[action], counted(found)));
   }, [found]);
-  const refused = found.items.filter((one) => one.outcome === "refused"), jobs = new Set(found.items.map((one) => one.job).filter(Boolean));
+  const refused = found.filter((one) => one.refused), jobs = new Set(found.map((one) => one.job).filter(Boolean));
   const [first] = jobs;
   return (
     <section class="results" aria-labelledby="results">
-      <h2 id="results" tabindex={-1} ref={head}>{T.told(T.names[action], counted(found.counts))}</h2>
+      <h2 id="results" tabindex={-1} ref={head}>{T.told(T.names[action], counted(found))}</h2>
       {first ? <p>{jobs.size === 1 ? <Link to={["jobs", first]}>{T.job}</Link> : <Link to={["jobs"]}>{T.jobs(jobs.size)}</Link>}</p> : null}
       {refused.length ? <Table label={T.results} heads={T.heads} kind="stack named" rows={refused.map((one) => [
-        <Link to={["documents", one.name]}>{one.name}</Link>, <Mark word="failed">{T.counts.refused}</Mark>, one.problem?.detail ?? "",
+        <Link to={["documents", one.name]}>{one.name}</Link>, <Mark word="failed">{T.counts.refused}</Mark>, one.refused.message,
       ])} /> : null}
       <p><button type="button" class="inline" onClick={onClose}>{T.dismiss}</button></p>
     </section>

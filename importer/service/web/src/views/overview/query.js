@@ -27,12 +27,6 @@ export function filters(query) {
   return found;
 }
 
-// The same as the body of a bulk action: lists, but single values where the server has one.
-export function selection(query) {
-  const { tag, ...rest } = filters(query);
-  return tag ? { ...rest, tag: [tag] } : rest;
-}
-
 // The address of these filters, from their first page on.
 export function addressed(query, more = {}) {
   const { sort, fits, device } = { ...query, ...more };
