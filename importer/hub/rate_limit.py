@@ -53,9 +53,6 @@ def left() -> dict[str, int]:
         return {name: number for name, (number, until) in sorted(_left.items()) if until > now}
 
 
-QUOTA = re.compile(
-    r";\s*q\s*=\s*(\d{1,9})\s*;\s*w\s*=\s*(\d{1,9})\b"
-)  # RateLimit-Policy: …;"api";q=500;w=300
 LONGEST_PAUSE = 900.0  # seconds that a server may demand; the Hub's windows are 300 s
 TRIES = 5  # of one request that is refused in each window
 LOOK = 1.0  # seconds between two looks whether the waiting work was stopped
@@ -69,31 +66,14 @@ class _Window:
     left: int | None = None
     reset: float = 0.0
     flying: int = 0
-    quota: tuple[int, int] | None = None
 
 
 class Budget:
-    """The requests that the Hub still grants to this process; for several threads.
-
-    ``requests``  sent so far, repeated ones included.
-    """
+    """The requests that the Hub still grants to this process; for several threads."""
 
     def __init__(self) -> None:
-        self.requests = 0
         self._lock = Lock()
         self._windows: dict[str, _Window] = {}
-        self._waiting, self._since, self._waited = 0, 0.0, 0.0
-
-    @property
-    def bound(self) -> float:
-        """Return the seconds in which at least one request waited for the Hub's next window."""
-        with self._lock:
-            return self._waited + (time.monotonic() - self._since if self._waiting else 0.0)
-
-    def quota(self, url: str) -> tuple[int, int] | None:
-        """Return requests and seconds of a window for such a URL, where the Hub has told them."""
-        with self._lock:
-            return self._window(url).quota
 
     def spend(self, url: str, work: Callable[[], Result], progress: Progress = silent) -> Result:
         """Return the result of ``work``, which sends one request, once the Hub's window has room for it.
@@ -116,11 +96,8 @@ class Budget:
     def heard(self, url: str, headers: Mapping[str, str]) -> None:
         """Take the rest of a window from the headers of a response, their names in lower case."""
         told = [(rest, seconds) for _, rest, seconds in quotas(headers)]
-        policy = QUOTA.search(headers.get("ratelimit-policy", ""))
         with self._lock:
             window = self._window(url)
-            if policy is not None:
-                window.quota = int(policy[1]), int(policy[2])
             if not told:
                 window.left = None if window.left == 0 and window.reset <= time.monotonic() else window.left
                 return
@@ -132,17 +109,9 @@ class Budget:
 
     def _admit(self, url: str, progress: Progress) -> None:
         """Wait until the window has room, and take it."""
-        waits = False
-        try:
-            while (pause := self._pause(url)) > 0:
-                if not waits:
-                    waits = True
-                    self._wait(1)
-                progress(f"the Hub asks to wait {pause:.0f} s")
-                time.sleep(min(pause, LOOK))
-        finally:
-            if waits:
-                self._wait(-1)
+        while (pause := self._pause(url)) > 0:
+            progress(f"the Hub asks to wait {pause:.0f} s")
+            time.sleep(min(pause, LOOK))
 
     def _pause(self, url: str) -> float:
         """Return the seconds to wait; where they are none, the request is counted as sent."""
@@ -155,17 +124,7 @@ class Budget:
             if window.left is not None:
                 window.left -= 1
             window.flying += 1
-            self.requests += 1
             return 0.0
-
-    def _wait(self, change: int) -> None:
-        with self._lock:
-            now = time.monotonic()
-            if self._waiting == 0:
-                self._since = now
-            self._waiting += change
-            if self._waiting == 0:
-                self._waited += now - self._since
 
     def _refused(self, url: str, seconds: float) -> None:
         with self._lock:

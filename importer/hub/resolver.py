@@ -38,18 +38,6 @@ def _resolved(reference: Reference, *, offline: bool) -> Snapshot:
     return _snapshot(reference.text, stored)
 
 
-def resolve_listed(text: str, repo: str, commit: str) -> Snapshot:
-    """Return the snapshot of a repository at the commit of a list of the Hub.
-
-    A commit in importer's cache costs no request. Raises HubError and RepositoryError.
-    """
-    known = cache.load(repo, commit)
-    listing = api.ask(repo, commit) if known is None else known.listing
-    stored = _read(listing, known or CachedSnapshot(listing))
-    cache.store(repo, DEFAULT_REVISION, stored)
-    return _snapshot(text, stored)
-
-
 def files_at(repo: str, commit: str, *, offline: bool = False) -> tuple[RepoFile, ...]:
     """Return the files that a commit lists, from importer's cache, else from the Hub in one request.
 

@@ -16,7 +16,7 @@ from importer.hub.client import ExchangeReason
 from importer.hub.content import BESIDE, TOKENIZERS, missing_parts, weight_files
 from importer.hub.folders import Folder
 from importer.hub.local import AllowedFolders
-from importer.hub.organisation import Paging, following
+from importer.hub.paging import Paging, following
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from statistics import median
@@ -38,7 +38,7 @@ def kept_device() -> ColumnElement[str | None]:
     return case((J.device.startswith(PREFIX, autoescape=True), J.device), else_=None)
 
 
-Kind = Literal["import", "imports", "validation", "recheck", "listing", "listed"]
+Kind = Literal["import", "imports", "validation", "recheck"]
 State = Literal["queued", "running", "waiting", "succeeded", "failed", "cancelled"]
 OPEN = ("queued", "running")
 WAITING: State = "waiting"  # the attempt has ended with a question, and a retry answers it
@@ -219,39 +219,8 @@ def open_of(connection: Connection, kind: Kind, config: str) -> list[Job]:
 
 def counts(connection: Connection, root: str) -> dict[str, int]:
     """Return how many jobs of a list are in which state."""
-    inner = (J.root == root, J.id != root, J.kind != "listing")
-    query = select(J.state, func.count()).where(*inner).group_by(J.state)
+    query = select(J.state, func.count()).where(J.root == root, J.id != root).group_by(J.state)
     return {row[0]: row[1] for row in connection.execute(query)}
-
-
-def amend(connection: Connection, job: Job, request: Mapping[str, object]) -> bool:
-    """Replace the request of a job that runs, so that it goes on there; false where it is not leased."""
-    changed = update(tables.jobs).where(*leased(job)).values(request=json.dumps(request))
-    return connection.execute(changed).rowcount > 0
-
-
-def results(
-    connection: Connection, root: Job
-) -> Iterator[tuple[str, str, dict[str, object], dict[str, object]]]:
-    """Yield state, reference, result and problem of each job of a list that has ended, in portions."""
-    ended = select(J.state, J.request, J.result, J.error).where(
-        J.root == root.id, J.id != root.id, J.kind != "listing", J.state.in_(ENDED)
-    )
-    for row in connection.execution_options(yield_per=PORTION).execute(ended):
-        reference = str(json.loads(row.request).get("reference"))
-        yield row.state, reference, json.loads(row.result or "{}"), json.loads(row.error or "{}")
-
-
-def add_ended(
-    connection: Connection, root: Job, place: int, request: Mapping[str, object], result: Mapping[str, object]
-) -> None:
-    """Add a job of a list that needs no work: it has succeeded when it is made."""
-    row = {
-        "id": fresh(), "kind": "listed", "root": root.id, "place": place, "state": "succeeded",
-        "request": json.dumps(request), "result": json.dumps(result), "by": root.by, "attempt": 1,
-        "claims": 0, "events": 0, "created_at": now(), "ended_at": now(),
-    }  # fmt: skip
-    connection.execute(insert(tables.jobs).values(**row))
 
 
 def leased(job: Job) -> list[ColumnElement[bool]]:
@@ -291,12 +260,8 @@ def end(
     result: Mapping[str, object] | None = None,
     error: Failure | None = None,
     config: str | None = None,
-    binds: str | None = None,
 ) -> bool:
-    """End a job once; false where it has ended before, or is no longer leased to its process.
-
-    ``binds`` is what holds up the list that the job is of, as its process sees it.
-    """
+    """End a job once; false where it has ended before, or is no longer leased to its process."""
     row = {
         "result": None if result is None else json.dumps(result),
         "error": None if error is None else json.dumps(error),
@@ -304,19 +269,19 @@ def end(
     if config is not None:
         row["config"] = config
     data = {"result": result} if result is not None else {"error": error} if error is not None else {}
-    return _end(connection, job, leased(job), state, row, data, binds)
+    return _end(connection, job, leased(job), state, row, data)
 
 
 def _end(
     connection: Connection, job: Job, conditions: Sequence[ColumnElement[bool]], state: State,
-    row: Mapping[str, object], data: Mapping[str, object], binds: str | None = None, *, whole: bool = False,
+    row: Mapping[str, object], data: Mapping[str, object], *, whole: bool = False,
 ) -> bool:  # fmt: skip
     ended = {"state": state, "ended_at": now(), "says": None, "executor": None, **row}
     if connection.execute(update(tables.jobs).where(*conditions).values(ended)).rowcount == 0:
         return False
     connection.execute(delete(tables.steps).where(S.job == job.id))
     note(connection, job, state, data)
-    _root_ends(connection, job, binds, cancelled=whole)
+    _root_ends(connection, job, cancelled=whole)
     return True
 
 
@@ -328,12 +293,7 @@ def cancel(connection: Connection, job: Job) -> list[Job]:
     """
     if job.kind != "imports":
         return [job] if _cancel(connection, job) else []
-    ended: list[Job] = []
-    while members := [
-        one for one in inside(connection, job, CANCELLABLE) if _cancel(connection, one, whole=True)
-    ]:
-        ended += members  # a listing may have added more, before its own end was seen
-    return ended
+    return [one for one in inside(connection, job, CANCELLABLE) if _cancel(connection, one, whole=True)]
 
 
 def _cancel(connection: Connection, job: Job, *, whole: bool = False) -> bool:
@@ -407,32 +367,21 @@ def _root_begins(connection: Connection, job: Job) -> None:
         connection.execute(waiting.values(state="running", started_at=now()))
 
 
-def _root_ends(connection: Connection, job: Job, binds: str | None, *, cancelled: bool) -> None:
+def _root_ends(connection: Connection, job: Job, *, cancelled: bool) -> None:
     """End a list with its last job; the event before has locked its row, so one of two sees the other."""
     if job.root == job.id:
         return
     states = counts(connection, job.root)
     root = get(connection, job.root)
-    listing = select(J.state).where(J.root == root.id, J.kind == "listing").limit(1)
-    lists = connection.execute(listing).scalar()  # None for a list that came with its request
-    paced = {} if lists is None else _list_pace(root, states, binds)
-    note(connection, root, "progress", _list_progress(states) | paced)
-    if lists in OPEN or any(states.get(state) for state in OPEN):
+    note(connection, root, "progress", _list_progress(states))
+    if any(states.get(state) for state in OPEN):
         return
     grave: Sequence[State] = ("failed", WAITING, "cancelled")
-    worst: State = next((s for s in grave if states.get(s) or s == lists), "succeeded")
+    worst: State = next((s for s in grave if states.get(s)), "succeeded")
     state: State = "cancelled" if cancelled else worst
     mine = update(tables.jobs).where(J.id == root.id, J.state.in_(CANCELLABLE))
     if connection.execute(mine.values(state=state, ended_at=now(), result=json.dumps(states))).rowcount:
         note(connection, root, state, {"result": states})
-
-
-def _list_pace(root: Job, states: Mapping[str, int], binds: str | None) -> dict[str, object]:
-    """Return the repositories a second of an organisation's import so far, and what holds it up."""
-    begun = datetime.fromisoformat(root.started_at or root.created_at)
-    seconds = (datetime.fromisoformat(now()) - begun).total_seconds()
-    done = sum(states.get(state, 0) for state in ENDED)
-    return {"rate": round(done / max(seconds, 1.0), 2), "binds": binds or "workers"}
 
 
 def _list_progress(states: Mapping[str, int]) -> dict[str, object]:

@@ -14,7 +14,7 @@ from importer.config_file.yaml_edit.cst import Layout
 from importer.errors import UsageError
 from importer.exports import base as export_text
 from importer.exports import localai_gallery, vllm_recipe
-from importer.hub import organisation, rate_limit
+from importer.hub import paging, rate_limit
 from importer.service import localai, security, telemetry
 from importer.service.domain import document_text
 from importer.service.http import headers, models
@@ -107,11 +107,10 @@ def patched(text: str) -> None:
 
 
 def targeted(text: str) -> None:
-    """A place of runs, and a filter of a list."""
+    """A place of runs."""
     for read in (
         parse_command,
         lambda t: parse_command(f"ssh:{t}"),
-        lambda t: organisation.parse_filters([f"name={t}"]),
     ):
         with contextlib.suppress(UsageError):
             read(text)
@@ -141,9 +140,9 @@ READERS = (
     ("a patch", patched, "service.http.models service.localai", 6_000, as_is),
     ("a request's headers", tags, "service.http.headers service.security", 20_000, as_is),
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
-    ("what the Hub leaves", lambda t: (rate_limit.quotas({"ratelimit": t}), rate_limit.QUOTA.findall(t)), "hub.rate_limit", 20_000, as_is),
-    ("the next page of a list", organisation.NEXT.search, "hub.organisation", 20_000, as_is),
-    ("a place of runs", targeted, "transport.command hub.organisation service.pool_setting", 20_000, as_is),
+    ("what the Hub leaves", lambda t: (rate_limit.quotas({"ratelimit": t})), "hub.rate_limit", 20_000, as_is),
+    ("the next page of a list", paging.NEXT.search, "hub.paging", 20_000, as_is),
+    ("a place of runs", targeted, "transport.command service.pool_setting", 20_000, as_is),
     ("the output of a run", lambda t: (bundle.Frame.read(t.encode("utf-8", "replace")), bundle.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
      "transport.bundle", 20_000, as_is),
     ("a mistake's words", document_text.WORD.findall, "service.domain.document_text", 20_000, as_is),

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from importer.errors import HubError
-from importer.hub import ANYWHERE, fetch_weights, organisation, parse, resolve
-from importer.hub.organisation import Bounds, Filters, PagingReason
+from importer.hub import ANYWHERE, fetch_weights, paging, parse, resolve
+from importer.hub.paging import Bounds, PagingReason
 from importer.sentences import render
 from tests.hubserver import HubServer, Reply, Repo, isolate
 
 FILES = {"config.json": {"model_type": "llama"}, "model.safetensors": b"\0", "tokenizer.json": {}}
-IDLE, PAGES = organisation.BOUNDS.idle, 60
+PAGES = 60
 Rows = Callable[[int], list[Any]]
 
 
@@ -37,9 +37,13 @@ def endless(hub: HubServer, rows: Rows) -> None:
     hub.lists = lambda path, number: reply(rows(number), f"{hub.url}{path.partition('?')[0]}?cursor={number}")
 
 
-def listed() -> list[str]:
-    first = organisation.first("org", Filters())
-    return [one.repo for page in organisation.pages(first, Filters()) for one in page.entries]
+def listed() -> None:
+    """The Hub's own client follows the pages of a commit's files, without a bound of its own."""
+    fetch_weights(resolve(parse("org/m"), ANYWHERE), lambda *_: None)
+
+
+def file(name: object) -> dict[str, Any]:
+    return {"type": "file", "path": f"m{name}", "size": 1, "oid": "0" * 40}
 
 
 def left(hub: HubServer, ask: Callable[[], object] = listed) -> tuple[PagingReason, int]:
@@ -52,27 +56,13 @@ def left(hub: HubServer, ask: Callable[[], object] = listed) -> tuple[PagingReas
     return reason.kind, hub.listed  # type: ignore[union-attr, return-value]
 
 
-NOTHING_NEW: dict[str, Rows] = {
-    "the same": lambda _: [{"id": f"org/m{number}"} for number in range(5)],
-    "one that was seen": lambda _: [{"id": "org/m0"}],
-    "rows that are none": lambda number: [None, number, {}, {"id": f"no id {number}"}],
-    "two by turns": lambda number: [{"id": f"org/m{number % 2}"}],
-}
-
-
-@pytest.mark.parametrize("rows", NOTHING_NEW)
-def test_pages_with_nothing_new_are_left(hub: HubServer, rows: str) -> None:
-    endless(hub, NOTHING_NEW[rows])
-    kind, asked = left(hub)
-    assert kind is PagingReason.IDLE
-    assert IDLE <= asked <= IDLE + 2
-
-
 @pytest.mark.parametrize("ring", [1, 3])
-@pytest.mark.parametrize("rows", [[], [{"id": "org/m0"}]])
+@pytest.mark.parametrize("rows", [[], [file(0)]])
 def test_pages_that_lead_to_each_other_are_left(hub: HubServer, ring: int, rows: list[Any]) -> None:
-    hub.lists = lambda _, number: reply(rows, f"{hub.url}/api/models?cursor={number % ring}")
-    assert left(hub) == (PagingReason.LOOP, ring + 1)
+    hub.lists = lambda path, number: reply(rows, f"{hub.url}{path.partition('?')[0]}?cursor={number % ring}")
+    kind, asked = left(hub)
+    assert kind is PagingReason.LOOP
+    assert asked <= ring + 2
 
 
 @pytest.mark.slow
@@ -80,16 +70,14 @@ def test_pages_that_lead_to_each_other_are_left(hub: HubServer, ring: int, rows:
     ("bounds", "kind"),
     [
         (Bounds(pages=PAGES), PagingReason.PAGES),
-        (Bounds(entries=PAGES), PagingReason.ENTRIES),
-        (Bounds(bytes=PAGES * 16), PagingReason.BYTES),
         (Bounds(seconds=0.3), PagingReason.SECONDS),
     ],
 )
 def test_pages_with_something_new_each_are_left(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch, bounds: Bounds, kind: PagingReason
 ) -> None:
-    monkeypatch.setattr(organisation, "BOUNDS", bounds)
-    endless(hub, lambda number: [{"id": f"org/m{number}"}])
+    monkeypatch.setattr(paging, "BOUNDS", bounds)
+    endless(hub, lambda number: [file(number)])
     found, asked = left(hub)
     assert found is kind
     assert asked <= PAGES + 1 or kind is PagingReason.SECONDS
@@ -104,37 +92,6 @@ def test_a_next_page_elsewhere_is_not_asked_for(hub: HubServer, target: str) -> 
     with pytest.raises(HubError) as caught:
         listed()
     assert (caught.value.kind, hub.listed) == ("refused-host", 1)
-    snapshot = resolve(parse("org/m"), ANYWHERE)
-    with pytest.raises(HubError) as caught:
-        fetch_weights(snapshot, lambda *_: None)
-    assert (caught.value.kind, hub.listed) == ("refused-host", 2)
-
-
-def test_an_entry_of_two_pages_is_listed_once(hub: HubServer) -> None:
-    """The order may change between two requests."""
-    pages = [["org/a", "org/b"], ["org/b", "org/c"], ["org/a", "org/d"]]
-
-    def page(_: str, number: int) -> Reply:
-        rows = [{"id": name} for name in pages[number - 1]]
-        return reply(rows, f"{hub.url}/api/models?cursor={number}" if number < len(pages) else None)
-
-    hub.lists = page
-    assert listed() == ["org/a", "org/b", "org/c", "org/d"]
-
-
-@pytest.mark.parametrize("ring", [3, None])
-def test_the_clients_list_of_files_is_left(
-    hub: HubServer, monkeypatch: pytest.MonkeyPatch, ring: int | None
-) -> None:
-    """The Hub's own client follows the pages of a commit's files, without a bound of its own."""
-    monkeypatch.setattr(organisation, "BOUNDS", Bounds(pages=PAGES))
-    snapshot = resolve(parse("org/m"), ANYWHERE)
-    hub.lists = lambda path, number: reply(
-        [], f"{hub.url}{path.partition('?')[0]}?cursor={number % ring if ring else number}"
-    )
-    kind, asked = left(hub, lambda: fetch_weights(snapshot, lambda *_: None))
-    assert kind is (PagingReason.PAGES if ring is None else PagingReason.LOOP)
-    assert asked <= PAGES + 1
 
 
 def test_a_list_of_files_in_pages_is_read(hub: HubServer) -> None:

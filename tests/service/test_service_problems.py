@@ -48,7 +48,7 @@ def test_over_http_nothing_is_said_of_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ({}, "give either reference or references or organisation"), ({"reference": 7}, "must be a string"),
+        ({}, "give either reference or references"), ({"reference": 7}, "must be a string"),
         ({"reference": ""}, "must not be empty"), ({"reference": "a/b", "bakend": "vllm"}, "unknown field"),
         ({"reference": "a/b", "exact_fit": "no"}, "must be true or false"),
         ({"reference": "a/b", "set": []}, "must be an object"),

@@ -29,22 +29,6 @@ def add_arguments_import(parser: argparse.ArgumentParser) -> None:
         dest="source",
         help="many references, one a line ('-': stdin); one line of JSON for each, errors included",
     )
-    parser.add_argument(
-        "--from-org",
-        metavar="NAME",
-        dest="organisation",
-        help="all models of an organisation or a user; prints a summary, with --json also a line for each",
-    )
-    parser.add_argument(
-        "--filter",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="filters",
-        help="for --from-org: library, task, name, family, downloads, likes, updated, gated, "
-        "sort; repeatable",
-    )
-    parser.add_argument("--limit", metavar="N", type=int, help="with --from-org: at most N repositories")
     options.folder(parser)
     options.of_import(parser, *FIRST)
     parser.add_argument(
@@ -78,11 +62,7 @@ def run_import(arguments: argparse.Namespace) -> None:
     from importer.sandbox.pool import borrowed
 
     with borrowed(arguments.sandbox) as sandbox:
-        if arguments.organisation is not None:
-            from importer.cli import bulk
-
-            bulk.import_organisation(arguments, sandbox)
-        elif arguments.source is not None:
+        if arguments.source is not None:
             from importer.cli import bulk
 
             bulk.run(arguments, sandbox)
@@ -94,28 +74,11 @@ def run_import(arguments: argparse.Namespace) -> None:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UsageError unless there is one reference, or a list without options of a single import."""
-    sources = (arguments.reference, arguments.source, arguments.organisation)
-    if sum(source is not None for source in sources) != 1:
-        problem = "one reference is required, or a list with --from, or an organisation with --from-org"
+    if (arguments.reference is None) is (arguments.source is None):
+        problem = "one reference is required, or a list with --from"
         raise UsageError("bad-option", option="REFERENCE", problem=problem)
-    _check_organisation(arguments)
     single = {o.flag: getattr(arguments, o.name) for o in OPTIONS.values() if o.single}
     single |= {"--validate": arguments.validate, "--explain": arguments.explain}
-    several = "--from" if arguments.source is not None else "--from-org"
     for option, value in single.items() if arguments.reference is None else ():
         if value:
-            raise UsageError("bad-option", option=option, problem=f"is for one reference, not for {several}")
-
-
-def _check_organisation(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for options of an organisation beside another source, and for those it cannot have."""
-    if arguments.organisation is None:
-        for option, value in {"--filter": arguments.filters, "--limit": arguments.limit}.items():
-            if value:
-                raise UsageError("bad-option", option=option, problem="is for --from-org alone")
-        return
-    if arguments.limit is not None and arguments.limit < 1:
-        raise UsageError("bad-option", option="--limit", problem="must be 1 or more")
-    for option, value in {"--revision": arguments.revision, "--offline": arguments.offline}.items():
-        if value:
-            raise UsageError("bad-option", option=option, problem="cannot be used with --from-org")
+            raise UsageError("bad-option", option=option, problem="is for one reference, not for --from")

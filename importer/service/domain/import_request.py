@@ -88,16 +88,10 @@ Line = Annotated[Any, WithJsonSchema({"type": "string", "minLength": 1, "maxLeng
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
 # Exactly one of both; in this form, and not as ``oneOf``, generators of clients still make one type of it.
 ONE: JsonDict = {
-    "if": {"required": ["organisation"]},
-    "then": {"not": {"anyOf": [{"required": ["reference"]}, {"required": ["references"]}]}},
-    "else": {
-        "if": {"required": ["references"]},
-        "then": {"not": {"required": ["reference"]}},
-        "else": {"required": ["reference"]},
-    },
+    "if": {"required": ["references"]},
+    "then": {"not": {"required": ["reference"]}},
+    "else": {"required": ["reference"]},
 }
-MOST_LISTED = 100_000  # repositories of one organisation's import
-LISTED = "listed"  # the member of a stored request with the entry of the Hub's list
 
 
 class Body(BaseModel):
@@ -114,15 +108,6 @@ class _Sources(Body):
     )
     references: list[Line] | None = Field(
         default=None, min_length=1, description="many references, imported as one job with a job for each"
-    )
-    organisation: Text | None = Field(
-        default=None, description="all models of an organisation or a user of the Hub, as one job"
-    )
-    filter: dict[Text, Annotated[str, Field(max_length=200)] | int] = Field(
-        default={}, max_length=20, description="of an organisation: which of its models; see the table"
-    )
-    limit: int | None = Field(
-        default=None, ge=1, le=MOST_LISTED, description="of an organisation: at most so many models (10000)"
     )
     atomic: bool = Field(
         default=False, description="refuse the whole list where one line is refused, and begin nothing"
@@ -156,7 +141,7 @@ else:
 
 
 class Import(_Asked):
-    """An import: one reference, a list of them, or an organisation; and the user's options."""
+    """An import: one reference or a list of them, and the user's options."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE], **ONE})
 
@@ -172,16 +157,11 @@ class Import(_Asked):
 
     @model_validator(mode="after")
     def _one(self) -> Import:
-        sources = (self.reference, self.references, self.organisation)
-        if sum(source is not None for source in sources) != 1:
-            raise ValueError("give either reference or references or organisation")
+        if (self.reference is None) is (self.references is None):
+            raise ValueError("give either reference or references")
         if self.reference is None and any(getattr(self, word) for word in SINGLE):
             names = f"{', '.join(SINGLE[:-1])} and {SINGLE[-1]}"
             raise ValueError(f"{names} are for one reference, not for a list")
-        if self.organisation is None and (self.filter or self.limit is not None):
-            raise ValueError("filter and limit are for an organisation")
-        if self.organisation is not None and self.options["revision"] is not None:
-            raise ValueError("revision is for references; an organisation's models are imported at main")
         if self.atomic and self.references is None:
             raise ValueError("atomic is for a list of references")
         return self
@@ -195,16 +175,6 @@ class Import(_Asked):
     def settings(self) -> Mapping[str, object]:
         """Return the values of ``set``."""
         return cast("Mapping[str, object]", self.options["settings"])
-
-
-def stored(request: Mapping[str, object]) -> Import:
-    """Return the body of a job's request; an entry of a list stands beside it."""
-    return Import.model_validate({key: value for key, value in request.items() if key != LISTED})
-
-
-def filters_of(body: Import) -> list[str]:
-    """Return the filters of a body as ``KEY=VALUE``."""
-    return [f"{key}={value}" for key, value in body.filter.items()]
 
 
 def request_of(body: Import, settings: Settings) -> ImportRequest:

@@ -15,7 +15,6 @@ from pydantic import BaseModel, Field
 
 from importer.app.decide import Studied, finalize, prove_studied
 from importer.app.import_ import Plan, build_plan, merge_plan, of_device
-from importer.app.organisation import Totals
 from importer.config_file.build import to_json, to_text
 from importer.config_file.document_keys import Change
 from importer.config_file.grants import Grant, GrantReason
@@ -26,19 +25,19 @@ from importer.config_file.review import change_json
 from importer.config_file.store import Store
 from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.frozen import frozen
-from importer.hub import organisation, parse
+from importer.hub import parse
 from importer.hub.reference import LONGEST
-from importer.hub.snapshot import mapping
+from importer.hub.search import search as hub_search
 from importer.sentences import render
 from importer.service import messages
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain.grants import Caller, admitted, need_approver
-from importer.service.domain.import_request import SERVED, Import, Text, filters_of
+from importer.service.domain.import_request import SERVED, Import, Text
 from importer.service.http.editor import look_at_edit, turn
 from importer.service.http.headers import AskedOnce, Idempotency
-from importer.service.http.models import ImportSummary, Job, Preview, job_json
+from importer.service.http.models import Job, Preview, job_json
 from importer.service.problems import LOCATION, ProblemDetails, accepted, problem, problems
-from importer.service.security import Importer, Reader, act
+from importer.service.security import Importer, act
 from importer.service.settings import Settings
 from importer.storage import audit, jobs
 from importer.storage.audit import AuditContext
@@ -85,20 +84,6 @@ def check_request(body: Import, who: Caller, settings: Settings) -> None:
     ]
     _raise([("/reference", error) for error in faults])
     admitted(body, who, settings)
-
-
-def check_organisation(body: Import, who: Caller, settings: Settings) -> None:
-    """Raise the first fault of an organisation's import, with all faults in its ``errors``."""
-    faults: list[tuple[str, ImporterError]] = []
-    for check in (
-        lambda: organisation.check_name(str(body.organisation)),
-        lambda: organisation.parse_filters(filters_of(body)),
-    ):
-        try:
-            check()
-        except ImporterError as error:
-            faults.append(("", error))
-    _raise([*faults, *(("", error) for error in _option_faults(body, who, settings))])
 
 
 def read_lines(body: Import, references: Sequence[Any], who: Caller, settings: Settings) -> list[Line]:
@@ -224,22 +209,19 @@ ASKING = (
         "key-reused",
         "needs-approver",
     ),
-    summary="Import a model, a list of models, or an organisation",
+    summary="Import a model or a list of models",
 )
 def create(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
     """Queue an import and answer at once with its job; `Location` names it. A list is one job with a job for
     each reference.
 
     A refused line of a list does not refuse the others: the answer is 207, and `lines` has the result of
-    each. With `atomic` one such line refuses the list. An organisation is one job, too: a first job lists its
-    models, and adds one for each. Its `summary` counts them.
+    each. With `atomic` one such line refuses the list.
 
     Several backends may be able to serve a model. Where the request names none, a directory is analysed
     first, and this answers 409 with the candidates; a repository of the Hub is analysed by the job, which
     then fails with the same problem.
     """
-    if body.organisation is not None:
-        return _organisation(body, act(request, who, "ask", body.note), at, who, once)
     if body.references is not None:
         return _list(body, body.references, act(request, who, "ask", body.note), at, who, once)
     check_request(body, who, at.settings)
@@ -253,47 +235,6 @@ def create(body: Import, request: Request, at: AtDesk, who: Importer, once: Aske
     else:
         at.runner.bring(made, seen)
     return answered
-
-
-def _organisation(body: Import, doing: AuditContext, at: Desk, who: Caller, once: Idempotency) -> Response:
-    """Queue the listing of an organisation in a list of its own."""
-    check_organisation(body, who, at.settings)
-    request = body.model_dump(exclude_unset=True)
-    with at.database.writing() as connection:
-        root = jobs.create(connection, "imports", request, who.name)
-        jobs.create(connection, "listing", request, who.name, root=root)
-        audit.record(connection, doing, f"job {root.id}", {"organisation": body.organisation})
-        headers = {"Location": f"/v1/jobs/{root.id}"}
-        answered = once.answer(connection, job_json(root, {}), 202, headers)
-    at.runner.hurry()
-    return answered
-
-
-@router.get(
-    "/{job}/summary",
-    response_model=ImportSummary,
-    responses=problems("no-such-job"),
-    summary="What an organisation's import has found",
-)
-def summary(job: str, at: AtDesk, _who: Reader) -> dict[str, object]:
-    """Return how many models were imported, skipped or failed, by kind, with the families, the parsers and
-    the findings of the imported ones. It counts what has ended.
-    """
-    totals = Totals()
-    with at.database.reading() as connection:
-        row = jobs.get(connection, job)
-        if row.kind != "imports" or "organisation" not in row.request:
-            raise ServiceError("no-such-job", job=job)
-        for state, reference, result, error in jobs.results(connection, row):
-            if state == "succeeded" and "skipped" not in result:
-                totals.add(mapping(result.get("facts")))
-            else:
-                kind = result.get("skipped") or error.get("kind") or state
-                totals.refuse(reference, str(kind))
-        states = jobs.counts(connection, row.id)
-    waiting = sum(states.get(state, 0) for state in jobs.OPEN)
-    return {"job": row.id, "organisation": row.request["organisation"], "state": row.state,
-            "waiting": waiting, **totals.to_json()}  # fmt: skip
 
 
 def _list(
@@ -452,4 +393,4 @@ def search(
 ) -> dict[str, object]:
     """Return public models, the most downloaded first. The server asks its Hub once."""
     with turn(at):
-        return {"items": [asdict(hit) for hit in organisation.search(q, limit)]}
+        return {"items": [asdict(hit) for hit in hub_search(q, limit)]}

@@ -17,7 +17,7 @@ from importer.config import number
 from importer.errors import ServiceError
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain.grants import Caller, admitted, need_approval
-from importer.service.domain.import_request import stored
+from importer.service.domain.import_request import Import
 from importer.service.domain.validations import usable
 from importer.service.http.headers import AskedOnce
 from importer.service.http.models import (
@@ -170,7 +170,7 @@ def list_(
     limit: Limit = 50,
     cursor: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")] = None,
     state: Annotated[list[JobState] | None, Query()] = None,
-    kind: Annotated[str | None, Query(pattern="^(import|imports|validation|recheck|listing|listed)$")] = None,
+    kind: Annotated[str | None, Query(pattern="^(import|imports|validation|recheck)$")] = None,
     config: Annotated[str | None, Query(max_length=200)] = None,
     parent: Annotated[str | None, Query(max_length=64)] = None,
     updated_since: Since = None,
@@ -403,8 +403,8 @@ def retry(
 
 def _next_request(job: JobRow, changes: Mapping[str, object], at: Desk, who: Caller) -> Mapping[str, object]:
     """Return the request of another attempt; raises what an import raises for an invalid one."""
-    if job.kind in ("import", "listed"):
-        admitted(stored({**job.request, **changes}), who, at.settings)
+    if job.kind == "import":
+        admitted(Import.model_validate({**job.request, **changes}), who, at.settings)
     elif changes:
         problem = "this job has neither"
         errors = [{"pointer": f"/{key}", "detail": problem} for key in changes]

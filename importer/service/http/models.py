@@ -316,30 +316,6 @@ class Described(BaseModel):
     )
 
 
-Counts = dict[str, int]
-
-
-class ImportSummary(BaseModel):
-    """Counts of the models that have ended; each map has the most frequent values first."""
-
-    job: str
-    organisation: str
-    state: str
-    waiting: int = Field(description="models that wait or are imported at the moment")
-    listed: int = Field(description="models that have ended: imported, skipped, failed and cancelled")
-    imported: int
-    kind: Counts
-    family: Counts
-    backend: Counts
-    tool_parser: Counts
-    reasoning_parser: Counts
-    findings: Counts = Field(description="documents with a warning of this kind")
-    unknown: Counts = Field(description="documents in which this decision is unknown")
-    skipped: Counts = Field(description="models without a document, by the kind of the reason")
-    failed: Counts = Field(description="failed and cancelled jobs, by the kind of the problem")
-    examples: dict[str, list[str]] = Field(description="up to three models of each kind without a document")
-
-
 JobState = Literal["queued", "running", "waiting", "succeeded", "failed", "cancelled"]
 
 
@@ -461,7 +437,7 @@ class Job(BaseModel):
     """A job: its request, its progress and its result."""
 
     id: str
-    kind: Literal["import", "imports", "validation", "recheck", "listing", "listed"]
+    kind: Literal["import", "imports", "validation", "recheck"]
     state: JobState = Field(description="`waiting`: a retry answers the question in `error`")
     step: str | None = Field(description="the present step")
     message: str | None = Field(description="how far that step is")
@@ -652,8 +628,6 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, obj
     links = {"self": base, "events": f"{base}/events"}
     if job.kind == "imports":
         links["jobs"] = f"/v1/jobs?parent={job.id}"
-        if "organisation" in job.request:
-            links["summary"] = f"/v1/imports/{job.id}/summary"
     if job.kind == "recheck":
         links["documents"] = f"/v1/recheck/{job.id}"
     if job.state in CANCELLABLE:

@@ -26,7 +26,6 @@ STATUS = {
 BEFORE = {
     "configs": "the document's name", "versions": "the version's number, from 1",
     "releases": "the release's number, from 1",
-    "imports": "the id of the organisation's job",
     "jobs": "the job's id", "recheck": "the id of the recheck's job",
     "upkeep": "the finding's id", "keys": "the key's id", "problems": "the kind of problem",
     "export": "the format of the export", "report": "the format of the report",

@@ -22,7 +22,7 @@ from importer.memory.devices import Device
 from importer.sandbox import Sandbox
 from importer.service.domain.failures import failure
 from importer.service.domain.gallery import Gallery
-from importer.service.jobs.import_steps import ImportSteps, ListedSteps, ListingSteps
+from importer.service.jobs.import_steps import ImportSteps
 from importer.service.jobs.live_jobs import JobRun, LiveJob, LiveJobs, Step, fail, has_exited, this_process
 from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.validation_steps import PoolSteps, ValidationSteps
@@ -64,8 +64,6 @@ class Runner:
         self._room: Mapping[Line, int] = {
             "import": settings.imports, "validation": int(settings.validate),
             "recheck": min(1, settings.imports), POOL: settings.pool_runs if known else 0,
-            "listing": min(1, settings.imports),
-            "listed": settings.imports,
         }  # fmt: skip
         budget = Budget()  # of all imports of this process
         imports = ImportSteps(gallery, self.bench, settings, budget)
@@ -74,8 +72,6 @@ class Runner:
             "import": imports.steps, "validation": validations.steps,
             "recheck": RecheckSteps(gallery, self.bench, settings).steps,
             POOL: PoolSteps(gallery, settings, validations).steps,
-            "listing": ListingSteps(gallery, budget).steps,
-            "listed": ListedSteps(gallery, self.bench, settings, budget).steps,
         }  # fmt: skip
         self._ending, self._wakeups = threading.Event(), Wakeups(gallery.database)
         self._leases, self._seen = LeaseMonitor(), time.monotonic()

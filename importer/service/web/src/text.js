@@ -281,7 +281,6 @@ export const TEXTS = {
     kind: "Kind",
     kinds: {
       import: "import of a model", imports: "import of several models", validation: "validation", recheck: "recheck",
-      listing: "list of an organisation", listed: "import of a model",
     },
     more: "More",
     moreJobs: "More jobs",
@@ -289,9 +288,7 @@ export const TEXTS = {
     models: (n) => number(n, "model", "models"),
     titles: {
       import: (job) => `Import of ${job.request.reference}`,
-      imports: (job) => (job.request.organisation ? `Import of all models of ${job.request.organisation}` : `Import of ${number(total(job), "model", "models")}`),
-      listing: (job) => `List of the models of ${job.request.organisation}`,
-      listed: (job) => `Import of ${job.request.reference}`,
+      imports: (job) => `Import of ${number(total(job), "model", "models")}`,
       validation: (job) => `Validation of ${job.config}`,
       recheck: (job) => `Recheck of ${number(job.request.documents, "document", "documents")}`,
     },
@@ -306,7 +303,7 @@ export const TEXTS = {
     forAll: (n) => `Choose the backend for the ${n} imports that wait:`,
     request: "Request",
     asked: {
-      reference: "model", references: "models", names: "names of documents", organisation: "organisation", per_device: "document for this device alone",
+      reference: "model", references: "models", names: "names of documents", per_device: "document for this device alone",
       memory: "memory limit", goal: "optimise for", concurrency: "concurrent requests", context: "tokens per request", template: "chat template",
       set: "overrides", unset: "overrides removed", take: "side of all conflicts", on_conflict: "sides of conflicts", on: "pool",
     },
@@ -317,8 +314,6 @@ export const TEXTS = {
       import: { resolve: "find the commit", decide: "read files, tables and template", prove: "test the engine's parsers", store: "write the document" },
       validation: { weights: "find the weights", run: "start the engine and run every probe", store: "record the results" },
       recheck: { compare: "import each model again and compare" },
-      listing: { list: "read the organisation's models" },
-      listed: { import: "import the model" },
     },
     took: (time) => `, took ${time}`,
     usual: (time, jobs) => `, median of ${number(jobs, "earlier job", "earlier jobs")}: ${time}`,
