@@ -139,7 +139,7 @@ ServiceKind = Literal[
     "wrong-method", "no-such-job", "no-such-version", "no-such-key", "precondition-failed",
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
-    "no-database", "bad-setting", "no-gallery", "newer-gallery", "not-listening", "gave-up",
+    "no-database", "bad-setting", "no-gallery", "newer-gallery", "early-gallery", "not-listening", "gave-up",
     "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
     "unknown-parameter", "too-many-connections", "unknown-pool",
 ]  # fmt: skip
@@ -477,6 +477,10 @@ class ServiceError(ImporterError):
         "newer-gallery": Kind(
             "The gallery's database at {place} is of a newer importer: it has migration {number}, and this "
             "one knows {known}.",
+        ),
+        "early-gallery": Kind(
+            "The gallery's database at {place} is of the development before 0.1.0, and cannot be brought "
+            "up to date.",
         ),
         "not-listening": Kind("{host} port {port} cannot be listened on: {problem}."),
         "gave-up": Kind("The job {job} was begun {times} times, and each time its process died."),

@@ -50,11 +50,19 @@ def hangs(_sample):
     time.sleep(3600)
 
 
+def burns(_sample):
+    import signal
+
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    while True:
+        pass
+
+
 def hoards(_sample):
     return {"calls": [], "reasoning": None, "content": str(len(bytearray(8 * wire.GIB)))}
 
 
-PARSERS = {f.__name__: f for f in (fine, loops, raises, prints, reads_input, dies, hangs, hoards)}
+PARSERS = {f.__name__: f for f in (fine, loops, raises, prints, reads_input, dies, hangs, burns, hoards)}
 
 
 def judged(request):

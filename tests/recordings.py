@@ -10,6 +10,7 @@ import ast
 import hashlib
 import json
 import lzma
+import math
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import cache
@@ -94,23 +95,31 @@ class RecordedWorker:
         self._kept, self._kind, self._start = kept, kind, start
         self.process: JsonLinesWorker | None = None
 
-    def ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:
+    @property
+    def spent(self) -> float:
+        """The seconds of processors of the process, if one had to start."""
+        return 0.0 if self.process is None else self.process.spent
+
+    def ask(self, operation: str, patience: float, most: float = math.inf, **fields: Any) -> Iterator[Any]:
         """Yield the items of an answer, as ``JsonLinesWorker.ask`` does."""
         key = _digest(self._kind, operation, _with_files(fields))
         text = self._kept.kept(key)
         if text is None or self._kept.mode is Mode.COMPARE:
-            yield from self._engine(key, operation, patience, fields)
+            yield from self._engine(key, operation, patience, most, fields)
         elif isinstance(answer := json.loads(text), str):
             raise RefusedError(answer)
         else:
             yield from answer
 
-    def _engine(self, key: str, operation: str, patience: float, fields: dict[str, Any]) -> Iterator[Any]:
+    def _engine(
+        self, key: str, operation: str, patience: float, most: float, fields: dict[str, Any]
+    ) -> Iterator[Any]:
         if self.process is None:
             self.process = self._start()
+            most += self.process.spent
         items: list[Any] = []
         try:
-            for item in self.process.ask(operation, patience, **fields):
+            for item in self.process.ask(operation, patience, most, **fields):
                 items.append(item)
                 yield item
         except RefusedError as refusal:

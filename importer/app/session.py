@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from importer.chat_template.find import Template
     from importer.chat_template.study import TemplateAnalysis
     from importer.chat_template.vocabulary import Vocabulary
-    from importer.engines.parsers import ParserWorker, Tokens
+    from importer.engines.parsers import Budget, ParserWorker, Tokens
     from importer.proof.result import FrontendPrompts
 
 
@@ -35,6 +35,7 @@ class ImportSession(Closing):
         if sandbox is None:
             self._stack.enter_context(self.sandbox)
         self._proving = Lock()
+        self._budget: Budget | None = None  # of the import that was analysed last
         self._workers: dict[tuple[str, str | None, str | None, Path], ParserWorker] = {}
 
     def close(self) -> None:
@@ -43,6 +44,7 @@ class ImportSession(Closing):
 
     def analyse(self, question: Question) -> Analysis:
         """Return the analysis of the files; raises RepositoryError, UsageError("bad-value"), SandboxError."""
+        self._budget = None
         analysis = self.sandbox.call(ANALYSE, question, question.snapshot.label)
         if isinstance(analysis, OverLimit):
             raise too_costly(question.snapshot, analysis)
@@ -120,10 +122,12 @@ class ImportSession(Closing):
         self, backend: str, python: Path, plugin: str | None, frontend: Frontend | None
     ) -> ParserWorker:
         """Return the warm worker of an engine; only one thread may use it at a time."""
-        from importer.engines.parsers import ParserWorker
+        from importer.engines.parsers import Budget, ParserWorker
 
+        self._budget = self._budget or Budget()
         key = backend, plugin, frontend, python
         if key not in self._workers:
             worker = ParserWorker(backend, python, plugin=plugin, frontend=frontend)
             self._workers[key] = self._stack.enter_context(worker)
+        self._workers[key].budget = self._budget
         return self._workers[key]

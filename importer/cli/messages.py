@@ -204,6 +204,7 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "other-device": "Leave --name out and add --per-device, so that {device} has its own document, or choose another --name.",
     "no-gallery": "Check --database, that its server runs, and that its folder can be written.",
     "newer-gallery": "Update the importer, or go back to the copy that was made before.",
+    "early-gallery": "Export the documents with the importer that made it, and choose another --database.",
     "not-listening": "Choose another --host or --port.",
     "internal": "Set IMPORTER_DEBUG=1 to see where, and report it.",
     "output-closed": "Free space, or write the output elsewhere.",

@@ -9,13 +9,15 @@ A child process that answers in JSON lines: with time limits, and an end that in
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import math
 import os
 import selectors
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar
 
@@ -30,6 +32,8 @@ from importer.launcher import PIPE, Purpose, isolated
 from importer.reasons import Reason, ReasonKind
 from importer.sandbox.task import Closing
 
+GLANCE = 0.5  # seconds between looks at the time that a silent process used
+START_COST = 5.0  # seconds of processors that a further start of a lost worker takes
 MOST_ANSWER = 64 * 2**20  # bytes of one line; a stranger's template decides how long a prompt is
 
 
@@ -41,6 +45,18 @@ class WorkerLostError(Exception):
         self.reason = Reason(kind, **fields)
 
 
+class SpentError(Exception):
+    """The process used more seconds of processors than it was granted."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Seconds of processors that the workers of one import may use together, a first start apart."""
+
+    seconds: float = 15.0
+    left: float = 15.0
+
+
 class RefusedError(Exception):
     """The process rejected a request, and goes on."""
 
@@ -49,29 +65,40 @@ class JsonLinesWorker:
     """One process: requests on standard input, answers on standard output, errors in a file.
 
     Its temporary files are in a folder of its own that ``close`` removes: a killed process removes none.
+    It runs under the supervisor of engines, and so ends with this process, by ``kill -9`` too.
     """
 
     def __init__(self, command: Sequence[str], purpose: Purpose, extra: Mapping[str, str]) -> None:
         """Start the process with ``extra`` variables; raises OSError where that fails."""
+        from importer.engines.process import SUPERVISOR, lifeline
+
+        if not os.access(command[0], os.X_OK):  # the supervisor would report it as an end of the engine
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        self._owner = contextlib.ExitStack()
+        watched = self._owner.enter_context(lifeline())
+        command = isolated(str(SUPERVISOR), str(watched), "0", *command)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._folder = tempfile.TemporaryDirectory(prefix="importer-worker-", ignore_cleanup_errors=True)
         extra = {**extra, "TMPDIR": self._folder.name}
         try:
             self._process = launcher.start(
-                command, purpose, stdin=PIPE, stdout=PIPE, stderr=self._log, extra=extra
+                command, purpose, stdin=PIPE, stdout=PIPE, stderr=self._log, extra=extra, keep=(watched,)
             )
         except OSError:
+            self._owner.close()
             self._log.close()
             self._folder.cleanup()
             raise
         self._input, self._output = self._process.stdin, self._process.stdout
         self._buffer = bytearray()
         self._number = 0
+        self._spent = 0.0
 
-    def ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:
+    def ask(self, operation: str, patience: float, most: float = math.inf, **fields: Any) -> Iterator[Any]:
         """Send a request and yield each item of the answer, each within ``patience`` seconds.
 
-        Raises WorkerLostError or RefusedError. Unread items are skipped by the next request.
+        ``most`` is the ``spent`` at which it ends. Raises WorkerLostError, RefusedError or SpentError. Unread
+        items are skipped by the next request.
         """
         self._number += 1
         number = self._number
@@ -83,7 +110,7 @@ class JsonLinesWorker:
         except OSError:
             raise self._died() from None
         while True:
-            answer = self._answer(patience)
+            answer = self._answer(patience, most)
             if answer["id"] != number:
                 continue
             if "error" in answer:
@@ -97,10 +124,19 @@ class JsonLinesWorker:
         with contextlib.suppress(OSError):
             self._log.close()
         status = launcher.end(self._process)
+        self._owner.close()
         self._folder.cleanup()
-        return status
+        return _signalled(status) or 0
 
-    def _answer(self, patience: float) -> Mapping[str, object]:
+    @property
+    def spent(self) -> float:
+        """Return the seconds of processors that the process and its children have used."""
+        from importer.engines.process import work
+
+        self._spent = max(self._spent, work(self._process.pid)[0])
+        return self._spent
+
+    def _answer(self, patience: float, most: float) -> Mapping[str, object]:
         deadline, searched = time.monotonic() + patience, 0
         with selectors.DefaultSelector() as selector:
             if self._output is not None:
@@ -109,9 +145,14 @@ class JsonLinesWorker:
                 searched = len(self._buffer)
                 if searched > MOST_ANSWER:
                     raise WorkerLostError(Accident.MEMORY)
-                ready = selector.select(max(0.0, deadline - time.monotonic()))
-                if not ready:
+                left = deadline - time.monotonic()
+                ready = selector.select(max(0.0, min(left, GLANCE)))
+                if not ready and most < math.inf and self.spent > most:
+                    raise SpentError
+                if not ready and left <= GLANCE:
                     raise WorkerLostError(Accident.HANG, seconds=patience)
+                if not ready:
+                    continue
                 chunk = os.read(ready[0][0].fd, 1 << 16)
                 if not chunk:
                     raise self._died()
@@ -121,11 +162,16 @@ class JsonLinesWorker:
         return answer
 
     def _died(self) -> WorkerLostError:
-        code = launcher.ended(self._process, 2)
+        code = _signalled(launcher.ended(self._process, 2))
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 2000))
         words = self._log.read().decode(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(words) if line.strip()), "")
         return WorkerLostError(Accident.DEATH, status=code, words=last[:200])
+
+
+def _signalled(status: int | None) -> int | None:
+    """Return an exit status, negative for a signal, as a supervisor reports it with 128 more."""
+    return 128 - status if status is not None and status > 128 else status
 
 
 SCRIPT = Path(__file__).with_name("parser_worker") / "__main__.py"
@@ -178,6 +224,7 @@ class WorkerReason(ReasonKind):
     """Why a worker has no answer."""
 
     LOST_AGAIN = "lost-again", "it was lost {times} times in one question"
+    SPENT = "spent", "this text took its parsers more than {seconds:g} s of processor time"
     NOT_STARTED = "not-started", "{python} could not be started ({problem})"
 
 
@@ -311,6 +358,7 @@ class ParserWorker(Closing):
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
         self.accidents = 0  # answers that this machine spoilt
+        self.budget = Budget(math.inf, math.inf)
         self.parses = engine == "vllm" and frontend != RUST  # transformers stands beside it
 
     def close(self) -> None:
@@ -424,7 +472,7 @@ class ParserWorker(Closing):
                 for item in self._ask(operation, patience, asks=pairs, **fields):
                     answers[pending.pop(0)] = item
             except WorkerLostError as loss:
-                self.close()
+                self._lose()
                 if pending:
                     answers[pending.pop(0)] = [loss.reason] * len(samples)
         if pending:
@@ -456,19 +504,31 @@ class ParserWorker(Closing):
         try:
             return [*self._ask(operation, GRACE_SECONDS + self._seconds * count, **fields)]
         except WorkerLostError as loss:
-            self.close()
+            self._lose()
             if warm:  # it may have died since the last question
                 return self._plain(operation, count=count, **fields)
             raise self._failed(loss.reason) from None
 
     def _ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:
+        if self.budget.left <= 0:
+            raise self._failed(Reason(WorkerReason.SPENT, seconds=self.budget.seconds))
         if self._conversation is None:
             self._start()
-        if self._conversation is not None:
+        if (conversation := self._conversation) is not None:
+            begun = conversation.spent
             try:
-                yield from self._conversation.ask(operation, patience, **fields)
+                yield from conversation.ask(operation, patience, begun + self.budget.left, **fields)
             except RefusedError as refusal:
                 raise self._failed(str(refusal)) from None
+            except SpentError:
+                raise self._failed(Reason(WorkerReason.SPENT, seconds=self.budget.seconds)) from None
+            finally:
+                self.budget.left -= conversation.spent - begun
+
+    def _lose(self) -> None:
+        """End a lost worker; its next start counts."""
+        self.close()
+        self.budget.left -= START_COST
 
     def _start(self) -> None:
         command = isolated(str(SCRIPT), *self._arguments, python=self._python)

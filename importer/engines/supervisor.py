@@ -31,7 +31,7 @@ def main(lifeline: int, grace: float, command: list[str]) -> int:
     # A handler, not SIG_IGN: the engine would inherit that.
     signal.signal(signal.SIGTERM, _stay)
     signal.signal(signal.SIGINT, _stay)
-    engine = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    engine = subprocess.Popen(command)  # with the input that this program was given
     limit = math.inf
     while engine.poll() is None:
         limit = _processor_seconds(engine.pid, limit)

@@ -70,7 +70,7 @@ def _rows(url: str, answer: client.HubResponse) -> dict[str, Mapping[str, object
     if sum(answer.body.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
         raise client.unusable(url, Reason(SearchReason.VALUES, limit=MOST_VALUES))
     try:
-        rows = json.loads(answer.body.decode())
+        rows = snapshot.written(text := answer.body.decode(), json.loads(text))
     except (ValueError, RecursionError):
         rows = None
     if not isinstance(rows, list):

@@ -189,9 +189,14 @@ def parse_object(text: str, path: str, repo: str) -> dict[str, object]:
         raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.NO_OBJECT))
     if _depth(data) > MAX_DEPTH:
         raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.DEEP))
-    if "\\ud" in text.lower():  # half of a surrogate pair can be parsed, but never be written again
-        return dict(json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")))
-    return data
+    return dict(written(text, data))
+
+
+def written(text: str, data: Any) -> Any:
+    """Return JSON as it can be written again: half of a surrogate pair can be parsed, but not encoded."""
+    if "\\ud" not in text.lower():
+        return data
+    return json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _depth(value: object) -> int:

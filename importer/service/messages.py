@@ -111,7 +111,7 @@ HINTS: Mapping[str, Text] = STEPS | {
 # Kinds that are met at the command line alone, or before a server answers.
 ELSEWHERE = frozenset({
     "bad-option", "editor", "edited", "probes-failed", "output-closed", "bad-setting", "no-gallery",
-    "newer-gallery", "not-listening", "no-documents",
+    "newer-gallery", "early-gallery", "not-listening", "no-documents",
 })  # fmt: skip
 # Values that no request reaches, or whose schema refuses a wrong one first.
 UNREACHED = frozenset({

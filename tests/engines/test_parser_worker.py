@@ -1,8 +1,13 @@
 """The worker's client against misbehaving parsers, and the parts of the worker that need no engine."""
 
+import math
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from importer.chat_template.samples import Sample
@@ -182,3 +187,49 @@ def test_a_worker_that_died_between_two_questions_is_started_again(worker):
     worker._conversation._process.kill()
     worker._conversation._process.wait()
     assert worker.version() == worker.version()
+
+
+OWNER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from importer.chat_template.samples import Sample
+from importer.engines import parsers
+parsers.SCRIPT = Path(sys.argv[2])
+with parsers.ParserWorker("vllm", Path(sys.executable), seconds=600) as worker:
+    worker.version()
+    print("ready", flush=True)
+    worker.read(parsers.Tokens(), [Sample("one", "p", "c")], [parsers.ParserQuestion("burns")])
+"""
+
+
+def test_a_worker_ends_with_an_owner_that_is_killed(tmp_path):
+    """It was busy with a stranger's text for six more minutes, and held its memory."""
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", OWNER, str(root), str(root / "tests" / "faulty_worker.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"ready\n"
+        family = psutil.Process(owner.pid).children(recursive=True)
+        assert family
+        time.sleep(0.5)
+        owner.send_signal(signal.SIGKILL)
+    _gone, alive = psutil.wait_procs(family, 10)
+    for process in alive:
+        process.kill()
+    assert not alive
+
+
+def test_the_workers_of_an_import_share_a_budget_of_processor_time(worker, monkeypatch):
+    """A look at the clock of the wall is none: a parser that burns is stopped long before its patience."""
+    monkeypatch.setattr(parsers, "GRACE_SECONDS", 600.0)
+    worker.budget = parsers.Budget(1.0, 1.0)
+    begun = time.monotonic()
+    for _ in range(2):  # and no later question of this import gets more
+        with pytest.raises(EngineError) as failed:
+            read(worker, "burns")
+        assert "more than 1 s of processor time" in failed.value.message
+    assert time.monotonic() - begun < 60
+    worker.budget = parsers.Budget()
+    assert read(worker, "fine")["fine"][0].content == "first"
+    assert 0 < worker.budget.left < math.inf

@@ -66,6 +66,18 @@ def test_a_database_of_a_newer_importer_is_left_alone(desk: Desk) -> None:
     assert (ran.code, "migration 99" in ran.err) == (7, True)  # "newer-gallery"
 
 
+def test_a_database_of_the_development_is_not_called_newer(desk: Desk) -> None:
+    """Its ten migrations had the numbers that are free now."""
+    database = Database(f"sqlite:///{desk.folder / 'g.sqlite'}")
+    with database.writing() as connection:
+        connection.execute(text("CREATE TABLE migrations (number INTEGER PRIMARY KEY)"))
+        connection.execute(text("INSERT INTO migrations (number) VALUES (1), (2), (10)"))
+        connection.execute(text("CREATE TABLE audit (id INTEGER PRIMARY KEY, at TEXT, trace TEXT)"))
+    database.close()
+    ran = desk("api-keys", "list", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
+    assert (ran.code, "before 0.1.0" in ran.err, "newer" in ran.err) == (7, True, False)
+
+
 @pytest.mark.parametrize(
     ("flag", "value"),
     [("--memory", "lots"), ("--allowed-host", "http://here/"), ("--trusted-proxy", "proxy"),

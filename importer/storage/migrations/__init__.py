@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import cast
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from importer.errors import ServiceError
@@ -14,6 +14,8 @@ from importer.storage.database import MIGRATIONS, Database, driver_message
 
 # One module each: ``STATEMENTS``, ``SQLITE`` and ``POSTGRES``; what was released is never edited.
 NUMBERED = {1: "m0001_first"}
+
+SINCE_FIRST = "until"  # a column of the first migration that no earlier database has
 
 OF_SQLITE = {"COUNTED": "INTEGER PRIMARY KEY AUTOINCREMENT", "BINARY": "BLOB"}
 OF_POSTGRES = {"COUNTED": "BIGSERIAL PRIMARY KEY", "BINARY": "BYTEA"}
@@ -23,7 +25,7 @@ def open_database(url: str) -> Database:
     """Return the database at a URL, brought up to date.
 
     Raises UsageError("bad-value") for another kind of URL, ServiceError: "no-gallery" where it cannot be
-    used, "newer-gallery" where a newer importer has changed it.
+    used, "newer-gallery" or "early-gallery" where another importer has made it.
     """
     try:
         database = Database(url)
@@ -43,12 +45,17 @@ def open_database(url: str) -> Database:
 def migrate(database: Database) -> list[int]:
     """Bring the database up to date; return the numbers of the migrations that ran.
 
-    Raises ServiceError("newer-gallery") where it has migrations of a newer importer.
+    Raises ServiceError: "newer-gallery" where it has migrations of a newer importer, "early-gallery" where
+    its tables are older than the first migration: those of the development had numbers of their own.
     """
     with database.writing() as connection:
         database.alone(connection, MIGRATIONS)
         connection.execute(text("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)"))
         done = set(connection.execute(text("SELECT number FROM migrations")).scalars())
+        if done and SINCE_FIRST not in {
+            column["name"] for column in inspect(connection).get_columns("audit")
+        }:
+            raise ServiceError("early-gallery", place=database.place)
         if newer := done - NUMBERED.keys():
             raise ServiceError("newer-gallery", place=database.place, number=max(newer), known=max(NUMBERED))
         pending = [number for number in sorted(NUMBERED) if number not in done]
