@@ -114,6 +114,22 @@ def test_a_setting_makes_the_declared_parser_complete_and_is_written() -> None:
     assert own["chat_template_kwargs"].value == {"enable_thinking": False}
 
 
+def test_a_pair_that_loses_more_is_not_chosen_and_warns_the_user() -> None:
+    """As minicpmv and ling3 beside hermes: alone each reads all, whole and streamed."""
+    lossy = {"qwen3": {"hermes": as_reason("the stream is another answer")}}
+    found = replace(proof("reasoning_parser", QWEN, GLM), pairs=lossy)
+    named = claim(Rule.FAMILY_TABLE, "reasoning_parser", "qwen3")
+    assert decided("reasoning_parser", found, named)["reasoning_parser"].value == "qwen3"
+    beside = decided("reasoning_parser", found, named, tool_parser="hermes")["reasoning_parser"]
+    assert beside.value == "glm45"
+    users = decided("reasoning_parser", found, tool_parser="hermes", reasoning_parser="qwen3")
+    assert any(is_warning(r) and "beside hermes loses" in render(r) for r in users["reasoning_parser"].why)
+    alone = replace(proof("reasoning_parser", QWEN), pairs=lossy)
+    kept = decided("reasoning_parser", alone, named, tool_parser="hermes")["reasoning_parser"]
+    assert kept.value == "qwen3"
+    assert any(is_warning(r) and "beside hermes loses" in render(r) for r in kept.why)
+
+
 def test_equals_are_named() -> None:
     chosen = decided("reasoning_parser", proof("reasoning_parser", QWEN, GLM, SAID))["reasoning_parser"]
     assert Reason(ParserReason.SAME_EFFECT, parsers=("glm45",)) in chosen.why
@@ -227,7 +243,8 @@ def test_no_claim_chooses_a_parser_that_reads_less(
     by_name = {v.parser: v for v in found}
     if found and isinstance(decision, Chosen):
         chosen = by_name[decision.value]
-        assert not any(set(v.passed) > set(chosen.passed) and not v.liberal for v in found)
+        steady = {v.parser: set(v.passed).difference(v.stepwise) for v in found if not v.liberal}
+        assert not any(read > set(chosen.passed) for read in steady.values())
     assert isinstance(decision, Chosen | KnownNone | Undecided)
 
 

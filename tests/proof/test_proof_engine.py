@@ -250,20 +250,12 @@ def test_a_request_that_says_nothing_is_read_or_the_document_says_it(vllm: Parse
 
 
 def test_parsers_are_streamed_as_the_server_composes_them(vllm: ParserWorker) -> None:
-    """Alone each of these reads all, whole and streamed; beside hermes the stream of a call is another."""
+    """Alone it streams each thought; beside hermes the stream of a call after a thought is another answer."""
     proof = ask(vllm, texts.SWITCHED, CHATML)
-    alone = {v.parser: v for v in proof.verdicts["reasoning_parser"]}
-    target = replace(bind("vllm", proof.version, ask=False).target, proves=True)
-    for lossy in ("minicpmv", "ling3"):
-        assert alone[lossy].reads
-        assert not alone[lossy].stepwise
-        assert "thinking-call" in render(proof.pairs[lossy]["hermes"])
-        claim = Evidence(Rule.FAMILY_TABLE, "reasoning_parser", lossy, "table", as_reason("named"))
-        named = decide([*proof.evidence(), claim], Preferences(), target)["reasoning_parser"]
-        assert named.value != lossy
-        wanted = Preferences({"reasoning_parser": lossy})
-        users = decide(proof.evidence(), wanted, target)["reasoning_parser"]
-        assert any(is_warning(r) and f"{lossy} beside hermes loses" in render(r) for r in users.why)
+    alone = next(v for v in proof.verdicts["reasoning_parser"] if v.parser == "olmo3")
+    assert "thinking-whole" in alone.passed
+    assert "thinking-whole" not in alone.stepwise
+    assert "thinking-call" in render(proof.pairs["olmo3"]["hermes"])
     assert "qwen3" not in proof.pairs
     assert Proof.from_json(json.loads(json.dumps(proof.to_json()))).pairs == proof.pairs
 
