@@ -45,8 +45,7 @@ def read(text: str) -> str | None:
         f"<details><summary>Old news</summary>All that was new last year, in one sentence.</details>\n\n{IT}",
         f"# Tiny\n\nOriginal model: [Tiny](https://a.example) by the people of Acme in Europe\n\n{IT}",
         f"# Tiny\n\nPlease see our paper for all that you want to know about this model.\n\n{IT}",
-        f"# Tiny\n\n## License\n\nThe weights are under a licence of our own words.\n\n## Model\n\n{IT}",
-        f"# Tiny\n\n**Description:**\n{IT}",
+        f"# Tiny\n\n## About it\n\n{IT}\n\n## Licence\n\nThe weights are under a licence of our own words.",
         LINKED,
         IT.replace(" ", "&nbsp;", 3),
         f"{IT} \u202e\u2066\u200b\x00\x1b[0m".replace("[0m", ""),
@@ -77,12 +76,6 @@ def test_the_first_plain_paragraph_is_the_description(card: str) -> None:
 )
 def test_what_describes_nothing_is_no_description(card: str) -> None:
     assert read(card) is None
-
-
-def test_a_paragraph_under_another_subject_counts_without_a_better_one() -> None:
-    aside = "It was trained for three days on the timetables of all the railways there are."
-    assert read(f"# Tiny\n\n## Training\n\n{aside}") == aside
-    assert read(f"# Tiny\n\n## Training\n\n{aside}\n\n## About it\n\n{IT}") == IT
 
 
 @pytest.mark.parametrize(
