@@ -103,7 +103,6 @@ OF_ENGINES: Mapping[str, MemoryArguments] = {
         no_graphs=dict.fromkeys(EAGER, (True,))
         | {
             "engine_args.compilation_config.cudagraph_mode": ("NONE", "none", 0),
-            "engine_args.compilation_config.mode": (0, "NONE", "none"),
             "engine_args.optimization_level": (0, "0", "O0"),
         },
         part_graphs={

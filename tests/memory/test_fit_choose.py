@@ -323,6 +323,7 @@ def test_values_of_the_users_are_judged_as_they_stand(
         ({"quantization": "fp8"}, "weights", 8.7, 9.0),  # the rows of tokens stay
         ({"engine_args.compilation_config": {"cudagraph_mode": "NONE"}}, "graphs", 0, 0),
         ({"engine_args": {"enforce_eager": True}}, "graphs", 0, 0),
+        ({"engine_args.compilation_config": {"mode": 0}}, "graphs", 0.2, 0.6),  # of decoding, without parts
         ({}, "graphs", 0.2, 0.6),
     ],
 )
