@@ -35,6 +35,8 @@ from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
+from importer.memory.config_keys import MOST_DECLARED, most_layers
+from importer.memory.estimate_types import UnknownReason
 from importer.memory.measured import Measured
 from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim, Goal, aim
@@ -43,6 +45,7 @@ from importer.proof import Proof
 from importer.proof.result import downgraded, evidence_of, own_renderer, rendered_by
 from importer.reasons import Reason, ReasonKind
 from importer.signals import overrides, token_numbers
+from importer.signals.architecture import FILE, config_of
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.overrides import Overrides
 
@@ -352,6 +355,7 @@ def study_snapshot(
     facts, study, template = analysis.facts, analysis.study, analysis.template
     backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
     check_weights(snapshot, str(backend.value), machine)
+    check_layers(snapshot)
     written = "" if template is None else template.text
     tokens = check_tokens(snapshot, written, offline=request.offline)
     bound = bind(
@@ -502,6 +506,13 @@ def _proof(
     except EngineError as error:
         failed = Reason(ProofReason.ENGINE_FAILED, problem=error.message)
         return unproved(failed, target, study.digest)
+
+
+def check_layers(snapshot: Snapshot) -> None:
+    """Reject a config that costs engines minutes to read; raises RepositoryError("too-costly")."""
+    if (number := most_layers(config_of(snapshot))) > MOST_DECLARED:
+        limit = Reason(UnknownReason.TOO_MANY_LAYERS, number=number, most=MOST_DECLARED)
+        raise RepositoryError("too-costly", file=FILE, repo=snapshot.label, limit=limit)
 
 
 def check_tokens(snapshot: Snapshot, template: str, *, offline: bool) -> list[Evidence]:

@@ -14,8 +14,10 @@ from importer.hub import snapshot
 
 MOST = 1 << 40  # no dimension of a model is larger
 MOST_LAYERS = 500  # real models stay under 150
+MOST_DECLARED = 100_000  # layers; classes of configs in engines make lists as long
 
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "decoder_layers")
+DEPTH = ("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidden_layers", "n_layers")
 HIDDEN = ("hidden_size", "n_embd", "d_model", "dim")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "decoder_attention_heads")
 KV_HEADS = (
@@ -106,6 +108,12 @@ class Keys:
         """Return a count of one layer, from a list with one value a layer or from a single number."""
         listed = self.numbers(*names)
         return listed[layer] if layer < len(listed) else None if listed else self.count(*names)
+
+
+def most_layers(config: Mapping[str, object]) -> int:
+    """Return the largest number of layers that a config has, for the model or for one of its parts."""
+    own = [n for name in (*LAYERS, *DEPTH) if isinstance(n := config.get(name), int)]
+    return max([*own, *(most_layers(v) for v in config.values() if isinstance(v, Mapping))], default=0)
 
 
 def _words(value: object) -> tuple[str, ...]:

@@ -8,13 +8,12 @@ from math import isqrt
 
 from importer.memory import experts
 from importer.memory.attention import inner_width
-from importer.memory.config_keys import HEADS, MOST_LAYERS, Keys
+from importer.memory.config_keys import DEPTH, HEADS, MOST_LAYERS, Keys
 from importer.memory.layers import WHOLE, Attention, Cache, Cross, Kind, Latent, Part, Pictures, State
 
 BIASED = {"qwen", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt"}
 BIASED_KIN = ("qwen2", "chatglm", "glm4")
 CONFIGS = ("vision_config", "visual", "vision_tower_config", "audio_config", "audio_tower_config")
-DEPTH = ("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidden_layers", "n_layers")
 WIDTH = ("hidden_size", "width", "d_model", "vt_hidden_size")
 INNER = ("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
 GATED = {"silu", "swiglu"}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from importer.app.decide import check_layers
+from importer.errors import RepositoryError
+from importer.hub import local
 from importer.memory import pages
 from importer.memory.config_keys import LAYERS, MOST_LAYERS, Keys
 from importer.memory.estimate import estimate
@@ -136,6 +140,21 @@ def test_no_work_without_bound() -> None:
     assert isinstance(found, Unknown)
     assert found.reason.fields["most"] == MOST_LAYERS
     assert Keys({"n_layer": 1e30}, {}).count(*LAYERS) is None
+
+
+@pytest.mark.parametrize("part", [(), ("text_config",), ("thinker_config", "vision_config")])
+def test_a_config_with_layers_beyond_measure_is_refused_before_any_engine_reads_it(
+    tmp_path: Path, part: tuple[str, ...]
+) -> None:
+    """transformers makes a list of as many: vLLM's worker took 40 seconds of processor time, on nothing."""
+    for number in (10**6, 10**12, 10**30):
+        config: dict[str, object] = {"num_hidden_layers": number}
+        for name in reversed(part):
+            config = {name: config}
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        with pytest.raises(RepositoryError, match=f"says {number} layers") as raised:
+            check_layers(local.resolve("m", tmp_path))
+        assert raised.value.kind == "too-costly"
 
 
 NUMBERS = st.one_of(
