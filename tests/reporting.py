@@ -25,7 +25,7 @@ ELEMENTS = {
 }  # fmt: skip
 ATTRIBUTES = {
     "aria-hidden", "aria-label", "aria-labelledby", "charset", "class", "content", "height", "href",
-    "http-equiv", "id", "lang", "name", "open", "role", "scope", "tabindex", "viewBox", "width", "x", "y",
+    "http-equiv", "id", "lang", "name", "open", "role", "scope", "tabindex", "width", "x", "y",
 }  # fmt: skip
 EXCHANGE = {
     "method": "POST", "path": "/v1/chat/completions", "request": {"model": "m"}, "status": 200, "body": "{}",

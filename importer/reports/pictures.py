@@ -1,22 +1,21 @@
-"""Pictures of a report and of the page: bars with their texts, computed here once for both.
+"""Figures of a report and of the page: the bar of memory, the map of a proof, the matrix, and tables.
 
-A front end gives the bars its own width and shows the rows as the table behind them. Bars and columns
-are laid out
-in hundredths of that width, so a picture fits its page, and its texts keep their size.
+They are computed here once for both front ends. The bar's parts are in hundredths of its width, so that it
+fits its page and its texts keep their size.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal
 
 from importer.frozen import frozen
 from importer.memory.plan_settings import gib
 from importer.reports.report_model import OUTCOMES, ProbeOutcome, ReportModel, Run, duration
-from importer.sentences import counted, moment
+from importer.sentences import moment
 
 WHOLE = 100.0
 GAP = 0.25  # between two pieces, where both are wider
@@ -26,23 +25,20 @@ LIMIT = 0.4  # the width of a limit's line
 
 @frozen
 class Piece:
-    """A rectangle in hundredths of the width and the height of its drawing; ``kind`` is its class."""
+    """A part of a bar in hundredths of its width; ``kind`` is its class."""
 
     kind: str
     x: float
     width: float
-    y: float = 0.0
-    height: float = WHOLE
 
 
 @frozen
 class Bar:
-    """A drawing between its label and its text; a ``tall`` one has room for columns."""
+    """A drawing between its label and its text."""
 
     label: str
     text: str
     pieces: tuple[Piece, ...]
-    tall: bool = False
 
 
 @frozen
@@ -54,17 +50,17 @@ class Legend:
 
 
 @frozen
-class Picture:
-    """Bars with their text alternative ``label`` and the table behind them; ``note`` is shown above them."""
+class Figures:
+    """A table, with ``note`` above it; where bars say it faster, they stand before it, in words ``label``."""
 
     name: str
     title: str
-    label: str
-    bars: tuple[Bar, ...]
-    legend: tuple[Legend, ...]
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    label: str = ""
+    bars: tuple[Bar, ...] = ()
+    legend: tuple[Legend, ...] = ()
 
 
 def number(data: object) -> float:
@@ -190,74 +186,30 @@ def _lost(verdict: Mapping[str, object]) -> str:
 
 SEVERAL = 2  # runs; one is in words already
 PARTS = ("start", "probes", "stop")
-NAMES = {"not-applicable": "not applicable"}
-LEGEND = tuple(Legend(name, NAMES.get(name, name)) for name in OUTCOMES)
+RUN_HEADS = ("engine", "state", "when", *(name.replace("-", " ") for name in OUTCOMES), *PARTS, "in all",
+             "tokens/s", "first token")  # fmt: skip
 
 
-def outcomes(runs: Sequence[Run]) -> list[Picture]:
-    """Return the outcomes of each run as one bar, all of the length of the longest run; none of one run."""
-    runs = [run for run in runs if run.outcomes]
-    if len(runs) < SEVERAL:
-        return []
-    largest = max(len(run.outcomes) for run in runs)
-    bars = [
-        bar(run.label, [(name, run.counts[name]) for name in OUTCOMES], _passed_share(run), largest)
-        for run in runs
-    ]  # fmt: skip
-    rows = tuple(
-        (run.label, run.state, moment(run.started), *(str(run.counts[name]) for name in OUTCOMES))
-        for run in runs
-    )
-    label = "; ".join(f"{run.label} ({run.state}): {_passed_share(run)}" for run in runs)
-    heads = ("engine", "state", "when", *(NAMES.get(name, name) for name in OUTCOMES))
-    return [Picture("outcomes", "Outcomes", label, tuple(bars), LEGEND, heads, rows)]
+def of_runs(runs: Sequence[Run]) -> tuple[Figures, ...]:
+    """Return outcomes, times and speed of the runs, a row each; nothing of one run."""
+    rows = tuple(_run_row(run) for run in runs if run.outcomes)
+    return (Figures("runs", "Side by side", RUN_HEADS, rows),) if len(rows) >= SEVERAL else ()
 
 
-def _passed_share(run: Run) -> str:
-    applicable = len(run.outcomes) - run.counts["not-applicable"]
-    return f"{run.counts['pass']} of {applicable} passed"
+def _run_row(run: Run) -> tuple[str, ...]:
+    counts = (str(run.counts[name]) for name in OUTCOMES)
+    return (run.label, run.state, moment(run.started), *counts,
+            *(_seconds(run.seconds.get(part)) for part in PARTS),
+            _seconds(sum(map(number, run.seconds.values()))),
+            *_speed(run.speed.get("tokens_per_second"), run.speed.get("first_token_seconds")))  # fmt: skip
 
 
-def times(runs: Sequence[Run]) -> list[Picture]:
-    """Return the seconds of start, probes and stop of each run; none of one run."""
-    timed = [run for run in runs if sum(map(number, run.seconds.values())) > 0]
-    if len(timed) < SEVERAL:
-        return []
-    totals = {id(run): sum(map(number, run.seconds.values())) for run in timed}
-    largest = max(totals.values())
-    bars = [bar(run.label, _parts(run), duration(totals[id(run)]), largest) for run in timed]
-    rows = tuple(
-        (run.label, *(duration(number(run.seconds.get(part))) for part in PARTS), duration(totals[id(run)]))
-        for run in timed
-    )
-    label = "; ".join(f"{run.label}: {duration(totals[id(run)])}" for run in timed)
-    legend = tuple(Legend(part, part) for part in PARTS)
-    return [Picture("times", "Time", label, tuple(bars), legend, ("engine", *PARTS, "in all"), rows)]
+def _seconds(spent: object) -> str:
+    return duration(number(spent)) if number(spent) else ""
 
 
-def _parts(run: Run) -> tuple[tuple[str, float], ...]:
-    return tuple((part if part in PARTS else "ground", number(spent)) for part, spent in run.seconds.items())
-
-
-def speed(runs: Sequence[Run]) -> list[Picture]:
-    """Return tokens per second, and the time to the first token, of the runs that have them; none of one."""
-    rate, first = "tokens_per_second", "first_token_seconds"
-    return [
-        *_compared(runs, "rate", "Tokens per second", rate, lambda value: f"{value:.1f} tokens/s"),
-        *_compared(runs, "first", "Time to the first token", first, lambda value: f"{value:.2f} s"),
-    ]
-
-
-def _compared(
-    runs: Sequence[Run], name: str, title: str, figure: str, text: Callable[[float], str]
-) -> list[Picture]:
-    found = [(run.label, number(run.speed.get(figure))) for run in runs if number(run.speed.get(figure))]
-    if len(found) < SEVERAL:
-        return []
-    largest = max(value for _, value in found)
-    bars = tuple(bar(engine, [(name, value)], text(value), largest) for engine, value in found)
-    label = "; ".join(f"{engine}: {text(value)}" for engine, value in found)
-    return [Picture(name, title, label, bars, (), (), ())]
+def _speed(rate: object, first: object) -> tuple[str, str]:
+    return (f"{number(rate):.1f}" if number(rate) else "", f"{number(first):.2f} s" if number(first) else "")
 
 
 ORDER = ("fail", "inconclusive", "not-shown", "pass", "not-applicable")
@@ -313,7 +265,7 @@ SMALL = 0.25  # of the device: below it the parts are drawn once more, larger
 SHOWN = 8  # plans
 
 
-def memory(fit: Mapping[str, object]) -> list[Picture]:
+def memory(fit: Mapping[str, object]) -> list[Figures]:
     """Return the stacked parts against the device, and enlarged where they are small beside it."""
     estimate, device = mapping(fit.get("estimate")), mapping(fit.get("device"))
     terms = mappings(estimate.get("terms"))
@@ -332,11 +284,12 @@ def memory(fit: Mapping[str, object]) -> list[Picture]:
     limit = [Legend("limit", f"limit: {gib(budget)} to fill")] if budget else []
     stacks = _stacks(terms, sums, largest, budget, bool(size))
     note = label + against
-    table = (heads, tuple(rows))
-    found = [Picture("memory", "Memory of one device", note, stacks, (*legend, *limit), *table, note)]
+    of = (heads, tuple(rows), note, note, stacks, (*legend, *limit))
+    found = [Figures("memory", "Memory of one device", *of)]
     if sums["high"] < SMALL * largest:
         parts = _stacks(terms, sums, sums["high"])
-        found.append(Picture("memory-parts", "The parts, enlarged", label, parts, tuple(legend), *table))
+        of = (heads, tuple(rows), "", label, parts, tuple(legend))
+        found.append(Figures("memory-parts", "The parts, enlarged", *of))
     return found
 
 
@@ -376,60 +329,41 @@ def _stacks(
     )
 
 
-def measured(runs: Sequence[Run]) -> list[Picture]:
-    """Return predicted beside measured for each figure of each run; each pair has its own scale."""
-    bars, rows = list[Bar](), []
+def measured(runs: Sequence[Run]) -> list[Figures]:
+    """Return predicted beside measured for each figure of each run."""
+    rows = []
     for run in runs:
         for figure, values in run.fit.items():
             both = mapping(values)
             if not {"predicted", "reported"} <= both.keys():
                 continue
-            name, sides = figure.replace("_", " "), (number(both["predicted"]), number(both["reported"]))
-            texts = [_amount(figure, side) for side in sides]
-            largest = max(sides)
-            bars += [
-                bar(f"{name}, {run.label}, predicted", [("predicted", sides[0])], texts[0], largest),
-                bar("measured", [("reported", sides[1])], texts[1], largest),
-            ]
-            off = f"{(sides[0] / sides[1] - 1):+.0%}" if sides[1] else ""
-            rows.append((name, run.label, *texts, off))
-    if not bars:
-        return []
-    label = "; ".join(f"{name} on {engine}: {a} predicted, {b} measured" for name, engine, a, b, _ in rows)
+            predicted, reported = number(both["predicted"]), number(both["reported"])
+            off = f"{(predicted / reported - 1):+.0%}" if reported else ""
+            sides = (_amount(figure, predicted), _amount(figure, reported))
+            rows.append((figure.replace("_", " "), run.label, *sides, off))
     heads = ("figure", "engine", "predicted", "measured", "difference")
-    return [Picture("measured", "Predicted and measured", label, tuple(bars), (), heads, tuple(rows))]
+    return [Figures("measured", "Predicted and measured", heads, tuple(rows))] if rows else []
 
 
 def _amount(figure: str, size: float) -> str:
     return f"{size:,.0f} tokens" if figure.endswith("tokens") else gib(size)
 
 
-def plans(fit: Mapping[str, object]) -> list[Picture]:
-    """Return the upper bound of the rate of the chosen plan and of the next-best ones; none of one plan."""
+def plans(fit: Mapping[str, object]) -> list[Figures]:
+    """Return the chosen plan and the next-best ones with the upper bound of their rates; none of one plan."""
     found = mappings(fit.get("plans"))[:SHOWN]
     if len(found) < SEVERAL:
         return []
-    largest = max(number(plan.get("tokens_per_second")) for plan in found)
-    bars, rows = list[Bar](), []
-    for place, plan in enumerate(found):
-        rate, name = number(plan.get("tokens_per_second")), _parallel(plan)
-        kind, chosen = ("plan", "") if place else ("chosen", "chosen")
-        bars.append(
-            bar(f"{name} ({chosen})" if chosen else name, [(kind, rate)], f"≤ {rate:,.0f} tokens/s", largest)
-        )
-        rows.append((
-            name, chosen, _count(plan, "devices"), _count(plan, "replicas"),
-            _count(plan, "max_model_len"), _count(plan, "sequences"), f"{rate:,.0f}",
-            "yes" if plan.get("meets") is True else "no", "; ".join(map(str, _list(plan.get("why")))),
-        ))  # fmt: skip
-    why = _chosen_by(found[0], mapping(fit.get("aim")).get("goal"))
-    others = counted(len(rows) - 1, "other plan", "other plans")
-    label = f"Chosen: {rows[0][0]}, upper bound {rows[0][6]} tokens/s (calculated); {others}"
-    heads = ("plan", "", "devices", "replicas", "context", "sequences", "upper bound, tokens/s",
-             "meets the aim", "why")  # fmt: skip
-    legend = (Legend("chosen", f"chosen, {why}"), Legend("plan", "other plans"))
-    note = "Each rate is an upper bound (calculated), not a measurement."
-    return [Picture("plans", "Plans", label, tuple(bars), legend, heads, tuple(rows), note)]
+    rows = tuple(
+        (_parallel(plan), "" if place else "chosen", _count(plan, "devices"), _count(plan, "replicas"),
+         _count(plan, "max_model_len"), _count(plan, "sequences"), f"≤ {_count(plan, 'tokens_per_second')}",
+         "yes" if plan.get("meets") is True else "no", "; ".join(map(str, _list(plan.get("why")))))
+        for place, plan in enumerate(found)
+    )  # fmt: skip
+    heads = ("plan", "", "devices", "replicas", "context", "sequences", "tokens/s", "meets the aim", "why")
+    chosen = _chosen_by(found[0], mapping(fit.get("aim")).get("goal"))
+    note = f"Chosen {chosen}. Each rate is an upper bound (calculated), not a measurement."
+    return [Figures("plans", "Plans", heads, rows, note)]
 
 
 def _chosen_by(plan: Mapping[str, object], goal: object) -> str:
@@ -454,9 +388,6 @@ def _list(data: object) -> Sequence[object]:
     return data if isinstance(data, list | tuple) else ()
 
 
-WIDEST = 8.0  # hundredths of a panel, of a column
-
-
 @frozen
 class PastValidation:
     """A validation that ended: its engine, its outcomes by name, and its figures; 0 is unknown."""
@@ -469,93 +400,25 @@ class PastValidation:
     first: float = 0.0
     error: str = ""
 
-    @property
-    def total(self) -> int:
-        """Return the number of probes."""
-        return sum(int(number(self.counts.get(name))) for name in OUTCOMES)
+
+PAST_HEADS = ("when", "engine", "passed", "in all", "seconds", "tokens/s", "first token", "error")
 
 
-def history(past: Sequence[PastValidation]) -> list[Picture]:
-    """Return the validations as columns, a panel for each known figure; none of one validation."""
+def history(past: Sequence[PastValidation]) -> list[Figures]:
+    """Return the validations, the newest first; none of one validation."""
     if len(past) < SEVERAL and not any(one.error for one in past):  # an error has no run that has it in words
         return []
-    panels = (
-        ("probes", lambda one: one.total, lambda value: f"{value:.0f}", _stacked),
-        ("seconds", lambda one: one.seconds, duration, _plain("probes")),
-        ("tokens/s", lambda one: one.rate, lambda value: f"{value:.1f}", _plain("rate")),
-        ("first token", lambda one: one.first, duration, _plain("first")),
-    )
-    bars = []
-    for name, value, text, pieces in panels:
-        largest = float(max(map(value, past)))
-        if largest > 0:
-            bars.append(Bar(name, f"up to {text(largest)}", _columns(past, largest, pieces), tall=True))
-    failed = [one for one in past if one.error]
-    label = f"{counted(len(past), 'validation', 'validations')}; {_last(past[-1])}"
-    legend = (*LEGEND, *((Legend("error", "ended by an error"),) if failed else ()))
-    heads = ("when", "engine", "passed", "in all", "seconds", "tokens/s", "first token", "error")
-    rows, note = tuple(map(_history_row, reversed(past))), f"{moment(past[0].at)} to {moment(past[-1].at)}"
-    return [Picture("history", "Validations so far", label, tuple(bars), legend, heads, rows, note)]
+    return [Figures("history", "Validations so far", PAST_HEADS, tuple(map(_past_row, reversed(past))))]
 
 
-Pieces = Callable[[PastValidation, float], list[tuple[str, float]]]
-
-
-def _columns(past: Sequence[PastValidation], largest: float, pieces: Pieces) -> tuple[Piece, ...]:
-    step = WHOLE / len(past)
-    wide, pitch = round(min(WIDEST, 0.8 * step), 2), min(step, 1.25 * WIDEST)
-    found = [Piece("ground", 0, WHOLE, WHOLE - 1, 1)]
-    for place, one in enumerate(past):
-        bottom = WHOLE
-        for kind, value in pieces(one, largest):
-            high = min(scaled(value, largest), bottom)
-            if high > 0:
-                found.append(
-                    Piece(
-                        kind, round(place * pitch, 2), wide, round(bottom - high, 2), round(gapped(high), 2)
-                    )
-                )
-            bottom -= high
-    return tuple(found)
-
-
-def _stacked(one: PastValidation, largest: float) -> list[tuple[str, float]]:
-    if not one.total:
-        return [("error", largest if one.error else 0.0)]
-    return [(name, number(one.counts.get(name))) for name in OUTCOMES]
-
-
-def _plain(kind: str) -> Pieces:
-    values = {"probes": "seconds", "rate": "rate", "first": "first"}
-    return lambda one, _: [(kind, float(getattr(one, values[kind])))]
-
-
-def _last(one: PastValidation) -> str:
-    if one.error:
-        return f"the last one ended by an error ({one.error})"
-    applicable = one.total - int(number(one.counts.get("not-applicable")))
-    return f"the last one on {one.engine}: {one.counts.get('pass', 0)} of {applicable} passed"
-
-
-def _history_row(one: PastValidation) -> tuple[str, ...]:
+def _past_row(one: PastValidation) -> tuple[str, ...]:
+    total = sum(int(number(one.counts.get(name))) for name in OUTCOMES)
     return (
-        moment(one.at), one.engine, str(one.counts.get("pass", 0)) if one.total else "", str(one.total or ""),
-        duration(one.seconds) if one.seconds else "", f"{one.rate:.1f}" if one.rate else "",
-        f"{one.first:.2f} s" if one.first else "", one.error,
+        moment(one.at), one.engine, str(one.counts.get("pass", 0)) if total else "", str(total or ""),
+        _seconds(one.seconds), *_speed(one.rate, one.first), one.error,
     )  # fmt: skip
 
 
-__all__ = [
-    "Bar", "Legend", "MatrixRow", "Picture", "Piece", "ProofMap", "columns", "history", "of_memory",
-    "of_runs", "proof_maps", "rows",
-]  # fmt: skip
-
-
-def of_memory(model: ReportModel) -> tuple[Picture, ...]:
-    """Return the pictures of memory and of plans that the document has figures for."""
+def of_memory(model: ReportModel) -> tuple[Figures, ...]:
+    """Return memory and plans, as far as the document has figures for them."""
     return (*memory(model.fit), *measured(model.runs), *plans(model.fit))
-
-
-def of_runs(runs: tuple[Run, ...]) -> tuple[Picture, ...]:
-    """Return the pictures of the runs side by side: outcomes, times, speed."""
-    return (*outcomes(runs), *times(runs), *speed(runs))

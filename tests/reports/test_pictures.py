@@ -1,4 +1,4 @@
-"""Pictures of reports and of the page: their numbers, whatever a receipt has in it."""
+"""Figures of reports and of the page, whatever a receipt has in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.reports import html, pictures
-from importer.reports.pictures import GAP, LIMIT, PastValidation, Picture, device_title
+from importer.reports.pictures import GAP, LIMIT, Figures, PastValidation, device_title
 from importer.reports.report_model import ProbeOutcome, Run
 from tests.reporting import looked_at, told
 
@@ -39,7 +39,7 @@ RUN = Run(
 )  # fmt: skip
 
 
-def named(found: tuple[Picture, ...], name: str) -> Picture:
+def named(found: tuple[Figures, ...], name: str) -> Figures:
     return next(one for one in found if one.name == name)
 
 
@@ -63,31 +63,30 @@ def test_parts_of_memory_are_stacked_to_scale_with_the_limit_of_the_device() -> 
     assert one.rows[-1] == ("in all", "40.0 GiB", "40.0 GiB", "42.0 GiB", "")
     pair = named(pictures.of_memory(model), "measured")
     assert pair.rows == (("weights", "vllm 0.33.0", "20.0 GiB", "40.0 GiB", "-50%"),)
-    assert [p.width for bar in pair.bars for p in bar.pieces] == [50 - GAP, 100 - GAP]
 
 
 def test_a_plan_is_named_for_people_and_its_rate_is_called_a_bound() -> None:
     one = named(pictures.of_memory(told(fit=FIT, runs=())), "plans")
-    assert [(bar.label, bar.text) for bar in one.bars] == [
-        ("2 × H200 · TP 2 (chosen)", "≤ 4,000 tokens/s"),
-        ("2 × H200", "≤ 1,000 tokens/s"),
+    assert [(row[0], row[1], row[6]) for row in one.rows] == [
+        ("2 × H200 · TP 2", "chosen", "≤ 4,000"),
+        ("2 × H200", "", "≤ 1,000"),
     ]
     assert "upper bound (calculated)" in one.note
-    assert one.legend[0].name == "chosen, without a goal: the widest tensor parallelism"
+    assert one.note.startswith("Chosen without a goal: the widest tensor parallelism. ")
     asked = named(pictures.of_memory(told(fit={**FIT, "aim": {"goal": "latency"}}, runs=())), "plans")
-    assert asked.legend[0].name == "chosen, for the goal latency"
+    assert asked.note.startswith("Chosen for the goal latency. ")
     assert [device_title(name) for name in ("8xh200", "rtx4090", "m3-max-64g")] == [
         "8 × H200", "RTX4090", "M3-MAX-64G",
     ]  # fmt: skip
 
 
-def test_one_value_is_no_picture() -> None:
+def test_one_value_is_no_table() -> None:
     alone = told(fit={"plans": FIT["plans"][:1]}, runs=(RUN,))
     assert [one.name for one in pictures.of_memory(alone)] == ["measured"]
     assert pictures.of_runs((RUN,)) == ()
     assert pictures.history([PastValidation("vllm 1", "2026-01-01T00:00:00+00:00", {"pass": 3})]) == []
     (failed,) = pictures.history([PastValidation("vllm 1", "2026-01-01T00:00:00+00:00", error="stopped")])
-    assert failed.label == "1 validation; the last one ended by an error (stopped)"
+    assert failed.rows == (("2026-01-01 00:00 UTC", "vllm 1", "", "", "", "", "", "stopped"),)
 
 
 def test_a_small_model_is_drawn_once_more_by_itself() -> None:
@@ -100,7 +99,7 @@ def test_a_small_model_is_drawn_once_more_by_itself() -> None:
 
 def test_runs_stand_side_by_side() -> None:
     speed = {"tokens_per_second": 82.0, "first_token_seconds": 0.6}
-    off = ProbeOutcome("c", "not-applicable", "the engine does not offer it")  # no share of it is lost
+    off = ProbeOutcome("c", "not-applicable", "the engine does not offer it")
     other = replace(
         RUN,
         engine="sglang",
@@ -108,13 +107,16 @@ def test_runs_stand_side_by_side() -> None:
         seconds={"start": 60.0, "probes": 20.0},
         speed=speed,
     )
-    found = pictures.of_runs((RUN, other))
-    assert [one.name for one in found] == ["outcomes", "times", "rate", "first"]
-    assert named(found, "outcomes").label.startswith("vllm 0.33.0 (failed): 1 of 2 passed; sglang")
-    assert [bar.text for bar in named(found, "outcomes").bars] == ["1 of 2 passed"] * 2
-    assert [bar.pieces[0].width for bar in named(found, "times").bars] == [37.5 - GAP, 75 - GAP]
-    assert [bar.text for bar in named(found, "rate").bars] == ["41.0 tokens/s", "82.0 tokens/s"]
-    assert [bar.text for bar in named(found, "first").bars] == ["0.30 s", "0.60 s"]
+    (found,) = pictures.of_runs((RUN, other))
+    assert [dict(zip(found.heads, row, strict=True)) for row in found.rows] == [
+        {"engine": f"{engine} 0.33.0", "state": "failed", "when": "2026-01-02 03:04 UTC", "pass": "1",
+         "fail": "1", "inconclusive": "0", "not shown": "0", "not applicable": lost, "start": start,
+         "probes": probes, "stop": "", "in all": spent, "tokens/s": rate, "first token": first}
+        for engine, lost, start, probes, spent, rate, first in (
+            ("vllm", "0", "30.0 s", "10.0 s", "40.0 s", "41.0", "0.30 s"),
+            ("sglang", "1", "60.0 s", "20.0 s", "80.0 s", "82.0", "0.60 s"),
+        )
+    ]  # fmt: skip
 
 
 def test_the_worst_probes_come_first_and_columns_are_even() -> None:
@@ -130,25 +132,16 @@ def test_the_worst_probes_come_first_and_columns_are_even() -> None:
     assert rows[0].outcome(2) is None
 
 
-def test_history_has_a_column_for_each_validation() -> None:
+def test_history_has_the_newest_validation_first() -> None:
     past = [
         PastValidation("vllm 1", "2026-01-01T00:00:00+00:00", {"pass": 3, "fail": 1}, 50.0, 40.0, 0.3),
-        PastValidation("vllm 2", "2026-01-02T00:00:00+00:00", {"pass": 4}, 25.0, 80.0, 0.2),
         PastValidation("vllm 2", "2026-01-03T00:00:00+00:00", error="stopped"),
     ]
     (one,) = pictures.history(past)
-    assert [(bar.label, bar.text) for bar in one.bars][:2] == [
-        ("probes", "up to 4"),
-        ("seconds", "up to 50.0 s"),
-    ]
-    pieces = [[piece for piece in bar.pieces if piece.kind != "ground"] for bar in one.bars]
-    passed = [(p.y, p.height) for p in pieces[0] if p.kind == "pass"]
-    assert passed == [(25, 75 - GAP), (0, 100 - GAP)]
-    assert [p.height for p in pieces[0] if p.kind == "error"] == [100 - GAP]
-    assert [p.height for p in pieces[2]] == [50 - GAP, 100 - GAP]
-    assert one.note == "2026-01-01 00:00 UTC to 2026-01-03 00:00 UTC"
-    assert [row[:4] for row in one.rows][-1] == ("2026-01-01 00:00 UTC", "vllm 1", "3", "4")
-    assert "ended by an error (stopped)" in one.label
+    assert one.rows == (
+        ("2026-01-03 00:00 UTC", "vllm 2", "", "", "", "", "", "stopped"),
+        ("2026-01-01 00:00 UTC", "vllm 1", "3", "4", "50.0 s", "40.0", "0.30 s", ""),
+    )
     assert pictures.history([]) == []
 
 
@@ -203,20 +196,18 @@ def test_figures_of_any_kind_make_a_page_that_is_whole(fit: Any, speed: Any) -> 
     for one in (*pictures.of_memory(model), *pictures.of_runs(model.runs)):
         for piece in (piece for bar in one.bars for piece in bar.pieces):
             assert 0 <= piece.x <= piece.x + piece.width <= 101
-            assert 0 <= piece.y <= piece.y + piece.height <= 101
 
 
-def test_a_report_has_the_pictures_and_their_tables() -> None:
+def test_a_report_has_the_bar_of_memory_and_tables() -> None:
     page = html.write(told("<b>x</b>", fit=FIT, runs=(RUN, replace(RUN, engine="sglang"))))
     assert "<script" not in page
-    assert page.count('role="img"') == 7
-    assert "viewBox" not in page.partition("Memory of one device")[2].partition("</section>")[0]
+    assert page.count('role="img"') == 1
     for words in (
         "Memory of one device",
         "72.0 GiB to fill",
         "Predicted and measured",
-        "4,000 tokens/s",
-        "Outcomes",
+        "≤ 4,000",
+        "Side by side",
     ):
         assert words in page
     assert page.count('<table class="matrix">') == 1

@@ -234,7 +234,7 @@ def test_a_validation_shows_its_probes_as_they_are_asked(seen: Seen, service: Se
     expect(page.locator("table.matrix").first).to_be_visible()
     told = service.client.get(f"/v1/configs/{name}/validations").json()
     assert sum(told["history"][0]["counts"].values()) == len(told["matrix"])
-    assert told["past"] == []  # one validation is no picture
+    assert told["past"] == []  # one validation is no table
     seen.check()
 
 

@@ -2,8 +2,6 @@
 
 ``page.html.jinja`` is the page, ``pieces.html.jinja`` its macros. With autoescape, every value is text.
 
-The numbers of the drawings of the page, and texts for its templates beside those of every report.
-
 The first page of a gallery's site: every entry, searched and filtered in the browser, without a server.
 """
 
@@ -16,7 +14,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from importer.frozen import frozen
 from importer.reports import pictures, report_model
@@ -25,25 +23,6 @@ from importer.sentences import moment, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-
-BAR = 80  # units of an interval's bar
-
-
-class Segment(NamedTuple):
-    """A piece of a bar: its class, its beginning and its width, in units."""
-
-    kind: str
-    x: str
-    width: str
-
-
-def bar(outcome: ProbeOutcome) -> Segment | None:
-    """Return the interval of a probe's trials on a line from 0 to 100 %."""
-    if outcome.interval is None:
-        return None
-    low, high = (max(0.0, min(1.0, end)) for end in outcome.interval)
-    return Segment(outcome.outcome, f"{BAR * low:.1f}", f"{max(1.0, BAR * (high - low)):.1f}")
 
 
 def trials(outcome: ProbeOutcome) -> str:
@@ -98,11 +77,10 @@ def environment() -> Environment:
         "value": report_model.value,
     }
     made.globals |= {
-        "bar": bar,
         "matrix_columns": pictures.columns,
         "matrix_rows": pictures.rows,
-        "pictures_of_memory": pictures.of_memory,
-        "pictures_of_runs": pictures.of_runs,
+        "figures_of_memory": pictures.of_memory,
+        "figures_of_runs": pictures.of_runs,
         "proof_maps": pictures.proof_maps,
         "policy": POLICY,
         "style": Markup(CSS),  # noqa: S704 - a file of importer; escaped, its hash would differ

@@ -1,4 +1,4 @@
-"""``/memory`` and ``/validations`` of a document: figures for pictures, as receipts and jobs have them."""
+"""``/memory`` and ``/validations`` of a document: figures, as receipts and jobs have them."""
 
 from __future__ import annotations
 
@@ -65,43 +65,40 @@ class MemoryDevice(BaseModel):
     share: float = Field(description="the part that the engine may fill")
 
 
-class PicturePiece(BaseModel):
-    """A rectangle in hundredths of the width and the height of its bar."""
+class FigurePiece(BaseModel):
+    """A part of a bar in hundredths of its width."""
 
     kind: str = Field(description="what the piece shows: colour or position", examples=["c1"])
     x: float
     width: float
-    y: float
-    height: float
 
 
-class PictureBar(BaseModel):
+class FigureBar(BaseModel):
     """A drawing between two texts."""
 
     label: str
     text: str = Field(description="the figure", examples=["72.4 GiB"])
-    pieces: list[PicturePiece]
-    tall: bool = Field(description="whether it has columns")
+    pieces: list[FigurePiece]
 
 
-class PictureLegend(BaseModel):
+class FigureLegend(BaseModel):
     """The name of what has this colour."""
 
     kind: str
     name: str
 
 
-class PictureView(BaseModel):
-    """A picture as the report has it, with its text alternative and the table behind it."""
+class FiguresView(BaseModel):
+    """A table as the report has it; that of the memory has bars before it."""
 
     name: str = Field(examples=["memory"])
     title: str
-    label: str = Field(description="the text alternative")
-    bars: list[PictureBar]
-    legend: list[PictureLegend]
-    heads: list[str] = Field(description="of the table behind it")
+    heads: list[str]
     rows: list[list[str]]
     note: str = Field(description="shown above it; empty without one")
+    label: str = Field(description="the bars in words; empty without any")
+    bars: list[FigureBar]
+    legend: list[FigureLegend]
 
 
 class MemoryView(BaseModel):
@@ -119,7 +116,7 @@ class MemoryView(BaseModel):
     total: MemoryTotal | None
     measured: list[Measured]
     plans: list[dict[str, object]] = Field(description="the chosen plan first, then the next-best ones")
-    pictures: list[PictureView] = Field(description="those of the HTML report")
+    figures: list[FiguresView] = Field(description="those of the HTML report")
 
 
 class DeviceHolds(BaseModel):
@@ -208,8 +205,8 @@ class ValidationsView(BaseModel):
     history: list[PastRun]
     total: int = Field(description="validation jobs of this document")
     columns: list[MatrixColumn] = Field(description="the rows of the matrix in columns that fit one screen")
-    pictures: list[PictureView] = Field(description="those of the HTML report: the runs side by side")
-    past: list[PictureView] = Field(description="the picture of the history; empty without any")
+    figures: list[FiguresView] = Field(description="those of the HTML report: the runs side by side")
+    past: list[FiguresView] = Field(description="the history; empty without any")
 
 
 @router.get(
@@ -229,7 +226,7 @@ def memory(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
         "devices": fit.get("cards"), "budget": fit.get("budget"), "spare": fit.get("spare"),
         "binding": fit.get("binding"), "load": load or None, "terms": estimate.get("terms") or [],
         "total": estimate.get("total"), "measured": _measured(receipt), "plans": fit.get("plans") or [],
-        "pictures": _drawn(pictures.of_memory(sheet(stored))),
+        "figures": _shown(pictures.of_memory(sheet(stored))),
     }  # fmt: skip
 
 
@@ -278,8 +275,8 @@ def validations(
         "runs": [_run(number, run) for number, run in enumerate(model.runs, 1)],
         "matrix": [_row(name, row) for row in found], "history": history, "total": total,
         "columns": [{"probes": [row.probe for row in column]} for column in pictures.columns(found)],
-        "pictures": _drawn(pictures.of_runs(model.runs)),
-        "past": _drawn(pictures.history([_validation(one) for one in reversed(history)])),
+        "figures": _shown(pictures.of_runs(model.runs)),
+        "past": _shown(pictures.history([_validation(one) for one in reversed(history)])),
     }  # fmt: skip
 
 
@@ -329,7 +326,7 @@ def _row(name: str, row: pictures.MatrixRow) -> dict[str, object]:
     return {"probe": row.probe, "lesson": row.lesson, "worst": row.worst, "cells": cells}
 
 
-def _drawn(found: Iterable[pictures.Picture]) -> list[dict[str, object]]:
+def _shown(found: Iterable[pictures.Figures]) -> list[dict[str, object]]:
     return [asdict(one) for one in found]
 
 

@@ -11,7 +11,7 @@ export { Dialog } from "./dialog.jsx";
 export { Empty, Pager, Table } from "./table.jsx";
 export { HubLink, Link } from "./link.jsx";
 export { Palette } from "./palette.jsx";
-export { Picture, Pictures } from "./picture.jsx";
+export { Figures } from "./figures.jsx";
 export { Problem } from "./problem.jsx";
 export { ChooseSides, Conflicts } from "./conflicts.jsx";
 export { Follow, open } from "./progress.jsx";

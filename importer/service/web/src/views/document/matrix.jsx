@@ -1,6 +1,6 @@
 // All probes at one look: a column for each run, its number above; the worst first.
 
-import { Mark, Pictures, SoftWhen } from "../../components/index.js";
+import { Mark, SoftWhen } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 
 const T = TEXTS.pictures;
@@ -34,5 +34,3 @@ function Cell({ cell }) {
   const { outcome } = cell, sign = Object.hasOwn(SIGNS, outcome) ? SIGNS[outcome] : "";
   return <span class={sign ? `mark ${outcome}` : "mark"}>{sign}<span class="unseen">{` ${outcome}`}</span></span>;
 }
-
-export const Past = ({ found }) => <Pictures all={found.past} />;

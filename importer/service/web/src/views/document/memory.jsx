@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { get, may, post } from "../../api.js";
-import { Action, Failure, Mark, Pictures, Table, useAction } from "../../components/index.js";
+import { Action, Failure, Figures, Mark, Table, useAction } from "../../components/index.js";
 import { bytes } from "../../format.js";
 import { go } from "../../router.js";
 import { TEXTS } from "../../text.js";
@@ -16,14 +16,14 @@ export async function load({ name, signal }) {
     return { name, ...await get(["configs", name, "memory"], { signal }) };
   } catch (error) {
     if (error.kind !== "no-receipt") throw error;
-    return { pictures: [] };
+    return { figures: [] };
   }
 }
 
-export function View({ data: { name, verdict, message, pictures } }) {
+export function View({ data: { name, verdict, message, figures } }) {
   return [
     verdict ? <Fits verdict={verdict} message={message} /> : null,
-    pictures.length ? <Pictures all={pictures} /> : <p>{T.noMemory}</p>,
+    figures.length ? <Figures all={figures} /> : <p>{T.noMemory}</p>,
     name ? <Further key={name} name={name} /> : null,
   ];
 }

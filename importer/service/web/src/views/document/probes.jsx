@@ -1,9 +1,9 @@
 // What the probes found: the matrix of all runs, and each probe with the raw exchanges it is judged by.
 
 import { ask, get } from "../../api.js";
-import { Action, Block, Failure, Mark, Pictures, Section, Soft, When, download, useAction } from "../../components/index.js";
+import { Action, Block, Failure, Figures, Mark, Section, Soft, When, download, useAction } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
-import { Matrix, Past } from "./matrix.jsx";
+import { Matrix } from "./matrix.jsx";
 
 const T = TEXTS.probes;
 const ENDINGS = { html: "html", junit: "xml", json: "json" };
@@ -16,13 +16,13 @@ export async function load({ name, signal }) {
 }
 
 export function View({ data: { runs, measured }, found }) {
-  const past = measured.past.length ? <Section title={TEXTS.pictures.past}><Past found={measured} /></Section> : null;
+  const past = measured.past.length ? <Section title={TEXTS.pictures.past}><Figures all={measured.past} /></Section> : null;
   if (!runs.length) return [<p>{T.never}<Soft>{T.hint}</Soft></p>, past];
   const names = [...new Set(runs.flatMap((r) => r.outcomes.map((o) => o.probe)))];
   return [
     <Troubles runs={runs} />,
     <Section title={T.matrix}><Matrix found={measured} go={(probe) => <Go probe={probe} />} /></Section>,
-    <Section title={T.runs}>{runs.map((one, at) => <Run key={at} one={one} />)}<Pictures all={measured.pictures} /></Section>,
+    <Section title={T.runs}>{runs.map((one, at) => <Run key={at} one={one} />)}<Figures all={measured.figures} /></Section>,
     past,
     <Section title={T.each}>{names.map((probe) => <Each key={probe} probe={probe} runs={runs} />)}</Section>,
     <Saved name={found.name} />,
