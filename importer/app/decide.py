@@ -21,7 +21,7 @@ from importer.chat_template import override
 from importer.chat_template.find import is_of_text
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.request_coverage.findings import KEY as REQUEST_COVERAGE
-from importer.chat_template.request_coverage.findings import VARIABLES
+from importer.chat_template.request_coverage.findings import VARIABLES, CoverageKind
 from importer.chat_template.study import TemplateAnalysis
 from importer.config_file import engine_arguments
 from importer.config_file.document_keys import frontend_of
@@ -420,10 +420,11 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
     progress(f"asking {target.backend}'s parsers")
     described = tokens_of(studied.snapshot, studied.template, studied.tokens)
     derives = HF in studied.request.preferences.values.values()
-    proof = _proof(bench, studied.study, described, target, studied.python, studied.by_itself, derives)
+    refused = studied.by_itself or _too_costly(studied.study)
+    proof = _proof(bench, studied.study, described, target, studied.python, refused, derives)
     if target.proved_by is not None:
         proof = proof.only(target.has)
-    if studied.by_itself is not None or proof.failed:
+    if refused is not None or proof.failed:
         return proof
     progress(f"comparing {target.backend}'s prompts")
     images = any(e.key == "modalities" and "image" in (e.value or ()) for e in studied.evidence)
@@ -431,6 +432,12 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
         studied.template, studied.tokens, studied.study, described[0], target, studied.python, images=images
     )
     return replace(proof, prompts=prompts)
+
+
+def _too_costly(study: TemplateAnalysis) -> Reason | None:
+    """Return why no engine is asked to render a template that renders nothing within our own limits."""
+    findings = () if study.samples or study.request_coverage is None else study.request_coverage.findings
+    return next((Reason(one.kind) for one in findings if one.kind is CoverageKind.TOO_COSTLY), None)
 
 
 def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent) -> Decided:

@@ -6,11 +6,13 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from importer.app.decide import ImportRequest, decide_snapshot
+from importer.app.decide import ImportRequest, decide_snapshot, prove_studied, study_snapshot
 from importer.app.session import ImportSession
+from importer.chat_template.request_coverage.findings import CoverageKind
 from importer.errors import RepositoryError
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sandbox import pool
@@ -65,6 +67,16 @@ def test_no_repository_takes_more_than_the_budget(name: str) -> None:
             told = error.kind
     assert told in {"read", "too-costly"}
     assert processor_seconds() - began < SECONDS
+
+
+def test_no_engine_renders_what_is_too_costly_here() -> None:
+    """A worker's start and its budget were twenty seconds more, for a template that has no answer to read."""
+    macro = "{% macro f(n) %}{{ f(n - 1) }}{{ f(n - 1) }}{% endmacro %}{{ f(40) }}"
+    with ImportSession() as bench:
+        studied = study_snapshot(hostile(chat_template__jinja=macro + CHATML), ImportRequest("acme/x"), bench)
+        proof = prove_studied(replace(studied, python=Path("/no/engine")), bench)
+    assert proof is not None
+    assert {reason.kind for reason in proof.unasked.values()} == {CoverageKind.TOO_COSTLY}
 
 
 def imported(desk: Desk) -> dict[str, bytes]:
