@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from importer.service.security import DEPTH, HEADERS, too_deep
@@ -21,6 +22,7 @@ from tests.serving import PATIENCE, Service, problem, running
 
 slow = pytest.mark.slow
 LINK_LOCAL = "http://169.254.169.254/latest/meta-data"
+ECHOED = ("pipeline_tag", "library_name", "tags", "gated", "lastModified")
 INSIDE = "what only this machine may read"
 
 
@@ -115,6 +117,28 @@ def test_a_key_or_a_value_that_is_not_what_it_seems_is_refused(service: Service)
             body = json.dumps({"reference": "acme/base", "backend": "vllm", "set": said}).encode()
             answer = service.client.post(path, content=body, headers={"Content-Type": "application/json"})
             assert problem(answer, 422, "bad-request")["errors"][0]["pointer"].startswith("/set/")
+
+
+@slow
+@settings(max_examples=8, deadline=None)
+@given(st.sets(st.sampled_from(ECHOED), min_size=1), st.characters(categories=["Cs"]), st.uuids())
+def test_half_of_a_character_is_no_fault_of_the_server(
+    service: Service, places: set[str], half: str, number: UUID
+) -> None:
+    """No JSON can be made of it: a search of the Hub answered 500."""
+    name, text = f"acme/half-{number.hex}", f"a{half}b"
+    info = {place: [text] if place == "tags" else text for place in places}
+    card = {"cardData": {"license": text, "base_model": [text]}}
+    config = {"model_type": text, "architectures": ["Qwen3ForCausalLM"]}
+    service.hub.repos[name] = Repo({**BASE, "config.json": json.dumps(config)}, info=info | card)
+    hits = service.client.get("/v1/hub/models", params={"q": number.hex})
+    assert (hits.status_code, number.hex in hits.text) == (200, True)
+    body = {"reference": name, "backend": "vllm"}
+    assert service.client.post("/v1/imports/preview", json=body).status_code == 200
+    for wrong in ({place: text} for place in ("name", "note", "device", "reference", text)):
+        sent = json.dumps(body | wrong)
+        told = service.client.post("/v1/imports", content=sent, headers={"Content-Type": "application/json"})
+        assert told.status_code == 422, (wrong, told.text)
 
 
 @slow
