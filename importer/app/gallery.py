@@ -5,13 +5,14 @@ A document is read as the entry that the export ``localai-gallery`` and the serv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
 from importer import yaml_reader
-from importer.config_file.document_keys import KeyPath, parse, parser
+from importer.config_file import template_file
+from importer.config_file.document_keys import Change, KeyPath, differences, parse, parser
 from importer.config_file.schema import document_faults
 from importer.config_file.store import Store, StoredDocument, receipt_path
 from importer.config_file.yaml_edit.source_map import SourceMap, TextReason
@@ -71,7 +72,7 @@ class GalleryReason(ReasonKind):
     FILE_CHANGED = "file-changed", "the file {file!r} of {repo} has the SHA-256 {now} now"
     NO_LICENSE = "no-license", "it names no license"
     STALE = "stale", "it was last checked on {date}, {days} days ago"
-    UNPUBLISHED = "unpublished", "'importer gallery build' leaves it out: {why}"
+    UNPUBLISHED = "unpublished", "a gallery's site leaves it out: {why}"
     NOT_INDEXED = "not-indexed", "LocalAI gets no entry for it: {problem}"
     NO_PARSER = "no-parser", "it names no {key}; {proved!r} is proved on the model's own template"
     OTHER_PARSER = "other-parser", "it names the {key} {name!r}; {proved!r} is proved on the model's template"
@@ -348,59 +349,71 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-# Keys that change nothing for those who run a model: the day of a check, and importer's own bookkeeping.
-UNCOMPARED = frozenset({"name", "last_checked", CONFIG, "overrides"})
-UNCOMPARED_CONFIG = frozenset({"name", "importer"})
+# Keys that change nothing for those who run a model: names, the day of a check, and how it was imported.
+UNCOMPARED = frozenset({"name", "last_checked"})
+UNCOMPARED_BLOCK = frozenset({"schema", "reference"})
 
 
 @frozen
 class GalleryChange:
-    """An entry that differs between two galleries: its values by key, before and after.
-
-    An empty mapping on one side: the entry is added or removed.
-    """
+    """An entry that differs between two galleries, with every value that differs."""
 
     name: str
-    before: Mapping[str, str]
-    after: Mapping[str, str]
+    what: Literal["added", "removed", "changed"]
+    values: tuple[Change, ...]
 
 
 def changes(before: Gallery, after: Gallery) -> Iterator[GalleryChange]:
-    """Yield the entries that differ for those who run the models, by name."""
-    old, new = ({item.name: item for item in one.items} for one in (before, after))
-    for name in sorted({*old, *new}):
-        values = [_facts(side[name]) if name in side else {} for side in (old, new)]
-        if values[0] != values[1]:
-            yield GalleryChange(name, values[0], values[1])
+    """Yield the entries that differ for those who run the models, by name; of one name in their order."""
+    old, new = _trees(before), _trees(after)
+    for name, at in sorted({*old, *new}):
+        values = differences(old.get((name, at), {}), new.get((name, at), {}))
+        what: Literal["added", "removed", "changed"] = (
+            "added" if (name, at) not in old else "removed" if (name, at) not in new else "changed"
+        )
+        if values or what != "changed":
+            yield GalleryChange(f"{name} ({at + 1})" if at else name, what, values)
 
 
-def _facts(item: GalleryItem) -> dict[str, str]:
-    """Return the values of the whole merged entry by their paths, the configuration's among them."""
-    about = {key: value for key, value in {**item.base, **item.about}.items() if key not in UNCOMPARED}
-    extra = listed(item.base.get("files"))
-    if extra and item.about.get("files"):
-        about["files"] = [*extra, *listed(item.about.get("files"))]
-    config = {k: v for k, v in mapping(item.config).items() if k not in UNCOMPARED_CONFIG}
-    flat = dict(_flat("", {**config, **about}))
-    flat.pop("parameters.model", None)
-    revision = {} if item.revision is None else {"commit": item.revision}
-    facts = {"backend": item.backend, "model": item.model, **revision, **flat}
-    return {key: value for key, value in facts.items() if key and value}
+def _trees(gallery: Gallery) -> dict[tuple[str, int], dict[str, Any]]:
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for item in gallery.items:
+        found[item.name, sum(name == item.name for name, _ in found)] = _tree(item)
+    return found
 
 
-def _flat(path: str, value: object) -> Iterable[tuple[str, str]]:
-    """Yield texts by their paths; a list of maps by the names of these."""
-    if isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
-        value = {_label(one, at): one for at, one in enumerate(value)}
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _flat(f"{path}.{key}" if path else str(key), inner)
-    elif isinstance(value, list):
-        yield path, ", ".join(map(str, value))
-    else:
-        yield path, "" if value is None else str(value)
+def _tree(item: GalleryItem) -> dict[str, Any]:
+    """Return an entry as it is compared: its own keys, those of its base, and the merged configuration.
+
+    With an unknown base the entry's part of the configuration stands as it is written.
+    """
+    tree = _compared(item.about)
+    if item.base:
+        tree["base"] = _compared({key: value for key, value in item.base.items() if key != CONFIG})
+    if item.config is not None:
+        tree.pop("overrides", None)
+        config = tree[CONFIG] = _compared(item.config)
+        if isinstance(block := config.get("importer"), dict):
+            config["importer"] = {key: one for key, one in block.items() if key not in UNCOMPARED_BLOCK}
+    if item.stored is not None:
+        tree["chat_template"] = template_file.beside(item.stored.data, item.stored.path)
+    return tree
 
 
-def _label(one: object, at: int) -> str:
-    named = (mapping(one).get(key) for key in ("filename", "name", "model"))
-    return next((str(name) for name in named if name), str(at))
+def _compared(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keys of an entry; files under their names, since each is fetched whatever their order."""
+    found: dict[str, Any] = {key: one for key, one in plain(about).items() if key not in UNCOMPARED}
+    files = [mapping(one) for one in listed(found.get("files"))]
+    names = [one.get("filename") for one in files]
+    if names and all(isinstance(name, str) for name in names) and len({*names}) == len(names):
+        found["files"] = dict(zip(names, files, strict=True))
+    return found
+
+
+def plain(value: Any) -> Any:
+    """Return data of YAML as JSON has them: LocalAI reads a date as text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)

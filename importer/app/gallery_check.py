@@ -15,6 +15,7 @@ from importer.app.gallery import (
     GalleryReason,
     Located,
     on_hub,
+    plain,
 )  # fmt: skip
 from importer.app.import_ import resolve_and_decide
 from importer.app.overview import FILES, PublicationReason, publishable
@@ -100,7 +101,7 @@ def _of_entry(item: GalleryItem, stale_days: int) -> Iterator[Located]:
 
 
 def _of_types(about: Mapping[str, Any]) -> Iterator[Located]:
-    for fault in schema.faults("localai-gallery", [_plain(about)]) if about else ():
+    for fault in schema.faults("localai-gallery", [plain(about)]) if about else ():
         path = fault.path[1:]
         if getattr(fault.message, "kind", None) in UNKNOWN:
             yield Located(path, Reason(GalleryReason.UNKNOWN_KEY, key=_short(path[-1])))
@@ -108,15 +109,6 @@ def _of_types(about: Mapping[str, Any]) -> Iterator[Located]:
             yield Located(path, Reason(GalleryReason.NAME, name=_short(about["name"])))
         else:
             yield Located(path, Reason(GalleryReason.SCHEMA, problem=schema.at(path, fault.message)))
-
-
-def _plain(value: Any) -> Any:
-    """Return data of YAML as JSON has them: LocalAI reads a date as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _odd(item: GalleryItem) -> Iterator[Located]:

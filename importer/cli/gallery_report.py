@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from importer.app.gallery import ERROR, NOTE, WARNING, GalleryChange, GalleryFinding
 from importer.cli import messages
+from importer.config_file.document_keys import ABSENT, Change, KeyPath, dotted, json_text
 from importer.errors import one_line
 from importer.sentences import counted
 from importer.version import __version__
@@ -19,7 +20,11 @@ MOST_ROWS = 40  # of one entry's changes
 LONGEST_VALUE = 120
 KEPT = 30  # characters before a difference
 COMMENT = 60_000  # characters; GitHub takes 65,536
-FIRST = ("model", "commit", "backend", "license", "options")  # what decides first about a change
+# What decides first about a change.
+FIRST: tuple[KeyPath, ...] = (
+    ("config_file", "parameters", "model"), ("config_file", "artifacts"), ("config_file", "backend"),
+    ("license",), ("config_file", "options"),
+)  # fmt: skip
 
 
 def line(finding: GalleryFinding) -> str:
@@ -84,9 +89,7 @@ def markdown(changes: Iterable[GalleryChange]) -> str:
     if not changed:
         return "No entry of the gallery changes.\n"
     groups = {
-        "Added": [c for c in changed if not c.before],
-        "Removed": [c for c in changed if not c.after],
-        "Changed": [c for c in changed if c.before and c.after],
+        what.capitalize(): [c for c in changed if c.what == what] for what in ("added", "removed", "changed")
     }
     parts = [
         "**" + ", ".join(f"{len(group)} {name.lower()}" for name, group in groups.items() if group) + "**\n"
@@ -104,16 +107,19 @@ def markdown(changes: Iterable[GalleryChange]) -> str:
 
 
 def _section(title: str, change: GalleryChange) -> str:
-    keys = [k for k in dict.fromkeys((*FIRST, *change.before, *change.after))
-            if change.before.get(k) != change.after.get(k)]  # fmt: skip
-    rows = [f"| {_cell(k)} | {' | '.join(_pair(change.before.get(k), change.after.get(k)))} |" for k in keys]
+    def rank(one: Change) -> int:
+        return next((at for at, first in enumerate(FIRST) if one.path[: len(first)] == first), len(FIRST))
+
+    values = sorted(change.values, key=rank)
+    rows = [f"| {_cell(dotted(one.path))} | {' | '.join(_pair(one.before, one.after))} |" for one in values]
     more = [f"| … | {len(rows) - MOST_ROWS} more | |"] if len(rows) > MOST_ROWS else []
     head = f"### {title}: {_cell(change.name)}\n\n| key | before | after |\n|---|---|---|\n"
     return head + "\n".join([*rows[:MOST_ROWS], *more]) + "\n"
 
 
-def _pair(before: str | None, after: str | None) -> tuple[str, str]:
+def _pair(old: object, new: object) -> tuple[str, str]:
     """Return two values as cells; of long ones the part in which they differ."""
+    before, after = (None if one is ABSENT else json_text(one) for one in (old, new))
     if before is None or after is None:
         return _cell(before), _cell(after)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))

@@ -53,6 +53,17 @@ def place(document: Path) -> Path:
     return document.with_name(document.stem + ENDING)
 
 
+def beside(data: Document, document: Path) -> str | None:
+    """Return the text that lies there as the document's template, changed or not; ``None`` without one."""
+    block = data.get("importer")
+    entry_ = block.get(KEY) if isinstance(block, Mapping) else None
+    file = entry_.get("file") if isinstance(entry_, Mapping) else None
+    path = document.with_name(file) if isinstance(file, str) and FILE.fullmatch(file) else place(document)
+    with suppress(OSError):
+        return None if path.is_symlink() else read_plain(path, LONGEST).decode(errors="backslashreplace")
+    return None
+
+
 def named(data: Document) -> bool:
     """Return whether a document names a template."""
     block = data.get("importer")

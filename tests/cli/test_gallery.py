@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -274,7 +275,7 @@ def test_a_pull_request_is_told_in_markdown(desk: Desk) -> None:
     assert ran.code == 0
     assert ran.out.startswith("**1 added, 1 removed, 1 changed**")
     assert "### Changed: `toy`" in ran.out
-    assert "| `options` |  | `tool_parser:hermes` |" in ran.out
+    assert '| `config_file.options` |  | `["tool_parser:hermes"]` |' in ran.out
     assert desk("gallery", "diff", main, main).out == "No entry of the gallery changes.\n"
     assert desk("gallery", "diff", main, main).code == 0
     file = {"filename": "w", "uri": "hf://a/b/w", "sha256": "0" * 64}
@@ -282,7 +283,7 @@ def test_a_pull_request_is_told_in_markdown(desk: Desk) -> None:
     for path, changed in {
         "files.w.uri": {**old, "files": [{**file, "uri": "hf://x/y/w"}, old["files"][1]]},
         "files.w.sha256": {**old, "files": [{**file, "sha256": "1" * 64}, old["files"][1]]},
-        "variants.b.model": {**old, "variants": [{"model": "b"}]},
+        "variants": {**old, "variants": [{"model": "b"}]},
         "urls": {**old, "urls": ["https://x.test"]},
     }.items():
         place = written(desk.folder / "swapped", changed)
@@ -294,9 +295,65 @@ def test_a_pull_request_is_told_in_markdown(desk: Desk) -> None:
         held = {"prompt_templates": [{"name": "chat", "content": prompt}], "config_file": ""}
         (desk.folder / folder / "base.yaml").write_text(yaml.safe_dump(held))
     out = desk("gallery", "diff", desk.folder / "one", place).out
-    assert "| `prompt_templates.chat.content` | `a` | `b` |" in out
+    assert '| `base.prompt_templates.chat.content` | `"a"` | `"b"` |' in out
     many = written(desk.folder / "many", *(entry(name=f"n{i}", size="x" * 200) for i in range(400)))
     assert len(desk("gallery", "diff", main, many).out) < 65_536
+
+
+BASED = entry(url="elsewhere.yaml", config_file=None)
+PROMPTS = [{"name": "a", "content": "x"}, {"name": "a", "content": "y"}]
+# Changes that a comparison of joined texts or of mixed keys hides, and the path that shows each.
+HIDDEN: dict[str, tuple[list[object], list[object], str]] = {
+    "a key of the entry": (
+        [{**configured(mcp={"url": "a"}), "mcp": None}], [{**configured(mcp={"url": "b"}), "mcp": None}],
+        "config_file.mcp.url",
+    ),
+    "null": ([configured(engine_args={"a": 1})], [configured(engine_args={"a": 1, "b": None})],
+             "config_file.engine_args.b"),
+    "false": ([configured(trust_remote_code=True)], [configured(trust_remote_code=False)],
+              "config_file.trust_remote_code"),
+    "type": ([configured(seed=1)], [configured(seed="1")], "config_file.seed"),
+    "an unknown base": ([{**BASED, "overrides": {"f16": True}}], [{**BASED, "overrides": {"f16": False}}],
+                        "overrides.f16"),
+    "joined": ([configured(stopwords=["a", "b"])], [configured(stopwords=["a, b"])], "config_file.stopwords"),
+    "a dotted key": (
+        [{**configured(parameters={"model": "m", "top_p": 1}), "parameters.top_p": 1}],
+        [{**configured(parameters={"model": "m"}), "parameters.top_p": 1}], "config_file.parameters.top_p",
+    ),
+    "one name twice": ([entry(files=[{"filename": "a", "uri": "x"}, {"filename": "a", "uri": "y"}])],
+                       [entry(files=[{"filename": "a", "uri": "z"}, {"filename": "a", "uri": "y"}])],
+                       "files"),
+    "order": ([configured(prompts=PROMPTS)], [configured(prompts=PROMPTS[::-1])], "config_file.prompts"),
+    "one entry's name twice": ([entry(size="1"), entry()], [entry(size="2"), entry()], "size"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_no_change_of_an_index_is_hidden(desk: Desk, kind: str) -> None:
+    before, after, path = HIDDEN[kind]
+    sides = written(desk.folder / "a", *before), written(desk.folder / "b", *after)
+    shown = desk("gallery", "diff", *sides).out
+    assert re.findall(r"^\| `(.+?)` \|", shown, re.MULTILINE) == [path]
+
+
+def test_no_change_of_a_document_is_hidden(desk: Desk) -> None:
+    assert desk("acme/base", "--backend", "vllm", "--yes", "--no-validate").code == 0
+    models, old = desk.folder / "models", desk.folder / "old"
+    shutil.copytree(models, old)
+    edit(
+        models / "base.yaml",
+        "\nimporter:",
+        '\nimporter:\n  response_template: {"a": 1}\n  end_tokens: {"2": x}',
+    )
+    (models / "base.chat_template.jinja").write_text("{{ evil }}")
+    shown = desk("gallery", "diff", old, models).out
+    for row in (
+        "config_file.importer.response_template.a` |  | `1",
+        'chat_template` | `null` | `"{{ evil }}"',
+    ):
+        assert f"| `{row}` |" in shown
+    assert "`config_file.importer.end_tokens" in shown
+    assert "No entry" in desk("gallery", "diff", old, old).out
 
 
 def test_the_commands_of_the_page_run(desk: Desk) -> None:
