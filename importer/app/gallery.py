@@ -77,6 +77,7 @@ class GalleryReason(ReasonKind):
     NO_PARSER = "no-parser", "it names no {key}; {proved!r} is proved on the model's own template"
     OTHER_PARSER = "other-parser", "it names the {key} {name!r}; {proved!r} is proved on the model's template"
     NEEDLESS_PARSER = "needless-parser", "it names the {key} {name!r}; the model's template needs none"
+    REFUTED_PARSER = "refuted-parser", "{why}"
     NOT_COMPARED = "not-compared", "its parsers were not compared with the model: {problem}"
     NO_PROOF = "no-proof", "no proof lies beside it"
 

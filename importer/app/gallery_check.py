@@ -23,8 +23,9 @@ from importer.app.session import ImportSession
 from importer.config_file import schema
 from importer.config_file.argument_check import near
 from importer.config_file.document_keys import OPTIONS, KeyPath
-from importer.config_file.effective import OUTDATED, effective
+from importer.config_file.effective import OUTDATED, READING, EvidenceReason, effective, refutation
 from importer.config_file.receipt import Receipt
+from importer.config_file.review import validation
 from importer.config_file.schema import SchemaReason
 from importer.config_file.store import StoredDocument
 from importer.decisions.parsers import Unavailable
@@ -34,7 +35,9 @@ from importer.hub.local import ANYWHERE
 from importer.hub.resolver import files_at
 from importer.hub.snapshot import RepoFile, listed, mapping
 from importer.progress import Progress, silent
+from importer.proof import Proof
 from importer.reasons import Reason
+from importer.sentences import render
 
 STALE_DAYS = 180
 SHA256 = 64  # hex digits
@@ -45,7 +48,10 @@ CHECKED = ("vllm", "mlx", "mlx-vlm")  # backends whose configurations have a sch
 LOCALAI_PARSERS = ("vllm", "sglang")  # LocalAI's other backends read no parser of the options
 MISSING = ("not-found", "revision-not-found", "private")  # refusals that end an installation
 # Kinds that have a finding of their own.
-TOLD = (PublicationReason.NO_COMMIT, PublicationReason.NO_ENTRY, PublicationReason.NOT_FOR_LOCALAI)
+TOLD = (
+    PublicationReason.REFUTED, PublicationReason.NO_COMMIT, PublicationReason.NO_ENTRY,
+    PublicationReason.NOT_FOR_LOCALAI,
+)  # fmt: skip
 ADDRESSES = ("url", "urls", "icon", "files", "variants")  # texts that lead somewhere
 
 
@@ -282,7 +288,10 @@ def _imported(
     if decided.proof is None and unproved:
         return Reason(GalleryReason.NOT_COMPARED, problem=unproved[0])
     version = decided.target.version
-    found = (_compared(item, key, one.status, one.value, version, ()) for key, one in chosen.items())
+    found = (
+        _compared(item, key, one.status, one.value, version, ()) if why is None else _refuted(item, key, why)
+        for key, one in chosen.items() for why in [_disproved(item, key, decided.proof)]
+    )  # fmt: skip
     return [one for one in found if one is not None]
 
 
@@ -294,11 +303,35 @@ def _of_receipt(item: GalleryItem, stored: StoredDocument) -> list[Located] | Re
     outdated = [one for one in effective(stored.data, receipt) if one.status == OUTDATED]
     if outdated:
         return Reason(GalleryReason.NOT_COMPARED, problem=outdated[0].source)
-    found = (_against(item, receipt, key) for key in OPTIONS)
+    found = (_against(item, stored, receipt, key) for key in OPTIONS)
     return [one for one in found if one is not None]
 
 
-def _against(item: GalleryItem, receipt: Receipt, key: str) -> Located | None:
+def _refuted(item: GalleryItem, key: str, why: Reason) -> Located | None:
+    """Return a refutation; ``None`` for a document whose run passed, since that outranks a proof."""
+    stored = item.stored
+    receipt = None if stored is None else stored.receipt
+    if stored and receipt and validation(receipt, stored.data, stored.digest).state == "passed":
+        return None
+    return Located(item.parser_path(key), Reason(GalleryReason.REFUTED_PARSER, why=why))
+
+
+def _disproved(item: GalleryItem, key: str, proof: Proof | None) -> Reason | None:
+    """Return what an import's proof has against an entry's parser, as ``refutation`` does of a receipt's."""
+    verdicts = () if proof is None else proof.verdicts.get(key, ())
+    named = next((one for one in verdicts if one.parser == item.parser(key)), None)
+    lost = next((case for case in named.needed if case in named.lost), None) if named else None
+    if proof is None or named is None or lost is None:
+        return None
+    return Reason(
+        EvidenceReason.REFUTED, engine=f"{proof.engine} {proof.version}", value=named.parser,
+        problem=f"{lost}: {render(named.lost[lost])}", reads=tuple(proof.reads(key)[:READING]),
+    )  # fmt: skip
+
+
+def _against(item: GalleryItem, stored: StoredDocument, receipt: Receipt, key: str) -> Located | None:
+    if (why := refutation(stored.data, receipt, key)) is not None:
+        return _refuted(item, key, why)
     decision = receipt.decisions.get(key, {})
     status, value = str(decision.get("status")), decision.get("value")
     reads = [one["parser"] for one in receipt.verdicts(key) if one["lost"] is None]

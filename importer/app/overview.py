@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from importer.app.states import INVALID, STATES, State
+from importer.config_file.document_keys import OPTIONS
+from importer.config_file.effective import refutation
 from importer.config_file.entry_facts import EntryFacts, entry_facts
 from importer.config_file.receipt import Receipt
 from importer.config_file.review import row, validation, warnings
@@ -32,6 +34,7 @@ class PublicationReason(ReasonKind):
     OUTDATED = "outdated", "its validation does not hold: {why}"
     NEVER_VALIDATED = "never-validated", "it was never validated"
     FAILED = "failed", "{why}"
+    REFUTED = "refuted", "{why}"
     NO_COMMIT = "no-commit", "it names no commit of its model, so its files could change"
     NO_ENTRY = "no-entry", "{problem}"
     NOT_FOR_LOCALAI = "not-for-localai", "LocalAI cannot be given it: {problem}"
@@ -54,8 +57,11 @@ class PublicationState:
 
 # Policies: the reasons that do not keep a document from being published.
 RELEASE: frozenset[PublicationReason] = frozenset()
-UNVALIDATED = frozenset({PublicationReason.NEVER_VALIDATED, PublicationReason.OUTDATED})  # by an approver
-SERVED = frozenset({PublicationReason.NEVER_VALIDATED})  # the release was that decision
+# Without a validation that holds, by an approver.
+UNVALIDATED = frozenset({
+    PublicationReason.NEVER_VALIDATED, PublicationReason.OUTDATED, PublicationReason.REFUTED,
+})  # fmt: skip
+SERVED = UNVALIDATED - {PublicationReason.OUTDATED}  # the release was that decision
 # A gallery of files says of an entry that it was never validated; one without an entry has a page alone.
 FILES = frozenset({
     PublicationReason.NEVER_VALIDATED, PublicationReason.NO_ENTRY, PublicationReason.NOT_FOR_LOCALAI,
@@ -68,7 +74,8 @@ STATE_OF: Mapping[ReasonKind, State] = {
     PublicationReason.NO_RECEIPT: "draft", PublicationReason.REJECTED: "rejected",
     PublicationReason.NOT_APPROVED: "draft", PublicationReason.EDITED: "stale",
     PublicationReason.OUTDATED: "stale", PublicationReason.NEVER_VALIDATED: "approved",
-    PublicationReason.FAILED: "approved", PublicationReason.NO_COMMIT: "validated",
+    PublicationReason.FAILED: "approved", PublicationReason.REFUTED: "approved",
+    PublicationReason.NO_COMMIT: "validated",
     PublicationReason.NO_ENTRY: "validated", PublicationReason.NOT_FOR_LOCALAI: "validated",
 }  # fmt: skip
 
@@ -88,6 +95,9 @@ def _against(stored: StoredDocument) -> Iterator[Reason]:
     else:
         yield from _of_review(receipt, receipt.state(stored.digest))
         held = validation(receipt, stored.data, stored.digest)
+        for key in OPTIONS if held.state != "passed" else ():  # what was observed outranks what was proved
+            if (why := refutation(stored.data, receipt, key)) is not None:
+                yield Reason(PublicationReason.REFUTED, key=key, why=why)
         if held.state == "never":
             yield Reason(PublicationReason.NEVER_VALIDATED)
         elif held.state != "passed":
@@ -132,10 +142,10 @@ def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:
         made = entry(stored.data, stored.receipt)
     except DocumentError as error:
         return Reason(PublicationReason.NO_ENTRY, problem=error.message)
-    if isinstance(made, ExportRefused):
-        return Reason(PublicationReason.NOT_FOR_LOCALAI, problem=made.reason)
     if Origin.of(stored.data, stored.receipt).revision is None:  # of this very model
         return Reason(PublicationReason.NO_COMMIT)
+    if isinstance(made, ExportRefused):
+        return Reason(PublicationReason.NOT_FOR_LOCALAI, problem=made.reason)
     return made
 
 
@@ -145,7 +155,7 @@ STATE_KEY = "state"  # the key of what needs attention by the state itself
 # Reasons of a state that a person has to act on; the others wait for their turn.
 TROUBLES = (
     PublicationReason.NO_RECEIPT, PublicationReason.EDITED, PublicationReason.OUTDATED,
-    PublicationReason.FAILED, PublicationReason.NO_ENTRY,
+    PublicationReason.FAILED, PublicationReason.REFUTED, PublicationReason.NO_ENTRY,
 )  # fmt: skip
 
 

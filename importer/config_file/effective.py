@@ -159,7 +159,11 @@ def decisions(stored: StoredDocument) -> dict[str, DecisionRecord]:
 
 
 def refutation(data: Document, receipt: Receipt, key: str) -> Reason | None:
-    """Return the proof's own line against the parser of a key; ``None`` where the proof has none."""
+    """Return the proof's own line against the parser of a key; ``None`` where the proof has none, or is of
+    another model, template or engine.
+    """
+    if receipt.wrote is not None and _moved(receipt.wrote, data):
+        return None
     named, verdicts = document_keys.parser(data, key), receipt.verdicts(key)
     lost = next((one["lost"] for one in verdicts if one["parser"] == named), None)
     if lost is None:

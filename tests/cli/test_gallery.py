@@ -20,11 +20,13 @@ import yaml
 
 from importer.app import gallery
 from importer.app.gallery import GalleryReason
+from importer.app.overview import UNVALIDATED, publishable
 from importer.config_file import schema
+from importer.config_file.store import Store
 from importer.demo import MODEL
 from importer.engines.install import Installed
 from tests.cli.test_effective_everywhere import edit, imported
-from tests.commandline import BASE, Desk
+from tests.commandline import Desk, receipt
 from tests.hubserver import Repo
 
 ROOT = Path(__file__).parents[2]
@@ -145,16 +147,35 @@ def test_the_proof_beside_a_document_counts_without_the_hub(desk: Desk) -> None:
     assert "other-parser" not in found(desk, "models", "--files-only")
     edit(path, "tool_parser:hermes", "tool_parser:mistral")
     before = len(desk.hub.log)
-    assert found(desk, "models", "--files-only")["other-parser"] == "error"
+    assert found(desk, "models", "--files-only")["refuted-parser"] == "error"
     line = path.read_text().splitlines().index("- tool_parser:mistral") + 1
     shown = desk("gallery", "check", "models", "--files-only").out
-    assert f"models/chat.yaml:{line}: error: chat: it names the tool_parser 'mistral'; 'hermes' is" in shown
+    assert (
+        f"models/chat.yaml:{line}: error: chat: the proof of vllm 0.33.0 refutes mistral: one-call" in shown
+    )
     assert desk("approve", "chat").code == 0
     ran = desk("gallery", "build", "models", "-o", "site")
-    assert (ran.code, "error: chat: it names the tool_parser" in ran.err) == (1, True)
-    assert not (desk.folder / "site").exists()
+    assert "Left out: chat: the proof of vllm 0.33.0 refutes mistral" in ran.err
+    assert not (desk.folder / "site" / "chat.html").exists()
+    alone = receipt(desk, "chat")
+    alone["proof"]["verdicts"]["tool_parser"] = alone["proof"]["verdicts"]["tool_parser"][2:]
+    alone["decisions"]["tool_parser"] |= {"value": None, "status": "unknown"}
+    beside = desk.folder / "models" / "chat.receipt.json"
+    beside.write_text(json.dumps(alone))
+    assert found(desk, "models", "--files-only")["refuted-parser"] == "error", "also where no parser reads"
+    stored = Store(desk.folder / "models").load("chat")
+    kinds = [why.kind.value for why in publishable(stored)]
+    assert kinds[0] == "refuted", "a release as well"
+    assert "refuted" not in [why.kind.value for why in publishable(stored, UNVALIDATED)], (
+        "as an approver decides"
+    )
+    run = {"passed": True, "digest": stored.digest, "engine": {"name": "vllm"}, "seconds": {}}
+    beside.write_text(json.dumps(alone | {"validation": run | {"outcomes": []}}))
+    stored = Store(desk.folder / "models").load("chat")
+    assert [*publishable(stored)] == [], "what was observed outranks what was proved"
+    assert "refuted-parser" not in found(desk, "models", "--files-only")
     edit(path, "model: acme/chat", "model: acme/base")
-    assert "other-parser" not in found(desk, "models", "--files-only"), "the proof is of another model"
+    assert "refuted-parser" not in found(desk, "models", "--files-only"), "the proof is of another model"
     assert len(desk.hub.log) == before
     (desk.folder / "models" / "chat.receipt.json").unlink()
     assert found(desk, "models", "--files-only")["no-proof"] == "note"
@@ -357,8 +378,7 @@ def test_no_change_of_a_document_is_hidden(desk: Desk) -> None:
 
 
 def test_the_commands_of_the_page_run(desk: Desk) -> None:
-    desk.directory("toy", BASE)
-    assert desk("./toy", "--dir", "models", "--yes", "--no-validate").code == 0
+    assert desk("acme/base", "--name", "toy", "--yes", "--no-validate").code == 0
     for folder in (".base", ".base/gallery", "gallery"):
         written(desk.folder / folder, ENTRY)
     commands = re.findall(r"^    importer (.+)$", PAGE, re.MULTILINE)
@@ -402,8 +422,8 @@ def test_only_what_may_be_published_is_built(desk: Desk) -> None:
     assert desk("acme/chat", "--backend", "vllm", "--yes", "--no-validate", "--name", "wrong").code == 0
     models, build = desk.folder / "models", ("gallery", "build", "models", "-o", "site")
     assert desk("review", "rejected", "--reject", "no").code == 0
-    receipt = json.loads((models / "pending.receipt.json").read_text())
-    pending = receipt | {"review": {"state": "pending", "by": None, "at": None, "digest": None}}
+    kept = json.loads((models / "pending.receipt.json").read_text())
+    pending = kept | {"review": {"state": "pending", "by": None, "at": None, "digest": None}}
     (models / "pending.receipt.json").write_text(json.dumps(pending))
     edited = models / "edited.yaml"
     edited.write_text(edited.read_text().replace("temperature: 0.6", "temperature: 0.5"))
@@ -458,7 +478,7 @@ def test_parsers_that_the_models_own_template_contradicts_are_found(
         config = {**named["config_file"], "options": [*parsers]}
         return found(desk, written(desk.folder / "gallery", {**named, "config_file": config}))
 
-    assert of("tool_parser:mistral") == {"other-parser": "error", "no-parser": "warning"}
+    assert of("tool_parser:mistral") == {"refuted-parser": "error", "no-parser": "warning"}
     assert desk("acme/demo", "--backend", "vllm", "--yes", "--no-validate").code == 0
     document = yaml.safe_load((desk.folder / "models" / "demo.yaml").read_text())
     assert of(*document["options"]) == {}
