@@ -462,6 +462,10 @@ def test_only_what_may_be_published_is_built(desk: Desk) -> None:
     ran = desk(*build)
     assert (ran.code, "odd.yaml:1: error: odd: it cannot be read" in ran.err) == (1, True)
     assert desk("gallery", "build", "site", "-o", "other").code == 5
+    for site in ("models", "."):
+        (desk.folder / "entries").symlink_to(models) if site == "." else None
+        ran = desk("gallery", "build", "models", "-o", site)
+        assert (ran.code, "it is the folder of the documents" in ran.err) == (2, True)
 
 
 @pytest.mark.engine

@@ -171,16 +171,19 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 def _build(arguments: argparse.Namespace) -> int:
     from importer.app import gallery
-    from importer.app.gallery_site import build_site
+    from importer.app.gallery_site import ENTRIES, build_site
     from importer.cli import output
     from importer.cli.gallery_report import line
-    from importer.errors import DocumentError
+    from importer.errors import DocumentError, UsageError
     from importer.sentences import counted, render
 
+    site, place = Path(arguments.output), Path(arguments.place).resolve()
+    if place in (site.resolve(), (site / ENTRIES).resolve()):
+        raise UsageError("bad-option", option="--output", problem="it is the folder of the documents")
     read = gallery.read(Path(arguments.place))
     if not any(item.stored for item in read.items) and not read.findings:
         raise DocumentError("no-documents", folder=arguments.place)
-    built = build_site(read, Path(arguments.output), arguments.include_drafts)
+    built = build_site(read, site, arguments.include_drafts)
     for finding in built.errors:
         output.note(line(finding))
     for name, why in built.left_out:
