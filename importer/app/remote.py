@@ -69,9 +69,13 @@ def report_of(
     if found.error is not None:
         problem, cause = str(found.error["message"])[:SHOWN], found.error.get("kind")
         raise RemoteError("far-end", where=command.where, problem=problem, cause=cause)
-    remote = {"where": command.where, **found.machine, "importer": __version__}
+    remote = {**found.machine, "importer": __version__, "where": command.where}
     report = cast("Report", {**(found.report or {}), "remote": remote})
-    fault = _unmeasured(report) if options.measure else _unsound(report, stored, command)
+    receipt, members = schema.load("receipt"), {"measured"} if options.measure else {*Report.__annotations__}
+    if not schema.accepts(receipt["$defs"]["remote"], remote, receipt) or {*report} - members - {"remote"}:
+        fault: Reason | None = Reason(ResultReason.FORM)
+    else:
+        fault = _unmeasured(report) if options.measure else _unsound(report, stored, command)
     if fault is not None:
         raise RemoteError("bad-result", where=command.where, problem=fault)
     return report

@@ -137,7 +137,9 @@ class Result:
             bare = STRINGS.sub(b"", data)
             if bare.count(b",") + bare.count(b"[") + bare.count(b"{") > MOST_VALUES:
                 raise ValueError(MOST_VALUES)
-            result = cls(**json.loads(data))
+            values = json.loads(data)
+            json.dumps(values, ensure_ascii=False, allow_nan=False).encode()  # what no reader could take
+            result = cls(**values)
         except (TypeError, RecursionError, zlib.error) as problem:
             raise ValueError(str(problem)) from None
         error, report = result.error, result.report
@@ -152,7 +154,7 @@ class Result:
 
 def _packed(made: Bundle | Result) -> str:
     data = {one.name: getattr(made, one.name) for one in fields(made)}
-    text = json.dumps(data, ensure_ascii=False, default=list).encode("utf-8", "surrogatepass")
+    text = json.dumps(data, ensure_ascii=False, default=list).encode("utf-8", "replace")
     return base64.b64encode(zlib.compress(text, 6)).decode()
 
 

@@ -112,6 +112,13 @@ NONE: Mapping[str, Shape] = {
     "result-of-a-list": (READS, lambda: result(report=[1]), "bad-result"),
     "result-of-no-machine": (READS, lambda: result(machine=None), "bad-result"),
     "result-of-a-number": (READS, lambda: result(digest=7), "bad-result"),
+    "result-of-half-a-letter": (READS, lambda: result(machine={"host": "\ud800"}), "bad-result"),
+    "result-not-a-number": (READS, lambda: result(report={"seconds": {"start": float("nan")}}), "bad-result"),
+    "result-beyond-numbers": (
+        READS,
+        lambda: answer(packed(b'{"digest": "", "machine": {}, "report": {"a": 1e999}}')),
+        "bad-result",
+    ),
     "result-of-an-odd-error": (READS, lambda: result(report=None, error={"message": ["x"]}), "bad-result"),
     "other-data": (READS, lambda: result(digest=f"sha256:{'b' * 64}"), "other-digest"),
     "other-data-in-escapes": (READS, lambda: result(digest="\x1b[2J\n"), "other-digest"),
@@ -196,11 +203,17 @@ def reported(folder: Path, **fields: object) -> Any:
 
 GOOD = {"engine": {"name": "mlx"}, "passed": True, "outcomes": [], "seconds": {"start": 1.0}}
 REPORTS: Mapping[str, tuple[Any, str]] = {
-    "good": (GOOD, ""), "outcome": ({**GOOD, "outcomes": [{"a": 1}]}, "bad-result"),
+    "good": (GOOD, ""),
+    "outcome": ({**GOOD, "outcomes": [{"a": 1}]}, "bad-result"),
     "seconds": ({**GOOD, "seconds": {"start": "x"}}, "bad-result"),
     "fit": ({**GOOD, "fit": {"weights": 1}}, "bad-result"),
     "score": ({**GOOD, "score": {"a": 1}}, "bad-result"),
     "digest": ({**GOOD, "digest": "another"}, "other-digest"),
+    "unknown": ({**GOOD, "notes": "x"}, "bad-result"),
+}
+MACHINES: Mapping[str, Any] = {
+    "large": {"host": "h" * 1_000_000}, "unknown": {"host": "h", "notes": "x"}, "nested": {"host": {"a": 1}},
+    "many": {"cards": ["x"] * 1000}, "device": {"device": {"name": "x" * 1000}},
 }  # fmt: skip
 
 
@@ -213,6 +226,18 @@ def test_a_report_that_no_receipt_could_hold_is_refused(tmp_path: Path, name: st
         assert (told.value.kind, str(told.value).isprintable()) == (kind, True)
     else:
         assert reported(tmp_path, report=report)["remote"]["host"] == "h"
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_machine_that_importer_would_not_name_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RemoteError) as told:
+        reported(tmp_path, report=GOOD, machine=MACHINES[name])
+    assert (told.value.kind, told.value.exit_code) == ("bad-result", 8)
+
+
+def test_a_far_end_does_not_name_the_command(tmp_path: Path) -> None:
+    remote = reported(tmp_path, report=GOOD, machine={"host": "h", "where": "ssh:another"})["remote"]
+    assert remote["where"] == parse_command(played(tmp_path, READS, b"")).where
 
 
 @given(altered({"digest": DIGEST, "machine": {"host": "h"}, "report": {"a": [1, {"b": None}]}}))
