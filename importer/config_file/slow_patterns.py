@@ -21,7 +21,7 @@ from importer.sandbox import OverLimit, Task
 SECONDS = 5.0  # of processor time for all patterns of one document
 EACH = 0.1  # of processor time for one near miss; what grows with the square needs 0.01 s
 LENGTH = 800  # characters of a near miss
-MANY = 8  # repetitions from which a part is one that repeats
+MANY = 8  # repetitions, of nested parts in all, from which a part is one that repeats
 WORDS = 6  # of one part that are tried, and of one part behind another
 TAILS = ("\x00!0a -<\n~", "")  # one with a misfit for almost any part, and the end
 REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
@@ -127,13 +127,16 @@ def parsed(pattern: str) -> Any:
     return re._parser.parse(pattern, re.DOTALL)  # type: ignore[attr-defined] # noqa: SLF001
 
 
-def repeated(nodes: Any, head: str) -> Iterator[tuple[str, Any, int]]:
-    """Of a parsed pattern, yield what leads to each repeated part, the part, and its least number."""
+def repeated(nodes: Any, head: str, times: int = 1) -> Iterator[tuple[str, Any, int]]:
+    """Of a parsed pattern that may repeat ``times``, yield what leads to each repeated part, the part, and
+    its least number.
+    """
     for node in nodes:
-        if str(node[0]) in REPEATS and int(node[1][1]) > MANY:
+        most = int(node[1][1]) if str(node[0]) in REPEATS else 1
+        if most > 1 and most * times > MANY:
             yield head, node[1][2], int(node[1][0])
         for inner in _inner(node):
-            yield from repeated(inner, head)
+            yield from repeated(inner, head, max(most, 1) * times)
         head += words([node])[0]
 
 
