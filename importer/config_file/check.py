@@ -86,6 +86,7 @@ class ValueReason(ReasonKind):
         "only vLLM measures its memory for the longest context; {engine} needs a number of tokens",
     )
     NO_LENGTH = "no-length", "{value!r} is no number of tokens; on vLLM auto is the longest context that fits"
+    OTHER_ENGINE = "other-engine", "the document is for {engine}, by its backend"
     RESERVED = (
         "reserved",
         "{name} is an argument of the function that renders chat templates, and no variable of a template",
@@ -105,6 +106,8 @@ def faults(document: Document) -> Iterator[Fault]:
     engine, version = document.get("backend"), version_of(document)
     if not isinstance(engine, str) or load(engine, version) is None:
         return
+    if mapping(mapping(document.get("importer")).get("engine")).get("name", engine) != engine:
+        yield ("importer", "engine", "name"), Reason(ValueReason.OTHER_ENGINE, engine=engine)
     written = document.get(argument_check.KEY)
     for path, reason in argument_check.faults(
         engine, version, written if isinstance(written, Mapping) else {}

@@ -30,6 +30,7 @@ class Parameters(TypedDict, total=False):
     frequency_penalty: float | None
     max_tokens: int | None
     seed: int | None
+    n: int | None
 
 
 class Template(TypedDict, total=False):

@@ -29,7 +29,7 @@ class Effect(ReasonKind):
     FILE = "file", "it writes, reads or removes files of the engine's machine"
     PEER = "peer", "it names or trusts another machine"
     CODE = "code", "it loads code"
-    LIMIT = "limit", "it raises a limit of what clients may send"
+    LIMIT = "limit", "it raises a limit of what clients may send or the engine may start"
     PROTECTION = "protection", "it switches a protection or a record off"
     TEST = "test", "it is for tests of the engine and may break its answers"
     TEXT = "text", "a text that the engine interprets: it may run code, open files or name hosts"

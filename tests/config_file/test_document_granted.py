@@ -150,6 +150,11 @@ BEYOND: dict[str, Any] = {  # what ran code, named hosts or files, or ended a pr
     "env.VLLM_V1_USE_OUTLINES_CACHE": 1,
     "env.VLLM_ENABLE_RESPONSES_API_STORE": True,
     "env.VLLM_LOGGING_LEVEL": "DEBUG",
+    "engine_args.uvicorn_log_level": "warning",  # without the record of requests
+    "engine_args.config_format": "plugin",
+    "engine_args.attention_backend": "CUSTOM",
+    "engine_args.attention_config.backend": "CUSTOM",
+    "engine_args.api_server_count": 100_000,
     "env.SGLANG_TEST_STUCK_TOKENIZER": 1,
     "env.PYTHONHASHSEED": 0,
     # Keys of LocalAI that importer neither writes nor types.
@@ -182,6 +187,8 @@ LISTED: dict[str, Any] = {
     "engine_args.max_logprobs": 5, "env.VLLM_MAX_N_SEQUENCES": "8", "engine_args.max_num_queued_reqs": 9,
     "engine_args.nnodes": 1, "engine_args.speculative_config": {"method": "ngram", "prompt_lookup_max": 4},
     "parameters.temperature": 0.6, "quantization": "fp8", "load_format": "auto", "reasoning_effort": "low",
+    "env.VLLM_LOGGING_LEVEL": "WARNING", "engine_args.config_format": "mistral",
+    "engine_args.log_level": "ERROR", "engine_args.api_server_count": 4,
     "template.use_tokenizer_template": True, "options": ["tool_parser:hermes"], "stopwords": ["x"],
 }  # fmt: skip
 
@@ -259,11 +266,12 @@ def test_a_person_has_read_the_effect_of_every_name(engine: str) -> None:
         assert len(listed) == len({*listed})
 
 
-def test_a_limit_is_free_downwards_alone() -> None:
-    limits = effects.table("vllm").most
-    assert len(limits) > 20
+@pytest.mark.parametrize(("engine", "least"), [("vllm", 20), ("mlx", 2)])
+def test_a_limit_is_free_downwards_alone(engine: str, least: int) -> None:
+    limits = effects.table(engine).most
+    assert len(limits) > least
     for name, most in limits.items():
         key = f"env.{name}" if name.isupper() else f"engine_args.{name}"
-        assert not set_values({key: 1}, {"backend": "vllm"})
+        assert not set_values({key: 1}, {"backend": engine})
         for wide in (0, -1, *([] if most is None else [most + 1])):
-            assert set_values({key: wide}, {"backend": "vllm"}), (key, wide)
+            assert set_values({key: wide}, {"backend": engine}), (key, wide)

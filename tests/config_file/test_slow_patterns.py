@@ -16,7 +16,8 @@ from importer.config_file.slow_patterns import PatternReason, near_misses, refus
 from importer.errors import DocumentError
 
 HERE = (
-    "(a+)+$", "(?:(?:(?:a{1,8}){1,8}){1,8}){1,8}b", "(a|a)*b", "(a|aa)+$", r"(\w|\d)+$", r"(\w+\s?)+$", "([a-m]|[h-z])+$", r"(.|\n)*x",
+    "(a+)+$", "(?:(?:(?:a{1,8}){1,8}){1,8}){1,8}b", "(a|a)*b",
+    "(a|aa)+$", r"(\w|\d)+$", r"(\w+\s?)+$", "([a-m]|[h-z])+$", r"(.|\n)*x",
     "(ab|cd|abcd)+$", "(ab|cde|abc|de)+$", "a*a*b", "^a*a*a*b", "(.*a){20}", "(?=(a+)+$)x", "(?!(a+)+$)",
     r"(a+)\1+(a+)+$", "^(([a-z])+.)+[A-Z]([a-z])+$", "(x+x+)+y", r"<tool>(\s*\S+\s*)*</tool>",
     r"(?P<k>(\d+)*)=", "(?i)(a|A)+$", "(?:(?:a*)*)*b", r"(([a-z])+.)+\d", r"(é|\w)+$",

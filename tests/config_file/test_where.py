@@ -26,6 +26,7 @@ parameters:
 options:
 - tool_parser:hermes
 """
+MODEL = "parameters: {model: acme/Tiny}\n"
 SINGLE = [
     (
         "temperature: 0.5", "temperature: 7", 7, 3,
@@ -57,6 +58,26 @@ def test_a_problem_has_its_line(old: str, new: str, line: int, column: int, says
     found = problems(GOOD.replace(old, new))
     told = [p for p in found if says in str(p)]
     assert [(p.line, p.column) for p in told] == [(line, column)], found
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("importer: {schema: 1, reference: a/b, engine: {name: mlx}}", "importer.engine.name"),
+        ("importer: {schema: 1, reference: a/b, engine: {name: vllm}}", None),
+        ("max_model_len: 999999999", "max_model_len"), ("max_model_len: 10000000", None),
+        ("limit_mm_per_prompt: {image: 387420489}", "limit_mm_per_prompt.image"),
+        ("limit_mm_per_prompt: {image: {count: 387420489}}", "limit_mm_per_prompt.image.count"),
+        ("limit_mm_per_prompt: {image: 0, video: {count: 1, width: 4096}}", None),
+        ("parameters: {model: acme/Tiny, n: 100000}", "parameters.n"),
+        ("parameters: {model: acme/Tiny, n: 2}", None),
+    ],
+)  # fmt: skip
+def test_values_that_contradict_or_have_no_measure_are_refused(line: str, told: str | None) -> None:
+    text = f"name: tiny\nbackend: vllm\n{MODEL if 'Tiny' not in line else ''}{line}\n"
+    found = [str(p) for p in problems(text)]
+    assert len(found) == (told is not None), found
+    assert told is None or told in found[0]
 
 
 def test_all_are_told_in_the_order_of_the_lines() -> None:
