@@ -36,8 +36,12 @@ def held(stored: StoredDocument) -> list[Grant]:
     return runs(stored.data) if stored.approved and _record(stored.digest).exists() else []
 
 
+def missing(stored: StoredDocument, typed: Collection[Grant] = ()) -> list[Grant]:
+    """Return the grants of a document that are neither approved here nor ``typed`` just now."""
+    return [] if held(stored) else [grant for grant in runs(stored.data) if grant not in typed]
+
+
 def need(stored: StoredDocument, typed: Collection[Grant] = ()) -> None:
     """Raise DocumentError("needs-approval") for a grant neither approved here nor ``typed`` just now."""
-    granted = [grant for grant in runs(stored.data) if grant not in typed]
-    if granted and not held(stored):
+    if granted := missing(stored, typed):
         raise DocumentError("needs-approval", name=stored.name, what=granted[0].reason)

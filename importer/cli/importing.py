@@ -22,6 +22,7 @@ from importer.config import now
 from importer.config_file.attention import Attention
 from importer.config_file.build import source, to_json
 from importer.config_file.document_keys import IMPORTANT, REMARKS, UNWRITTEN, json_text
+from importer.config_file.grants import set_values
 from importer.config_file.merge import BOOKKEEPING
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
@@ -231,7 +232,11 @@ def _settled(arguments: argparse.Namespace, planned: Plan, store: Store) -> Sett
 def _print_changes(typed: ImportRequest, settled: Settled) -> None:
     """Print the settings and edits that are kept from before, and the changes of the file's values."""
     whole = settled.planned.request
-    remembered = [f"{key}={output.value(value)}" for key, value in whole.added(typed).items()]
+    brought = {warning.key for warning in settled.pending(typed)}  # a stranger's file may have said it
+    remembered = [
+        f"{key}={output.value(value)}" for key, value in whole.added(typed).items()
+        if not any(grant.key in brought for grant in set_values({key: value}, settled.plan.built.data))
+    ]  # fmt: skip
     if typed.template is None and whole.template is not None:
         word = whole.template.word
         output.note(f"As you said at an earlier import: --template {word}. --template none takes it back.")
@@ -250,6 +255,7 @@ def _write(
     store: Store,
     review: ReviewEntry | bool,
 ) -> None:
+    from importer.app import approvals
     from importer.cli.validating import after_import
     from importer.config_file.receipt import ReviewEntry
     from importer.hub import digests
@@ -260,6 +266,8 @@ def _write(
     with store.locked():
         receipt = write(settled, store, review if isinstance(review, ReviewEntry) else None)
     state = receipt.state(planned.digest)
+    if state == "approved" and approvals.missing(store.load(planned.name)):
+        state = "draft"  # as a run and an export have it
     same = settled.old is not None and settled.old.text == settled.text
     wrote = f"{store.path(planned.name)} stays as it is" if same else f"Wrote {store.path(planned.name)}"
     output.note(f"{wrote}; review: {'pending' if state == 'draft' else state}.")

@@ -52,6 +52,10 @@ def test_the_receipt_of_others_is_no_approval(desk: Desk) -> None:
     receipt = json.loads((desk.folder / "models" / "base.receipt.json").read_text())
     assert receipt["review"]["state"] == "approved"
     assert validated() == "needs-approval"
+    ran = desk("acme/base", "--backend", "vllm", "--yes", "--no-validate")
+    assert (ran.code, "As you said" in ran.err, "review: approved" in ran.err) == (0, False, False)
+    assert (f"Needs attention: {MARCH}: {MARCH}=" in ran.err, "review: pending" in ran.err) == (True, True)
+    assert desk("export", "base", "vllm-command").code == 5
 
 
 def test_free_settings_need_none(desk: Desk) -> None:
