@@ -191,7 +191,7 @@ class UsageError(ImporterError):
         "unknown-device": Kind("Unknown device {name!r}. {near}"),
         "bad-target": Kind(
             "{target!r} is no command to run importer by: {problem}.",
-            "Give a command such as 'ssh gpu1 --', or a preset such as ssh:gpu1.",
+            "Give a command such as 'ssh gpu1', or a preset such as ssh:gpu1.",
         ),
         "broken-part": Kind(
             "{name!r} of the package {package} cannot be used in importer.{group}: {problem}.",

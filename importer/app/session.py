@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from importer.engines.parsers import Budget, ParserWorker, Tokens
     from importer.proof.result import FrontendPrompts
 
+BUDGETS = 64  # more than imports that are under way at a time
+
 
 class ImportSession(Closing):
     """A sandbox and parser workers, shared by the imports of a run and by threads. A context manager.
@@ -35,7 +37,7 @@ class ImportSession(Closing):
         if sandbox is None:
             self._stack.enter_context(self.sandbox)
         self._proving = Lock()
-        self._budget: Budget | None = None  # of the import that was analysed last
+        self._budgets: dict[str, Budget] = {}  # of the last imports, by template
         self._workers: dict[tuple[str, str | None, str | None, Path], ParserWorker] = {}
 
     def close(self) -> None:
@@ -44,11 +46,13 @@ class ImportSession(Closing):
 
     def analyse(self, question: Question) -> Analysis:
         """Return the analysis of the files; raises RepositoryError, UsageError("bad-value"), SandboxError."""
-        self._budget = None
-        analysis = self.sandbox.call(ANALYSE, question, question.snapshot.label)
-        if isinstance(analysis, OverLimit):
-            raise too_costly(question.snapshot, analysis)
-        return analysis.unpacked()
+        packed = self.sandbox.call(ANALYSE, question, question.snapshot.label)
+        if isinstance(packed, OverLimit):
+            raise too_costly(question.snapshot, packed)
+        analysis = packed.unpacked()
+        if analysis.study is not None:  # each import has a budget of its own
+            self._budgets.pop(analysis.study.digest, None)
+        return analysis
 
     def bind(self, bound: EngineQuestion) -> Facts:
         """Return the evidence for one engine; raises RepositoryError, SandboxError."""
@@ -76,7 +80,7 @@ class ImportSession(Closing):
 
         def ask() -> Proof:
             with self._proving:
-                worker = self._worker(target.backend, python, target.plugin, target.frontend)
+                worker = self._worker(study, target.backend, python, target.plugin, target.frontend)
                 return prove(study, tokens, declared, worker, derives=derives)
 
         return cached(study, tokens, declared, target, python, ask, derives=derives)
@@ -111,7 +115,7 @@ class ImportSession(Closing):
             ours = Ours(template, words, Renderer(self.sandbox), study, images)
             with self._proving:
                 own = None if target.frontend is None else PYTHON
-                worker = self._worker(target.backend, python, target.plugin, own)
+                worker = self._worker(study, target.backend, python, target.plugin, own)
                 engines: list[EngineRenderer] = [WorkerRenderer(worker)]
                 engines += [] if path is None else [RustRenderer(path)]
                 return tuple(compare(ours, tokens, engine) for engine in engines)
@@ -119,15 +123,17 @@ class ImportSession(Closing):
         return cached_prompts(study, tokens, target, python, [] if path is None else [path], images, ask)
 
     def _worker(
-        self, backend: str, python: Path, plugin: str | None, frontend: Frontend | None
-    ) -> ParserWorker:
-        """Return the warm worker of an engine; only one thread may use it at a time."""
+        self, study: TemplateAnalysis, backend: str, python: Path, plugin: str | None,
+        frontend: Frontend | None,
+    ) -> ParserWorker:  # fmt: skip
+        """Return the warm worker of an engine, with the budget of this import; for one thread at a time."""
         from importer.engines.parsers import Budget, ParserWorker
 
-        self._budget = self._budget or Budget()
+        for past in list(self._budgets)[: -BUDGETS + 1]:
+            self._budgets.pop(past, None)
         key = backend, plugin, frontend, python
         if key not in self._workers:
             worker = ParserWorker(backend, python, plugin=plugin, frontend=frontend)
             self._workers[key] = self._stack.enter_context(worker)
-        self._workers[key].budget = self._budget
+        self._workers[key].budget = self._budgets.setdefault(study.digest, Budget())
         return self._workers[key]

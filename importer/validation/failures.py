@@ -144,7 +144,7 @@ def _refuses_all(error: ExchangeError, ctx: Context) -> bool:
     try:
         ctx.ask(GREETING, max_tokens=1)
     except RequestRefused as refused:
-        return refused.reason == error.reason
+        return (refused.status, refused.words) == (error.status, error.words)
     except ExchangeError:
         pass
     return False

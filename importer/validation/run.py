@@ -211,7 +211,9 @@ def probe(
         bench = replace(bench, promise=paced(bench.promise, made[first_answer.name].outcome))
 
     def row(one: Probe) -> ProbeRow:
-        refused = closed is not None and closed.outcome.gives(AnswerFailure.REFUSED)
+        refused = (
+            closed is not None and closed.probe != health.name and closed.outcome.gives(AnswerFailure.REFUSED)
+        )
         asks = closed is None or (refused and one.name in root_causes.OFFLINE)  # what may say why
         why = breaker.verdict if closed is None or asks else not_asked(closed)
         if one.name in made:

@@ -52,12 +52,12 @@ READERS = tuple(
 # Modules with a pattern or a parser that read no stranger's text, or read one that something else bounds.
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
-        config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.registries
+        kept config_file.effects config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.registries
         engines.parsers exports.compose exports.kubernetes exports.vllm analysis config_file.receipt
         service.http.pages storage.jobs memory.config_keys
         storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
         service.http.releases service.domain.workflow storage.findings storage.retention
-        proof.cache service.jobs.validation_steps
+        service.jobs.validation_steps
         service.http.openapi service.http.localai
         cli.commands.documents cli.bulk cli.messages cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
@@ -71,7 +71,7 @@ _REASONS = {
         engines.deaths engines.mlx engines.renderers.rust hub.client service.http.overview service.http.query service.http.review
         hub.local service.domain.index storage.actors chat_template.render_worker hub.folders
         engines.model_folder sentences memory.pages hub.weights
-        signals.family app.gallery
+        signals.family app.gallery_site hub.search
         """,
     "it is about time itself: a bounded child tries what it is given": "config_file.slow_patterns",
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",

@@ -45,12 +45,12 @@ def test_nothing_else_reads_so_both_are_data() -> None:
     assert kinds(reasoning) == [DerivedReason.DERIVED]
 
 
-def test_the_limits_of_its_calls_need_attention() -> None:
+def test_the_limits_of_its_calls_are_a_note() -> None:
     decisions = decide((proof(TOOL, ["hf"]), proof(REASONING, ["hf"])), Preferences({}), HF)
-    (warned,) = [one for one in attention(decisions) if one.kind is AttentionReason.LIMITED_TOOLS]
-    assert warned.key == TOOL
+    assert not [one for one in attention(decisions) if one.key == TOOL]
+    told = " ".join(render(reason) for reason in decisions[TOOL].why)
     for limit in ("strict tools", "required or named", "parallel_tool_calls=false"):
-        assert limit in render(warned.reason)
+        assert limit in told
 
 
 def test_reasoning_goes_with_the_calls() -> None:

@@ -82,7 +82,11 @@ def test_a_library_that_is_missing(tmp_path: Path) -> None:
     skipped(host.libraries(case), "will show")
     system(case.places()[0], {"vllm/_C.abi3.so": ""})
     assert case.installed is not None
-    here = replace(case, installed=replace(case.installed, python=Path(sys.executable)))
+    python = case.installed.python
+    python.parent.mkdir(parents=True, exist_ok=True)
+    python.unlink(missing_ok=True)
+    python.symlink_to(sys.executable)
+    here = case
     without = VllmCpu(system=(("libnowhere.so.9", "libnowhere9"),))
     stopped(host.libraries(replace(here, engine=without)), "libnowhere.so.9", "libnowhere9")
     fine(host.libraries(replace(here, engine=VllmCpu(system=(("libc.so.6", "libc6"),)))), "libc.so.6")

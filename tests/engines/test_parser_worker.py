@@ -174,7 +174,7 @@ def test_replay_returns_only_what_differs():
             raise ValueError("cut badly")
         return replay.reading([], None, "abc" if len(cuts) == 3 else "abcd")
 
-    got = replay.replay(whole, feed, tokens=4, places=replay.in_two(4))
+    got = replay.replay(whole, feed, tokens=4, places=replay.in_two(4, {}))
     assert (got["count"], got["different"]) == (4, 2)
     assert got["differs"] == [
         {"split": 0, "reading": replay.reading([], None, "abc")},

@@ -83,13 +83,13 @@ def test_every_class_of_failures_is_a_branch() -> None:
 
 def test_mypy_knows_the_kinds_that_are_declared() -> None:
     known = {*KINDS}
-    for name in ("Usage", "Hub", "Repository", "Document", "Engine", "Service", "Launcher"):
+    for name in ("Usage", "Hub", "Repository", "Document", "Engine", "Service", "Remote"):
         branch = getattr(errors, f"{name}Error")
         assert {*branch.kinds} == {*get_args(getattr(errors, f"{name}Kind"))}
         known -= {*branch.kinds}
     assert known == {
         "probes-failed", "less-able", "starved", "lost", "closed", "internal", "output-closed",
-        "interrupted", "detached",
+        "interrupted",
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from importer import kept
 from importer.app.decide import ImportRequest, decide_snapshot, prove_studied, study_snapshot
 from importer.app.session import ImportSession
 from importer.chat_template.request_coverage.findings import CoverageKind
@@ -98,6 +100,7 @@ def imported(desk: Desk) -> dict[str, bytes]:
 )
 def test_a_sandbox_lost_for_good_writes_nothing(desk: Desk, do: Callable[[int], None], kind: str) -> None:
     before = imported(desk)
+    shutil.rmtree(kept.place("answers"))
     if do is stop:
         desk.monkeypatch.setattr(pool, "WALL_SECONDS", 1.0)
     with meddling(do) as met:

@@ -30,8 +30,8 @@ from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import health, model_listed
 from importer.validation.remote import the_model
 from importer.validation.run import validate
+from tests.dripping import DRIPS, dripping
 from tests.facts import as_reason
-from tests.odd_answers import DRIPS, dripping
 from tests.openai_api import api
 from tests.tiers import one_of_each
 from tests.waiting import PATIENCE
