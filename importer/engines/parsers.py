@@ -34,6 +34,7 @@ from importer.sandbox.task import Closing
 
 GLANCE = 0.5  # seconds between looks at the time that a silent process used
 START_COST = 5.0  # seconds of processors that a further start of a lost worker takes
+OF_ENGINE = ("hello", "list")  # questions without a text; the first list imports all parsers
 MOST_ANSWER = 64 * 2**20  # bytes of one line; a stranger's template decides how long a prompt is
 
 
@@ -515,15 +516,16 @@ class ParserWorker(Closing):
         if self._conversation is None:
             self._start()
         if (conversation := self._conversation) is not None:
-            begun = conversation.spent
+            begun, free = conversation.spent, operation in OF_ENGINE
+            most = math.inf if free else begun + self.budget.left
             try:
-                yield from conversation.ask(operation, patience, begun + self.budget.left, **fields)
+                yield from conversation.ask(operation, patience, most, **fields)
             except RefusedError as refusal:
                 raise self._failed(str(refusal)) from None
             except SpentError:
                 raise self._failed(Reason(WorkerReason.SPENT, seconds=self.budget.seconds)) from None
             finally:
-                self.budget.left -= conversation.spent - begun
+                self.budget.left -= 0.0 if free else conversation.spent - begun
 
     def _lose(self) -> None:
         """End a lost worker; its next start counts."""
