@@ -50,14 +50,17 @@ UNDECIDING = {
             "original own-library speech-engine transformers"
         ),
         "LoadReason": (
-            "does-not-read fp8-not-known mlx-weights needs-card no-code no-config no-method "
-            "no-model-type not-its-own not-named not-the-format not-tried nvfp4-only refused removed "
-            "together too-old-a-card trial-failed"
+            "bits does-not-read fp8-not-known mlx-weights "
+            "needs-card no-code no-config no-method "
+            "no-model-type not-its-own not-named "
+            "not-recorded not-the-format not-tried nvfp4-only refused removed "
+            "tensors tensors-unread together too-old-a-card trial-failed"
         ),
         "ObservedReason": "unread",
         "ParserReason": (
-            "beaten fails forbidden heard-later known-to-have-none labelled loses-plain none-reads "
-            "not-registered only-liberal proof-agrees read-not-trained refuted same-effect "
+            "beaten fails fails-streamed forbidden heard-later known-to-have-none labelled loses-plain "
+            "none-reads not-judged not-registered only-liberal pair-loses proof-agrees "
+            "read-not-trained refuted same-effect "
             "switch-untried taken-by-itself takes-another thinks-opened thinks-switched tools-unseen "
             "unsettled user-refuted"
         ),

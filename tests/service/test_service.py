@@ -318,7 +318,7 @@ def test_a_body_is_plain_json_in_utf_8(service: Service) -> None:
 def test_an_edit_that_the_model_rules_out(service: Service) -> None:
     name = fresh(service, "of-four-heads")
     path, match = f"/v1/configs/{name}", {"If-Match": "*"}
-    wrong = {"tensor_parallel_size": 3, "max_model_len": 10**9}
+    wrong = {"tensor_parallel_size": 3, "max_model_len": 10**7}
     refused = problem(service.client.patch(path, json=wrong, headers=match), 422, "invalid")
     assert sorted(e["pointer"] for e in refused["errors"]) == ["/max_model_len", "/tensor_parallel_size"]
     text = service.client.get(path).json()["text"] + "tensor_parallel_size: 3\n"
