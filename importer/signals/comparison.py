@@ -296,11 +296,12 @@ def _missing(kind: WeightFault, files: tuple[str, ...], count: int, **fields: ob
 
 
 def _elsewhere(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
-    """Yield the reason why no safetensors lie at the top, where there are other weights."""
+    """Yield the reason why no safetensors lie at the top, where there are other weights or an index."""
     foreign = next((f.path for f in snapshot.files if f.path.endswith(FOREIGN)), None)
     pickles = [f.path for f in snapshot.files if PICKLE.fullmatch(f.path) and not NO_WEIGHTS.match(f.path)]
     folders = dict.fromkeys(f.path.partition("/")[0] for f in snapshot.files
                             if "/" in f.path and f.path.endswith(".safetensors"))  # fmt: skip
+    named = tuple(dict.fromkeys(indexed(snapshot).values()))
     parts, count = missing_parts(snapshot.files)
     if parts:
         yield _missing(WeightFault.PARTS_MISSING, parts, count)
@@ -309,6 +310,8 @@ def _elsewhere(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
         yield Finding((pickles[0],), Reason(kind, file=pickles[0], engine=engine))
     elif folders:
         yield Finding(tuple(folders), Reason(WeightFault.IN_FOLDERS, folders=tuple(folders)[:SHOWN]))
+    elif named and snapshot.info:  # the Hub's own listing
+        yield _missing(WeightFault.MISSING, named, len(named), index=INDEX)
     elif foreign is not None:
         yield Finding((foreign,), Reason(WeightFault.OTHER_FORMAT, file=foreign))
 

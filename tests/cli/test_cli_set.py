@@ -82,7 +82,7 @@ def test_a_method_of_speculation_is_named_by_itself() -> None:
         ("engine_args=" + "[" * 900, "begins like JSON"),
         ("engine_args.max_num_seqs=", "engine_args.max_num_seqs is empty"),
         ("tensor_parallel_size=3", "heads"),
-        ("max_model_len=999999999", "the model's context is"),
+        ("max_model_len=99999999", "the model's context is"),
         ("engine_args.prompt_concurency=2", "'engine_args.prompt_concurrency'"),
         ("dtype=bf16", "'importer keys' lists the settings"),
         ("host=0.0.0.0", "host belongs to the command that starts the server"),

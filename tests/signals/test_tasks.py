@@ -207,7 +207,7 @@ def test_a_refusal_names_what_serves_the_model(
         ({"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"}, True, False),
         ({"architectures": ["BertModel"], "model_type": "bert"}, True, False),
         ({"architectures": ["DebertaV2ForSequenceClassification"], "model_type": "deberta-v2"}, None, False),
-        ({"architectures": ["NewestForCausalLM"], "model_type": "llama"}, None, True),
+        ({"architectures": ["NewestForCausalLM"], "model_type": "llama"}, None, False),
         ({"architectures": ["NewestForCausalLM"], "model_type": "newest"}, False, True),
         ({"architectures": ["NewestForCausalLM"], "model_type": "newest", "auto_map": {"AutoModel": "a.B"}},
          None, False),
