@@ -433,7 +433,7 @@ def test_sequences_are_no_more_than_the_blocks_of_states(device: str) -> None:
         ({"engine_args.compilation_config": {"cudagraph_mode": "PIECEWISE"}}, None, False),
         ({"engine_args.optimization_level": 1}, None, False),
         ({"engine_args.runner": "pooling"}, None, False),
-        ({"engine_args.num_gpu_blocks_override": 900}, None, True),
+        ({"engine_args.num_gpu_blocks_override": 100}, None, True),
         ({SLOTS: 64}, None, False),
     ],
 )
