@@ -205,7 +205,7 @@ def test_keys_are_managed_on_the_page(seen: Seen, service: Service, folder: Path
     done = [one["action"] for one in audit if one["action"].endswith("key")]
     assert [done[0], done[-1]] == ["revoke key", "create key"]
     assert seen.grave() == []
-    seen.check("400")
+    seen.check("422")
 
 
 @pytest.mark.nightly
