@@ -185,7 +185,7 @@ def _of_config(item: GalleryItem) -> Iterator[Located]:
             yield Located((CONFIG, *fault.path), reason)
     known = registries.versions(item.backend)
     for key in OPTIONS if known else ():
-        name, kind = item.parser(key), _kind(key)
+        name, kind = item.parser(key), registries.KINDS[key]
         of = [registries.load(item.backend, one) for one in known]
         if name and not any(one.has(kind, name) for one in of):
             yield Located(item.parser_path(key), Reason(
@@ -194,10 +194,6 @@ def _of_config(item: GalleryItem) -> Iterator[Located]:
             ))  # fmt: skip
     if item.repo is not None and item.revision is None:
         yield Located((CONFIG, "parameters", "model"), Reason(GalleryReason.UNPINNED, model=item.repo))
-
-
-def _kind(key: str) -> registries.Kind:
-    return "tool" if key == "tool_parser" else "reasoning"
 
 
 class _Hub:
@@ -357,7 +353,7 @@ def _compared(
     if name == proved or name in reads:
         return None
     known = registries.load(item.backend, version)
-    if known.class_of(_kind(key), name) == known.class_of(_kind(key), str(proved)):
+    if known.class_of(registries.KINDS[key], name) == known.class_of(registries.KINDS[key], str(proved)):
         return None
     return Located(path, Reason(GalleryReason.OTHER_PARSER, key=key, name=name, proved=proved))
 

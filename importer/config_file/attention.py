@@ -10,7 +10,7 @@ from importer.chat_template.find import TemplateFault
 from importer.config_file import grants
 from importer.config_file.document import Document
 from importer.decisions.decision import Decision, Decisions, PromptVerdict, Undecided
-from importer.decisions.parsers import DerivedReason, ForeignReason, FrontendReason, PairReason, ParserReason
+from importer.decisions.parsers import ForeignReason, FrontendReason, PairReason, ParserReason
 from importer.decisions.request_coverage import CoverageEffect, SwitchReason
 from importer.frozen import frozen
 from importer.memory.choose import FitReason
@@ -99,7 +99,6 @@ class AttentionReason(ReasonKind):
         AttentionStep.TEMPLATE,
     )
     PARSER = "parser", "the engine and the {key} disagree", "answers that it reads", AttentionStep.PARSER
-    LIMITED_TOOLS = "limited-tools", "the {key} has limits", "requests with tools", AttentionStep.PARSER
     NO_TOOLS = (
         "no-tools",
         "no tools reach the prompt",
@@ -145,7 +144,6 @@ OF_TYPES: Mapping[type[ReasonKind], AttentionReason] = {
     LoadReason: AttentionReason.WILL_NOT_START,
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
-    DerivedReason: AttentionReason.LIMITED_TOOLS,
     PairReason: AttentionReason.PARSER,
     PromptVerdict: AttentionReason.PROMPTS,
     CoverageEffect: AttentionReason.REQUEST_COVERAGE,

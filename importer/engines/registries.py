@@ -20,6 +20,7 @@ from importer.reasons import Reason, ReasonKind
 from importer.signals.engine_capabilities import Abilities, OfLibrary
 
 Kind = Literal["tool", "reasoning"]
+KINDS: Mapping[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}  # by option
 FOLDER = Path(__file__).with_name("registries")
 # The version that 'importer engine install' installs; else the one whose names documents have.
 # vLLM's build for processors has versions of its own, and is behind.

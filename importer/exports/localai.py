@@ -186,9 +186,8 @@ def _versions(key: str, name: str) -> list[Reason]:
     """Return the versions of vLLM without this parser: LocalAI brings a vLLM of its own, and only logs
     the lack.
     """
-    kind: registries.Kind = "tool" if key == "tool_parser" else "reasoning"
     known = registries.versions("vllm")
-    lacking = [v for v in known if not registries.load("vllm", v).has(kind, name)]
+    lacking = [v for v in known if not registries.load("vllm", v).has(registries.KINDS[key], name)]
     return [Reason(Loss.PARSER_VERSIONS, key=key, name=name, versions=lacking)] if lacking else []
 
 

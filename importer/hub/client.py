@@ -483,11 +483,6 @@ def _headers(url: str) -> dict[str, str]:
     return headers
 
 
-def has_token() -> bool:
-    """Return whether requests to the endpoint carry a token; raises HubError("bad-token")."""
-    return _token() is not None
-
-
 def _token() -> str | None:
     from huggingface_hub import constants, get_token
 

@@ -386,7 +386,7 @@ FINDING = "finding"  # the reason that an open finding of a recheck is
 # Kinds of what needs attention, the gravest first. Those of an import are the kinds of its warnings.
 KINDS = (
     "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", FINDING,
-    "grant", "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools",
+    "grant", "needs-code", "foreign-code", "prompts", "parser", "no-tools",
     "request-coverage", "conflict", "other-device", OTHER,
 )  # fmt: skip
 # Parameters of a model below each bound.

@@ -44,7 +44,6 @@ OPEN = ("queued", "running")
 WAITING: State = "waiting"  # the attempt has ended with a question, and a retry answers it
 ENDED = (WAITING, "succeeded", "failed", "cancelled")
 CANCELLABLE = (*OPEN, WAITING)
-PORTION = 500  # rows of a long answer that are read at once
 WAKING = ("queued", *ENDED)  # events after which a process may have a job to claim
 
 

@@ -14,7 +14,7 @@ from importer.config_file.yaml_edit.source_map import read
 from importer.engines.registries import sampling_defaults
 
 TEXT = """\
-# attention: the tool_parser has limits
+# attention: the engine and the tool_parser disagree
 name: toy
 backend: vllm
 parameters:
@@ -58,7 +58,7 @@ def document(text: str = TEXT) -> StoredDocument:
             fact("generation-config", key, 0.6, "generation_config.json"),
         ],
         unknown={}, review={"state": "pending"}, base=TEXT.replace("mine: measured", "engine: vllm"),
-        warnings=[{"kind": "limited-tools", "key": "tool_parser", "message": "", "reason": {}}],
+        warnings=[{"kind": "parser", "key": "tool_parser", "message": "", "reason": {}}],
     )  # fmt: skip
     return StoredDocument(Path("toy.yaml"), text, data, digest(data), receipt)
 

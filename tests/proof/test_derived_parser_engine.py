@@ -64,9 +64,8 @@ def test_its_calls_arrive_from_vllm(vllm_engine: Installed, model: Path, tmp_pat
     assert data["options"] == ["tool_parser:hf"]
     assert "tool_calls" in data["importer"]["response_template"]["fields"]
     assert stored.need_receipt().decisions["tool_parser"]["status"] == "proved"
-    assert [w["kind"] for w in stored.need_receipt().warnings if w["key"] == "tool_parser"] == [
-        "limited-tools"
-    ]
+    assert [w["kind"] for w in stored.need_receipt().warnings if w["key"] == "tool_parser"] == []
+    assert any("strict tools" in why for why in stored.need_receipt().decisions["tool_parser"]["why"])
     forced = {"structured_outputs": {"regex": CALL}}
     with serve(get("vllm-cpu"), vllm_engine.python, data, model) as served:
         status, text = ask(served, **forced)

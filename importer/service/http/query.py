@@ -32,7 +32,7 @@ Size = Literal["under-1b", "1b-4b", "4b-10b", "10b-35b", "35b-100b", "over-100b"
 AttentionKind = Literal[
     "will-not-start", "does-not-fit", "may-not-start", "no-receipt", "failed", "outdated", "edited",
     "no-entry", "finding",
-    "grant", "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools",
+    "grant", "needs-code", "foreign-code", "prompts", "parser", "no-tools",
     "request-coverage", "conflict", "other-device", "other",
 ]  # fmt: skip
 AttentionFilter = Literal["any", "none"] | AttentionKind

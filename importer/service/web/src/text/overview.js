@@ -41,7 +41,7 @@ export const OVERVIEW = {
   attentions: {
     "will-not-start": "will not start", "may-not-start": "may not start", "does-not-fit": "does not fit", "no-receipt": "no receipt", failed: "validation failed",
     outdated: "validation outdated", edited: "edited since approval", "no-entry": "no gallery entry", finding: "recheck finding",
-    grant: "needs an approver", "needs-code": "needs remote code", "foreign-code": "code of others", prompts: "prompts differ", parser: "parser", "limited-tools": "limited tools",
+    grant: "needs an approver", "needs-code": "needs remote code", "foreign-code": "code of others", prompts: "prompts differ", parser: "parser",
     "no-tools": "no tools", "request-coverage": "template loses content", conflict: "conflict", "other-device": "other device", other: "other",
   },
   sizes: {
