@@ -35,15 +35,16 @@ CLAIMS = {"tool_parser_type": TOOLS, "chat_template_type": "mlx_lm.chat_template
 def load(request: Mapping[str, Any]) -> Any:
     """Return the tokenizer as the server loads it; a synthetic one goes by way of a folder."""
     description = request["tokenizer"]
-    loaded = own(lambda: load_tokenizer(description["directory"])) if description["directory"] else None
-    if loaded is not None:
-        return loaded
     # The server would import any other name, and fail; no name leads out of these packages.
     claimed = {
-        key: name
+        key: name if (name := str(description["settings"][key])) in modules(package) else None
         for key, package in CLAIMS.items()
-        if (name := str(description["settings"].get(key))) in modules(package)
+        if key in description["settings"]
     }
+    if description["directory"]:
+        loaded = own(lambda: load_tokenizer(description["directory"], tokenizer_config_extra=claimed))
+        if loaded is not None:
+            return loaded
     with tempfile.TemporaryDirectory() as folder:
         synthetic(description, texts(request)).save_pretrained(folder)
         Path(folder, "config.json").write_text(
