@@ -66,6 +66,7 @@ class GalleryReason(ReasonKind):
         lambda fields: f"{fields['engine']} has no {fields['key']} named {fields['name']!r}{_near(fields)}",
     )
     UNPINNED = "unpinned", "{model} has no commit, so the next upload changes what runs"
+    OUTSIDE = "outside", "LocalAI writes no file outside of its models' folder, as {file!r} is"
     NO_HASH = "no-hash", "the file {file!r} has no sha256"
     GONE = "gone", "{problem}"
     FILE_GONE = "file-gone", lambda fields: f"{fields['repo']} has no file {fields['file']!r}{_near(fields)}"

@@ -44,7 +44,7 @@ SHA256 = 64  # hex digits
 NEAR = 2  # names in a finding
 UNKNOWN = (SchemaReason.UNKNOWN_KEY, SchemaReason.UNKNOWN_KEY_NEAR)
 UNPROVED = (Unavailable.NOT_INSTALLED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_KNOWN)
-CHECKED = ("vllm", "mlx", "mlx-vlm")  # backends whose configurations have a schema here
+CHECKED = ("vllm", "mlx", "mlx-vlm")  # backends whose configurations the schema holds whole
 LOCALAI_PARSERS = ("vllm", "sglang")  # LocalAI's other backends read no parser of the options
 MISSING = ("not-found", "revision-not-found", "private")  # refusals that end an installation
 # Kinds that have a finding of their own.
@@ -113,6 +113,8 @@ def _of_types(about: Mapping[str, Any]) -> Iterator[Located]:
             yield Located(path, Reason(GalleryReason.UNKNOWN_KEY, key=_short(path[-1])))
         elif path == ("name",):
             yield Located(path, Reason(GalleryReason.NAME, name=_short(about["name"])))
+        elif path[::2] == ("files", "filename") and ".." in str(about["files"][path[1]][path[2]]):
+            yield Located(path, Reason(GalleryReason.OUTSIDE, file=_short(about["files"][path[1]][path[2]])))
         else:
             yield Located(path, Reason(GalleryReason.SCHEMA, problem=schema.at(path, fault.message)))
 
@@ -177,9 +179,9 @@ def _of_config(item: GalleryItem) -> Iterator[Located]:
     """Yield what is wrong with the configuration; the types of a document were checked when it was read."""
     if item.config is None:
         return
-    if item.stored is None and item.backend in CHECKED:
+    if item.stored is None:
         for fault in schema.faults("localai-model", {**item.config, "name": "entry"}):
-            if getattr(fault.message, "kind", None) in UNKNOWN:
+            if getattr(fault.message, "kind", None) in UNKNOWN or _of_others(item, fault.path):
                 continue  # LocalAI has keys that no language model needs
             reason = Reason(GalleryReason.SCHEMA, problem=schema.at(fault.path, fault.message))
             yield Located((CONFIG, *fault.path), reason)
@@ -194,6 +196,12 @@ def _of_config(item: GalleryItem) -> Iterator[Located]:
             ))  # fmt: skip
     if item.repo is not None and item.revision is None:
         yield Located((CONFIG, "parameters", "model"), Reason(GalleryReason.UNPINNED, model=item.repo))
+
+
+def _of_others(item: GalleryItem, path: KeyPath) -> bool:
+    """Return whether the schema asks this of its own backends alone: keys to be there, and words."""
+    words = path == ("backend",) or (path[:1] == ("known_usecases",) and len(path) > 1)
+    return item.backend not in CHECKED and (words or not path)
 
 
 class _Hub:

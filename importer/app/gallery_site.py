@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from html import unescape
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from importer.app.gallery import ERROR, Gallery, GalleryFinding, GalleryItem
 from importer.app.gallery_check import check
@@ -21,14 +24,19 @@ from importer.reports.html import GalleryRow, page, write
 from importer.reports.report_model import sheet
 
 ENTRIES = "entries"
+LINK = re.compile(rf'href="{ENTRIES}/([^"/]+)\.yaml"')  # of a first page to an entry
 PROVED = "proved"  # a decision's status
 
 
 @frozen
 class Built:
-    """The files of a site; none with ``errors``. ``left_out`` has documents that may not be published."""
+    """The files of a site; none with ``errors``. ``left_out`` has documents that may not be published.
+
+    ``removed`` are files of the build before that this site has no more.
+    """
 
     files: tuple[Path, ...]
+    removed: tuple[Path, ...]
     left_out: tuple[tuple[str, Reason], ...]
     errors: tuple[GalleryFinding, ...]
 
@@ -36,8 +44,9 @@ class Built:
 def build_site(gallery: Gallery, site: Path, drafts: Collection[str] = ()) -> Built:
     """Check a folder of documents, and write the site of those that may be published, whole or not at all.
 
-    Only documents among ``drafts`` may be published without an approval. Documents without an entry for
-    LocalAI have a page, and stand in no index. Errors of documents that are left out do not count.
+    Where none may be published the site is empty: an older one would go on to show them. Only documents among
+    ``drafts`` may be published without an approval. Documents without an entry for LocalAI have a page, and
+    stand in no index. Errors of documents that are left out do not count.
     Raises DocumentError: "no-such-document" for a name among ``drafts``, "no-documents", "cannot-write".
     """
     documents = {item.name: (item, item.stored) for item in gallery.items if item.stored is not None}
@@ -52,8 +61,22 @@ def build_site(gallery: Gallery, site: Path, drafts: Collection[str] = ()) -> Bu
     left = {name for name, _ in left_out}
     errors = tuple(one for one in check(gallery) if one.level == ERROR and one.entry not in left)
     published = [pair for name, pair in documents.items() if name not in left]
-    files = [] if errors or not published else _write(published, site)
-    return Built(tuple(files), tuple(left_out), errors)
+    if errors:
+        return Built((), (), tuple(left_out), errors)
+    before, files = {*_before(site)}, _write(published, site)
+    removed = sorted(before.difference(files))
+    for path in removed:
+        path.unlink(missing_ok=True)
+    return Built(tuple(files), tuple(removed), tuple(left_out), ())
+
+
+def _before(site: Path) -> Iterator[Path]:
+    """Yield the pages and entries that the first page of the build before links to."""
+    with suppress(OSError, UnicodeDecodeError):
+        for name in LINK.findall((site / "index.html").read_text("utf-8")):
+            stem = Path(unquote(unescape(name))).name
+            pair = (site / f"{stem}.html", site / ENTRIES / f"{stem}.yaml")
+            yield from pair if all(one.is_file() for one in pair) else ()
 
 
 def _write(documents: list[tuple[GalleryItem, StoredDocument]], site: Path) -> list[Path]:

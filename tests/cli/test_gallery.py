@@ -87,6 +87,8 @@ WRONG: list[tuple[str, str, list[object]]] = [
     ("odd-character", "error", [entry(url="a\0b")]), ("odd-character", "error", [entry(urls=["a\u202eb"])]),
     ("odd-character", "error", [entry(files=[{"filename": "a\x1b[31m", "uri": "b", "sha256": "0" * 64}])]),
     ("no-hash", "warning", [entry(files=[{"filename": "a", "uri": "b"}])]),
+    ("outside", "error", [entry(files=[{"filename": "a/../../b", "uri": "b", "sha256": "0" * 64}])]),
+    ("schema", "error", [configured(backend="llama-cpp", context_size="big")]),
     ("base", "note", [entry(url="github:a/b/none.yaml@main")]),
 ]  # fmt: skip
 
@@ -118,6 +120,8 @@ def test_a_configuration_beside_the_index_is_merged_as_localai_does(desk: Desk) 
     assert found(desk, place, "--files-only") == {"bad-base": "error"}
     alone = entry(name="chat:q4", config_file=None, overrides=ENTRY["config_file"])
     assert found(desk, written(desk.folder / "alone", alone), "--files-only") == {}, "LocalAI needs no more"
+    other = entry(config_file=None, overrides={"backend": "stablediffusion", "known_usecases": ["image"]})
+    assert found(desk, written(desk.folder / "other", other), "--files-only") == {}, "a backend of its own"
 
 
 def test_a_finding_has_the_line_of_its_value(desk: Desk) -> None:
@@ -451,6 +455,18 @@ def test_only_what_may_be_published_is_built(desk: Desk) -> None:
     names = [one["name"] for one in yaml.safe_load((desk.folder / "site" / "index.yaml").read_text())]
     assert names == ["edited", "good", "pending"]
     assert "not approved" in (desk.folder / "site" / "entries" / "edited.yaml").read_text()
+    own = desk.folder / "site" / "about.html"
+    own.write_text("somebody else's page")
+    ran = desk(*build)
+    assert ran.err.count("Removed: ") == 4, "two pages, two entries"
+    built = {str(one.relative_to(desk.folder / "site")) for one in desk.folder.glob("site/**/*.*")}
+    assert built == {"index.html", "index.yaml", "good.html", "entries/good.yaml", "about.html"}
+    assert desk("review", "good", "--reject", "no").code == 0
+    ran = desk(*build)
+    built = {str(one.relative_to(desk.folder / "site")) for one in desk.folder.glob("site/**/*.*")}
+    assert (ran.code, built) == (1, {"index.html", "index.yaml", "about.html"}), "nothing old stays"
+    assert yaml.safe_load((desk.folder / "site" / "index.yaml").read_text()) == []
+    assert desk("approve", "good").code == 0
 
     before = {one: one.read_bytes() for one in desk.folder.glob("site/**/*.*")}
     ran = desk(*build, "--include-drafts", "wrong")

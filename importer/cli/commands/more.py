@@ -188,11 +188,13 @@ def _build(arguments: argparse.Namespace) -> int:
         output.note(line(finding))
     for name, why in built.left_out:
         output.note(f"Left out: {name}: {render(why)}.")
-    if not built.files:
+    for path in built.removed:
+        output.note(f"Removed: {path}.")
+    if built.errors:
         output.note("Nothing was written.")
         return FAULTY
     output.note(f"Wrote {counted(len(built.files), 'file', 'files')} to {arguments.output}.")
-    return 0
+    return 0 if len(built.left_out) < sum(item.stored is not None for item in read.items) else FAULTY
 
 
 def add_arguments_keys(parser: argparse.ArgumentParser) -> None:
