@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,25 @@ PAGES = {
     "SECURITY.md": "security-policy.md",
 }
 TARGET = re.compile(r"(?<=\]\()[^)\s#]+")
+SOURCE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+
+
+def target(path: str) -> str:
+    """Return where a path of the repository leads: a page of the site, or the file at its source."""
+    if path in PAGES or path == "LICENSE" or path.startswith(("http:", "https:")):
+        return PAGES.get(path, path)
+    return path.removeprefix("docs/") if path.startswith("docs/") else f"{SOURCE}/blob/main/{path}"
 
 
 def from_top(match: re.Match[str]) -> str:
     """Return a link's target on the site, for a page at the top of the repository."""
-    return PAGES.get(match.group(), match.group().removeprefix("docs/"))
+    return target(match.group())
 
 
 def from_docs(match: re.Match[str]) -> str:
     """Return the same for a page of ``docs/``."""
-    return PAGES.get(match.group().removeprefix("../"), match.group())
+    above = match.group().removeprefix("../")
+    return match.group() if above == match.group() else target(above)
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -12,7 +12,7 @@ from tests.faults.verdict import Cell
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMITTED = Path(__file__).with_name("matrix.json")
-PAGE = ROOT / "docs" / "faults.md"
+PAGE = Path(__file__).with_name("README.md")
 MARKS = "<!-- matrix -->", "<!-- /matrix -->"
 Key = tuple[str, str]
 

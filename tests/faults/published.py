@@ -1,4 +1,4 @@
-"""Servers as public reports have them (docs/field-reports.md), each with the reporter's cure."""
+"""Servers as public reports have them (field_reports.md), each with the reporter's cure."""
 
 from __future__ import annotations
 

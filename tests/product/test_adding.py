@@ -1,4 +1,4 @@
-"""The examples of docs/adding.md, taken from the page: each is put into a copy and does what it says."""
+"""The examples of CONTRIBUTING.md, taken from the page: each is put into a copy and does what it says."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from importer.signals.tables import parse_parsers, raw
 from tests.package_index import wheel
 
 pytestmark = pytest.mark.slow  # each test makes a copy
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "adding.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 EXAMPLES: dict[str, str] = dict(re.findall(r"^```\w+ (\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 
 
@@ -41,7 +41,7 @@ def row(name: str) -> dict[str, Any]:
 def module(name: str) -> dict[str, Any]:
     """What an example's module has."""
     names: dict[str, Any] = {}
-    exec(compile(EXAMPLES[name], f"docs/adding.md: {name}", "exec"), names)
+    exec(compile(EXAMPLES[name], f"CONTRIBUTING.md: {name}", "exec"), names)
     return names
 
 

@@ -38,8 +38,13 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
 PAGES = {p: p.read_text(encoding="utf-8") for p in [*TOP, *sorted((ROOT / "docs").glob("*.md"))]}
+# Beside the data that made them: no pages of the site.
+BESIDE = {
+    p: p.read_text("utf-8") for p in (*sorted(ROOT.glob("tests/**/*.md")), ROOT / "benchmarks/README.md")
+}
 COMMAND_PAGE = PAGES[ROOT / "docs" / "commands.md"]
 ALL = "\n".join(PAGES.values())
+WHOLE = "\n".join([ALL, *BESIDE.values()])
 SCHEMAS = sorted((ROOT / "importer" / "data").glob("*.schema.json"))
 
 
@@ -159,7 +164,8 @@ def test_schemas_are_schemas() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for page, target in ((p, t) for p in PAGES for t in re.findall(r"\]\(([^)\s]+)\)", PAGES[p])):
+    texts = PAGES | BESIDE
+    for page, target in ((p, t) for p in texts for t in re.findall(r"\]\(([^)\s]+)\)", texts[p])):
         if target.startswith(("http://", "https://")):
             continue
         path, _, anchor = target.partition("#")
@@ -171,7 +177,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_every_page_is_reached_from_the_readme() -> None:
-    pages = {p.name for p in PAGES if p.parent.name == "docs"}
+    pages = {p.name for p in PAGES if p.parent == ROOT / "docs"}
     assert {p for p in pages if f"docs/{p}" not in README} == set()
 
 
@@ -200,9 +206,19 @@ def test_the_site_builds_and_is_whole_on_a_disk(tmp_path: Path) -> None:
 
 
 def test_paths_named_in_the_docs_are_there() -> None:
-    named = set(re.findall(r"`((?:importer|gen_defaults|tests|scripts|docs)/[\w./-]+?)/?`", ALL))
+    named = set(re.findall(r"`((?:importer|gen_defaults|tests|tools|benchmarks|docs)/[\w./-]+?)/?`", WHOLE))
     assert len(named) > 10
     assert {n for n in named if not (ROOT / n).exists() and "*" not in n} == set()
+
+
+def test_modules_named_in_the_docs_are_there() -> None:
+    """A dotted name that begins with a room is a module, or a name in one; others are keys of a document."""
+    dotted = set(re.findall(r"`((?:importer|gen_defaults)(?:\.[a-z_]\w*)+)`", WHOLE))
+    paths = {n: ROOT / n.replace(".", "/") for n in dotted if len(n.split(".")) > 2}
+    named = {n: p for n, p in paths.items() if (ROOT / "/".join(n.split(".")[:2])).is_dir()}
+    assert len(named) > 10
+    modules = {n for n, p in named.items() if p.is_dir() or p.with_suffix(".py").is_file()}
+    assert {n for n in named.keys() - modules if not named[n].parent.with_suffix(".py").is_file()} == set()
 
 
 def lasting(session: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The package of docs/adding.md, installed by pip: its parts are found, listed and used in real commands."""
+"""The package of CONTRIBUTING.md, installed by pip: its parts are found, listed and used in real commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from importer.exports import FORMATS
 from tests.openai_api import api
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("foreign")]  # one process installs the packages
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "adding.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 EXAMPLES: dict[str, str] = dict(re.findall(r"^```\w+ (\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 OWNER = "acme-importer 1.0"
 # A backend in the package's own folder: pip builds and installs for real, and fetches nothing.

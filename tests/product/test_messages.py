@@ -89,7 +89,7 @@ def test_every_kind_is_used() -> None:
         elif isinstance(node, ast.Call):
             called.add(written(node.func))
     by_name = [kinds for name, kinds in enumerations().items() if name not in called]
-    page = Path("docs/adding.md").read_text("utf-8")  # kinds for packages outside
+    page = Path("CONTRIBUTING.md").read_text("utf-8")  # kinds for packages outside
     unused = [k for kinds in by_name for k in kinds if (type(k).__name__, k.name) not in named]
     assert not [repr(k) for k in unused if f"{type(k).__name__}.{k.name}" not in page]
 

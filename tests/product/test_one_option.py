@@ -1,4 +1,4 @@
-"""The option of docs/adding.md, put into a copy of the package: every front end has it, from two modules."""
+"""The option of CONTRIBUTING.md, put into a copy of the package: every front end has it, from two modules."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.syntax import MODULES, ROOT, nodes, written
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 
-# Each room imports only from rooms before it; docs/architecture.md shows the same list.
+# Each room imports only from rooms before it; CONTRIBUTING.md shows the same list.
 ROOMS = (
     "version", "frozen", "reasons", "sentences", "errors", "registry", "config", "kept", "tracing", "storage",
     "progress", "launcher", "yaml_reader", "sandbox",
@@ -176,9 +176,9 @@ def test_a_circle_is_seen(graph: dict[str, set[str]], found: dict[str, list[str]
     assert circle(graph) == found
 
 
-def test_the_architecture_page_shows_the_order_inside_rooms() -> None:
+def test_the_page_on_contributing_shows_the_order_inside_rooms() -> None:
     """No part of a room imports one that the page shows above it."""
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rows = re.findall(r"^- `(\w+)`: (.* → .*)$", page, re.MULTILINE)
     assert len(rows) == 5
     for one, shown in rows:
@@ -201,8 +201,8 @@ def test_the_domain_of_the_service_knows_no_http() -> None:
     assert checking == {"importer.service.domain.import_request"}
 
 
-def test_the_architecture_page_shows_these_rooms_in_this_order() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+def test_the_page_on_contributing_shows_these_rooms_in_this_order() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == ROOMS
 
 

@@ -1,4 +1,4 @@
-"""docs/lessons.md and docs/security.md name modules and tests; what they name must be there."""
+"""docs/security.md names the module and the test of each promise; what it names must be there."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import ast
 import re
 from functools import cache
 
-import pytest
-
 from tests.syntax import ROOT, tree
 
-PAGES = ("lessons.md", "security.md")
+TEXT = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 MODULE = re.compile(r"`((?:importer|gen_defaults)(?:\.\w+)+)`")
-HEADING = re.compile(r"\| (?:lesson|promise) \|")
+HEADING = re.compile(r"\| promise \|")
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
-def rows(page: str) -> list[tuple[str, str, str]]:
-    """The rows of every table of lessons or promises: what is said, modules, tests."""
-    tables = re.findall(r"(?:^\|.*\n)+", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE)
+def rows() -> list[tuple[str, str, str]]:
+    """Return the rows of every table of promises: promise, modules, tests."""
+    tables = re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE)
     lines = [line for table in tables if HEADING.match(table) for line in table.splitlines()[2:]]
     cells = [[c.strip() for c in line.strip("|").split(" | ")] for line in lines]
     return [(said, modules, tests) for said, modules, tests in cells]
@@ -29,9 +27,8 @@ def functions(path: str) -> set[str]:
     return {node.name for node in tree(ROOT / path).body if isinstance(node, ast.FunctionDef)}
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_each_row_names_what_is_there(page: str) -> None:
-    found = rows(page)
+def test_each_row_names_what_is_there() -> None:
+    found = rows()
     assert len(found) > 15
     for said, modules, tests in found:
         named = MODULE.findall(modules)
@@ -45,13 +42,12 @@ def test_each_row_names_what_is_there(page: str) -> None:
         assert re.sub(TEST, "", tests).strip(", ") == "", f"{said}: {tests}"
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_each_test_named_anywhere_is_there(page: str) -> None:
-    for path, name in TEST.findall((ROOT / "docs" / page).read_text(encoding="utf-8")):
+def test_each_test_named_anywhere_is_there() -> None:
+    for path, name in TEST.findall(TEXT):
         assert (ROOT / path).is_file(), path
         assert name in functions(path), f"{path} has no {name}"
 
 
 def test_nothing_is_said_twice() -> None:
-    said = [row[0] for page in PAGES for row in rows(page)]
+    said = [row[0] for row in rows()]
     assert len(said) == len(set(said))
