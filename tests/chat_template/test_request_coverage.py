@@ -78,6 +78,18 @@ def test_a_prompt_that_ends_an_answer_is_found(end: str) -> None:
     assert (first.kind, first.severity) == (CoverageKind.CLOSED, CoverageSeverity.ERROR)
 
 
+def test_a_prompt_that_ends_an_answer_behind_a_result_is_found() -> None:
+    """Of a call with words beside it alone: a plain question and a bare call are answered."""
+    header = "if add_generation_prompt"
+    assert header in SOUND
+    changed = SOUND.replace(
+        header, f"{header} and not (messages[-1].role == 'tool' and messages[-2].content)"
+    )
+    findings = [f for f in request_coverage(changed).findings if f.kind is CoverageKind.CLOSED]
+    assert [(f.conversation, f.severity) for f in findings] == [("words-beside-call", CoverageSeverity.ERROR)]
+    assert render(findings[0].reason).startswith("behind the result of a call the prompt ends with")
+
+
 def test_the_header_of_an_answer_is_no_end() -> None:
     """Some files name the token of a header among those that end generation."""
     ends = Vocabulary(stops=("<|im_start|>assistant", "<|im_end|>"))

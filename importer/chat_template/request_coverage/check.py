@@ -20,11 +20,12 @@ from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Re
 from importer.chat_template.request_coverage import conversations
 from importer.chat_template.request_coverage.compare import (
     called_as_python,
-    check_frame,
+    closed,
     compare,
     distinct_roles,
     judge,
     shows,
+    unseen,
 )
 from importer.chat_template.request_coverage.conversations import (
     ANSWERS,
@@ -364,6 +365,7 @@ ADDED: Mapping[str, CoverageField] = {
 ABOUT_TOOLS = re.compile(r"tool|func", re.IGNORECASE)
 MOST_VARIABLES = 8
 SECOND = frozenset({"two-calls", "several-rounds"})  # refused for the second call, not for the first
+AFTER_CALLS = ("call", "words-beside-call", "two-calls")  # with a result: an answer is due
 CHECK_OFFERED = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
 Answers = Mapping[str, Result]
 
@@ -447,7 +449,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> RequestCoverage:
     rare = conversations.rare(thinking.source == "rendered")
     tried.render([*plain, *offering, *calling, *value_conversations(), *schema_conversations(), *rare])
     tools = _tools(tried)
-    findings = [*_plain(tried, [c.name for c in plain]), *_frame(tried)]
+    findings = [*_plain(tried, [c.name for c in plain]), *_frame(tried, tools)]
     whole = any(f.kind is CoverageKind.EVERYTHING_LOST for f in findings)
     if tools not in ("none", "broken") and not whole:
         findings += _offered(tried, tools)
@@ -562,7 +564,7 @@ def _plain(tried: _Check, names: Sequence[str]) -> Iterator[CoverageFinding]:
     yield from (f for f in findings if rendered or f.kind not in accident or f.conversation == "bare")
 
 
-def _frame(tried: _Check) -> Iterator[CoverageFinding]:
+def _frame(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding]:
     """Yield what the template itself writes into a prompt."""
     prompt, history = tried.prompt("bare"), tried.prompt("twenty-turns")
     roles = {} if history is None else distinct_roles(tried.known["twenty-turns"], history)
@@ -570,7 +572,10 @@ def _frame(tried: _Check) -> Iterator[CoverageFinding]:
         yield CoverageFinding(CoverageKind.LOST, CoverageField.ROLE, (1,), "twenty-turns")
     if prompt is not None and history is not None:
         before, _, _ = history.partition(conversations.ANSWERS[0].text)
-        yield from check_frame(conversations.USERS[0].text, prompt, before, tried.probe.ends)
+        yield from unseen(conversations.USERS[0].text, prompt)
+        asking = ("bare", *AFTER_CALLS) if tools in ("shown", "sometimes") else ("bare",)
+        prompts = {name: text for name in asking if (text := tried.prompt(name)) is not None}
+        yield from closed(prompts, before, tried.probe.ends)
 
 
 def _offered(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding]:

@@ -252,18 +252,23 @@ UNSEEN = frozenset({"Cf", "Cc", "Co"})  # Unicode's formats, controls and privat
 SPACES = "\n\r\t"
 
 
-def check_frame(question: str, prompt: str, history: str, ends: Collection[str]) -> Iterator[CoverageFinding]:
-    """Yield what a prompt has that no model is trained with.
-
-    ``question``  the one text of the request. ``history``  the same template's text before an earlier answer.
-    ``ends``      tokens at which generation ends.
-    """
+def unseen(question: str, prompt: str) -> Iterator[CoverageFinding]:
+    """Yield the invisible characters that a prompt has beside ``question``, the one text of the request."""
     own = prompt.replace(question, "")
-    unseen = sorted({c for c in own if unicodedata.category(c) in UNSEEN and c not in SPACES})
-    if unseen:
-        words = ", ".join(f"U+{ord(character):04X}" for character in unseen)
+    found = sorted({c for c in own if unicodedata.category(c) in UNSEEN and c not in SPACES})
+    if found:
+        words = ", ".join(f"U+{ord(character):04X}" for character in found)
         yield CoverageFinding(CoverageKind.UNSEEN, conversation="bare", words=words)
-    # A token that begins the answer in the history, too, is a header: some files name it among the ends.
-    closed = [end for end in ends if prompt.rstrip().endswith(end) and not history.rstrip().endswith(end)]
-    if closed:
-        yield CoverageFinding(CoverageKind.CLOSED, conversation="bare", words=max(closed, key=len))
+
+
+def closed(prompts: Mapping[str, str], history: str, ends: Collection[str]) -> Iterator[CoverageFinding]:
+    """Yield the first prompt, by conversation, that ends where an answer does.
+
+    ``history``  the same template's text before an earlier answer: a token that begins the answer there, too,
+    is a header, and some files name it among the ends. ``ends``  tokens at which generation ends.
+    """
+    for name, prompt in prompts.items():
+        found = [e for e in ends if prompt.rstrip().endswith(e) and not history.rstrip().endswith(e)]
+        if found:
+            yield CoverageFinding(CoverageKind.CLOSED, conversation=name, words=max(found, key=len))
+            return

@@ -109,6 +109,12 @@ def _refused(verb: str) -> Text:
     return text
 
 
+def _closed(fields: Fields) -> str:
+    """{where} the prompt ends with {words}, the end of an answer, so the model has nothing to say"""
+    where, end = "" if "bare" in fields["within"] else "behind the result of a call ", fields["words"]
+    return f"{where}the prompt ends with {end}, the end of an answer, so the model has nothing to say"
+
+
 class CoverageKind(ReasonKind):
     """What a template does to a part of a request."""
 
@@ -140,7 +146,7 @@ class CoverageKind(ReasonKind):
     OUT_OF_ORDER = "out-of-order", _field("stands out of order")
     TRIMMED = "trimmed", _field("loses the white space around it")
     UNSEEN = "unseen", "the template writes invisible characters: {words}"
-    CLOSED = "closed", "the prompt ends with {words}, the end of an answer, so the model has nothing to say"
+    CLOSED = "closed", _closed
     REFUSED = "refused", _refused("is refused")
 
 
