@@ -8,13 +8,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 from string import Formatter
 from typing import Any
 
 from importer.reasons import Fields, Reason, ReasonKind, Text, key_of
-
-PACKAGE = Path(__file__).parent
 
 
 def render(reason: Reason, instead: Mapping[str, Text] | None = None) -> str:
@@ -59,10 +56,12 @@ def _loaded(name: str) -> type[ReasonKind] | None:
 
 def _found(name: str) -> type[ReasonKind] | None:
     """Import the module that declares an enumeration: its source is searched for the name."""
-    head = f"\nclass {name}(ReasonKind):\n"
-    for path in PACKAGE.rglob("*.py"):
+    from pathlib import Path
+
+    head, package = f"\nclass {name}(ReasonKind):\n", Path(__file__).parent
+    for path in package.rglob("*.py"):
         if head in path.read_text(encoding="utf-8"):
-            place = path.relative_to(PACKAGE.parent).with_suffix("")
+            place = path.relative_to(package.parent).with_suffix("")
             import_module(".".join(place.parts).removesuffix(".__init__"))
     return _loaded(name)
 

@@ -21,7 +21,7 @@ PACKAGE = "openssh-server"
 
 
 class FarPython:
-    """A Python with importer; ``words`` are those of ``--on`` before ``importer run-task``."""
+    """A Python with importer; ``words`` are those of ``--on`` before ``importer admin run-task``."""
 
     def __init__(self, root: Path, env: Mapping[str, str]) -> None:
         root.mkdir(mode=0o700, exist_ok=True)

@@ -86,7 +86,7 @@ class Service:
         ready: bool = True,
     ) -> Service:
         """Start a server and wait until it is ready, or a worker; ``by`` is the module that runs it."""
-        argv = [sys.executable, "-m", by, command, *words]
+        argv = [sys.executable, "-m", by, *([] if command == "serve" else ["admin"]), command, *words]
         argv += ["--port", str(self.port)] if command == "serve" else []
         with (self.folder / f"{command}-{len(self.processes)}.log").open("wb") as log:
             process = subprocess.Popen(

@@ -5,12 +5,12 @@ import.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Mapping
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from importer.cli.commands import COMMANDS, GROUPS, MORE, module
+from importer.cli.commands import COMMANDS, GROUPS, MEANT, MORE, action, described
 from importer.cli.messages import Command
 from importer.cli.options import INSTALLED
 from importer.errors import UsageError
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 IMPORT = "import"
+UNKNOWN, CHOICE = "unrecognized arguments", "invalid choice: '"  # of argparse's messages
+WORD = re.compile("[a-z][a-z-]*")  # no reference: one has a slash
 DESCRIPTION = "From a Hugging Face model id to a serving config that was proved on a real engine."
 EXAMPLES = """\
 examples:
@@ -49,19 +51,25 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing and leaving."""
         start, _, rest = message.partition(": ")
+        near = None
         if start.startswith("argument "):
-            raise UsageError("bad-option", option=start.removeprefix("argument "), problem=rest)
-        problem, nearest = {"the following arguments are required": "is required"}.get(start, start), {}
-        if start == "unrecognized arguments":
-            near = get_close_matches(rest.split()[0], self.options, 1, 0.7)
-            problem, nearest = "is not expected here", {"near": near[0]} if near else {}
-        raise UsageError("bad-option", option=rest or self.prog, problem=problem, **nearest)
+            option, problem = start.removeprefix("argument "), rest
+            if rest.startswith(CHOICE):
+                near = _nearest(rest.split("'")[1], self.actions)
+        elif start == UNKNOWN:
+            option, problem = rest, "is not expected here"
+            near = _nearest(rest.split()[0], self.options)
+        else:
+            required = start == "the following arguments are required"
+            option, problem = rest or self.prog, "is required" if required else start
+        raise UsageError(
+            "bad-option", option=option, problem=problem, **({} if near is None else {"near": near})
+        )
 
     @property
     def options(self) -> frozenset[str]:
-        """Return every option, those of actions such as 'engine list' included."""
-        inner = (action.options for action in self.actions.values())
-        return frozenset(text for action in self._actions for text in action.option_strings).union(*inner)
+        """Return every option."""
+        return frozenset(text for action in self._actions for text in action.option_strings)
 
     @property
     def actions(self) -> Mapping[str, Parser]:
@@ -83,28 +91,58 @@ class Parser(argparse.ArgumentParser):
 def parse(argv: list[str]) -> argparse.Namespace:
     """Return the arguments as a namespace whose ``command`` names what to do; raises UsageError."""
     command, words = _split(argv)
+    bare = argv[:1] != [command]
+    if bare and (near := _meant(argv)):
+        raise _no_command(argv[0], near=f"'importer {near}'")
     if command == IMPORT:  # a bare --validate must not swallow the reference after it
         words = [f"--validate={INSTALLED}" if w == "--validate" else w for w in words]
+    made = parser(command, bare=bare)
     try:
-        parsed = parser(command, bare=argv[:1] != [command]).parse_args(words)
+        parsed, unknown = made.parse_known_args(words)
+        if unknown:
+            _innermost(made, words).error(f"{UNKNOWN}: {' '.join(unknown)}")
     except UsageError:
-        near = get_close_matches(argv[0], COMMANDS, 1, 0.7) if argv and argv[0] not in COMMANDS else []
-        if near:
-            raise UsageError(
-                "bad-option", option=argv[0], problem="is no command",
-                near=f"'importer {near[0]}'", command="importer",
-            ) from None  # fmt: skip
+        if bare and argv and WORD.fullmatch(argv[0]):
+            raise _no_command(argv[0]) from None
         raise
     parsed.command = command
     return parsed
 
 
+def _no_command(word: str, **near: str) -> UsageError:
+    return UsageError("bad-option", option=word, problem="is no command", command="importer", **near)
+
+
+def _meant(argv: list[str]) -> str | None:
+    """Return the command that a first word is near to; a word that names a folder here is a reference."""
+    from pathlib import Path
+
+    if not argv or not WORD.fullmatch(argv[0]) or Path(argv[0]).is_dir():
+        return None
+    meant = {word: f"{name} {word}" for name in COMMANDS for word in parser(name).actions}
+    meant |= MEANT | {name: name for name in COMMANDS}
+    found = _nearest(argv[0], meant)
+    return None if found is None else meant[found]
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, known, 1, 0.7)), None)
+
+
 def running(argv: list[str]) -> Command:
     """Return the command that is run, for its next steps."""
     command, words = _split(argv)
-    made = parser(command)
-    action = next((word for word in words if word in made.actions), None)
-    return Command(made.prog if action is None else made.actions[action].prog, made.options)
+    made = _innermost(parser(command), words)
+    return Command(made.prog, made.options)
+
+
+def _innermost(made: Parser, words: Iterable[str]) -> Parser:
+    """Return the parser of the action that the words name, such as that of 'keys' of 'info'."""
+    for word in words:
+        made = made.actions.get(word, made)
+    return made
 
 
 def reference(argv: list[str]) -> str | None:
@@ -124,11 +162,9 @@ def parser(command: str, *, bare: bool = False) -> Parser:
     if bare and command == IMPORT:
         made = _bare()
     else:
-        about = COMMANDS[command].help
-        made = Parser(
-            prog=f"importer {command}", description=f"{about[0].upper()}{about[1:]}.", allow_abbrev=False
-        )
-    module(command).add_arguments(made)
+        about = described(COMMANDS[command].help)
+        made = Parser(prog=f"importer {command}", description=about, allow_abbrev=False)
+    action(command).add_arguments(made)
     return made
 
 

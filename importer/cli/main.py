@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from importer.cli import arguments as typed
 from importer.cli import messages, output
-from importer.cli.commands import module
+from importer.cli.commands import action
 from importer.errors import (
     AbilityError,
     ImporterError,
@@ -64,7 +64,7 @@ def _finished(argv: list[str], sandbox: Sandbox | None) -> int:
     try:
         parsed = typed.parse(argv)
         parsed.sandbox = sandbox
-        code = module(parsed.command).run(parsed) or 0
+        code = action(parsed.command).run(parsed) or 0
     except SystemExit as left:  # how argparse ends after --help and --version
         code = int(left.code or 0)
     sys.stdout.flush()

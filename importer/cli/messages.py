@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from importer import errors
@@ -63,7 +61,7 @@ EXPORTS: dict[str, Text] = {
 
 # What settles a warning.
 ATTENTION: dict[str, Text] = {
-    "AttentionStep.approve": "'importer approve NAME', or take the setting out",
+    "AttentionStep.approve": "'importer review NAME --approve', or take the setting out",
     "AttentionStep.fit": "--device, --memory or --context",
     "AttentionStep.start": "--backend or --engine-version, or mend the files",
     "AttentionStep.allow-code": "--set trust_remote_code=true, after a look at the files",
@@ -90,10 +88,10 @@ def _see(fields: Mapping[str, object]) -> str:
 
 
 def _takes(fields: Mapping[str, object]) -> str:
-    """'importer keys' lists the settings with their types; '{command} --help' describes every option."""
+    """'importer info keys' lists the settings with their types; '{command} --help' describes every option."""
     setting = str(fields["setting"])
     if setting in ("--set", "--unset"):
-        return "'importer keys' lists the settings and their types."
+        return "'importer info keys' lists the settings and their types."
     if setting.startswith("--"):
         return f"See '{fields['command']} --help' for the values of {setting}."
     return f"Correct {setting}."
@@ -101,6 +99,8 @@ def _takes(fields: Mapping[str, object]) -> str:
 
 def _fetch(fields: Mapping[str, Any]) -> str:
     """Return the command that fetches {folder} of {repo} at {revision}, and what to import then."""
+    import shlex
+
     folder, local = fields["folder"], fields["repo"].rpartition("/")[2]
     pattern, there = shlex.quote(f"{folder}/*"), shlex.quote(f"./{local}/{folder}")
     pinned = f"{fields['repo']} --revision {fields['revision']}"
@@ -160,13 +160,13 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "bad-option": _see,
     "bad-value": _takes,
     "editor": "Set VISUAL or EDITOR to an editor that waits until you are done.",
-    "unknown-setting": "{near} 'importer keys' lists all.",
+    "unknown-setting": "{near} 'importer info keys' lists all.",
     "unknown-format": "Did you mean {near}? 'importer export --list' shows all.",
     "unknown-probe": "Did you mean {near}? 'importer validate --list-probes' shows all.",
     "unknown-model": "Name one with --model; it serves: {known}.",
     "bad-header": "Write --header 'Name: value', or --header-env Name=VARIABLE for a value of your environment.",
     "unknown-report": ("Known: {known}.", "Or name one with --format."),
-    "unknown-device": ("'importer devices' lists all. Eight of a device are 8xNAME.", "Or give --memory."),
+    "unknown-device": ("'importer info devices' lists all. Eight of a device are 8xNAME.", "Or give --memory."),
     "not-found": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
     "gated": "Ask for access on {url}, then set HF_TOKEN to a token of that account.",
     "private": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
@@ -181,10 +181,10 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "cannot-write": ("Free space, or set IMPORTER_HOME to another place; nothing was left behind.", "--dir names another folder.", "--output names another file."),
     "no-such-document": "See 'importer list'.",
     "no-documents": ("Import a model first.", "Or name a folder with --dir."),
-    "invalid": "Fix the named key; 'importer keys' lists all settings.",
+    "invalid": "Fix the named key; 'importer info keys' lists all settings.",
     "changed": "Look at it again with 'importer review {name}'.",
     "edited": "Your text is kept in {copy}.",
-    "not-approved": "Run 'importer approve {name}' once you have read it, or leave --approved-only out.",
+    "not-approved": "Run 'importer review {name} --approve' once you have read it, or leave --approved-only out.",
     "chat-template": "Import the model again with another template: 'importer REFERENCE --template NAME'.",
     "needs-approval": "Read it and approve it with 'importer review {name}'; then run or export it.",
     "never-validated": "Run 'importer validate {name}'.",
@@ -198,7 +198,7 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "worker-failed": "Run 'importer doctor'.",
     "program-missing": "Install {program}, or put its whole path into --on.",
     "probes-failed": "See {receipt}, or run 'importer show {name}'.",
-    "no-such-key": "See 'importer api-keys list'.",
+    "no-such-key": "See 'importer admin api-keys list'.",
     "bad-setting": ("See '{command} --help'.", "--show-config prints the source of each value."),
     "other-backend": "Leave --name out, so that the document for {backend} has its own name, or choose another.",
     "other-device": "Leave --name out and add --per-device, so that {device} has its own document, or choose another --name.",
@@ -266,6 +266,8 @@ def _texts(kind: str, running: Command) -> Iterator[Text]:
 def _is_folder_taken_for_an_id(error: ImporterError, reference: str) -> bool:
     if error.kind != "bad-reference" and not (isinstance(error, HubError) and "/" in reference):
         return False
+    from pathlib import Path
+
     try:
         return Path(reference).is_dir()
     except (OSError, ValueError):

@@ -16,9 +16,9 @@ HELP = {
     "backend": "the engine to write for (default: as in the last import, else auto)",
     "frontend": "the server of vLLM 0.33 and later to write for (default: as in the last import, "
     "else python)",
-    "settings": "your own value, now and at later imports; repeatable; 'importer keys' lists the keys",
+    "settings": "your own value, now and at later imports; repeatable; 'importer info keys' lists the keys",
     "unset": "forget an earlier --set, --backend or --device; repeatable",
-    "device": "fit the settings to this device, 8xNAME for eight; 'importer devices' lists all "
+    "device": "fit the settings to this device, 8xNAME for eight; 'importer info devices' lists all "
     "(default: IMPORTER_DEVICE, else no device limits)",
     "memory": "memory limit of each card, such as 48GiB",
     "goal": "optimise for fast answers, many answers, or long contexts",

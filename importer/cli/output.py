@@ -6,11 +6,8 @@ Standard streams that accept every text, and whose failure does not cause a seco
 from __future__ import annotations
 
 import io
-import json
 import os
-import shlex
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
@@ -18,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 from importer import sentences
 from importer.cli import messages
 from importer.cli.options import FOLDER
-from importer.config_file.document_keys import json_text
 from importer.progress import Step
 
 if TYPE_CHECKING:
+    import threading
+
     from _typeshed import ReadableBuffer as Buffer
     from rich.console import Console
     from rich.table import Table
@@ -121,6 +119,8 @@ def note(text: str) -> None:
 
 def typed(command: str, name: str, folder: str) -> str:
     """Return a command on a document with the options of this folder."""
+    import shlex
+
     words = ["importer", command, name, *(["--dir", folder] if folder != FOLDER else [])]
     return f"'{shlex.join(words)}'"
 
@@ -132,6 +132,8 @@ def line(text: str) -> None:
 
 def json_line(data: object) -> None:
     """Print data as one line of JSON to stdout."""
+    from importer.config_file.document_keys import json_text
+
     printed_json(json_text(data))
 
 
@@ -140,6 +142,8 @@ def printed_json(text: str) -> None:
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
+        import json
+
         text = json.dumps(json.loads(text))
     line(text)
 
@@ -321,6 +325,8 @@ class Progress:
         if sys.stderr.isatty():
             self._display = _display()
             self._task = self._display.add_task(_text(title), total=None)
+            import threading
+
             self._timer = threading.Timer(PATIENCE, self._display.start)
             self._timer.daemon = True
             self._timer.start()

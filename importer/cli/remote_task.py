@@ -1,4 +1,4 @@
-"""The command ``run-task``: the far end of ``--on``. Its stdin has the task, and ends with the near side."""
+"""``importer admin run-task``: the far end of ``--on``. Its stdin has the task; its end ends the run."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ State = Literal["approved", "rejected"]
 
 
 def review(arguments: argparse.Namespace) -> None:
-    """Run the commands ``review NAME`` and ``approve NAME``; raises ImporterError."""
+    """Run the command ``review NAME``; raises ImporterError."""
     _check(arguments)
     store, name = Store(Path(arguments.folder)), arguments.name
     state: State | None = (

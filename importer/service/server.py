@@ -198,7 +198,6 @@ def _check(settings: Settings) -> None:
     with closing(database), database.reading() as connection:
         counted = [key for key in keys.listed(connection) if key["revoked_at"] is None]
     if not (counted or settings.loopback):
-        problem = (
-            "any address but loopback needs an API key, and there is none: 'importer api-keys create NAME'"
-        )
+        command = "'importer admin api-keys create NAME'"
+        problem = f"any address but loopback needs an API key, and there is none: {command}"
         raise ServiceError("bad-setting", place=f"--host {settings.host}", problem=problem)

@@ -20,7 +20,7 @@ from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 LONGEST = 10_000  # characters
-FAR_END = ("importer", "run-task")
+FAR_END = ("importer", "admin", "run-task")
 NAMED = re.compile(r"(?P<preset>[a-z0-9]+):(?P<place>.*)", re.DOTALL)
 OPTIONS, BEHIND = "{options}", "--"
 

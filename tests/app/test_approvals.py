@@ -32,13 +32,13 @@ def test_a_grant_needs_an_approval_of_the_present_content(desk: Desk) -> None:
     ran = desk("export", "base", "vllm-command")
     assert (ran.code, ran.out) == (5, "")
     assert desk("review", "base").out.splitlines()[1].startswith(f"warning: {MARCH}=")
-    assert desk("approve", "base").code == 0
+    assert desk("review", "base", "--approve").code == 0
     assert validated() == "weights-not-local"
     assert "-wrapper" in desk("export", "base", "vllm-command").out
     path = desk.folder / "models" / "base.yaml"
     path.write_text(path.read_text().replace("-wrapper x", "-wrapper y"))
     assert validated() == "needs-approval"
-    assert desk("approve", "base").code == 0
+    assert desk("review", "base", "--approve").code == 0
     assert validated() == "weights-not-local"
     assert desk("review", "base", "--reject", "no").code == 0
     assert validated() == "needs-approval"
@@ -89,7 +89,7 @@ def test_yes_grants_what_was_typed_alone(desk: Desk, brought: str) -> None:
     if typed:
         assert desk(*words, *typed, "--yes").code == 0
     else:
-        assert desk("approve", "base").code == 0
+        assert desk("review", "base", "--approve").code == 0
     assert (state(desk), validated()) == ("approved", "weights-not-local")
     assert desk(*words, "--set", "temperature=0.3", "--yes").code == 0  # the grant was approved here
     assert (state(desk), validated()) == ("approved", "weights-not-local")

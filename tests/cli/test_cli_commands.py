@@ -1,4 +1,4 @@
-"""The small commands: match, list, show, approve, engine, doctor; help and version."""
+"""The small commands: list, show, why, engine, doctor, info; help, version and mistakes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAVY = {"huggingface_hub", "jinja2", "rich", "jsonschema", "yaml", "httpx", "ht
 
 
 def test_match(desk: Desk) -> None:
-    ran = desk("match", "Qwen/Qwen3-8B", "acme/unheard-of", "--json")
+    ran = desk("info", "match", "Qwen/Qwen3-8B", "acme/unheard-of", "--json")
     rows = [json.loads(line) for line in ran.out.splitlines()]
     assert [list(r) for r in rows] == [
         ["model_id", "family", "tool_parser", "reasoning_parser", "sampling"]
@@ -30,7 +30,7 @@ def test_match(desk: Desk) -> None:
     )  # fmt: skip
     assert rows[0]["sampling"]["top_k"] == 20
     assert [*rows[1].values()] == ["acme/unheard-of", None, None, None, {}]
-    plain = desk("match", "Qwen/Qwen3-8B", "a\x1b[31mb")
+    plain = desk("info", "match", "Qwen/Qwen3-8B", "a\x1b[31mb")
     assert "hermes" in plain.out
     assert "\x1b" not in plain.out
     assert desk.hub.asked == 0
@@ -89,7 +89,7 @@ def test_why_names_the_facts_and_what_lost(desk: Desk) -> None:
 def test_only_what_is_in_the_folder_is_shown_or_approved(desk: Desk, name: str) -> None:
     desk("acme/base")
     before = desk.files()
-    for command in ("show", "why", "review", "approve"):
+    for command in ("show", "why", "review"):
         ran = desk(command, name)
         assert (ran.code, desk.files()) == (5, before)
         assert "There is no document" in ran.err
@@ -180,11 +180,13 @@ def test_help(desk: Desk, command: str) -> None:
         (("validate", "x", "--validate"), "See 'importer validate --help'."),
         (("engine", "install"), "See 'importer engine install --help'."),
         (("engine", "list", "--jsn"), "Did you mean --json? See 'importer engine list --help'."),
+        (("info", "kyes"), "Did you mean keys? See 'importer info --help'."),
+        (("admin", "api-keys", "revok"), "Did you mean revoke? See 'importer admin api-keys --help'."),
         (("acme/m", "--goal", "speed"), "See 'importer import --help'."),
         (("acme/m", "--memory", "lots"), "See 'importer import --help' for the values of --memory."),
         (
             ("acme/m", "--device", "h100x"),
-            "'importer devices' lists all. Eight of a device are 8xNAME. Or give --memory.",
+            "'importer info devices' lists all. Eight of a device are 8xNAME. Or give --memory.",
         ),
     ],
 )  # fmt: skip
@@ -194,13 +196,34 @@ def test_a_mistake_leads_to_what_its_own_command_takes(desk: Desk, words: Sequen
     assert (ran.code, ran.err.splitlines()[1:]) == (2, [step])
 
 
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        (("keys",), "Did you mean 'importer info keys'? See 'importer --help'."),
+        (("parsers", "--backend", "vllm"), "Did you mean 'importer info parsers'? See 'importer --help'."),
+        (("api-keys", "list"), "Did you mean 'importer admin api-keys'? See 'importer --help'."),
+        (("aprove", "base"), "Did you mean 'importer review NAME --approve'? See 'importer --help'."),
+        (("lst",), "Did you mean 'importer list'? See 'importer --help'."),
+        (("frobnicate", "base"), "See 'importer --help'."),
+    ],
+)
+def test_a_word_that_is_no_command_leads_to_one(desk: Desk, words: Sequence[str], step: str) -> None:
+    ran = desk(*words)
+    assert (ran.code, ran.err.splitlines()) == (2, [f"importer: {words[0]}: is no command.", step])
+
+
+def test_a_folder_with_a_name_like_a_command_is_meant_as_a_folder(desk: Desk) -> None:
+    (desk.folder / "keys").mkdir()
+    assert "write ./keys to import it" in desk("keys").err
+
+
 def test_a_worker_has_no_option_of_a_server(desk: Desk) -> None:
-    served, worked = (desk(command, "--help").out for command in ("serve", "worker"))
+    served, worked = (desk(*command, "--help").out for command in (("serve",), ("admin", "worker")))
     assert all(option in served for option in ("--port", "--rate", "--trusted-proxy", "--database"))
     assert not [o for o in ("--port", "--host", "--rate", "--trusted-proxy", "--public-url") if o in worked]
     assert "--database" in worked
     assert not re.search(r"--keep-", served + worked)  # of the file and the environment
-    assert all(f"{name} = " in desk("worker", "--show-config").out for name in ("keep_jobs", "port"))
+    assert all(f"{name} = " in desk("admin", "worker", "--show-config").out for name in ("keep_jobs", "port"))
 
 
 def test_every_option_is_explained(desk: Desk) -> None:
@@ -210,7 +233,7 @@ def test_every_option_is_explained(desk: Desk) -> None:
 
 @pytest.mark.slow
 def test_keys_are_what_set_accepts(desk: Desk) -> None:
-    rows = [json.loads(line) for line in desk("keys", "--json").out.splitlines()]
+    rows = [json.loads(line) for line in desk("info", "keys", "--json").out.splitlines()]
     assert len(rows) > 40
     of_engines = {r["key"] for r in rows if r["key"].startswith("engine_args.")}
     assert {"engine_args.max_num_seqs", "engine_args.kv_bits"} <= of_engines
@@ -222,17 +245,19 @@ def test_keys_are_what_set_accepts(desk: Desk) -> None:
     }  # fmt: skip
     told = parse([f"{r['key']}={samples.get(r['type'], 'chat')}" for r in rows if r["key"] != "backend"])
     assert set(told.values) == {r["key"] for r in rows} - {"backend"}
-    assert "top_k" in desk("keys").out
+    assert "top_k" in desk("info", "keys").out
 
 
 def test_devices_and_parsers_are_those_that_can_be_named(desk: Desk) -> None:
-    rows = [json.loads(line) for line in desk("devices", "--json").out.splitlines()]
+    rows = [json.loads(line) for line in desk("info", "devices", "--json").out.splitlines()]
     assert [named(r["name"]).to_json() for r in rows] == rows
-    parsers = [json.loads(line) for line in desk("parsers", "--backend", "vllm", "--json").out.splitlines()]
+    parsers = [
+        json.loads(line) for line in desk("info", "parsers", "--backend", "vllm", "--json").out.splitlines()
+    ]
     assert {"hermes", "qwen3"} <= {r["parser"] for r in parsers}
     assert all(load("vllm", r["version"]).has(r["kind"], r["parser"]) for r in parsers)
-    assert desk("parsers", "--engine-version", "0.32.0").code == 2
-    assert desk("parsers", "--backend", "vllm", "--engine-version", "0.0.1").code == 2
+    assert desk("info", "parsers", "--engine-version", "0.32.0").code == 2
+    assert desk("info", "parsers", "--backend", "vllm", "--engine-version", "0.0.1").code == 2
 
 
 @pytest.mark.parametrize("shell", ["zsh", "tcsh"])
@@ -254,8 +279,18 @@ def test_help_and_match_import_nothing_heavy() -> None:
         "import sys; from importer.cli.main import run; run(sys.argv[1:]); "
         f"print(sorted(set(sys.modules) & {HEAVY}), file=sys.stderr)"
     )
-    for words in (["--help"], ["match", "a/b", "--json"]):
+    for words in (["--help"], ["info", "match", "a/b", "--json"]):
         done = subprocess.run(
             [sys.executable, "-c", code, *words], cwd=REPO, capture_output=True, text=True, check=True
         )
         assert done.stderr == "[]\n"
+
+
+def test_help_imports_no_room_below_the_command_line() -> None:
+    code = (
+        "import sys; from importer.cli.main import run; run(['--help']); "
+        "print(sorted(n for n in sys.modules if n.startswith('importer.')), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    rooms = {name.split(".")[1] for name in json.loads(done.stderr.replace("'", '"'))}
+    assert rooms == {"app", "cli", "config", "errors", "progress", "reasons", "sentences", "version"}

@@ -15,7 +15,7 @@ def test_yes_and_approve(desk: Desk) -> None:
     desk("other/base")
     pending = {"state": "pending", "by": None, "at": None, "digest": None}
     assert receipt(desk, "other--base")["review"] == pending
-    assert desk("approve", "other--base").code == 0
+    assert desk("review", "other--base", "--approve").code == 0
     review = receipt(desk, "other--base")["review"]
     assert (review["state"], review["digest"]) == ("approved", receipt(desk, "other--base")["digest"])
 
@@ -48,7 +48,7 @@ def test_an_edited_document_is_not_overwritten(desk: Desk) -> None:
     ran = desk("acme/base", "--json")
     assert (ran.code, desk.files()) == (0, before)
     assert ran.line["document"] == document(desk)
-    desk("approve", "base")
+    desk("review", "base", "--approve")
     assert state(desk) == ("approved", "stale")
     assert desk("acme/base", "--set", "temperature=0.5").code == 0  # says the same: nothing is lost
     assert state(desk) == ("approved", "stale")

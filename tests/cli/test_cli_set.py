@@ -84,7 +84,7 @@ def test_a_method_of_speculation_is_named_by_itself() -> None:
         ("tensor_parallel_size=3", "heads"),
         ("max_model_len=99999999", "the model's context is"),
         ("engine_args.prompt_concurency=2", "'engine_args.prompt_concurrency'"),
-        ("dtype=bf16", "'importer keys' lists the settings"),
+        ("dtype=bf16", "'importer info keys' lists the settings"),
         ("host=0.0.0.0", "host belongs to the command that starts the server"),
         ("trust_request_chat_template=true", "trusts what clients send"),
         ("env.VLLM_API_KEY=x", "it is a secret"),

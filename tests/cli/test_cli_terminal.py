@@ -114,7 +114,7 @@ def test_closed_streams(desk: Desk) -> None:
 def test_a_reader_that_has_seen_enough(desk: Desk) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    ran = desk.alone("match", "a/b", stdout=writing)
+    ran = desk.alone("info", "match", "a/b", stdout=writing)
     os.close(writing)
     assert (ran.code, ran.err) == (0, "")
 

@@ -105,7 +105,7 @@ def test_probes_failed(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [("match", "acme/base"), ("acme/../base", "--json")])
+@pytest.mark.parametrize("words", [("info", "match", "acme/base"), ("acme/../base", "--json")])
 def test_output_closed(desk: Desk, words: Words) -> None:
     with Path("/dev/full").open("w") as full:
         ran = desk.alone(*words, stdout=full)

@@ -147,7 +147,7 @@ def test_a_finding_has_the_line_of_its_value(desk: Desk) -> None:
 
 def test_the_proof_beside_a_document_counts_without_the_hub(desk: Desk) -> None:
     path = imported(desk)
-    assert desk("approve", "chat").code == 0
+    assert desk("review", "chat", "--approve").code == 0
     assert "other-parser" not in found(desk, "models", "--files-only")
     edit(path, "tool_parser:hermes", "tool_parser:mistral")
     before = len(desk.hub.log)
@@ -157,7 +157,7 @@ def test_the_proof_beside_a_document_counts_without_the_hub(desk: Desk) -> None:
     assert (
         f"models/chat.yaml:{line}: error: chat: the proof of vllm 0.33.0 refutes mistral: one-call" in shown
     )
-    assert desk("approve", "chat").code == 0
+    assert desk("review", "chat", "--approve").code == 0
     ran = desk("gallery", "build", "models", "-o", "site")
     assert "Left out: chat: the proof of vllm 0.33.0 refutes mistral" in ran.err
     assert not (desk.folder / "site" / "chat.html").exists()

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.slow
 )  # fmt: skip
 def test_a_document_edited_to_point_elsewhere_is_refused(desk: Desk, file: str) -> None:
     path = with_entry(desk, file=file)
-    for words in (("validate", "chat"), ("approve", "chat"), ("export", "chat", "vllm-command")):
+    for words in (("validate", "chat"), ("review", "chat", "--approve"), ("export", "chat", "vllm-command")):
         ran = desk(*words)
         assert ran.code == 5, ran.err
     with pytest.raises(DocumentError) as caught:

@@ -218,7 +218,7 @@ def test_a_filled_file_is_reviewed_merged_and_filled_again(desk: Desk) -> None:
         desk, "name: base\nparameters:\n  model: acme/base\n  top_p: 0.5  # ours\n", "models/base.yaml"
     )
     desk("fill", "models/base.yaml")
-    assert desk("approve", "base").code == 0
+    assert desk("review", "base", "--approve").code == 0
     assert json.loads(desk("list", "--json").out)["review"] == "approved"
     repo = desk.hub.repos["acme/base"]
     repo.commit({**BASE, "generation_config.json": {"temperature": 0.7, "top_p": 0.8, "top_k": 5}})
@@ -300,7 +300,7 @@ def test_a_mistake_is_kept_and_told(desk: Desk) -> None:
     found = read(path.read_text(), "x")
     assert found["parameters"] == {"model": "acme/base", "temperature": "hot", "max_tokens": 0, "top_p": 0.9}
     assert found["options"] == [{"tool_parser": "x"}]
-    assert desk("approve", "mine", "--dir", ".").code == 5
+    assert desk("review", "mine", "--approve", "--dir", ".").code == 5
 
 
 def test_a_link_stays_a_link(desk: Desk) -> None:

@@ -79,7 +79,7 @@ def test_every_fact_stands_in_the_schema_and_is_read_back(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [("approve",), ("export", "vllm-command"), ("validate",)])
+@pytest.mark.parametrize("words", [("review", "--approve"), ("export", "vllm-command"), ("validate",)])
 def test_a_file_by_hand_meets_the_check_of_the_import(desk: Desk, words: tuple[str, ...]) -> None:
     desk("acme/base")
     edit(desk, "backend: vllm", "backend: vllm\ntensor_parallel_size: 3")

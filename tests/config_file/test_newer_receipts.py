@@ -39,8 +39,8 @@ def test_a_number_of_no_schema_is_no_receipt(desk: Desk, number: Any) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("show", "base"), ("review", "base"), ("approve", "base"), ("recheck", "base"), ("report", "base"),
-     ("export", "base", "localai"), ("acme/base", "--no-validate"), ("validate", "base")],
+    [("show", "base"), ("review", "base"), ("review", "base", "--approve"), ("recheck", "base"),
+     ("report", "base"), ("export", "base", "localai"), ("acme/base", "--no-validate"), ("validate", "base")],
 )  # fmt: skip
 def test_a_newer_receipt_is_refused_in_one_sentence(desk: Desk, command: tuple[str, ...]) -> None:
     renumbered(desk, SCHEMA + 1)

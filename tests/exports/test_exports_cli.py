@@ -56,7 +56,7 @@ def test_a_draft_is_exported_with_a_warning_or_not_at_all(desk: Desk) -> None:
     assert "# WARNING" in ran.out
     refused = desk("export", "tiny", "localai", "--approved-only")
     assert (refused.code, refused.out) == (5, "")
-    assert desk("approve", "tiny").code == 0
+    assert desk("review", "tiny", "--approve").code == 0
     assert "WARNING" not in desk("export", "tiny", "localai", "--approved-only").out
 
 

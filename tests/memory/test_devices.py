@@ -115,7 +115,7 @@ def test_a_wrong_name_gets_near_ones_and_the_list(text: str, near: str) -> None:
         named(text)
     assert caught.value.kind == "unknown-device"
     assert near in caught.value.message
-    assert "'importer devices' lists all" in hint(caught.value)
+    assert "'importer info devices' lists all" in hint(caught.value)
     assert "GET /v1/devices lists all" in over_http.hint(caught.value)
 
 

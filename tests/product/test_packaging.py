@@ -406,7 +406,7 @@ def installs(wheel: Path, machine: Machine) -> None:
         machine.run(f"@v{number}/bin/python", "-c", shown, cut=True)
     for command in ("importer", "model-importer"):
         assert machine.run(f"@v0/bin/{command}", "--version", cut=True) == f"importer {__version__}\n"
-    assert '"hermes"' in machine.run("@v0/bin/importer", "match", "Qwen/Qwen3-8B", "--json", cut=True)
+    assert '"hermes"' in machine.run("@v0/bin/importer", "info", "match", "Qwen/Qwen3-8B", "--json", cut=True)
     model = machine.run("@v0/bin/python", "-c", "from importer.demo import MODEL; print(MODEL)").strip()
     decided = machine.run("@v0/bin/importer", model, "--backend", "mlx", "--dry-run", "--json", cut=True)
     assert json.loads(decided)["document"]["backend"] == "mlx"

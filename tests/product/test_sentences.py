@@ -164,7 +164,9 @@ def quoted() -> Iterator[tuple[str, str]]:
 
 def test_every_command_in_a_text_is_one() -> None:
     found = {*quoted()}
-    assert {"validate NAME --fetch", "api-keys create NAME", "engine install x"} <= {c for c, _ in found}
+    assert {"validate NAME --fetch", "admin api-keys create NAME", "engine install x"} <= {
+        c for c, _ in found
+    }
     assert not [f"{place}: {command}: {wrong}" for command, place in found if (wrong := refusal(command))]
 
 

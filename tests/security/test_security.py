@@ -139,7 +139,7 @@ def test_a_template_bomb_costs_only_the_template(importer: Command, tmp_path: Pa
 def test_yaml_tags_are_refused(importer: Command, tmp_path: Path, evil: str) -> None:
     mark = tmp_path / "mark"
     folder(tmp_path / "out", {"evil.yaml": evil.replace("MARK", str(mark))})
-    for words in (("show", "evil"), ("approve", "evil"), ("validate", "evil"), ("list",)):
+    for words in (("show", "evil"), ("review", "evil", "--approve"), ("validate", "evil"), ("list",)):
         ran = importer(*words)
         assert "Traceback" not in ran.err
         assert ran.code == (0 if words == ("list",) else 5), (words, ran)

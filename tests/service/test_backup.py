@@ -44,10 +44,10 @@ def dumped(service: Service, server: Postgres) -> str:
 
 
 def copied(desk: Desk, service: Service) -> str:
-    """The URL of a copy by ``importer backup``."""
-    done = importer(desk, service, "backup", "copy.sqlite")
+    """The URL of a copy by ``importer admin backup``."""
+    done = importer(desk, service, "admin", "backup", "copy.sqlite")
     assert done.code == 0, done.err
-    again = importer(desk, service, "backup", "copy.sqlite")
+    again = importer(desk, service, "admin", "backup", "copy.sqlite")
     assert (again.code, "copy.sqlite could not be written: File exists." in again.err) == (5, True)
     return f"sqlite:///{service.folder / 'copy.sqlite'}"
 
@@ -79,7 +79,7 @@ class Writer:
 
 
 def exported(desk: Desk, service: Service) -> list[dict[str, Any]]:
-    done = importer(desk, service, "audit")
+    done = importer(desk, service, "admin", "audit")
     assert done.code == 0, done.err
     return [json.loads(line) for line in done.out.splitlines()]
 
@@ -108,7 +108,7 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
             then = len(writer.made)
             service.wait(lambda: len(writer.made) > then)  # the copy held nobody up
         if server:
-            refused = importer(desk, service, "backup", "copy.sqlite")
+            refused = importer(desk, service, "admin", "backup", "copy.sqlite")
             assert (refused.code, "pg_dump" in refused.err) == (2, True)
         assert service.stop() == 0
         service.hub.faults.clear()
@@ -126,7 +126,7 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
             assert (approved["target"], approved["digest"]) == ("kept", before["digest"])
             assert approved["request"]
             assert [e["id"] for e in there] == sorted(e["id"] for e in there)
-            rest = importer(desk, restored, "audit", "--after", str(there[-2]["id"])).out
+            rest = importer(desk, restored, "admin", "audit", "--after", str(there[-2]["id"])).out
             assert [json.loads(line) for line in rest.splitlines()] == there[-1:]
         finally:
             restored.close()
@@ -135,15 +135,15 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
 def test_a_backup_that_fails_leaves_nothing(desk: Desk) -> None:
     file = desk.folder / "gallery.sqlite"
     desk.monkeypatch.setenv("IMPORTER_SERVE_DATABASE", f"sqlite:///{file}")
-    gone = desk("backup", "copy.sqlite")
+    gone = desk("admin", "backup", "copy.sqlite")
     assert (gone.code, "there is no such file" in gone.err) == (7, True)
     with sqlite3.connect(file) as other:
         other.execute("CREATE TABLE t (n)")
     other.close()
-    foreign = desk("backup", "copy.sqlite")
+    foreign = desk("admin", "backup", "copy.sqlite")
     assert (foreign.code, "it holds no gallery" in foreign.err) == (7, True)
     file.write_bytes(os.urandom(8192))
-    torn = desk("backup", "copy.sqlite")
+    torn = desk("admin", "backup", "copy.sqlite")
     assert (torn.code, "not a database" in torn.err) == (7, True)
-    assert desk("backup", "not/there.sqlite").code == 5
+    assert desk("admin", "backup", "not/there.sqlite").code == 5
     assert not (desk.folder / "copy.sqlite").exists()

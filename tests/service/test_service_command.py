@@ -24,8 +24,8 @@ LISTENING = re.compile(r"listening on (http://127\.0\.0\.1:[1-9][0-9]*)")
 def test_any_address_but_loopback_needs_a_key(desk: Desk) -> None:
     url = f"sqlite:///{desk.folder / 'g.sqlite'}"
     refused = desk("serve", "--host", "0.0.0.0", "--database", url)
-    assert (refused.code, "importer api-keys create" in refused.err) == (7, True)
-    odd = desk("api-keys", "revoke", "nobody", "--database", url)
+    assert (refused.code, "importer admin api-keys create" in refused.err) == (7, True)
+    odd = desk("admin", "api-keys", "revoke", "nobody", "--database", url)
     assert (odd.code, "no-such-key" in odd.err) == (7, False)
 
 
@@ -41,7 +41,7 @@ def test_a_port_that_is_taken_is_told(desk: Desk) -> None:
     assert not list(desk.folder.rglob("*.jobs"))  # nothing had begun that others could wait for
 
 
-@pytest.mark.parametrize("command", ["serve", "worker", "api-keys list"])
+@pytest.mark.parametrize("command", ["serve", "admin worker", "admin api-keys list"])
 def test_a_database_that_cannot_be_used_is_one_sentence(desk: Desk, command: str) -> None:
     (desk.folder / "file").write_text("no folder, and no database either: " * 40)
     places = (
@@ -62,7 +62,7 @@ def test_a_database_of_a_newer_importer_is_left_alone(desk: Desk) -> None:
     with database.writing() as connection:
         connection.execute(text("INSERT INTO migrations (number) VALUES (99)"))
     database.close()
-    ran = desk("api-keys", "list", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
+    ran = desk("admin", "api-keys", "list", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
     assert (ran.code, "migration 99" in ran.err) == (7, True)  # "newer-gallery"
 
 
@@ -74,7 +74,7 @@ def test_a_database_of_the_development_is_not_called_newer(desk: Desk) -> None:
         connection.execute(text("INSERT INTO migrations (number) VALUES (1), (2), (10)"))
         connection.execute(text("CREATE TABLE audit (id INTEGER PRIMARY KEY, at TEXT, trace TEXT)"))
     database.close()
-    ran = desk("api-keys", "list", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
+    ran = desk("admin", "api-keys", "list", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
     assert (ran.code, "before 0.1.0" in ran.err, "newer" in ran.err) == (7, True, False)  # "early-gallery"
 
 
@@ -106,9 +106,11 @@ def test_a_free_port_is_told(tmp_path: Path) -> None:
 
 def test_keys_and_limits_of_a_server_that_others_can_reach(tmp_path: Path, desk: Desk) -> None:
     url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
-    made = desk("api-keys", "create", "ann", "--scope", "import", "--scope", "read", "--database", url)
+    made = desk(
+        "admin", "api-keys", "create", "ann", "--scope", "import", "--scope", "read", "--database", url
+    )
     assert made.err == f"The key is for servers with the database {url}; it is shown once.\n"
-    assert desk("api-keys", "list", "--json", "--database", url).out.count("ann") == 1
+    assert desk("admin", "api-keys", "list", "--json", "--database", url).out.count("ann") == 1
     key = {"Authorization": f"Bearer {made.out.strip()}"}
     words = ("--host", "0.0.0.0", "--rate", "2", "--references", "1", "--allowed-host", "127.0.0.1")
     with running(tmp_path, *words) as service:

@@ -1,6 +1,6 @@
-"""Every command: its line in the help, its group, and the functions in the module of the group.
+"""Every command: its line in the help, its heading, and the functions in its module.
 
-The module of a group has ``add_arguments_NAME(parser)`` and ``run_NAME(arguments)`` for each command.
+The module of a heading has ``add_arguments_NAME(parser)`` and ``run_NAME(arguments)`` for each command.
 The modules stay light: what a command needs is imported when it runs.
 """
 
@@ -20,9 +20,10 @@ class Command(NamedTuple):
     names_one: bool = False
 
 
-class Module(NamedTuple):
-    """The functions of a command; ``run`` returns the exit code, where it is not 0."""
+class Action(NamedTuple):
+    """What a command, or a word behind it such as 'keys' of 'info', does; ``run`` may return an exit code."""
 
+    help: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int | None]
 
@@ -31,52 +32,65 @@ COMMANDS: Mapping[str, Command] = {
     "import": Command(
         "REFERENCE", "decide, review, write, validate; the word 'import' may be left out", True
     ),
-    "fill": Command("FILE", "add to a hand-written document what it leaves out", True),
-    "match": Command("NAME...", "match names against the tables alone"),
     "list": Command("", "list the documents, their review and their validation"),
     "show": Command("NAME", "print one document with its decisions and probes", True),
     "why": Command("NAME [KEY]", "say why a document has its values, and what came next", True),
-    "review": Command("NAME", "accept, edit or reject one document", True),
-    "approve": Command("NAME", "approve the present content, as 'review NAME --approve' does", True),
+    "review": Command(
+        "NAME", "accept, edit or reject one document; --approve and --reject ask nothing", True
+    ),
     "recheck": Command("[NAME...]", "compare with a new import, and explain each change", True),
-    "validate": Command("NAME|FILE", "run a document and probe it", True),
-    "run-task": Command("FILE|-", "run a task of 'validate --on' at the far end"),
+    "fill": Command("FILE", "add to a hand-written document what it leaves out", True),
+    "export": Command("NAME|FILE FORMAT", "write it for another consumer; --list shows the formats", True),
     "report": Command("NAME|FILE", "write its validations as text, JSON, JUnit XML or a page", True),
     "fit": Command(
         "NAME|FILE", "print its memory, or measure it with random weights; --devices: all devices", True
     ),
-    "export": Command("NAME|FILE FORMAT", "write it for another consumer; --list shows the formats", True),
-    "response-template": Command("REFERENCE", "derive and prove the model's parser as data", True),
+    "validate": Command("NAME|FILE", "run a document and probe it", True),
+    "engine": Command("install|list|remove", "manage the engines' environments"),
+    "doctor": Command("[NAME|FILE]", "find what would stop a run", True),
+    "serve": Command("", "run the gallery service: REST, jobs, review, a gallery for LocalAI"),
+    "admin": Command(
+        "worker|api-keys|backup|audit", "administer the service: its workers, keys, database and log"
+    ),
     "gallery": Command(
         "check|diff|build", "check a gallery in git, compare two, or write it as static pages"
     ),
-    "engine": Command("install|list|remove", "manage the engines' environments"),
-    "doctor": Command("[NAME|FILE]", "find what would stop a run", True),
-    "keys": Command("", "list the settings that --set accepts"),
-    "devices": Command("", "list the devices that --device accepts"),
-    "parsers": Command("", "list the parsers of an engine"),
-    "serve": Command("", "run the gallery service: REST, jobs, review, a gallery for LocalAI"),
-    "worker": Command("", "run the service's jobs on this machine as well"),
-    "api-keys": Command("create|list|revoke", "manage the API keys of the service"),
-    "backup": Command("FILE", "copy the service's database while it is in use"),
-    "audit": Command("", "print the service's audit log as lines of JSON"),
+    "info": Command(
+        "keys|devices|parsers|match", "list settings, devices and parsers, or match names against the tables"
+    ),
+    "response-template": Command("REFERENCE", "derive and prove the model's parser as data", True),
     "completion": Command("bash|zsh|tcsh", "print a completion script for a shell"),
 }
 
 
-# The help names them by group; a command of no group is in the module ``more``.
+# The headings of the help, each with its module; a command of none stands below the last.
 GROUPS = {
-    "documents": ("list", "show", "why", "review", "approve", "recheck", "fill", "export", "report"),
-    "engines": ("validate", "engine", "doctor", "parsers", "devices"),
-    "service": ("serve", "worker", "api-keys", "backup", "audit"),
+    "documents": ("list", "show", "why", "review", "recheck", "fill", "export", "report"),
+    "engines": ("fit", "validate", "engine", "doctor"),
+    "service": ("serve", "admin"),
 }
 MORE = "more"
+# Words that are no command, with what is meant by them.
+MEANT = {"approve": "review NAME --approve", "reject": "review NAME --reject NOTE"}
+ALONE = {"import": "import_", "info": "info"}  # commands with a module of their own
 
 
-def module(name: str) -> Module:
-    """Return the functions of a command."""
-    group = (
-        "import_" if name == "import" else next((one for one, names in GROUPS.items() if name in names), MORE)
-    )
+def action(name: str) -> Action:
+    """Return what a command does."""
+    group = ALONE.get(name) or next((one for one, names in GROUPS.items() if name in names), MORE)
     found, stem = import_module(f"importer.cli.commands.{group}"), name.replace("-", "_")
-    return Module(getattr(found, f"add_arguments_{stem}"), getattr(found, f"run_{stem}"))
+    add_arguments, run = (getattr(found, f"{part}_{stem}") for part in ("add_arguments", "run"))
+    return Action(COMMANDS[name].help, add_arguments, run)
+
+
+def add_actions(parser: argparse.ArgumentParser, actions: Mapping[str, Action]) -> None:
+    """Add a parser for each action of a command; ``what`` is the name of the chosen one."""
+    below = parser.add_subparsers(dest="what", metavar="|".join(actions), required=True)
+    for name, one in actions.items():
+        made = below.add_parser(name, help=one.help, description=described(one.help), allow_abbrev=False)
+        one.add_arguments(made)
+
+
+def described(about: str) -> str:
+    """Return a line of help as a sentence."""
+    return f"{about[0].upper()}{about[1:]}."

@@ -1,4 +1,4 @@
-"""Commands of documents: list, show, why, review, approve, recheck, fill, export, report."""
+"""Commands of documents: list, show, why, review, recheck, fill, export, report."""
 
 from __future__ import annotations
 
@@ -179,11 +179,6 @@ def add_arguments_review(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--approve", action="store_true", help="approve the present content")
     group.add_argument("--reject", metavar="NOTE", help="reject the document, with this note")
     options.explain(parser)
-    add_document(parser)
-
-
-def add_document(parser: argparse.ArgumentParser) -> None:
-    """Add the document, a note, and the digest that was seen."""
     parser.add_argument("name", metavar="NAME")
     options.folder(parser)
     parser.add_argument("--note", help="a note on the approval")
@@ -196,17 +191,6 @@ def run_review(arguments: argparse.Namespace) -> None:
     from importer.cli import reviewing
 
     reviewing.review(arguments)
-
-
-def add_arguments_approve(parser: argparse.ArgumentParser) -> None:
-    """Add the document."""
-    parser.set_defaults(approve=True, reject=None, explain=False)
-    add_document(parser)
-
-
-def run_approve(arguments: argparse.Namespace) -> None:
-    """Approve the document; raises ImporterError."""
-    run_review(arguments)
 
 
 def add_arguments_recheck(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Commands of engines: validate, engine, doctor, parsers, devices."""
+"""Commands of engines: fit, validate, engine, doctor."""
 
 from __future__ import annotations
 
@@ -12,6 +12,30 @@ from importer.errors import UsageError
 
 if TYPE_CHECKING:
     from importer.engines.doctor import DoctorFinding
+
+
+def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
+    """Add the document, and what is asked of it."""
+    parser.add_argument("name", metavar="NAME|FILE")
+    options.folder(parser)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--devices", action="store_true", help="print what each device holds of it")
+    what.add_argument(
+        "--measure",
+        action="store_true",
+        help="start its engine with random weights, and choose context and layout by the memory it reports",
+    )
+    parser.add_argument(
+        "--on", metavar="COMMAND", help="measure elsewhere, by a command or preset of 'validate --on'"
+    )
+    options.json(parser, "one line of JSON")
+
+
+def run_fit(arguments: argparse.Namespace) -> None:
+    """Print the fit of a document; measure the memory first where that is asked."""
+    from importer.cli import fitting
+
+    fitting.fit(arguments)
 
 
 def add_arguments_validate(parser: argparse.ArgumentParser) -> None:
@@ -230,74 +254,3 @@ def _row(one: DoctorFinding) -> tuple[str, ...]:
     members = one.to_json(messages.text)
     verdict = one.result.severity if isinstance(one.result, Trouble) else members["verdict"]
     return one.subject, one.check, verdict, members["message"], members["remedy"]
-
-
-def add_arguments_parsers(parser: argparse.ArgumentParser) -> None:
-    """Add the engine and its version."""
-    parser.add_argument("--backend", choices=config.NAMES, help="one engine (default: all)")
-    options.of_import(parser, "engine_version", "frontend")
-    options.json(parser, "one line of JSON per parser")
-
-
-def run_parsers(arguments: argparse.Namespace) -> None:
-    """Print each parser with the names of the same class. Raises UsageError for an unknown version."""
-    from importer.cli import output
-    from importer.engines.registries import load, versions
-    from importer.errors import UsageError
-
-    if arguments.engine_version is not None and arguments.backend is None:
-        raise UsageError("bad-option", option="--engine-version", problem="is for one engine; add --backend")
-    if arguments.frontend is not None and arguments.backend != "vllm":
-        raise UsageError("bad-option", option="--frontend", problem="is for vLLM; add --backend vllm")
-    names = [arguments.backend] if arguments.backend else [n for n in config.NAMES if versions(n)]
-    rows = [
-        {"engine": r.engine, "version": r.version, "kind": kind, "parser": name, "aliases": entry.aliases}
-        for r in (load(name, arguments.engine_version, arguments.frontend) for name in names)
-        for kind, entries in r.entries.items()
-        for name, entry in entries.items()
-    ]
-    if arguments.json:
-        output.json_lines(rows)
-        return
-    cells = [
-        (f"{r['engine']} {r['version']}", str(r["kind"]), str(r["parser"]), ", ".join(r["aliases"]))
-        for r in rows
-    ]
-    output.console().print(output.table(("engine", "kind", "parser", "the same"), cells))
-
-
-def add_arguments_devices(parser: argparse.ArgumentParser) -> None:
-    """Add the form."""
-    options.json(parser, "one line of JSON per device")
-
-
-def run_devices(arguments: argparse.Namespace) -> None:
-    """Print the devices of each maker: memory, machine, number formats and the source of the figures."""
-    print_all(as_json=arguments.json)
-
-
-def print_all(*, as_json: bool) -> None:
-    """Print a table for each maker, or a line of JSON for each device; several are ``8xNAME``."""
-    from importer.cli import output
-    from importer.memory import devices
-
-    known = devices.known()
-    if as_json:
-        output.json_lines([device.to_json() for device in known.values()])
-        return
-    heads = ("device", "memory", "known", "a machine", "formats", "source")
-    for kind, maker in devices.MAKERS.items():
-        rows = [
-            (
-                name,
-                "this machine's" if d.memory is None else f"{d.memory / devices.GIB:g} GiB",
-                devices.BASES[d.basis],
-                str(d.node),
-                ", ".join(sorted(d.native)),
-                d.source if d.engine is None else f"{d.source}; served by {d.engine}",
-            )
-            for name, d in sorted(known.items(), key=lambda item: item[1].memory or 0)
-            if d.kind == kind
-        ]
-        output.console().print(f"{maker} ({kind})")
-        output.console().print(output.table(heads, rows))

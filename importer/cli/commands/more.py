@@ -1,4 +1,4 @@
-"""Further commands: match, run-task, fit, response-template, gallery, keys, completion."""
+"""Further commands: gallery, response-template, completion."""
 
 from __future__ import annotations
 
@@ -6,71 +6,7 @@ import argparse
 from pathlib import Path
 
 from importer.cli import options
-from importer.cli.commands import COMMANDS, module
-
-
-def add_arguments_match(parser: argparse.ArgumentParser) -> None:
-    """Add the names."""
-    parser.add_argument("names", nargs="+", metavar="NAME")
-    options.json(parser, "one line of JSON per name")
-
-
-def run_match(arguments: argparse.Namespace) -> None:
-    """Print a row for each name, from the tables alone."""
-    from importer.cli import output
-    from importer.signals.family import match_names
-
-    matches = match_names(arguments.names)
-    if arguments.json:
-        output.json_lines(matches)
-        return
-    rows = [
-        (
-            m["model_id"],
-            *(output.value(m[k]) for k in ("family", "tool_parser", "reasoning_parser")),
-            ", ".join(f"{k} {v}" for k, v in (m["sampling"] or {}).items()),
-        )
-        for m in matches
-    ]
-    output.console().print(
-        output.table(("model", "family", "tool parser", "reasoning parser", "sampling"), rows)
-    )
-
-
-def add_arguments_run_task(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: stdin has the task."""
-
-
-def run_run_task(arguments: argparse.Namespace) -> None:
-    """Run the task and write its result."""
-    from importer.cli import remote_task
-
-    del arguments
-    remote_task.run()
-
-
-def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
-    """Add the document, and what is asked of it."""
-    parser.add_argument("name", metavar="NAME|FILE")
-    options.folder(parser)
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--devices", action="store_true", help="print what each device holds of it")
-    what.add_argument(
-        "--measure",
-        action="store_true",
-        help="start its engine with random weights, and choose context and layout by the memory it reports",
-    )
-    parser.add_argument(
-        "--on", metavar="COMMAND", help="measure elsewhere, by a command or preset of 'validate --on'"
-    )
-    options.json(parser, "one line of JSON")
-
-
-def run_fit(arguments: argparse.Namespace) -> None:
-    """Print the fit of a document; measure the memory first where that is asked."""
-    from importer.cli import fitting
-
-    fitting.fit(arguments)
+from importer.cli.commands import COMMANDS, action
 
 
 def add_arguments_response_template(parser: argparse.ArgumentParser) -> None:
@@ -197,23 +133,6 @@ def _build(arguments: argparse.Namespace) -> int:
     return 0 if len(built.left_out) < sum(item.stored is not None for item in read.items) else FAULTY
 
 
-def add_arguments_keys(parser: argparse.ArgumentParser) -> None:
-    """Add the form."""
-    options.json(parser, "one line of JSON per key")
-
-
-def run_keys(arguments: argparse.Namespace) -> None:
-    """Print each key with the type of its value, and what it is."""
-    from importer.app.preferences import settable
-    from importer.cli import output
-
-    keys = settable()
-    if arguments.json:
-        output.json_lines([{"key": key, "type": kind, "description": text} for key, kind, text in keys])
-    else:
-        output.console().print(output.table(("key", "type", "description"), keys))
-
-
 SHELLS = ("bash", "zsh", "tcsh")
 
 
@@ -236,5 +155,5 @@ def every_command() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="importer", allow_abbrev=False)
     below = top.add_subparsers(dest="command")
     for name, command in COMMANDS.items():
-        module(name).add_arguments(below.add_parser(name, help=command.help, allow_abbrev=False))
+        action(name).add_arguments(below.add_parser(name, help=command.help, allow_abbrev=False))
     return top

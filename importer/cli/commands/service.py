@@ -1,4 +1,4 @@
-"""Commands of the service: serve, worker, api-keys, backup, audit. Each setting is an option."""
+"""The service: ``importer serve``, and ``importer admin`` for its administration. Settings are options."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from importer.cli import options
+from importer.cli.commands import Action, add_actions
 
 if TYPE_CHECKING:
     from importer.service.settings import Settings, SourcedSettings
@@ -70,12 +71,22 @@ def run_serve(arguments: argparse.Namespace) -> None:
         serve(settings)
 
 
-def add_arguments_worker(parser: argparse.ArgumentParser) -> None:
+def add_arguments_admin(parser: argparse.ArgumentParser) -> None:
+    """Add the actions."""
+    add_actions(parser, ADMIN)
+
+
+def run_admin(arguments: argparse.Namespace) -> None:
+    """Run an action; raises ImporterError."""
+    ADMIN[arguments.what].run(arguments)
+
+
+def _add_worker(parser: argparse.ArgumentParser) -> None:
     """Add an option for each setting."""
     add_settings(parser, "worker")
 
 
-def run_worker(arguments: argparse.Namespace) -> None:
+def _run_worker(arguments: argparse.Namespace) -> None:
     """Run jobs until a signal ends it."""
     settings = settings_to_run(arguments)
     if settings is not None:
@@ -84,7 +95,7 @@ def run_worker(arguments: argparse.Namespace) -> None:
         work(settings)
 
 
-def add_arguments_api_keys(parser: argparse.ArgumentParser) -> None:
+def _add_api_keys(parser: argparse.ArgumentParser) -> None:
     """Add the three actions."""
     actions = parser.add_subparsers(dest="action", metavar="create|list|revoke", required=True)
     create = actions.add_parser("create", help="create a key; it is shown once")
@@ -104,7 +115,7 @@ def add_arguments_api_keys(parser: argparse.ArgumentParser) -> None:
         parser_.add_argument("--config", metavar="FILE", help="settings as TOML")
 
 
-def run_api_keys(arguments: argparse.Namespace) -> None:
+def _run_api_keys(arguments: argparse.Namespace) -> None:
     """Make, list or revoke keys; raises ServiceError."""
     from importer.cli import output
     from importer.cli.importing import user
@@ -133,14 +144,14 @@ def run_api_keys(arguments: argparse.Namespace) -> None:
             output.console().print(output.table(heads, rows))
 
 
-def add_arguments_backup(parser: argparse.ArgumentParser) -> None:
+def _add_backup(parser: argparse.ArgumentParser) -> None:
     """Add the file, and where the database is."""
     parser.add_argument("file", metavar="FILE", help="the new file; an existing one is not overwritten")
     parser.add_argument("--database", help="sqlite:///FILE")
     parser.add_argument("--config", metavar="FILE", help="settings as TOML")
 
 
-def run_backup(arguments: argparse.Namespace) -> None:
+def _run_backup(arguments: argparse.Namespace) -> None:
     """Copy an SQLite gallery; raises UsageError, ServiceError and DocumentError("cannot-write")."""
     from pathlib import Path
 
@@ -155,7 +166,7 @@ def run_backup(arguments: argparse.Namespace) -> None:
 LAST = 10**18  # no entry has a higher id
 
 
-def add_arguments_audit(parser: argparse.ArgumentParser) -> None:
+def _add_audit(parser: argparse.ArgumentParser) -> None:
     """Add the first entry, and where the database is."""
     parser.add_argument(
         "--after", metavar="ID", default="0", help="the entries after this one (default: all)"
@@ -164,7 +175,7 @@ def add_arguments_audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings as TOML")
 
 
-def run_audit(arguments: argparse.Namespace) -> None:
+def _run_audit(arguments: argparse.Namespace) -> None:
     """Print one object for each entry; raises ServiceError."""
     from contextlib import closing
     from dataclasses import asdict
@@ -181,3 +192,24 @@ def run_audit(arguments: argparse.Namespace) -> None:
     database = open_database(settings_of(arguments).settings.url)
     with closing(database), database.reading() as connection:
         output.json_lines(asdict(one) for one in audit.exported(connection, after))
+
+
+def _add_task(parser: argparse.ArgumentParser) -> None:
+    """Add nothing: stdin has the task."""
+
+
+def _run_task(arguments: argparse.Namespace) -> None:
+    """Run the task and write its result; raises RemoteError("bad-bundle")."""
+    from importer.cli import remote_task
+
+    del arguments
+    remote_task.run()
+
+
+ADMIN = {
+    "worker": Action("run the service's jobs on this machine as well", _add_worker, _run_worker),
+    "api-keys": Action("manage the API keys of the service", _add_api_keys, _run_api_keys),
+    "backup": Action("copy the service's database while it is in use", _add_backup, _run_backup),
+    "audit": Action("print the service's audit log as lines of JSON", _add_audit, _run_audit),
+    "run-task": Action("run a task of 'validate --on' that stdin has; its far end", _add_task, _run_task),
+}

@@ -397,7 +397,7 @@ export const TEXTS = {
     refused: "This key is unknown or revoked",
     needed: "An API key is needed",
     why: "This server needs an API key. Its operator creates one on the page Access, or with ",
-    command: "importer api-keys create NAME",
+    command: "importer admin api-keys create NAME",
     stays: ". The key is kept in this tab alone.",
     label: "API key",
     use: "Use this key",

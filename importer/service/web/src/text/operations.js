@@ -19,7 +19,7 @@ export const OPERATIONS = {
   rows: (kind, n) => number(n, ...(ROWS[kind] ?? [kind, kind])),
   workers: "Workers",
   workerHeads: ["worker", "state", "device", "engines", "memory", "jobs", "last seen"],
-  noWorkers: "No worker runs. Start one with importer worker.",
+  noWorkers: "No worker runs. Start one with importer admin worker.",
   alive: { true: "alive", false: "gone" },
   idle: "no job",
   noValidation: "none (no validations)",
