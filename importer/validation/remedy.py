@@ -48,7 +48,7 @@ def _whole_answers(fields: Fields) -> str:
     return f"{mended}: {fields['change']}." if fields.get("change") else f"{mended}."
 
 
-# By the part of a request that a conversation of ``prompt-arrives`` is about.
+# By the part of a request that a conversation of ``prompt-counts`` is about.
 PARTS = {
     "plain": "any text",
     "letters": "letters beyond ASCII",

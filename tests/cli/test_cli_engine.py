@@ -22,7 +22,7 @@ pytestmark = pytest.mark.engine
 
 KNOWN_BY_IMPORT = (
     "memory-predicted", "files-as-imported", "prompt-rendered", "tokenizer-whole", "token-numbers",
-    "template-whole", "prompt-arrives", "request-options",
+    "template-coverage", "prompt-counts", "request-options",
 )  # fmt: skip
 
 

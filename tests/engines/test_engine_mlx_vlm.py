@@ -24,7 +24,7 @@ PROBES = {
 
 
 # Probes that fail, and are not applicable: the exchange that shows it stands in the receipt.
-LIMITED = {"cut-call"}
+LIMITED = {"truncated-call"}
 
 
 def test_the_demo_model_passes_and_what_the_engine_cannot_do_does_not_apply(

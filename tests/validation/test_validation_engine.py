@@ -32,7 +32,7 @@ DOCUMENT = {
 # The model chats, and mlx-lm's server has none of the others; nobody renders here, or has the tokenizer.
 APART = (
     "memory-predicted", "files-as-imported", "pooling", "transcription", "plain-completion",
-    "prompt-rendered", "template-whole", "tokenizer-whole", "token-numbers", "likelihood", "prompt-arrives",
+    "prompt-rendered", "template-coverage", "tokenizer-whole", "token-numbers", "likelihood", "prompt-counts",
     "request-options", "stop-strings", "log-probabilities", "structured-output", "tool-choice", "images",
     "messages", "responses", "long-prompt",
 )  # fmt: skip
@@ -87,8 +87,8 @@ def test_what_the_document_does_not_promise_is_not_asked_for(mlx_engine: Install
     not_applicable = {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"}
     assert not_applicable == unasked | {
         "reasoning-apart", "settings-read-back", "memory-predicted", "files-as-imported",
-        "prompt-rendered", "template-whole", "tokenizer-whole", "token-numbers", "likelihood",
-        "prompt-arrives", "request-options",
+        "prompt-rendered", "template-coverage", "tokenizer-whole", "token-numbers", "likelihood",
+        "prompt-counts", "request-options",
     }  # fmt: skip
     assert report.passed, why(report)
 

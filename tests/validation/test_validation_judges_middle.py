@@ -23,7 +23,7 @@ from importer.validation.mutations import Alteration
 from importer.validation.outcome import Fail, Pass, ProbeRow, Rung
 from importer.validation.probes.chat import judge_missed, simple_answers
 from importer.validation.probes.prompt import (
-    PromptArrivesReason,
+    PromptCountsReason,
     Sent,
     _chosen,
     _of_an_older_server,
@@ -205,7 +205,7 @@ def test_a_long_body_that_is_refused_is_a_fact_and_a_plain_one_is_raised() -> No
     plain = sent(Part.PLAIN, 40)
     found = judge_refusals([plain, sent(Part.LONG_USER, 5000, refused=refused, counted=None)])
     assert found is not None
-    assert (found.reason.kind, found.reason.fields["taken"]) == (PromptArrivesReason.REFUSED, plain.size)
+    assert (found.reason.kind, found.reason.fields["taken"]) == (PromptCountsReason.REFUSED, plain.size)
     assert found.remedy == root_causes.Reason(Remedy.RAISE_BODY_LIMIT, size=found.reason.fields["size"])
     assert judge_refusals([plain]) is None
     with pytest.raises(RequestRefused):

@@ -31,7 +31,7 @@ from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outco
 from importer.validation.probes.chat import judge_lost, judge_missed, simple_answers
 from importer.validation.probes.message_forms import FormsReason, message_forms
 from importer.validation.probes.prompt import (
-    TemplateWholeReason,
+    TemplateCoverageReason,
     TurnsReason,
     _turns,
     judge_markers,
@@ -190,7 +190,7 @@ def test_what_a_vendors_template_does_not_take_is_a_sentence(name: str, must: st
     outcome = judge_template_coverage(analysed(fault.text), Expectations(tool_parser="any"))
     assert isinstance(outcome, Fail if must is None else Pass), outcome
     if must is not None:
-        assert TemplateWholeReason.NOT_TAKEN in [note.kind for note in outcome.notes]
+        assert TemplateCoverageReason.NOT_TAKEN in [note.kind for note in outcome.notes]
         assert must in words(outcome)
 
 

@@ -134,7 +134,7 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
         "tool-call": wrote,
         "stream-equals-whole": Fail(as_reason("differs"), "engine", Reason(Remedy.WHOLE_ANSWERS)),
         "messages": Fail(as_reason("no call"), "configuration", Reason(Remedy.SET_PARSER, **PARSER)),
-        "cut-call": Fail(as_reason("broken"), "engine", facts=_seen(Rung.WHOLE)),
+        "truncated-call": Fail(as_reason("broken"), "engine", facts=_seen(Rung.WHOLE)),
         "long-prompt": Fail(as_reason("no refusal"), "configuration", Reason(Remedy.SET_LONGEST)),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
@@ -143,7 +143,7 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
         "tool-call": "fail model",
         "stream-equals-whole": "fail model",
         "messages": "fail model",
-        "cut-call": "fail engine",
+        "truncated-call": "fail engine",
         "long-prompt": "fail configuration",
     }
     unseen = [ProbeRow("tool-call", "", replace(wrote, facts=())), *rows[1:]]
@@ -155,7 +155,7 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
 def test_crossed_answers_come_before_servers_that_differ() -> None:
     crossed = Fail(as_reason("another's"), "engine", Reason(Remedy.OWN_ANSWERS), within=("clients",))
     rows = [
-        ProbeRow("prompt-arrives", "", Fail(as_reason("lengths"), "engine", Reason(Remedy.SERVERS_ALIKE))),
+        ProbeRow("prompt-counts", "", Fail(as_reason("lengths"), "engine", Reason(Remedy.SERVERS_ALIKE))),
         ProbeRow("request-options", "", crossed),
     ]
     told = [row.outcome.remedy for row in root_causes.traced(rows) if isinstance(row.outcome, Fail)]

@@ -277,8 +277,8 @@ def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Outc
     return Fail(reason, "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE), trials=2)
 
 
-class PromptArrivesReason(ReasonKind):
-    """The reasons of ``prompt-arrives``."""
+class PromptCountsReason(ReasonKind):
+    """The reasons of ``prompt-counts``."""
 
     ALTERED = "altered", "{part}: {what}, so the prompt has {counted} tokens and not {expected}"
     CUT = "cut", "{part}: of {size} bytes a part is missing, {counted} tokens of {expected}"
@@ -335,7 +335,7 @@ class Sent:
 
 
 @probe(
-    "prompt-arrives",
+    "prompt-counts",
     "A gateway dropped letters, tags or the system's turn, with HTTP 200: the model got another question.",
     needs=needs_prompt_counts,
 )
@@ -358,7 +358,7 @@ def prompt_counts(ctx: Context) -> Outcome:
         return differing
     wrong = [one for one in sent if one.differs]
     if not wrong:
-        return Pass(Reason(PromptArrivesReason.ARRIVED, conversations=len(sent)), trials=len(sent))
+        return Pass(Reason(PromptCountsReason.ARRIVED, conversations=len(sent)), trials=len(sent))
     return _explained(ctx, wrong)
 
 
@@ -443,13 +443,13 @@ def judge_refusals(sent: Sequence[Sent]) -> Fail | None:
         raise first.refused
     taken = [one for one in sent if one.refused is None]
     if taken and first.nonce.part is Part.FILTERED:
-        reason = Reason(PromptArrivesReason.FILTERED, rung=Rung.GATEWAY, error=first.refused.reason)
+        reason = Reason(PromptCountsReason.FILTERED, rung=Rung.GATEWAY, error=first.refused.reason)
         return Fail(reason, "engine", Reason(Remedy.NO_FILTER), trials=len(sent))
     longer = [one for one in taken if one.size >= first.size]
     if not taken or longer or first.nonce.part not in (Part.LONG_USER, Part.LONG_SYSTEM):
         raise first.refused
     reason = Reason(
-        PromptArrivesReason.REFUSED, rung=Rung.GATEWAY, part=first.nonce.part, size=first.size,
+        PromptCountsReason.REFUSED, rung=Rung.GATEWAY, part=first.nonce.part, size=first.size,
         taken=max(one.size for one in taken), error=first.refused.reason,
     )  # fmt: skip
     return Fail(reason, "engine", Reason(Remedy.RAISE_BODY_LIMIT, size=first.size), trials=len(sent))
@@ -469,7 +469,7 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
     alteration = explanation(ctx, wrong)
     if alteration is None and _rendered_alike(ctx, wrong):
         return Pass(
-            Reason(PromptArrivesReason.OTHER_TOKENS, rung=Rung.TOKENS, conversations=len(wrong)),
+            Reason(PromptCountsReason.OTHER_TOKENS, rung=Rung.TOKENS, conversations=len(wrong)),
             trials=len(wrong),
         )
     return _failure(wrong, alteration)
@@ -521,11 +521,11 @@ def _facts(wrong: Iterable[Sent], alteration: Alteration | None) -> Iterator[Rea
         fields = {"part": one.nonce.part, "counted": counted, "expected": len(one.tokens)}
         cut = one.nonce.part in (Part.LONG_USER, Part.LONG_SYSTEM) and counted < len(one.tokens)
         if alteration is not None:
-            yield Reason(PromptArrivesReason.ALTERED, rung=Rung.MESSAGES, what=alteration, **fields)
+            yield Reason(PromptCountsReason.ALTERED, rung=Rung.MESSAGES, what=alteration, **fields)
         elif cut:
-            yield Reason(PromptArrivesReason.CUT, rung=Rung.MESSAGES, size=one.size, **fields)
+            yield Reason(PromptCountsReason.CUT, rung=Rung.MESSAGES, size=one.size, **fields)
         else:
-            yield Reason(PromptArrivesReason.DIFFERS, rung=Rung.MESSAGES, **fields)
+            yield Reason(PromptCountsReason.DIFFERS, rung=Rung.MESSAGES, **fields)
 
 
 # What a client does about what a vendor's template does not take.
@@ -542,8 +542,8 @@ def _not_taken(fields: Fields) -> str:
     return "; ".join(filter(None, (str(fields["problem"]), MUST.get(fields["field"], ""))))
 
 
-class TemplateWholeReason(ReasonKind):
-    """The reasons of ``template-whole``."""
+class TemplateCoverageReason(ReasonKind):
+    """The reasons of ``template-coverage``."""
 
     DEFECT = "defect", "in the chat template {problem}"
     NOT_TAKEN = "not-taken", _not_taken
@@ -592,7 +592,7 @@ ORDINARY = frozenset(
 
 
 @probe(
-    "template-whole",
+    "template-coverage",
     "Templates dropped the system beside tools, escaped quotes, ended some turns, or wrote the time of day.",
     needs=no_chat,
 )
@@ -623,8 +623,8 @@ def judge_template_coverage(
     defects = [f for f in findings if f not in meant]
     if not defects:
         checked = request_coverage.checked if request_coverage else 0
-        notes = tuple(_coverage_facts(meant, TemplateWholeReason.NOT_TAKEN))
-        return Pass(Reason(TemplateWholeReason.WHOLE, checked=checked), notes=notes)
+        notes = tuple(_coverage_facts(meant, TemplateCoverageReason.NOT_TAKEN))
+        return Pass(Reason(TemplateCoverageReason.WHOLE, checked=checked), notes=notes)
     first, *rest = _coverage_facts(defects)
     within = (defects[0].conversation,) if defects[0].conversation else ()
     return Fail(first, "configuration", remedy(defects[0]), notes=tuple(rest), within=within)
@@ -655,7 +655,7 @@ def loses_turn(finding: CoverageFinding) -> bool:
 
 
 def _coverage_facts(
-    findings: Iterable[CoverageFinding], kind: TemplateWholeReason = TemplateWholeReason.DEFECT
+    findings: Iterable[CoverageFinding], kind: TemplateCoverageReason = TemplateCoverageReason.DEFECT
 ) -> list[Reason]:
     return [
         Reason(

@@ -526,8 +526,8 @@ def comparable(imported: Mapping[str, str], served: Mapping[str, str]) -> list[s
     return [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]
 
 
-class SixteenReason(ReasonKind):
-    """The reasons of ``sixteen-at-once``."""
+class ConcurrencyReason(ReasonKind):
+    """The reasons of ``concurrency``."""
 
     FAILED = "failed", "of {count} requests at once one failed: {error}"
     MIXED = "mixed", "{prompt!r} got the answer to {other!r}"
@@ -543,7 +543,7 @@ APART = 0.02  # seconds between two requests: the load is for the engine, not fo
 
 
 @probe(
-    "sixteen-at-once",
+    "concurrency",
     "Entries of another batch's shape crashed every later request, and answers went to the wrong client.",
     needs=no_chat,
     alone=True,  # it is a load
@@ -588,7 +588,7 @@ def judge_concurrency(
     for answer in answers:
         if isinstance(answer, ExchangeError):
             return Fail(
-                Reason(SixteenReason.FAILED, count=len(answers), error=answer.reason),
+                Reason(ConcurrencyReason.FAILED, count=len(answers), error=answer.reason),
                 "engine",
                 trials=len(answers),
             )
@@ -598,16 +598,16 @@ def judge_concurrency(
         whole = isinstance(answer, Reply) and answer.finish_reason != "length"
         if whole and not right(answer, prompt) and other is not None:
             return Fail(
-                Reason(SixteenReason.MIXED, prompt=prompt.name, other=other.name),
+                Reason(ConcurrencyReason.MIXED, prompt=prompt.name, other=other.name),
                 "engine",
                 trials=len(answers),
             )
     last = again()
     if isinstance(last, ExchangeError):
-        return Fail(Reason(SixteenReason.FAILED_AFTER, count=len(answers), error=last.reason), "engine")
+        return Fail(Reason(ConcurrencyReason.FAILED_AFTER, count=len(answers), error=last.reason), "engine")
     good = sum(right(answer, prompt) for prompt, answer in zip(prompts, answers, strict=True))
     return Pass(
-        Reason(SixteenReason.ANSWERED, good=good, count=len(answers)), trials=len(answers), agreed=good
+        Reason(ConcurrencyReason.ANSWERED, good=good, count=len(answers)), trials=len(answers), agreed=good
     )
 
 
@@ -616,8 +616,8 @@ def right(reply: Reply | ExchangeError, prompt: Prompt) -> bool:
     return isinstance(reply, Reply) and prompt.answered_by(reply.content)
 
 
-class ClientLeavesReason(ReasonKind):
-    """The reasons of ``client-leaves``."""
+class ClientDisconnectReason(ReasonKind):
+    """The reasons of ``client-disconnect``."""
 
     EMPTY = "empty", "after clients had left, an answer came back empty"
     SLOW = "slow", "after clients had left, an answer took {seconds:.1f} s instead of {before:.1f} s"
@@ -628,7 +628,7 @@ SLOWER = 5.0  # times ``before``; and that many seconds are always allowed
 
 
 @probe(
-    "client-leaves",
+    "client-disconnect",
     "Work for clients that had left went on to its end and kept their slots; a race crashed the engine.",
     needs=no_chat,
     alone=True,  # it measures the time of the answer after
@@ -655,7 +655,7 @@ def _timed(ctx: Context) -> tuple[Reply, float]:
 def judge_client_disconnect(reply: Reply, seconds: float, before: float) -> Outcome:
     """Judge the answer after clients have left; ``before`` is its time in seconds without them."""
     if not (reply.content.strip() or reply.reasoning.strip()):
-        return Fail(Reason(ClientLeavesReason.EMPTY), "engine")
+        return Fail(Reason(ClientDisconnectReason.EMPTY), "engine")
     if seconds > SLOWER + SLOWER * before:
-        return Fail(Reason(ClientLeavesReason.SLOW, seconds=seconds, before=before), "engine")
-    return Pass(Reason(ClientLeavesReason.ANSWERED, seconds=seconds), trials=4)
+        return Fail(Reason(ClientDisconnectReason.SLOW, seconds=seconds, before=before), "engine")
+    return Pass(Reason(ClientDisconnectReason.ANSWERED, seconds=seconds), trials=4)

@@ -253,8 +253,8 @@ def judge_invented_tool(reply: Reply) -> Outcome:
     return Fail(Reason(InventedToolReason.WRITTEN, name=made_up[0]), "model", remedy)
 
 
-class CutCallReason(ReasonKind):
-    """The reasons of ``cut-call``."""
+class TruncatedCallReason(ReasonKind):
+    """The reasons of ``truncated-call``."""
 
     NOT_COUNTED = "not-counted", "the engine does not count the tokens of a call"
     SAYS_CUT = "says-cut", "the answer says that it was cut"
@@ -267,7 +267,7 @@ TAIL = 5  # tokens before the end of a call that are surely inside it
 
 
 @probe(
-    "cut-call",
+    "truncated-call",
     "A call that was cut at the end of the stream was lost without a word, or came with broken arguments.",
     needs=no_tools,
     feature="cut-calls",
@@ -278,7 +278,7 @@ def truncated_call(ctx: Context) -> Outcome:
     if isinstance(call, NotApplicable):
         return call
     if tokens is None or tokens <= TAIL:
-        return NotApplicable(Reason(CutCallReason.NOT_COUNTED))
+        return NotApplicable(Reason(TruncatedCallReason.NOT_COUNTED))
     ways = {"whole": False, "streamed": True}
     outcomes = {
         way: judge_truncated_call(ctx.ask(WEATHER, stream=s, max_tokens=tokens - TAIL))
@@ -295,12 +295,12 @@ def judge_truncated_call(reply: Reply) -> Outcome:
     """Judge an answer that was cut inside a call."""
     broken = [call for call in reply.tool_calls if not holds_object(call.arguments)]
     if reply.finish_reason == "length":
-        return Pass(Reason(CutCallReason.SAYS_CUT))
+        return Pass(Reason(TruncatedCallReason.SAYS_CUT))
     if broken:
-        return Fail(Reason(CutCallReason.HALF, arguments=broken[0].arguments[:80]), "engine")
+        return Fail(Reason(TruncatedCallReason.HALF, arguments=broken[0].arguments[:80]), "engine")
     if reply.tool_calls:
-        return Pass(Reason(CutCallReason.WHOLE))
-    return Fail(Reason(CutCallReason.NOT_SAID, finish_reason=reply.finish_reason), "engine")
+        return Pass(Reason(TruncatedCallReason.WHOLE))
+    return Fail(Reason(TruncatedCallReason.NOT_SAID, finish_reason=reply.finish_reason), "engine")
 
 
 class ToolResultReason(ReasonKind):
