@@ -57,15 +57,15 @@ class ProbeOutcome:
         return self.outcome in PASSED
 
     @property
-    def rungs(self) -> tuple[tuple[str, str, str], ...]:
-        """Return the facts of its exchange: rung, state (holds, broken, unseen) and text."""
+    def stages(self) -> tuple[tuple[str, str, str], ...]:
+        """Return the facts of its exchange: stage, state (holds, broken, unseen) and text."""
         facts = (self.cause or {}).get("facts") or ()
-        return tuple((str(f["rung"]), str(f["state"]), str(f["text"])) for f in facts)
+        return tuple((str(f["stage"]), str(f["state"]), str(f["text"])) for f in facts)
 
     @property
     def broken(self) -> tuple[str, str] | None:
-        """Return the first broken rung of its exchange, and what was seen there."""
-        return next(((rung, text) for rung, state, text in self.rungs if state == "broken"), None)
+        """Return the first broken stage of its exchange, and what was seen there."""
+        return next(((stage, text) for stage, state, text in self.stages if state == "broken"), None)
 
     @property
     def told(self) -> str:

@@ -144,7 +144,7 @@ def _listed(outcomes: Sequence[ProbeOutcome]) -> RenderableType:
 
 
 def _reason(outcome: ProbeOutcome) -> str:
-    """Return the reason, the first broken rung of its exchange, and the remedy."""
+    """Return the reason, the first broken stage of its exchange, and the remedy."""
     broken = [] if outcome.broken is None else [": ".join(outcome.broken)]
     remedy = [f"→ {outcome.told}"] if outcome.told else []
     return "\n".join([outcome.reason, *broken, *remedy])

@@ -274,7 +274,7 @@ class Context(Background):
         stream: bool = False,
         reply: Reply | None = None,
     ) -> Outcome:
-        """Return the verdict; one that is no pass is kept with its judge, for the rungs of the exchange."""
+        """Return the verdict; one that is no pass is kept with its judge, for the stages of the exchange."""
         if isinstance(outcome, Fail | Inconclusive):
             self.judged_wrong.append(Judgement(prompt, judge, stream, outcome, reply))
         return outcome

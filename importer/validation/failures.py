@@ -35,7 +35,7 @@ from importer.validation.errors import (
 )
 from importer.validation.evidence_sources import Ended, Journal
 from importer.validation.expectations import REQUEST_NAMES, CommonReason
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Rung, failing
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Stage, failing
 from importer.validation.progress import PATH as LIGHT
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import Remedy
@@ -267,7 +267,7 @@ def of_servers(ctx: Context, prompt: Prompt) -> Fail | None:
     if len(counts) < 2:
         return None
     shown = tuple(sorted(filter(None, counts)))
-    reason = Reason(PromptCause.SERVERS_DIFFER, rung=Rung.GATEWAY, counts=shown, trials=TIMES)
+    reason = Reason(PromptCause.SERVERS_DIFFER, stage=Stage.GATEWAY, counts=shown, trials=TIMES)
     return Fail(reason, "engine", Reason(Remedy.SERVERS_ALIKE), trials=TIMES, agreed=1)
 
 
@@ -276,7 +276,7 @@ def _switched(ctx: Context, counted: Sequence[Counted]) -> Fail | None:
     for switches in () if thinking is None else (thinking.off, thinking.on):
         prompts = [replace(one, switches={**(switches or {}), **one.switches}) for one, _ in counted]
         if switches and _explains(ctx, [text_now(ctx, prompt) for prompt in prompts], counted):
-            reason = Reason(PromptCause.SWITCHED, rung=Rung.TEMPLATE, switches=dict(switches))
+            reason = Reason(PromptCause.SWITCHED, stage=Stage.TEMPLATE, switches=dict(switches))
             argument = next((flag for flag, text in _arguments(ctx) if _sets(text, switches)), None)
             remedy = Reason(Remedy.START_WITH_VARIABLES) if argument is None else _without(argument)
             return Fail(reason, "configuration", remedy, trials=len(counted))
@@ -288,7 +288,7 @@ def _other_template(ctx: Context, counted: Sequence[Counted]) -> Fail | None:
         texts = [text_now(ctx, one, text) for one, _ in counted] if "template" in flag else []
         if texts and _explains(ctx, texts, counted):
             shown = " ".join(text.split())[:80]
-            reason = Reason(PromptCause.OTHER_TEMPLATE, rung=Rung.TEMPLATE, argument=flag, text=shown)
+            reason = Reason(PromptCause.OTHER_TEMPLATE, stage=Stage.TEMPLATE, argument=flag, text=shown)
             return Fail(reason, "configuration", _without(flag), trials=len(counted))
     return None
 

@@ -1,6 +1,6 @@
 """The outcome of a probe: pass, fail, not applicable, not shown or inconclusive, each with its reason.
 
-Facts about one exchange, rung by rung: what was compared, and whether the neighbours agree.
+Facts about one exchange, stage by stage: what was compared, and whether the neighbours agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from importer.sentences import render
 from importer.signals.observed import CallForm
 
 
-class Rung(StrEnum):
+class Stage(StrEnum):
     """The steps from messages to a client's answer, in their order.
 
     ``files``     the files of the import to those beside the weights.
@@ -43,8 +43,8 @@ class Rung(StrEnum):
     GATEWAY = "gateway"
 
 
-ORDER = tuple(Rung)
-ANSWER = (Rung.DRAWN, Rung.PARSED, Rung.WHOLE, Rung.STREAM)  # between the prompt and the answer
+ORDER = tuple(Stage)
+ANSWER = (Stage.DRAWN, Stage.PARSED, Stage.WHOLE, Stage.STREAM)  # between the prompt and the answer
 
 
 def _served_otherwise(fields: Fields) -> str:
@@ -54,7 +54,7 @@ def _served_otherwise(fields: Fields) -> str:
 
 
 class FactReason(ReasonKind):
-    """What a comparison of two rungs has shown."""
+    """What a comparison of two stages has shown."""
 
     RENDERED = "rendered", "the template renders it"
     REFUSES = "refuses", "the template refuses it: {says}"
@@ -93,14 +93,14 @@ State = Literal["holds", "broken", "unseen"]
 
 @frozen
 class Fact:
-    """One rung of one exchange.
+    """One stage of one exchange.
 
-    ``state``   whether it agrees with the rung before it; ``unseen`` where one of the two is not known.
+    ``state``   whether it agrees with the stage before it; ``unseen`` where one of the two is not known.
     ``prompt``  the name of the exchange's prompt.
     ``reason``  what was compared.
     """
 
-    rung: Rung
+    stage: Stage
     state: State
     prompt: str
     reason: Reason
@@ -109,7 +109,7 @@ class Fact:
         """Return the fact for programs; a report adds its text."""
         fields = self.reason.to_json()
         return {
-            "rung": self.rung.value,
+            "stage": self.stage.value,
             "state": self.state,
             "prompt": self.prompt,
             "kind": fields.pop("kind"),
@@ -120,23 +120,23 @@ class Fact:
 Facts = tuple[Fact, ...]
 
 
-def by_rung(facts: Iterable[Fact]) -> Mapping[Rung, Fact]:
-    """Return the facts by rung, in the order of the rungs."""
-    known = {fact.rung: fact for fact in facts}
-    return {rung: known[rung] for rung in ORDER if rung in known}
+def by_stage(facts: Iterable[Fact]) -> Mapping[Stage, Fact]:
+    """Return the facts by stage, in the order of the stages."""
+    known = {fact.stage: fact for fact in facts}
+    return {stage: known[stage] for stage in ORDER if stage in known}
 
 
 def first_broken(facts: Iterable[Fact]) -> Fact | None:
-    """Return the fact of the first broken rung: all that stands behind it follows."""
-    return next((fact for fact in by_rung(facts).values() if fact.state == "broken"), None)
+    """Return the fact of the first broken stage: all that stands behind it follows."""
+    return next((fact for fact in by_stage(facts).values() if fact.state == "broken"), None)
 
 
 def broken_in_answer(facts: Iterable[Fact]) -> Fact | None:
-    """Return the fact of the first broken rung behind the prompt."""
-    return first_broken(fact for fact in facts if fact.rung in ANSWER)
+    """Return the fact of the first broken stage behind the prompt."""
+    return first_broken(fact for fact in facts if fact.stage in ANSWER)
 
 
-# A failure whose judge is contradicted by the rungs of its exchange, and that nothing else explains.
+# A failure whose judge is contradicted by the stages of its exchange, and that nothing else explains.
 UNEXPLAINED: Final = "unexplained"
 BY_ANSWERS: Final = ("engine", "model", UNEXPLAINED)  # whom answers alone may show
 Blame = Attribution | Literal["unexplained"]
@@ -201,7 +201,7 @@ class _OutcomeBase:
     ``within``   names of the parts of the probe, the outermost first: a way, a prompt, a turn.
     ``notes``    further reasons, after the first.
     ``follows``  the probes that show the cause.
-    ``facts``    the rungs of the exchange that the verdict rests on.
+    ``facts``    the stages of the exchange that the verdict rests on.
     ``tried``    what came of the remedy; ``None`` where no request can try it.
     """
 

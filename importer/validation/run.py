@@ -34,9 +34,9 @@ from importer.validation.outcome import (
     Pass,
     ProbeRow,
     Report,
-    Rung,
+    Stage,
     Tried,
-    by_rung,
+    by_stage,
     counts_as_passed,
     failing,
 )
@@ -300,7 +300,9 @@ def _attributed(one: Probe, ctx: Context) -> Outcome:
     if placed.attribution != "model" or outcome.attribution == "model" or one.of_model:
         return placed
     own = replace(outcome, facts=placed.facts)
-    read = by_rung(own.facts).get(Rung.PARSED)  # what no parser reads the model wrote; it fails all the same
+    read = by_stage(own.facts).get(
+        Stage.PARSED
+    )  # what no parser reads the model wrote; it fails all the same
     return placed if read is not None and read.state == "broken" else own
 
 

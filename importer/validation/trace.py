@@ -1,4 +1,4 @@
-"""One exchange traced through the rungs, from its messages to the answer that came."""
+"""One exchange traced through the stages, from its messages to the answer that came."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importer.validation import mutations, proof_check
 from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError, TemplateRefusedError
 from importer.validation.evidence_sources import Drawn, as_reply
-from importer.validation.outcome import Fact, FactReason, Facts, Inconclusive, Pass, Rung, State, by_rung
+from importer.validation.outcome import Fact, FactReason, Facts, Inconclusive, Pass, Stage, State, by_stage
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply, holds_object
 from importer.validation.tool_markup import call_markup, thinking_markup
@@ -47,7 +47,7 @@ class Trace:
 
 
 def trace(ctx: Context, wrong: Judgement) -> Trace | None:
-    """Return the rungs of a prompt whose answer was judged wrong; ``None`` where its text is not known."""
+    """Return the stages of a prompt whose answer was judged wrong; ``None`` where its text is not known."""
     if ctx.offline is None or wrong.prompt.extra:
         return None
     prompt, seen = wrong.prompt, _drawn(ctx, wrong.prompt)
@@ -69,7 +69,7 @@ def trace(ctx: Context, wrong: Judgement) -> Trace | None:
     if wrong.stream and right:
         facts.append(_stream(ctx.offline.replay(drawn, pair), prompt))
     facts.append(_written(ctx, drawn, facts, better))
-    return Trace(tuple(by_rung(facts).values()), better, change)
+    return Trace(tuple(by_stage(facts).values()), better, change)
 
 
 def read(ctx: Context, rendered: str, written: str, prompt: Prompt) -> Reading | None:
@@ -84,10 +84,10 @@ def _template(ctx: Context, prompt: Prompt) -> Fact:
     try:
         text = ctx.render(prompt) if ctx.render is not None else None
     except TemplateRefusedError as refused:
-        return _fact(Rung.TEMPLATE, "broken", prompt, FactReason.REFUSES, says=refused.reason)
+        return _fact(Stage.TEMPLATE, "broken", prompt, FactReason.REFUSES, says=refused.reason)
     if text is None:
-        return _fact(Rung.TEMPLATE, "unseen", prompt, FactReason.NO_TEMPLATE_HERE)
-    return _fact(Rung.TEMPLATE, "holds", prompt, FactReason.RENDERED)
+        return _fact(Stage.TEMPLATE, "unseen", prompt, FactReason.NO_TEMPLATE_HERE)
+    return _fact(Stage.TEMPLATE, "holds", prompt, FactReason.RENDERED)
 
 
 def _tokens(ctx: Context, prompt: Prompt) -> Fact:
@@ -99,11 +99,13 @@ def _tokens(ctx: Context, prompt: Prompt) -> Fact:
     except ExchangeError:
         engine = None
     if known is None or engine is None or not known.ids:
-        return _fact(Rung.TOKENS, "unseen", prompt, FactReason.NOT_COUNTED)
+        return _fact(Stage.TOKENS, "unseen", prompt, FactReason.NOT_COUNTED)
     counted = len(known.ids[0])
     if engine in (counted, counted + 1 if ctx.render is not None and ctx.render.bos else counted):
-        return _fact(Rung.TOKENS, "holds", prompt, FactReason.COUNTED_ALIKE, tokens=engine)
-    return _fact(Rung.TOKENS, "broken", prompt, FactReason.COUNTED_OTHERWISE, template=counted, engine=engine)
+        return _fact(Stage.TOKENS, "holds", prompt, FactReason.COUNTED_ALIKE, tokens=engine)
+    return _fact(
+        Stage.TOKENS, "broken", prompt, FactReason.COUNTED_OTHERWISE, template=counted, engine=engine
+    )
 
 
 def _drawn(ctx: Context, prompt: Prompt) -> tuple[Reply, Drawn] | None:
@@ -174,10 +176,10 @@ def _others(ctx: Context, prompt: Prompt, pair: ParserQuestion) -> Iterator[tupl
 def _parsed(prompt: Prompt, pair: ParserQuestion, *, right: bool, better: Better | None) -> Fact:
     names = {"tool_parser": pair.tool, "reasoning_parser": pair.reasoning}
     if right:
-        return _fact(Rung.PARSED, "holds", prompt, FactReason.READ_RIGHT, **names)
+        return _fact(Stage.PARSED, "holds", prompt, FactReason.READ_RIGHT, **names)
     if better is not None:
         return _fact(
-            Rung.PARSED,
+            Stage.PARSED,
             "broken",
             prompt,
             FactReason.READ_RIGHT_BY,
@@ -185,16 +187,16 @@ def _parsed(prompt: Prompt, pair: ParserQuestion, *, right: bool, better: Better
             parser=better.parser,
             **names,
         )
-    return _fact(Rung.PARSED, "broken", prompt, FactReason.READ_WRONG, **names)
+    return _fact(Stage.PARSED, "broken", prompt, FactReason.READ_WRONG, **names)
 
 
 def _whole(prompt: Prompt, reading: Reading, reply: Reply, change: Reason | None) -> Fact:
     """Compare the answer with the reading of its own tokens; ``change`` is what is seen to differ."""
     if change is None and not reply.logprobs:
-        return _fact(Rung.WHOLE, "unseen", prompt, FactReason.OTHER_DRAW)
+        return _fact(Stage.WHOLE, "unseen", prompt, FactReason.OTHER_DRAW)
     if change is not None or reading.error is not None:
-        return _fact(Rung.WHOLE, "broken", prompt, FactReason.SERVED_OTHERWISE, change=change)
-    return _fact(Rung.WHOLE, "holds", prompt, FactReason.SERVED_AS_READ)
+        return _fact(Stage.WHOLE, "broken", prompt, FactReason.SERVED_OTHERWISE, change=change)
+    return _fact(Stage.WHOLE, "holds", prompt, FactReason.SERVED_AS_READ)
 
 
 def _changed(reading: Reading, reply: Reply, *, right: bool) -> Reason | None:
@@ -223,17 +225,17 @@ def _unread(ctx: Context, wrong: Judgement, drawn: Drawn, pair: ParserQuestion) 
 def _stream(replay: Replay | None, prompt: Prompt) -> Fact:
     """Compare the same text in pieces with the whole reading, by the parsers in use."""
     if replay is None or replay.whole.error is not None:
-        return _fact(Rung.STREAM, "unseen", prompt, FactReason.NOT_READ)
+        return _fact(Stage.STREAM, "unseen", prompt, FactReason.NOT_READ)
     if replay.different:
         return _fact(
-            Rung.STREAM,
+            Stage.STREAM,
             "broken",
             prompt,
             FactReason.STREAMS_APART,
             different=replay.different,
             of=replay.count,
         )
-    return _fact(Rung.STREAM, "holds", prompt, FactReason.STREAMS_ALIKE, of=replay.count)
+    return _fact(Stage.STREAM, "holds", prompt, FactReason.STREAMS_ALIKE, of=replay.count)
 
 
 def _written(ctx: Context, drawn: Drawn, facts: Sequence[Fact], better: Better | None) -> Fact:
@@ -241,17 +243,17 @@ def _written(ctx: Context, drawn: Drawn, facts: Sequence[Fact], better: Better |
 
     What none of them reads, whole or in pieces, is another form.
     """
-    known, prompt = by_rung(facts), drawn.of
+    known, prompt = by_stage(facts), drawn.of
     proof = ctx.proof
     if proof is None or not proof_check.same_template(ctx, proof):
-        return _fact(Rung.DRAWN, "unseen", prompt, FactReason.NOT_PROVED)
+        return _fact(Stage.DRAWN, "unseen", prompt, FactReason.NOT_PROVED)
     key = "tool_parser" if prompt.tools else "reasoning_parser"
-    read = known[Rung.PARSED].state == "holds"
-    apart = Rung.STREAM in known and known[Rung.STREAM].state == "broken" and _streams(key, ctx, proof)
+    read = known[Stage.PARSED].state == "holds"
+    apart = Stage.STREAM in known and known[Stage.STREAM].state == "broken" and _streams(key, ctx, proof)
     if (not read and better is None and proof.reads(key)) or apart:
-        return _fact(Rung.DRAWN, "broken", prompt, FactReason.WRITTEN_OTHERWISE, text=drawn.text[:QUOTED])
+        return _fact(Stage.DRAWN, "broken", prompt, FactReason.WRITTEN_OTHERWISE, text=drawn.text[:QUOTED])
     return _fact(
-        Rung.DRAWN, "holds" if read else "unseen", prompt, FactReason.WRITTEN, text=drawn.text[:QUOTED]
+        Stage.DRAWN, "holds" if read else "unseen", prompt, FactReason.WRITTEN, text=drawn.text[:QUOTED]
     )
 
 
@@ -267,5 +269,5 @@ def parts(reply: Reply) -> tuple[object, ...]:
     return reply.content.strip(), reply.reasoning.strip(), calls
 
 
-def _fact(rung: Rung, state: State, prompt: Prompt, kind: FactReason, **fields: Any) -> Fact:
-    return Fact(rung, state, prompt.name, Reason(kind, **fields))
+def _fact(stage: Stage, state: State, prompt: Prompt, kind: FactReason, **fields: Any) -> Fact:
+    return Fact(stage, state, prompt.name, Reason(kind, **fields))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.validation.outcome import Fail, Rung
+from importer.validation.outcome import Fail, Stage
 from importer.validation.probes.cache import changed, judge_change, moved
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, from_whole
@@ -57,7 +57,7 @@ def test_a_lost_token_is_seen_where_it_first_shows() -> None:
     assert change.place == 1
     found = judge_change(change)
     assert isinstance(found, Fail)
-    assert (found.attribution, found.reason.fields["rung"]) == ("engine", Rung.DRAWN)
+    assert (found.attribution, found.reason.fields["stage"]) == ("engine", Stage.DRAWN)
     assert found.remedy is not None
     assert found.remedy.kind is Remedy.SOUND_CACHE
 

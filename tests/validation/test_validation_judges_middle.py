@@ -20,7 +20,7 @@ from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.mutations import Alteration
-from importer.validation.outcome import Fail, Pass, ProbeRow, Rung
+from importer.validation.outcome import Fail, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import judge_missed, simple_answers
 from importer.validation.probes.prompt import (
     PromptCountsReason,
@@ -143,7 +143,7 @@ def test_clients_get_their_own_answers_and_counts() -> None:
     for replies in ([others, mine], [replace(mine, usage=Usage(17, 8)), others]):
         found = judge_clients(replies, [ONE, OTHER], [15, 17])
         assert isinstance(found, Fail)
-        assert (found.reason.kind, found.reason.fields["rung"]) == (OptionReason.CROSSED, Rung.GATEWAY)
+        assert (found.reason.kind, found.reason.fields["stage"]) == (OptionReason.CROSSED, Stage.GATEWAY)
     mixed = answer("weather" * 3 + "Zo\u00eb" + "weather" * 4, 8, 15)
     for raw, remedy in (((), Remedy.OWN_ANSWERS), (({}, {}), Remedy.OWN_STREAMS)):
         found = judge_clients([replace(mixed, raw=raw), others], [ONE, OTHER], [15, 17])

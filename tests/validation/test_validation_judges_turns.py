@@ -27,7 +27,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Rung
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import judge_lost, judge_missed, simple_answers
 from importer.validation.probes.message_forms import FormsReason, message_forms
 from importer.validation.probes.prompt import (
@@ -163,7 +163,7 @@ def test_every_defect_of_a_template_is_a_fact(
     assert found.attribution == "configuration"
     problems = [r.fields["problem"] for r in (found.reason, *found.notes)]
     assert (kind, field) in [(p.kind, p.fields["field"]) for p in problems if isinstance(p, Reason)]
-    assert {r.fields["rung"] for r in (found.reason, *found.notes)} == {Rung.TEMPLATE}
+    assert {r.fields["stage"] for r in (found.reason, *found.notes)} == {Stage.TEMPLATE}
     assert found.remedy is not None
     assert change in (None, found.remedy.kind)
 

@@ -10,7 +10,7 @@ from importer.engines.deaths import Attribution
 from importer.reasons import Reason
 from importer.validation.attribution import root_causes
 from importer.validation.errors import RequestRefused
-from importer.validation.outcome import Fact, FactReason, Fail, Inconclusive, Outcome, Pass, ProbeRow, Rung
+from importer.validation.outcome import Fact, FactReason, Fail, Inconclusive, Outcome, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import StreamReason
 from importer.validation.probes.sampling import StructuredReason
 from importer.validation.remedy import Remedy
@@ -122,19 +122,19 @@ def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Att
     assert root_causes.traced(rows[1:]) == rows[1:]
 
 
-def _seen(rung: Rung) -> tuple[Fact, ...]:
-    return (Fact(rung, "broken", "weather", Reason(FactReason.WRITTEN_OTHERWISE)),)
+def _seen(stage: Stage) -> tuple[Fact, ...]:
+    return (Fact(stage, "broken", "weather", Reason(FactReason.WRITTEN_OTHERWISE)),)
 
 
 def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answers_alone() -> None:
     wrote = Fail(
-        as_reason("a call without its end"), "model", Reason(Remedy.WHOLE_WEIGHTS), facts=_seen(Rung.DRAWN)
+        as_reason("a call without its end"), "model", Reason(Remedy.WHOLE_WEIGHTS), facts=_seen(Stage.DRAWN)
     )
     outcomes: dict[str, Outcome] = {
         "tool-call": wrote,
         "stream-equals-whole": Fail(as_reason("differs"), "engine", Reason(Remedy.WHOLE_ANSWERS)),
         "messages": Fail(as_reason("no call"), "configuration", Reason(Remedy.SET_PARSER, **PARSER)),
-        "truncated-call": Fail(as_reason("broken"), "engine", facts=_seen(Rung.WHOLE)),
+        "truncated-call": Fail(as_reason("broken"), "engine", facts=_seen(Stage.WHOLE)),
         "long-prompt": Fail(as_reason("no refusal"), "configuration", Reason(Remedy.SET_LONGEST)),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
@@ -164,9 +164,9 @@ def test_crossed_answers_come_before_servers_that_differ() -> None:
 
 @pytest.mark.parametrize(("unread", "part"), [(1, "configuration"), (2, "model")])
 def test_a_parser_that_reads_one_text_is_no_remedy_where_none_reads_most(unread: int, part: str) -> None:
-    wrote = Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS), facts=_seen(Rung.DRAWN))
+    wrote = Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS), facts=_seen(Stage.DRAWN))
     change = Reason(Remedy.SET_PARSER, **PARSER)
-    lenient = Fail(as_reason("a marker"), "configuration", change, facts=_seen(Rung.PARSED))
+    lenient = Fail(as_reason("a marker"), "configuration", change, facts=_seen(Stage.PARSED))
     names = ("tool-call", "tool-result-turn")[:unread]
     rows = [*(ProbeRow(name, "", wrote) for name in names), ProbeRow("no-special-tokens", "", lenient)]
     told = root_causes.traced(rows)[-1].outcome

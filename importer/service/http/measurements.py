@@ -158,7 +158,7 @@ class MatrixCell(BaseModel):
     attribution: str | None
     cause: str | None = Field(description="the kind of the failure")
     reason: str
-    rung: str | None = Field(description="the first broken rung of its exchange")
+    stage: str | None = Field(description="the first broken stage of its exchange")
     trials: int
     agreed: int
     seconds: float
@@ -317,7 +317,7 @@ def _row(name: str, row: pictures.MatrixRow) -> dict[str, object]:
         {
             "run": number, "outcome": one.outcome, "attribution": one.attribution,
             "cause": None if one.cause is None else one.cause.get("kind"), "reason": one.reason,
-            "rung": None if one.broken is None else one.broken[0], "trials": one.trials,
+            "stage": None if one.broken is None else one.broken[0], "trials": one.trials,
             "agreed": one.agreed, "seconds": one.seconds,
             "href": f"/v1/configs/{name}/validations/{number}/{one.probe}",
         }

@@ -17,7 +17,7 @@ from importer.validation.outcome import (
     Inconclusive,
     Outcome,
     ProbeRow,
-    Rung,
+    Stage,
     asks_for,
     broken_in_answer,
     first_broken,
@@ -326,20 +326,20 @@ CAUSES = (
     RootCause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
     RootCause(None, (Remedy.OWN_TOKENIZER,), rests),
 )
-# Probes that compare two rungs before the answer; whatever rests on answers, and is not itself seen to break
-# between two later rungs, follows from the first that fails.
-OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
+# Probes that compare two stages before the answer; whatever rests on answers, and is not itself seen to break
+# between two later stages, follows from the first that fails.
+OBSERVERS: tuple[tuple[Stage, str, tuple[Remedy, ...]], ...] = (
     (
-        Rung.TEMPLATE,
+        Stage.TEMPLATE,
         prompt_rendered.name,
         (Remedy.IMPORT_AGAIN, Remedy.HEED_GENERATION_PROMPT, Remedy.RENDER_TEXT),
     ),
-    (Rung.TEMPLATE, template_coverage.name, ()),
-    (Rung.TEMPLATE, tools_in_prompt.name, ()),
-    (Rung.TOKENS, tokenizer_whole.name, ()),
-    (Rung.TOKENS, prompt_counts.name, ()),
-    (Rung.DRAWN, prefix_cache.name, (Remedy.SOUND_CACHE,)),
-    (Rung.DRAWN, likelihood.name, ()),
+    (Stage.TEMPLATE, template_coverage.name, ()),
+    (Stage.TEMPLATE, tools_in_prompt.name, ()),
+    (Stage.TOKENS, tokenizer_whole.name, ()),
+    (Stage.TOKENS, prompt_counts.name, ()),
+    (Stage.DRAWN, prefix_cache.name, (Remedy.SOUND_CACHE,)),
+    (Stage.DRAWN, likelihood.name, ()),
 )
 
 
@@ -445,7 +445,7 @@ def _of_the_model(rows: list[ProbeRow]) -> list[ProbeRow]:
 
 
 def _of_prompts(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
-    """Return the rows; where a rung breaks before the engine, its prompts and options follow from that."""
+    """Return the rows; where a stage breaks before the engine, its prompts and options follow from that."""
     failed = _failed(rows)
     seen = _observed({name: failure for name, failure in failed.items() if name in SENDS_NOTHING})
     variable = failed.get(prompt_rendered.name)
@@ -489,7 +489,7 @@ def _refusals(outcome: Outcome) -> set[str]:
 def _drawn_otherwise(outcome: Outcome) -> bool:
     """Return whether the model is seen to write another form than that of its template."""
     broken = broken_in_answer(outcome.facts)
-    return outcome.attribution == "model" and broken is not None and broken.rung is Rung.DRAWN
+    return outcome.attribution == "model" and broken is not None and broken.stage is Stage.DRAWN
 
 
 def _names_parser(row: ProbeRow) -> bool:
@@ -500,7 +500,7 @@ def _names_parser(row: ProbeRow) -> bool:
 def _weak(row: ProbeRow) -> bool:
     """Return whether a verdict on answers rests on no comparison of its own behind the prompt."""
     broken = first_broken(row.outcome.facts)
-    seen = broken is not None and broken.rung in (Rung.PARSED, Rung.WHOLE, Rung.STREAM)
+    seen = broken is not None and broken.stage in (Stage.PARSED, Stage.WHOLE, Stage.STREAM)
     otherwise = isinstance(row.outcome, Fail) and asks_for(row.outcome, Remedy.OWN_TEMPLATE)
     return (rests(row) or otherwise) and not seen
 

@@ -1,4 +1,4 @@
-"""The part at fault: that of the first broken rung of the exchange that was judged wrong.
+"""The part at fault: that of the first broken stage of the exchange that was judged wrong.
 
 Limits of an engine: a failure that its server or its parsers are known to have is not the document's.
 
@@ -23,11 +23,11 @@ from importer.validation.outcome import (
     NotApplicable,
     Outcome,
     Pass,
-    Rung,
+    Stage,
     Tried,
     asks_for,
     broken_in_answer,
-    by_rung,
+    by_stage,
     counts_as_passed,
     failing,
 )
@@ -63,20 +63,20 @@ def _judged(outcome: Outcome, ctx: Context) -> Judgement | None:
 
 
 def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: Context) -> Outcome | None:
-    """Return the outcome with the part of the first rung that is broken between the prompt and the answer."""
+    """Return the outcome with the part of the first broken stage between the prompt and the answer."""
     broken = broken_in_answer(traced.facts)
     if broken is None:
         return failing(outcome, UNEXPLAINED) if _contradicted(outcome, traced) else None
-    if broken.rung is Rung.DRAWN:
+    if broken.stage is Stage.DRAWN:
         return diagnosis.of_the_model(outcome, ctx) if _blames_reading(outcome) else None
-    if broken.rung is Rung.PARSED:
+    if broken.stage is Stage.PARSED:
         if traced.better is None:
             return None
         decodes = traced.better.key == "tool_parser" and proof_check.encodes_twice(ctx)
         if decodes:  # what the model encodes once more than its template
             return failing(outcome, "model", Reason(Remedy.DECODE_ONCE_MORE))
         return failing(outcome, "configuration", _change(traced.better, ctx))
-    if broken.rung is Rung.WHOLE and not wrong.stream:
+    if broken.stage is Stage.WHOLE and not wrong.stream:
         own = outcome.remedy if asks_for(outcome, Remedy.CALLS_FIELD) else _reads(outcome, wrong, traced, ctx)
         return failing(outcome, "engine", own or outcome.remedy)
     return None
@@ -94,9 +94,9 @@ def _by_turns(outcome: Fail | Inconclusive, wrong: Judgement, ctx: Context) -> b
 
 def _contradicted(outcome: Fail | Inconclusive, traced: Trace) -> bool:
     """Return whether a parser is blamed, and an answer was read and served right when looked at."""
-    known = by_rung(traced.facts)
-    right = all(known[rung].state == "holds" for rung in (Rung.PARSED, Rung.WHOLE))
-    return right and Rung.STREAM not in known and asks_for(outcome, *PARSER_OF)
+    known = by_stage(traced.facts)
+    right = all(known[stage].state == "holds" for stage in (Stage.PARSED, Stage.WHOLE))
+    return right and Stage.STREAM not in known and asks_for(outcome, *PARSER_OF)
 
 
 def _blames_reading(outcome: Fail | Inconclusive) -> bool:
@@ -134,7 +134,7 @@ def _reads(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: C
     """Return the remedy for an engine whose answer is not what its own parsers read."""
     if _by_turns(outcome, wrong, ctx):
         return Reason(Remedy.SERVERS_ALIKE)
-    fields = by_rung(traced.facts)[Rung.PARSED].reason.fields
+    fields = by_stage(traced.facts)[Stage.PARSED].reason.fields
     parser = fields.get("tool_parser") or fields.get("reasoning_parser")
     if parser is not None and (traced.change is None or traced.change.kind in BY_PARSERS):
         return Reason(Remedy.OTHER_VERSION_READS, parser=parser, change=traced.change)
@@ -221,5 +221,5 @@ def tried(outcome: Outcome) -> Outcome:
     if not isinstance(outcome, Fail | Inconclusive) or outcome.remedy is None or outcome.tried is not None:
         return outcome
     broken = broken_in_answer(outcome.facts)
-    seen = broken is not None and broken.rung is Rung.PARSED and outcome.remedy.kind in READ
+    seen = broken is not None and broken.stage is Stage.PARSED and outcome.remedy.kind in READ
     return replace(outcome, tried=Tried(1, 1)) if seen else outcome

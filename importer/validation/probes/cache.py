@@ -16,7 +16,7 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, Expectations, no_chat
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Rung
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage
 from importer.validation.probe import probe
 from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
@@ -206,7 +206,7 @@ def prefix_cache(ctx: Context) -> Outcome:
 def judge_change(change: Change) -> Fail:
     """Return the fault of a cache that changes an answer."""
     cold, warm = _shown(change.cold), _shown(change.warm)
-    reason = Reason(PrefixCacheReason.CHANGES, rung=Rung.DRAWN, place=change.place, cold=cold, warm=warm)
+    reason = Reason(PrefixCacheReason.CHANGES, stage=Stage.DRAWN, place=change.place, cold=cold, warm=warm)
     return Fail(reason, "engine", Reason(Remedy.SOUND_CACHE))
 
 

@@ -37,7 +37,7 @@ from importer.validation.expectations import (
 )
 from importer.validation.failures import text_now
 from importer.validation.mutations import CHANGES, Alteration
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Rung
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage
 from importer.validation.probe import probe
 from importer.validation.probes.sampling import words_between
 from importer.validation.prompts import (
@@ -443,13 +443,13 @@ def judge_refusals(sent: Sequence[Sent]) -> Fail | None:
         raise first.refused
     taken = [one for one in sent if one.refused is None]
     if taken and first.nonce.part is Part.FILTERED:
-        reason = Reason(PromptCountsReason.FILTERED, rung=Rung.GATEWAY, error=first.refused.reason)
+        reason = Reason(PromptCountsReason.FILTERED, stage=Stage.GATEWAY, error=first.refused.reason)
         return Fail(reason, "engine", Reason(Remedy.NO_FILTER), trials=len(sent))
     longer = [one for one in taken if one.size >= first.size]
     if not taken or longer or first.nonce.part not in (Part.LONG_USER, Part.LONG_SYSTEM):
         raise first.refused
     reason = Reason(
-        PromptCountsReason.REFUSED, rung=Rung.GATEWAY, part=first.nonce.part, size=first.size,
+        PromptCountsReason.REFUSED, stage=Stage.GATEWAY, part=first.nonce.part, size=first.size,
         taken=max(one.size for one in taken), error=first.refused.reason,
     )  # fmt: skip
     return Fail(reason, "engine", Reason(Remedy.RAISE_BODY_LIMIT, size=first.size), trials=len(sent))
@@ -469,7 +469,7 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
     alteration = explanation(ctx, wrong)
     if alteration is None and _rendered_alike(ctx, wrong):
         return Pass(
-            Reason(PromptCountsReason.OTHER_TOKENS, rung=Rung.TOKENS, conversations=len(wrong)),
+            Reason(PromptCountsReason.OTHER_TOKENS, stage=Stage.TOKENS, conversations=len(wrong)),
             trials=len(wrong),
         )
     return _failure(wrong, alteration)
@@ -521,11 +521,11 @@ def _facts(wrong: Iterable[Sent], alteration: Alteration | None) -> Iterator[Rea
         fields = {"part": one.nonce.part, "counted": counted, "expected": len(one.tokens)}
         cut = one.nonce.part in (Part.LONG_USER, Part.LONG_SYSTEM) and counted < len(one.tokens)
         if alteration is not None:
-            yield Reason(PromptCountsReason.ALTERED, rung=Rung.MESSAGES, what=alteration, **fields)
+            yield Reason(PromptCountsReason.ALTERED, stage=Stage.MESSAGES, what=alteration, **fields)
         elif cut:
-            yield Reason(PromptCountsReason.CUT, rung=Rung.MESSAGES, size=one.size, **fields)
+            yield Reason(PromptCountsReason.CUT, stage=Stage.MESSAGES, size=one.size, **fields)
         else:
-            yield Reason(PromptCountsReason.DIFFERS, rung=Rung.MESSAGES, **fields)
+            yield Reason(PromptCountsReason.DIFFERS, stage=Stage.MESSAGES, **fields)
 
 
 # What a client does about what a vendor's template does not take.
@@ -659,7 +659,7 @@ def _coverage_facts(
 ) -> list[Reason]:
     return [
         Reason(
-            kind, rung=Rung.TEMPLATE, conversation=f.conversation, kept=f.kept,
+            kind, stage=Stage.TEMPLATE, conversation=f.conversation, kept=f.kept,
             field=f.field, problem=f.reason,
         )
         for f in list(findings)[:TEMPLATE_COVERAGE_MOST]
@@ -976,7 +976,7 @@ def judge_drawn(other: OtherTokens) -> Outcome:
     if not other.many:
         return Pass(Reason(TokenizerReason.AS_DRAWN, same=other.tokens - other.other, tokens=other.tokens))
     reason = Reason(
-        TokenizerReason.OTHERS_DRAWN, rung=Rung.TOKENS, other=other.other, tokens=other.tokens,
+        TokenizerReason.OTHERS_DRAWN, stage=Stage.TOKENS, other=other.other, tokens=other.tokens,
         example=other.example,
     )  # fmt: skip
     return Fail(reason, "configuration", OWN)

@@ -23,7 +23,16 @@ from importer.validation.diagnosis import endless
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
 from importer.validation.mutations import QUOTED, AnswerChange, ends_otherwise, of_text
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Rung, Tried, failing
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    Stage,
+    Tried,
+    failing,
+)
 from importer.validation.probe import probe
 from importer.validation.progress import listened
 from importer.validation.prompts import (
@@ -510,9 +519,9 @@ def request_options(ctx: Context) -> Outcome:
     return together(outcomes)
 
 
-def ignored(option: str, sent: Any, *, rung: Rung = Rung.DRAWN) -> Fail:
+def ignored(option: str, sent: Any, *, stage: Stage = Stage.DRAWN) -> Fail:
     """Return the failure of an option without effect."""
-    return Fail(Reason(OptionReason.IGNORED, rung=rung, option=option, sent=sent), "engine", heed(option))
+    return Fail(Reason(OptionReason.IGNORED, stage=stage, option=option, sent=sent), "engine", heed(option))
 
 
 def heed(option: str) -> Reason:
@@ -527,7 +536,7 @@ def judge_unforced(ctx: Context, word: Word, reply: Reply) -> Outcome:
     earlier = ctx.first(GREETING)
     longer = (earlier.usage.completion or 0) > SHORT and reply.finish_reason == earlier.finish_reason
     if longer and reply_letters(reply) == reply_letters(earlier):  # it heeds no limit either
-        reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
+        reason = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked=word.letters, came=_shown(reply))
         return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS))
     failure = ignored("logit_bias", word.letters)
     return failure if reply.content or reply.reasoning else NotApplicable(Reason(OptionReason.NOT_FORCED))
@@ -555,16 +564,14 @@ def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: s
     """Judge a forced answer beside its limit; ``counts`` if the engine's counts are right."""
     came = repeats(reply, word)
     if came == 0:
-        return Fail(
-            Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply)), "engine",
-            Reason(Remedy.OWN_ANSWERS),
-        )  # fmt: skip
+        reason = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked=word.letters, came=_shown(reply))
+        return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS))
     if counts and came == limit and reply.usage.completion is not None:
         came = reply.usage.completion
     if came == limit and reply.finish_reason == "length":
         return Pass(Reason(OptionReason.HEEDED, option=option))
     reason = Reason(
-        OptionReason.OTHER_LENGTH, rung=Rung.DRAWN, option=option, asked=limit, came=came,
+        OptionReason.OTHER_LENGTH, stage=Stage.DRAWN, option=option, asked=limit, came=came,
         finish_reason=reply.finish_reason,
     )  # fmt: skip
     return Fail(reason, "engine", heed(option) if came != limit else ends_otherwise("length", reply))
@@ -595,7 +602,7 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
             break
         if options_kept(seconds, silent):
             reason = Reason(
-                OptionReason.BUFFERED, rung=Rung.STREAM, tokens=long, seconds=seconds, first=first
+                OptionReason.BUFFERED, stage=Stage.STREAM, tokens=long, seconds=seconds, first=first
             )
             return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=trial)
     return outcome
@@ -618,13 +625,15 @@ def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outc
     """Judge a long streamed answer; ``usage`` if the engine counts the tokens of streams."""
     came = repeats(reply, word)
     if came == 0:
-        reason = Reason(OptionReason.LETTERS_BROKEN, rung=Rung.STREAM, asked=word.letters, came=_shown(reply))
+        reason = Reason(
+            OptionReason.LETTERS_BROKEN, stage=Stage.STREAM, asked=word.letters, came=_shown(reply)
+        )
         return Fail(reason, "engine", _of_letters(reply, word.letters * limit))
     if came < limit:
-        reason = Reason(OptionReason.CAPPED, rung=Rung.WHOLE, option="max_tokens", asked=limit, came=came)
+        reason = Reason(OptionReason.CAPPED, stage=Stage.WHOLE, option="max_tokens", asked=limit, came=came)
         return Fail(reason, "engine", Reason(Remedy.NO_CAP))
     if usage and reply.usage.completion is None:
-        return ignored("stream_options", "include_usage", rung=Rung.STREAM)
+        return ignored("stream_options", "include_usage", stage=Stage.STREAM)
     return Pass(Reason(OptionReason.HEEDED, option="stream"))
 
 
@@ -675,7 +684,7 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
         if not (theirs or repeats(reply, word)):
             return ignored("logit_bias", word.letters)
         if theirs or reply.usage.prompt in others:
-            reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
+            reason = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked=word.letters, came=_shown(reply))
             remedy = Reason(Remedy.OWN_STREAMS if len(reply.raw) > 1 else Remedy.OWN_ANSWERS)
             return Fail(reason, "engine", remedy, trials=len(replies))
     return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
@@ -734,7 +743,7 @@ def judge_cold(answers: Sequence[str]) -> Outcome:
     if len({*answers}) <= STEADY:
         return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
     reason = Reason(
-        OptionReason.COLD_DIFFERS, rung=Rung.DRAWN, option="temperature", sent=0, different=len({*answers}),
+        OptionReason.COLD_DIFFERS, stage=Stage.DRAWN, option="temperature", sent=0, different=len({*answers}),
         trials=len(answers),
     )  # fmt: skip
     return Fail(reason, "engine", heed("temperature"), trials=len(answers))
@@ -745,7 +754,7 @@ def judge_hot(answers: Sequence[str]) -> Outcome:
     if len({*answers}) > STEADY or (len(answers) == len(REQUEST_OPTIONS_SEEDS) and len({*answers}) > 1):
         return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
     reason = Reason(
-        OptionReason.ALL_ALIKE, rung=Rung.DRAWN, option="temperature", sent=HOT, trials=len(answers)
+        OptionReason.ALL_ALIKE, stage=Stage.DRAWN, option="temperature", sent=HOT, trials=len(answers)
     )
     return Fail(reason, "engine", heed("temperature"), trials=len(answers))
 
@@ -755,7 +764,7 @@ def judge_seed(answers: Sequence[str]) -> Outcome:
     if len({*answers}) < len(answers):
         return Pass(Reason(OptionReason.HEEDED, option="seed"), trials=len(answers))
     reason = Reason(
-        OptionReason.SEED_DIFFERS, rung=Rung.DRAWN, option="seed", sent=REQUEST_OPTIONS_SEEDS[0],
+        OptionReason.SEED_DIFFERS, stage=Stage.DRAWN, option="seed", sent=REQUEST_OPTIONS_SEEDS[0],
         different=len({*answers}), trials=len(answers),
     )  # fmt: skip
     return Fail(reason, "engine", heed("seed"), trials=len(answers))

@@ -55,16 +55,16 @@ function Troubles({ runs }) {
   return <Section title={T.failed}>{found.map(([r, o], at) => (
     <article key={at} class={`trouble ${o.outcome === "inconclusive" ? "inconclusive" : ""}`}>
       <h3>{o.probe}{" "}<Outcome of={o} />{" "}<Soft>{o.attribution ? T.attribution(o.attribution) : ""}{T.on(label(r))}</Soft></h3>
-      <p class="break">{o.reason}</p><Rungs of={o} /><Remedy of={o} />
+      <p class="break">{o.reason}</p><Stages of={o} /><Remedy of={o} />
       {o.exchanges.length ? <details><summary>{T.exchanges(o.exchanges.length)}</summary>{o.exchanges.map((e, n) => <Exchange key={n} e={e} />)}</details> : null}
     </article>
   ))}</Section>;
 }
 
-// The exchange rung by rung: where it broke first.
-function Rungs({ of: o }) {
+// The exchange stage by stage: where it broke first.
+function Stages({ of: o }) {
   const facts = o.cause?.facts ?? [];
-  return facts.length ? <ol class="rungs small">{facts.map((f, at) => <li class="break" key={at}>{`${f.rung} ${f.state}: ${f.text}`}</li>)}</ol> : null;
+  return facts.length ? <ol class="stages small">{facts.map((f, at) => <li class="break" key={at}>{`${f.stage} ${f.state}: ${f.text}`}</li>)}</ol> : null;
 }
 
 // Opens a probe below; the address stays, for it says which page this is.

@@ -1,4 +1,4 @@
-"""The rungs of an exchange: the first broken one has the part at fault."""
+"""The stages of an exchange: the first broken one has the part at fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importer.engines import get, install
 from importer.engines.parsers import ParserQuestion, ReadCall, Reading
 from importer.reasons import Reason
 from importer.validation.evidence_sources import Drawn, OfflineParsers, as_reply
-from importer.validation.outcome import ORDER, Fact, FactReason, Rung, State, by_rung, first_broken
+from importer.validation.outcome import ORDER, Fact, FactReason, Stage, State, by_stage, first_broken
 from importer.validation.prompts import GREETING, WEATHER
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.trace import _sound, parts
@@ -24,17 +24,17 @@ from tests.judging import MODEL
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call>'
 
 
-def fact(rung: Rung, state: State) -> Fact:
-    return Fact(rung, state, "sum", Reason(FactReason.RENDERED))
+def fact(stage: Stage, state: State) -> Fact:
+    return Fact(stage, state, "sum", Reason(FactReason.RENDERED))
 
 
-def test_the_first_broken_rung_is_found_whatever_the_order_of_the_facts() -> None:
-    facts = [fact(Rung.WHOLE, "broken"), fact(Rung.PARSED, "broken"), fact(Rung.TEMPLATE, "holds")]
+def test_the_first_broken_stage_is_found_whatever_the_order_of_the_facts() -> None:
+    facts = [fact(Stage.WHOLE, "broken"), fact(Stage.PARSED, "broken"), fact(Stage.TEMPLATE, "holds")]
     found = first_broken(facts)
     assert found is not None
-    assert found.rung is Rung.PARSED
-    assert list(by_rung(facts)) == [Rung.TEMPLATE, Rung.PARSED, Rung.WHOLE]
-    assert first_broken([fact(rung, "unseen") for rung in ORDER]) is None
+    assert found.stage is Stage.PARSED
+    assert list(by_stage(facts)) == [Stage.TEMPLATE, Stage.PARSED, Stage.WHOLE]
+    assert first_broken([fact(stage, "unseen") for stage in ORDER]) is None
 
 
 def test_a_reading_and_an_answer_are_compared_by_what_a_client_gets() -> None:
@@ -96,7 +96,7 @@ def test_a_text_that_no_proved_parser_reads_is_the_models() -> None:
     fault = next(fault for fault in FAULTS if fault.name == "end-of-a-call-never-drawn")
     rows: dict[str, Any] = {row["probe"]: row for row in run(fault, "mlx")["outcomes"]}
     failed = rows["tool-call"]
-    states = {one["rung"]: one["state"] for one in failed["cause"]["facts"]}
+    states = {one["stage"]: one["state"] for one in failed["cause"]["facts"]}
     assert failed["attribution"] == "model"
     assert states == {"template": "holds", "tokens": "holds", "drawn": "broken", "parsed": "broken",
                       "whole": "holds"}  # fmt: skip
