@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from importer.chat_template.samples import BLOCKLESS, IRREGULAR, Thinking
 from importer.decisions.decision import (
@@ -409,6 +409,8 @@ def decide_parser(
     decision = _by_evidence(key, facts, claims, proof, target)
     if key != "tool_parser" and thinking is not None and thinking.source in WRITTEN:
         decision = _unread(decision)
+    if thinking is not None and thinking.switch is None and any(_of_family(e, decision) for e in claims):
+        decision = _always_thinking(decision)
     if thinking is not None and (proof is None or not proof.value["asked"]):
         decision = _untried(decision, thinking, key, target)
     if shown is not None and contradicted:
@@ -452,6 +454,22 @@ def _unread(decision: Decision) -> Decision:
     if not isinstance(decision, Undecided) or not any(unread):
         return decision
     why = (warning(r) if one else r for r, one in zip(decision.why, unread, strict=True))
+    return replace(decision, why=tuple(why))
+
+
+def _of_family(claim: Evidence, decision: Decision) -> bool:
+    """Return whether a family's vendor gives the parser of the decision."""
+    return claim.value == decision.value and claim.rule in NAMED_BY_FAMILY
+
+
+def _always_thinking(decision: Decision) -> Decision:
+    """Return the decision; without a switch the model of such a family writes no answer without thoughts, so
+    that the parser loses one is no warning.
+    """
+    told = [(reason, cast("Reason", reason.fields.get("reason", reason))) for reason in decision.why]
+    why = [
+        one if one.kind is ParserReason.FAILS and one.fields["thought"] else reason for reason, one in told
+    ]
     return replace(decision, why=tuple(why))
 
 

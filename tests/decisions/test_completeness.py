@@ -265,6 +265,17 @@ def test_a_failed_case_of_the_chosen_parser_is_a_warning() -> None:
     assert any(is_warning(r) and "fails a case, quotes: left no content" in render(r) for r in calls.why)
 
 
+def test_a_family_without_a_switch_writes_no_plain_answer() -> None:
+    """As DeepSeek-R1, that thinks in every answer: its vendor's parser is no warning; with a switch it is."""
+    named = claim(Rule.FAMILY_TABLE, "reasoning_parser", "deepseek_r1")
+    facts = [named, *proof("reasoning_parser", R1).evidence()]
+    for thinking, warned in ((Thinking(source="stripped"), False), (SWITCHED, True)):
+        decision = decide(facts, Preferences(), TARGET, thinking)["reasoning_parser"]
+        assert decision.value == "deepseek_r1"
+        assert any("content is null" in render(r) for r in decision.why)
+        assert any(is_warning(r) and "content is null" in render(r) for r in decision.why) is warned
+
+
 def test_a_loss_is_a_case_that_the_first_parser_reads() -> None:
     """As Phi-4: the declared parser loses in streams, and fails a case that the chosen one fails, too."""
     passed = "thinking-whole thinking-cut"
