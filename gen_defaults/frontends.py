@@ -155,7 +155,7 @@ def table(counts: Mapping[str, Count]) -> str:
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m gen_defaults frontends", description=__doc__)
-    parser.add_argument("folder", type=Path, help="holds repos/<org>__<name>/; see docs/tables.md")
+    parser.add_argument("folder", type=Path, help="holds repos/<org>__<name>/; see gen_defaults/README.md")
     parser.add_argument("--only", action="append", default=[], help="a frontend; may be repeated")
     parser.add_argument("--first", type=int, help="the first so many repositories alone")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write every finding as JSON lines")

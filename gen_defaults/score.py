@@ -192,7 +192,7 @@ def _noting(predict: Predictor, predictions: list[Prediction]) -> Predictor:
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m gen_defaults score", description=__doc__)
-    parser.add_argument("folder", type=Path, help="holds parser_truth.csv; see docs/tables.md")
+    parser.add_argument("folder", type=Path, help="holds parser_truth.csv; see gen_defaults/README.md")
     parser.add_argument("--names-only", action="store_true", help="every model's name alone, no files")
     parser.add_argument("--proof", action="store_true", help="ask the parsers of the installed vLLM")
     parser.add_argument(

@@ -13,18 +13,17 @@ import sys
 from pathlib import Path
 
 from importer.cli import messages as cli
-from importer.engines import ENGINES, get
-from importer.engines.base import OFFERS
 from importer.engines.doctor import CHECKS
 from importer.errors import BRANCHES
 from importer.launcher import BASE, ENVIRONMENT, PURPOSES, Purpose
 from importer.service import problems
+from tools import reference
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 # Pages with a session between markers.
 SESSIONS = (ROOT / "README.md", DOCS / "start.md", DOCS / "guide-import.md", DOCS / "guide-failure.md")
-FROM_THE_HUB = DOCS / "guide-card.md"  # its session reads the configuration of a model of the Hub
+FROM_THE_HUB = DOCS / "cards.md"  # its session reads the configuration of a model of the Hub
 
 ERRORS = """\
 # Errors and exit codes
@@ -85,7 +84,6 @@ a test plants the trap. Texts with a command or a flag stand in `DOCTOR` of `imp
 |---|---|---|---|---|
 """
 # The generated part of a page that is otherwise written by hand.
-OFFERED = re.compile(r"(?<=<!-- offers -->\n).*?(?=<!-- /offers -->)", re.DOTALL)
 INHERITED = re.compile(r"(?<=<!-- processes -->\n).*?(?=<!-- /processes -->)", re.DOTALL)
 SESSION = re.compile(r"(?<=<!-- session -->\n```console\n).*?(?=```\n<!-- /session -->)", re.DOTALL)
 
@@ -113,18 +111,6 @@ def doctor() -> str:
     return DOCTOR + "\n".join(rows) + "\n"
 
 
-def engines() -> str:
-    """Return the page on engines with the table of their servers' offers."""
-    adapters = {name: get(name) for name in ENGINES}
-    rows = [
-        f"| {label} | {' | '.join('yes' if offer in a.offers else '–' for a in adapters.values())} |"
-        for offer, label in OFFERS.items()
-    ]
-    head = f"| | {' | '.join(adapters)} |\n|---|{'---|' * len(adapters)}"
-    table = "\n".join([head, *rows]) + "\n"
-    return OFFERED.sub(lambda _: table, (DOCS / "engines.md").read_text(encoding="utf-8"))
-
-
 def security() -> str:
     """Return the page on security with the table of the variables that processes inherit."""
     by_variables: dict[tuple[str, ...], list[str]] = {BASE: ["all but the sandbox"]}
@@ -139,7 +125,7 @@ def security() -> str:
     return INHERITED.sub(lambda _: table, (DOCS / "security.md").read_text(encoding="utf-8"))
 
 
-PAGES = {"engines.md": engines, "errors.md": errors, "doctor.md": doctor, "security.md": security}
+PAGES = {"reference-errors.md": errors, "doctor.md": doctor, "security.md": security, **reference.PAGES}
 
 
 def pasted(page: Path) -> str:

@@ -86,7 +86,7 @@ def unknown(subject: CheckSubject) -> Iterator[CheckFinding]:
                 fault.file,
                 fault.row,
                 f"no field is called {fault.key}",
-                "correct its name, see docs/tables.md",
+                "correct its name, see gen_defaults/README.md",
             )
     for upstream in subject.upstream:
         rows: dict[str, list[str]] = {}
@@ -112,4 +112,4 @@ def spelling(subject: CheckSubject) -> Iterator[CheckFinding]:
             twice = next(item for n, item in enumerate(fault.value) if item in fault.value[:n])
             yield CheckFinding(fault.file, str(twice), f"{fault.key} has it twice", "take one of them out")
         elif fault.rule not in OTHERS:
-            yield CheckFinding(fault.file, fault.row, fault.message, "spell it as docs/tables.md says")
+            yield CheckFinding(fault.file, fault.row, fault.message, "spell it as gen_defaults/README.md says")

@@ -113,7 +113,7 @@ class Unstartable(ReasonKind):
     )
 
 
-# Features beyond a plain chat; docs/engines.md has those of each engine.
+# Features beyond a plain chat; docs/reference-tables.md has those of each engine.
 OFFERS: dict[str, str] = {
     "completions": "plain completions of a prompt given as text",
     "tool-choice": "tool_choice: required, none, or one function by name",

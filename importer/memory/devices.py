@@ -1,6 +1,6 @@
 """Devices by name: their memory, the share that an engine may fill, and their native number formats.
 
-The table is ``importer/data/devices.json``; docs/fit.md describes every key.
+The table is ``importer/data/devices.json``; benchmarks/fit.md describes every key.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from importer.signals.comparison import INDEX, whole_copy
 Source = Literal["headers", "index", "api", "files", "config"]
 CALCULATED = {"F16", "BF16", "F32", "F64", "F8_E5M2", "F8_E4M3"}  # one value is one parameter
 AGREES = 0.01  # headers and padding of files stay below this
-# Errors of a count from config.json alone, over published repositories: see docs/fit.md.
+# Errors of a count from config.json alone, over published repositories: see benchmarks/fit.md.
 OFF, OFF_QUANTISED, OFF_UNSEEN = 0.02, 0.06, 0.20
 # Published bytes by this factor more or less than described, near one of these widths: values of that width.
 OTHERWISE, NEAR, PLAIN_WIDTHS = 1.4, 0.08, (4, 4.5, 8, 16, 32)

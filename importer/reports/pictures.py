@@ -367,7 +367,7 @@ def plans(fit: Mapping[str, object]) -> list[Figures]:
 
 
 def _chosen_by(plan: Mapping[str, object], goal: object) -> str:
-    """Return what chose the plan: the goal, or the rule without one (docs/plan.md)."""
+    """Return what chose the plan: the goal, or the rule without one (docs/cards.md)."""
     if goal:
         return f"for the goal {goal}"
     copied = number(plan.get("tensor_parallel")) <= 1 and number(plan.get("pipeline_parallel")) <= 1

@@ -1,27 +1,11 @@
 """Engine registries: what was generated, and how names are looked up."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from importer.engines import registries
 from importer.errors import UsageError
-
-
-def test_the_docs_count_the_parsers_of_every_version():
-    page = (Path(__file__).parents[2] / "docs" / "parsers.md").read_text(encoding="utf-8")
-    labels = {
-        "vllm": "vLLM", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "sglang": "SGLang",
-    }  # fmt: skip
-    for engine, label in labels.items():
-        for version in registries.versions(engine):
-            registry = registries.load(engine, version)
-            counts = f"{len(registry.names('tool'))} | {len(registry.names('reasoning'))} |"
-            assert any(
-                line.startswith(f"| {label} | {version} ") and line.endswith(counts)
-                for line in page.splitlines()
-            ), f"{label} {version}"
 
 
 def test_the_servers_on_mlx_register_as_they_do():

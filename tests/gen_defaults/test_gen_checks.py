@@ -173,7 +173,7 @@ def test_modes_and_sources_of_no_family() -> None:
     assert (found.row, found.message) == ("yi", "sources has it, but no family is called so")
 
 
-# Shadowed: what cannot win under the rule of docs/tables.md
+# Shadowed: what cannot win under the rule of gen_defaults/README.md
 
 
 def rows(**families: Mapping[str, Any]) -> CheckSubject:

@@ -1,6 +1,6 @@
 """Conventions: importer's own forms of tool calls, for models with a template without tools.
 
-A convention is a line here and a file of Jinja macros beside it; docs/template.md describes how to add one.
+A convention is a line here and a file of Jinja macros beside it; CONTRIBUTING.md describes how to add one.
 """
 
 from __future__ import annotations
