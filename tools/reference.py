@@ -68,15 +68,23 @@ def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
 
 
-def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield the parser of every command that does something, by the words that lead to it."""
-    waiting: list[tuple[str, argparse.ArgumentParser]] = [("importer", more.every_command())]
+def parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
+    """Yield every command that does something: the words that lead to it, what it does, its parser."""
+    waiting: list[tuple[str, str, argparse.ArgumentParser]] = [("importer", "", more.every_command())]
     while waiting:
-        words, parser = waiting.pop(0)
+        words, about, parser = waiting.pop(0)
         below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-        waiting[:0] = [(f"{words} {name}", sub) for one in below for name, sub in one.choices.items()]
+        for one in below:
+            helps = {a.dest: a.help for a in one._choices_actions}
+            shown = ((n, helps.get(n) or helped(n), sub) for n, sub in one.choices.items())
+            waiting[:0] = [(f"{words} {name}", text, sub) for name, text, sub in shown if text]
         if not below:
-            yield words, parser
+            yield words, about, parser
+
+
+def helped(name: str) -> str:
+    """Return what a command does, as the help of all commands has it."""
+    return COMMANDS_OF[name].help if name in COMMANDS_OF else ""
 
 
 def options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
@@ -96,11 +104,11 @@ def options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
 def commands() -> str:
     """Return the page of commands."""
     parts = [COMMANDS]
-    for words, parser in parsers():
+    for words, about, parser in parsers():
         rows = list(options(parser))
-        about = parser.description or described(COMMANDS_OF[words.partition(" ")[2]].help)
+        said = parser.description or (described(about) if about else "")
         parts.append(
-            f"## `{words}`\n\n{cell(about)}\n" + (f"\n{table(('option', ''), iter(rows))}" if rows else "")
+            f"## `{words}`\n\n{cell(said)}\n" + (f"\n{table(('option', ''), iter(rows))}" if rows else "")
         )
     return "\n".join(part.strip() + "\n" for part in parts)
 
