@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gen_defaults import mlx_source, transformers_source, vllm_source
-from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import write
 from gen_defaults.sources.engines import PREFIXES, chosen
 from importer.engines.registries import CAPABILITIES_FOLDER, SCHEMA
 from importer.engines.vllm_mlx import CONSTRAINTS
+from importer.wheels.index import Index, IndexFailure, Release
 
 # What reading sources that have moved ends in.
 MOVED = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, StopIteration, RecursionError)

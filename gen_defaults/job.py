@@ -10,12 +10,12 @@ from typing import Any
 
 from gen_defaults import checks, sampling
 from gen_defaults.checks import CheckFinding, CheckSubject, Upstream
-from gen_defaults.index import IndexFailure, order
 from gen_defaults.place import Place, changed, load
 from gen_defaults.proposal import proposal
 from gen_defaults.sources import SOURCES, SourceRequest
 from importer.engines.registries import Registry, parsed
 from importer.signals.tables import parse_parsers
+from importer.wheels.index import IndexFailure, order
 
 EMPTY: Mapping[str, Any] = {"families": {}, "patterns": [], "sources": {}}
 

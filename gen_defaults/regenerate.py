@@ -13,11 +13,11 @@ from pathlib import Path
 
 from gen_defaults import checks, report
 from gen_defaults.checks import CheckFinding
-from gen_defaults.index import Index, IndexFailure
 from gen_defaults.job import Result, run
 from gen_defaults.place import Place, load, write
 from gen_defaults.sources import ON_REQUEST, SOURCES, SourceRequest
-from gen_defaults.web import ByteListener, Web
+from importer.wheels.index import Index, IndexFailure
+from importer.wheels.web import ByteListener, Web
 
 
 @contextmanager

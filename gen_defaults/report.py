@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gen_defaults.index import order
 from gen_defaults.job import Result
 from gen_defaults.place import load
 from gen_defaults.proposal import step
 from importer.engines.registries import parsed
+from importer.wheels.index import order
 
 Row = Mapping[str, Any]
 

@@ -170,7 +170,9 @@ def _names(served: Served, truths: Sequence[Truth], lacking: Sequence[str]) -> I
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m gen_defaults response-templates", description=__doc__)
-    parser.add_argument("folder", type=Path, help="holds parser_truth.csv and repos; see gen_defaults/README.md")
+    parser.add_argument(
+        "folder", type=Path, help="has parser_truth.csv and repos; see gen_defaults/README.md"
+    )
     parser.add_argument("--python", type=Path, help="Python of an environment with vLLM; default: installed")
     parser.add_argument("--frontend", choices=("python", "rust"), default="python", help="vLLM's frontend")
     parser.add_argument("--undecided", action="store_true", help="also decide, and count models without one")

@@ -26,12 +26,12 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from gen_defaults.index import IndexFailure
 from importer.hub.snapshot import Snapshot
 from importer.signals import name as pattern
 from importer.signals import sampling
 from importer.signals.name import normalise
 from importer.signals.tables import SamplingRow, SamplingTable, Table
+from importer.wheels.index import IndexFailure
 
 
 def generation_values(data: Mapping[str, Any]) -> dict[str, float]:

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import write
 from gen_defaults.syntax import Sources
 from importer import launcher
@@ -25,6 +24,7 @@ from importer.config_file import effects
 from importer.config_file.effects import Effect
 from importer.config_file.engine_arguments import SCHEMA, SETTINGS, Kind, file_name, load, versions
 from importer.launcher import Purpose, isolated
+from importer.wheels.index import Index, IndexFailure, Release
 
 WORKER = Path(__file__).with_name("settings_worker.py")
 REVIEW = Path(__file__).with_name("settings_review.json")

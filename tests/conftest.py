@@ -15,9 +15,9 @@ import huggingface_hub.constants  # noqa: F401 - read from the environment once,
 import pytest
 from hypothesis import HealthCheck, settings
 
-from gen_defaults import index, web
 from importer.engines import get, install
 from importer.engines.install import Installed
+from importer.wheels import index, web
 from tests.package_index import PackageIndex, serving
 from tests.recordings import RECORDINGS, Mode
 from tests.sandboxing import SPARES

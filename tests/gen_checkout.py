@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gen_defaults import regenerate
-from gen_defaults.index import Index
 from gen_defaults.place import Place
 from gen_defaults.sources import SOURCES, SourceRequest, engines
+from importer.wheels.index import Index
 from tests.gen_releases import FAMILIES, checkout, everything, fill, unsloth
 from tests.package_index import PackageIndex
 

@@ -1,9 +1,9 @@
 """Coverage: patterns and families without each other, patterns that never match, absent and unused parsers.
 
-Rows of importer's table are tried by purpose, maker and length, in any order of the file (gen_defaults/README.md). A
-pattern is shadowed where rows before it match every name that it spells out, or where its own ``exclude``
-refuses them. LocalAI tries rows in the file's order and matches any part of a name: there a shorter pattern
-that stands earlier takes the longer one's names.
+Rows of importer's table are tried by purpose, maker and length, in any order of the file
+(gen_defaults/README.md). A pattern is shadowed where rows before it match every name that it spells out, or
+where its own ``exclude`` refuses them. LocalAI tries rows in the file's order and matches any part of a name:
+there a shorter pattern that stands earlier takes the longer one's names.
 """
 
 from __future__ import annotations

@@ -112,4 +112,6 @@ def spelling(subject: CheckSubject) -> Iterator[CheckFinding]:
             twice = next(item for n, item in enumerate(fault.value) if item in fault.value[:n])
             yield CheckFinding(fault.file, str(twice), f"{fault.key} has it twice", "take one of them out")
         elif fault.rule not in OTHERS:
-            yield CheckFinding(fault.file, fault.row, fault.message, "spell it as gen_defaults/README.md says")
+            yield CheckFinding(
+                fault.file, fault.row, fault.message, "gen_defaults/README.md has the spelling"
+            )

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from gen_defaults import rust_source
-from gen_defaults.index import SDIST, Index, IndexFailure, Release, order
 from gen_defaults.inference import Rule
 from gen_defaults.parser_tables import TABLES, Rows, Tables
 from gen_defaults.place import load
 from gen_defaults.sources.request import SCHEMA, SourceAnswer, SourceRequest
+from importer.wheels.index import SDIST, Index, IndexFailure, Release, order
 
 NEWEST = ""
 SHOWN = 8  # versions, where one is not there

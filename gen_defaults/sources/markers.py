@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gen_defaults.index import IndexFailure, Release, order
 from gen_defaults.parser_tables import TABLES
 from gen_defaults.place import ROOT, load
 from gen_defaults.sources.request import SCHEMA, SourceAnswer, SourceRequest
 from importer.engines.registries import PINNED
 from importer.signals.template_markers import FOLDER
+from importer.wheels.index import IndexFailure, Release, order
 
 # Packages with the modules of parsers, and with what they import.
 PACKAGES = {

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from gen_defaults.index import IndexFailure
 from importer import yaml_reader
 from importer.sentences import render
+from importer.wheels.index import IndexFailure
 from importer.yaml_reader import MOST_VALUES, YamlError
 
 DEEPEST = 40  # lists and maps within each other

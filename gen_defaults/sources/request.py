@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gen_defaults.checks import Upstream
-from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import Place
+from importer.wheels.index import Index, IndexFailure, Release
 
 SCHEMA = 1
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from gen_defaults.checks import Upstream
-from gen_defaults.index import IndexFailure
 from gen_defaults.place import load
 from gen_defaults.sources.outside import from_json, from_yaml
 from gen_defaults.sources.request import SourceAnswer, SourceRequest, named, rendered
+from importer.wheels.index import IndexFailure
 
 NAME = "unsloth"
 CONFIGS = "studio/backend/assets/configs/"

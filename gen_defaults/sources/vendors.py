@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gen_defaults.index import IndexFailure, day
 from gen_defaults.place import load
 from gen_defaults.sources.request import SourceAnswer, SourceRequest, rendered
 from importer.errors import ImporterError
@@ -17,6 +16,7 @@ from importer.hub.snapshot import UnreadReason, parse_object
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.sampling import FILE, KEYS
+from importer.wheels.index import IndexFailure, day
 
 NAME = "vendors"
 TAKEN = ("do_sample", *(source_name for source_name, _ in KEYS))

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gen_defaults import recipes
-from gen_defaults.index import IndexFailure
 from gen_defaults.place import load
 from gen_defaults.sources.outside import from_yaml
 from gen_defaults.sources.request import SourceAnswer, SourceRequest, named, rendered
+from importer.wheels.index import IndexFailure
 
 NAME = "vllm-docs"
 PACKAGE = "vllm"

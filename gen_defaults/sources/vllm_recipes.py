@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from gen_defaults import recipe_facts
-from gen_defaults.archive import LARGEST
-from gen_defaults.index import IndexFailure
 from gen_defaults.place import load
 from gen_defaults.recipe_book import NAME
 from gen_defaults.sources.outside import from_yaml
 from gen_defaults.sources.request import SourceAnswer, SourceRequest, named, rendered
 from importer.exports.vllm_recipe import FILE
+from importer.wheels.archive import LARGEST
+from importer.wheels.index import IndexFailure
 
 PACKAGE = "vllm"
 FOLDER = "recipes/"  # of the sdist

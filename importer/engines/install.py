@@ -33,14 +33,13 @@ from importer.frozen import frozen
 from importer.launcher import Purpose, isolated
 from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
+from importer.wheels import PIP
 
 Origin = Literal["managed", "variable", "current"]
 LAYOUT = 1  # of the folder; a change makes every environment new
 STAMP = "installed.json"
 LOG = "install.log"
 QUESTION_SECONDS = 30.0
-# The caller's pip may lie among the caller's own packages, invisible with ``-I``.
-PIP = (sys.executable, "-P", "-m", "pip")
 ASK_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
 ASK_PATH = "import sys; print(*sys.path, sep='\\n')"
 FOLDER = "libraries"  # beside the virtual environment

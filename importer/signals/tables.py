@@ -2,7 +2,7 @@
 
 Both have LocalAI's shape (``families`` and ``patterns``), so LocalAI reads them too. In the parser table
 each value of a row is a string or null, and lists are words with blanks between. In the sampling table each
-value of a row is a number; all other fields stand beside ``families``. gen_defaults/README.md describes every key.
+value of a row is a number; all other fields stand beside ``families``. gen_defaults/README.md has every key.
 """
 
 from __future__ import annotations

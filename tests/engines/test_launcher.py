@@ -245,7 +245,7 @@ def test_what_cannot_be_started_is_an_error_of_the_system() -> None:
 
 
 def test_pip_is_that_of_this_python() -> None:
-    from importer.engines.install import PIP
+    from importer.wheels import PIP
 
     done = launcher.run([*PIP, "--version"], Purpose.INSTALL, seconds=60)
     assert done.output.startswith("pip ")

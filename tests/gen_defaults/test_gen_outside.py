@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gen_defaults import archive
-from gen_defaults.index import Index, IndexFailure
 from gen_defaults.sources.outside import DEEPEST, from_json, from_yaml
+from importer.wheels import archive
+from importer.wheels.index import Index, IndexFailure
 from tests.package_index import sdist, wheel
 
 pytestmark = pytest.mark.slow  # the makers of tables

@@ -7,14 +7,14 @@ from typing import cast
 
 import pytest
 
-from gen_defaults.archive import LARGEST
-from gen_defaults.index import Index
 from gen_defaults.place import write
 from gen_defaults.recipe_book import Book
 from gen_defaults.recipe_commands import deployments, flagged, recommended
 from gen_defaults.regenerate import main
 from gen_defaults.sources import vllm_recipes
 from gen_defaults.sources.request import SourceRequest
+from importer.wheels.archive import LARGEST
+from importer.wheels.index import Index
 from tests.gen_releases import DOCS, checkout
 from tests.package_index import sdist
 from tests.tiers import one_of_each

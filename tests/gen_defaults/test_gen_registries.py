@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gen_defaults.index import Index, IndexFailure
 from gen_defaults.place import Place
 from gen_defaults.proposal import step
 from gen_defaults.sources import engines
 from importer.engines.registries import parsed
+from importer.wheels.index import Index, IndexFailure
 from tests.gen_checkout import said
 from tests.gen_releases import MLX, MLX_VLM, SGLANG, VLLM, VLLM_MLX, VLLM_TOOLS, checkout
 from tests.package_index import PackageIndex, sdist, wheel

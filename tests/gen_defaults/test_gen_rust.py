@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gen_defaults import rust_source
-from gen_defaults.index import Index, IndexFailure
 from gen_defaults.place import Place
 from gen_defaults.sources import SOURCES as READERS
 from gen_defaults.sources import SourceRequest, engines
+from importer.wheels.index import Index, IndexFailure
 from tests.gen_checkout import said
 from tests.gen_releases import VLLM, checkout
 from tests.package_index import PackageIndex, sdist, wheel

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from gen_defaults import shipped
-from gen_defaults.index import IndexFailure, Release
 from importer.chat_template.render import Renderer
+from importer.wheels.index import IndexFailure, Release
 from tests import template_texts as texts
 from tests.coverage_faults import JSON, SOUND
 

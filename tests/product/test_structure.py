@@ -21,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 # Each room imports only from rooms before it; CONTRIBUTING.md shows the same list.
 ROOMS = (
     "version", "frozen", "reasons", "sentences", "errors", "registry", "config", "kept", "tracing", "storage",
-    "progress", "launcher", "yaml_reader", "sandbox",
+    "progress", "launcher", "wheels", "yaml_reader", "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
     "engines", "exports", "proof", "validation", "reports", "transport", "analysis", "app", "service", "cli",
 )  # fmt: skip
@@ -39,6 +39,7 @@ MAY_CONNECT = {
     "importer.engines.doctor.host",  # whether the Hub answers
     "importer.engines.process", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
     "importer.service.server",  # connects to nothing
+    "importer.wheels.web",  # the package index
 }  # fmt: skip
 STARTERS = re.compile(
     r"(subprocess|_posixsubprocess|multiprocessing|pty|asyncio\.subprocess)(\..*)?"

@@ -8,10 +8,10 @@ import pytest
 
 from gen_defaults import abilities as generator
 from gen_defaults import mlx_source, processors, transformers_source, vllm_source
-from gen_defaults.index import IndexFailure, Release
 from importer.engines import registries
 from importer.hub.snapshot import Snapshot
 from importer.signals import quantisation
+from importer.wheels.index import IndexFailure, Release
 from tests.package_index import PackageIndex, sdist
 
 REGISTRY = """

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gen_defaults import archive
-from gen_defaults.archive import IndexFailure, Texts
-from gen_defaults.web import Web, local, shown
 from importer import launcher
-from importer.engines.install import PIP
 from importer.launcher import Purpose
+from importer.wheels import PIP, archive
+from importer.wheels.archive import IndexFailure, Texts
+from importer.wheels.web import Web, local, shown
 
 __all__ = ["Index", "IndexFailure", "Release", "day", "order"]
 

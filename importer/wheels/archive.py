@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, cast
 
-from gen_defaults.web import Web, local
+from importer.wheels.web import Web, local
 
 BLOCK = 1 << 16  # bytes of a range request
 TAIL = 1 << 18  # bytes at a wheel's end that are fetched first: most tables of contents fit
