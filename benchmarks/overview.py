@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, insert
 
 from benchmarks.row import Row
-from importer.storage import documents, tables
+from importer.storage import document_rows, documents, tables
 from importer.storage.database import Database
 from importer.storage.documents import Filters, Room
 from importer.storage.migrations import migrate
@@ -66,11 +66,11 @@ def _row(database: Database, what: str, budget: float, query: Callable[[Connecti
 def document(number: int, chosen: random.Random) -> dict[str, Any]:
     """Return the row of a document with facts drawn at random."""
     name, weights = f"m{number:05}-8b", chosen.choice([None, *(GB * n for n in range(1, 200))])
-    kinds = documents.words({kind for kind in documents.KINDS if chosen.random() < 0.06})
+    kinds = document_rows.words({kind for kind in document_rows.KINDS if chosen.random() < 0.06})
     words: Sequence[str] = ("reads", "writes", "sees", "hears", "codes")
     made = {
         "description": f"A model that {' '.join(chosen.choice(words) for _ in range(40))}.",
-        "tags": documents.words({chosen.choice("abcdef") * 4}),
+        "tags": document_rows.words({chosen.choice("abcdef") * 4}),
         "license": chosen.choice(["mit", "apache-2.0", None]),
     }
     model = f"org{number % 97}/{name}"
@@ -81,16 +81,17 @@ def document(number: int, chosen: random.Random) -> dict[str, Any]:
         "kind": "chat", "state": chosen.choice(["draft", "approved", "published", "stale", "ready"]),
         "review": "draft", "validation": chosen.choice(["never", "passed", "failed"]),
         "reason": "nobody has approved it as it is now",
-        "search": documents.search(name, model, "family", made),
+        "search": document_rows.search(name, model, "family", made),
         "created_at": "2026-11-01T00:00:00+00:00", "updated_at": f"2026-11-01T{number % 24:02}:00:00+00:00",
         "quantization": chosen.choice([None, "fp8-block", "w4a16", "nvfp4"]),
-        "modalities": documents.words({"text", *(["image"] if chosen.random() < 0.2 else [])}),
+        "modalities": document_rows.words({"text", *(["image"] if chosen.random() < 0.2 else [])}),
         "tool_parser": chosen.choice([None, "hermes", "llama3_json", "qwen3_coder"]),
         "reasoning_parser": chosen.choice([None, "qwen3"]), "context": chosen.choice([4096, 32768, 131072]),
-        "parameters": parameters, "size": documents.size_of(parameters), "weights": weights,
+        "parameters": parameters, "size": document_rows.size_of(parameters), "weights": weights,
         "memory": None if weights is None else weights + GB, "device": "h100-80g", "devices": 1,
         "whole_bytes": None if weights is None else weights + 2 * GB,
         "part_bytes": None if weights is None else weights + GB,
-        "attention": kinds, "urgency": documents.urgency(kinds),
+        "row": "{}", "shown": "{}", "shown_by": "",
+        "attention": kinds, "urgency": document_rows.urgency(kinds),
         "findings": int("finding" in (kinds or "")),
     }  # fmt: skip

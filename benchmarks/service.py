@@ -23,7 +23,7 @@ from benchmarks.row import Row
 from importer.exports import localai_gallery
 from importer.storage import releases, tables
 from importer.storage.database import Database
-from importer.storage.documents import changed
+from importer.storage.document_rows import changed, rendered
 from tests.hubserver import HubServer, Repo
 from tests.serving import Service
 from tests.template_texts import CHATML_JSON
@@ -88,10 +88,8 @@ def fill(service: Service, names: Sequence[str]) -> None:
             "reason": None,
             "release": 1,
         }
-        connection.execute(
-            insert(configs),
-            [row | state | {"name": n, "model": f"org/{n}", "search": f"{n}\norg/{n}"} for n in names],
-        )
+        filled = [row | state | {"name": n, "model": f"org/{n}", "search": f"{n}\norg/{n}"} for n in names]
+        connection.execute(insert(configs), [one | {"row": rendered(one)} for one in filled])
         connection.execute(insert(versions), [version | {"name": n, "state": "published"} for n in names])
         data = json.loads(version["data"])
         for each in names:

@@ -13,8 +13,8 @@ from json import loads
 from threading import Lock
 from typing import Annotated, Any, cast
 
+from anyio import to_thread
 from fastapi import Depends, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPBearer
 from fastapi.security.api_key import APIKeyHeader
 from starlette.datastructures import Headers, MutableHeaders
@@ -27,6 +27,7 @@ from importer.frozen import frozen
 from importer.service.desk import Desk, desk
 from importer.service.domain.grants import Caller
 from importer.service.problems import answer
+from importer.service.reads import reads
 from importer.service.settings import Settings, is_loopback
 from importer.service.telemetry import METHODS, AnswerCut, Metrics, request_id
 from importer.storage import keys
@@ -415,7 +416,7 @@ async def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller
     key = sent_key(request)
     if key is None and at.settings.loopback:  # nothing is looked up
         return identify(request, at, key)
-    return await run_in_threadpool(identify, request, at, key)
+    return await to_thread.run_sync(identify, request, at, key, limiter=reads())
 
 
 def identify(request: Request, at: Desk, sent: str | None) -> Caller:

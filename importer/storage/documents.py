@@ -40,7 +40,8 @@ from sqlalchemy import (
 
 from importer.frozen import frozen
 from importer.storage import tables
-from importer.storage.tables import configs, findings, marks, pieces, receipts, versions
+from importer.storage.document_rows import Json, attend, changed, current, search
+from importer.storage.tables import configs, pieces, receipts, versions
 
 KEY = re.compile(r'^ "\w+": ', re.MULTILINE)  # an upper key of JSON with an indent of one
 SMALL = 1024  # characters: shorter parts go together
@@ -216,16 +217,8 @@ def _has(name: str, column: ColumnElement[Any], value: str) -> ColumnElement[boo
     return column.contains(f" {value} ", autoescape=True) if name in WORDED else column == value
 
 
-@frozen
-class Order:
-    """One sort: the expression that rows are ordered by before their name, and its value of a row."""
-
-    column: ColumnElement[Any]
-    value: Callable[[Any], Value]
-
-
-def order(sort: str) -> Order | None:
-    """Return the order of a sort without its ``-``; ``None`` for the name alone.
+def order(sort: str) -> ColumnElement[Any] | None:
+    """Return what a sort without its ``-`` orders rows by before their name; ``None`` for the name alone.
 
     Documents without a figure come last in both directions.
     """
@@ -234,41 +227,19 @@ def order(sort: str) -> Order | None:
         return None
     if name == "state":
         ranks = {state: rank for rank, state in enumerate(STATES)}
-        return Order(
-            case(ranks, value=C.state, else_=len(STATES)), lambda row: ranks.get(row.state, len(STATES))
-        )
+        return case(ranks, value=C.state, else_=len(STATES))
     if name == "attention":
-        return Order(C.urgency, lambda row: int(row.urgency))  # in the order of an index, as the times are
+        return C.urgency  # in the order of an index, as the times are
     if name in PRESENT:
-        return Order(C[name], lambda row: str(getattr(row, name)))
+        return C[name]
     if name in NUMBERS:
-        absent = -1 if descends else LARGEST
-        return Order(func.coalesce(C[name], absent), lambda row: _number(getattr(row, name), absent))
-    return Order(func.coalesce(C[name], ""), lambda row: str(getattr(row, name) or ""))
-
-
-def _number(value: int | None, absent: int) -> int:
-    return absent if value is None else value
+        return func.coalesce(C[name], -1 if descends else LARGEST)
+    return func.coalesce(C[name], "")
 
 
 def whole(sort: str) -> bool:
     """Return whether a sort is by numbers."""
     return sort.removeprefix("-") in (*NUMBERS, "state", "attention")
-
-
-MARK = "configs"
-
-
-def changed(connection: Connection) -> None:
-    """Record that a document, or what is listed of it, has changed."""
-    grown = update(marks).where(marks.c.key == MARK).values(value=marks.c.value + 1)
-    if connection.execute(grown).rowcount == 0:
-        connection.execute(insert(marks).values(key=MARK, value=1))
-
-
-def current(connection: Connection) -> int:
-    """Return the mark as it is."""
-    return connection.execute(select(marks.c.value).where(marks.c.key == MARK)).scalar() or 0
 
 
 MAX_COUNTS = 500  # filters whose counts are kept
@@ -380,114 +351,7 @@ def _most(pair: tuple[str | None, int]) -> tuple[int, str]:
     return -pair[1], pair[0] or ""
 
 
-F = findings.c
-OTHER = "other"
-FINDING = "finding"  # the reason that an open finding of a recheck is
-# Kinds of what needs attention, the gravest first. Those of an import are the kinds of its warnings.
-KINDS = (
-    "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", FINDING,
-    "grant", "needs-code", "foreign-code", "prompts", "parser", "no-tools",
-    "request-coverage", "conflict", "other-device", OTHER,
-)  # fmt: skip
-# Parameters of a model below each bound.
-SIZES: Mapping[str, float] = {
-    "under-1b": 1e9, "1b-4b": 4e9, "4b-10b": 10e9, "10b-35b": 35e9, "35b-100b": 100e9,
-    "over-100b": float("inf"),
-}  # fmt: skip
-Json = Mapping[str, Any]
-
-
-def words(names: set[str]) -> str | None:
-    """Return names as a column has them, between spaces; ``None`` for none."""
-    return f" {' '.join(sorted(names))} " if names else None
-
-
-def search(name: str, model: str | None, family: str | None, made: Json) -> str:
-    """Return the text that a search looks through: name, model, family, description, tags, license."""
-    parts = (name, model, family, made["description"], (made["tags"] or "").strip(), made["license"])
-    return "\n".join(part for part in parts if part).lower()
-
-
-def urgency(kinds: str | None) -> int:
-    """Return the rank of the gravest kind, the gravest the highest; 0 for none."""
-    present = (kinds or "").split()
-    return max((len(KINDS) - KINDS.index(kind) for kind in present if kind in KINDS), default=0)
-
-
-def attend(connection: Connection, name: str) -> None:
-    """Count a document's open findings anew, and rank its attention."""
-    number = connection.execute(select(func.count()).where(F.name == name, F.state == "open")).scalar_one()
-    kinds = {*(connection.execute(select(C.attention).where(C.name == name)).scalar() or "").split()}
-    named = words(kinds | {FINDING} if number else kinds - {FINDING})
-    row = {"findings": number, "attention": named, "urgency": urgency(named)}
-    connection.execute(update(configs).where(C.name == name).values(row))
-    changed(connection)
-
-
-def checked(connection: Connection, name: str, at: str) -> None:
-    """Record that a document was compared with an import."""
-    connection.execute(update(configs).where(C.name == name).values(checked_at=at))
-
-
-def size_of(parameters: int | None) -> str | None:
-    """Return the class of a model by the number of its parameters."""
-    if parameters is None:
-        return None
-    return next(name for name, bound in SIZES.items() if parameters < bound)
-
-
 V = versions.c
-
-
-@frozen
-class Summary:
-    """A document in a list; ``release`` is the number that is served.
-
-    ``reason`` is why the working copy is not published. The fields from ``description`` on are of its card.
-    """
-
-    name: str
-    version: int
-    digest: str
-    model: str | None
-    revision: str | None
-    backend: str | None
-    family: str | None
-    kind: str | None
-    state: str
-    review: str
-    validation: str
-    reason: str | None
-    release: int | None
-    created_at: str
-    updated_at: str
-    description: str | None
-    license: str | None
-    tags: str | None
-    quantization: str | None
-    modalities: str | None
-    tool_parser: str | None
-    reasoning_parser: str | None
-    context: int | None
-    parameters: int | None
-    size: str | None
-    weights: int | None
-    memory: int | None
-    device: str | None
-    devices: int | None
-    whole_bytes: int | None
-    part_bytes: int | None
-    run_engine: str | None
-    run_version: str | None
-    run_at: str | None
-    run_passed: int | None
-    run_failed: int | None
-    run_total: int | None
-    run_seconds: float | None
-    checked_at: str | None
-    attention: str | None
-    findings: int
-    urgency: int
 
 
 @frozen
@@ -508,39 +372,64 @@ class Version:
     why: str | None
 
 
-SUMMARY = [C[f.name] for f in fields(Summary)]
 VERSION = [V[f.name] for f in fields(Version) if f.name != "receipt"] + [V.receipt_hash]
+
+
+@frozen
+class Listed:
+    """A document of a page: its name, its ``place`` in the order, and its row as JSON."""
+
+    name: str
+    place: Value
+    row: str
 
 
 def page(
     connection: Connection, filters: Filters, limit: int, after: Sequence[Value] = (), sort: str = "name"
-) -> list[Summary]:
+) -> list[Listed]:
     """Return documents by a sort and then by name, with ``-`` the last first, those behind ``after``."""
-    chosen, descends = order(sort), sort.startswith("-")
-    columns = [C.name] if chosen is None else [chosen.column, C.name]
-    query = select(C.name).where(*conditions(filters))
+    place, descends = order(sort), sort.startswith("-")
+    columns = [C.name] if place is None else [place, C.name]
+    query = select(C.name, columns[0].label("place")).where(*conditions(filters))
     if after:
-        place, here = tuple_(*columns), tuple_(*after)
-        query = query.where(place < here if descends else place > here)
-    ordered = [one.desc() if descends else one for one in columns]
+        at, here = tuple_(*columns), tuple_(*after)
+        query = query.where(at < here if descends else at > here)
     # The names come from an index alone; only the rows of the page are read.
-    chosen_names = [*connection.execute(query.order_by(*ordered).limit(limit)).scalars()]
-    rows = connection.execute(select(*SUMMARY).where(C.name.in_(chosen_names))).mappings()
-    found = {row["name"]: Summary(**row) for row in rows}
-    return [found[name] for name in chosen_names]
+    ordered = [one.desc() if descends else one for one in columns]
+    chosen = query.order_by(*ordered).limit(limit).subquery()
+    rows = select(C.name, chosen.c.place, C.row).join_from(chosen, configs, C.name == chosen.c.name)
+    ends = [one.desc() if descends else one for one in (chosen.c.place, C.name)]
+    return [Listed(*row) for row in connection.execute(rows.order_by(*ends))]
+
+
+@frozen
+class Shown:
+    """One document's text, its data and its row as JSON, and what its answer has besides."""
+
+    version: int
+    digest: str
+    text: str
+    data: str
+    row: str
+    shown: str
+    shown_by: str
+
+
+def shown(connection: Connection, name: str) -> Shown | None:
+    """Return what is shown of a document, if it is there."""
+    query = (
+        select(C.version, C.digest, V.text, V.data, C.row, C.shown, C.shown_by)
+        .join_from(configs, versions, and_(V.name == C.name, V.number == C.version))
+        .where(C.name == name, C.deleted_at.is_(None))
+    )
+    row = connection.execute(query).first()
+    return None if row is None else Shown(*row)
 
 
 def names(connection: Connection, filters: Filters) -> list[str]:
     """Return the names of all documents that a filter leaves."""
     query = select(C.name).where(*conditions(filters)).order_by(C.name)
     return [*connection.execute(query).scalars()]
-
-
-def summary(connection: Connection, name: str) -> Summary | None:
-    """Return a document's row of the list, if it is there."""
-    query = select(*SUMMARY).where(C.name == name, C.deleted_at.is_(None))
-    row = connection.execute(query).mappings().first()
-    return None if row is None else Summary(**row)
 
 
 def last_number(connection: Connection, name: str) -> int:
@@ -589,9 +478,8 @@ def add(connection: Connection, new: Version, listed: Json) -> None:
         "search": search(new.name, listed["model"], listed["family"], listed),
     }  # fmt: skip
     if connection.execute(update(configs).where(C.name == new.name).values(row)).rowcount == 0:
-        connection.execute(insert(configs).values(row | {"name": new.name, "created_at": new.at}))
+        connection.execute(insert(configs).values(row | {"name": new.name, "created_at": new.at, "row": ""}))
     attend(connection, new.name)
-    changed(connection)
 
 
 def delete_documents(connection: Connection, deletion: Version) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, func, insert, sele
 
 from importer.config import now
 from importer.frozen import frozen
-from importer.storage import documents, tables
+from importer.storage import document_rows, tables
 from importer.storage.database import fresh
 
 FindingState = Literal["open", "accepted", "rejected", "superseded", "resolved"]
@@ -124,20 +124,20 @@ def record(
         connection.execute(update(tables.findings).where(F.id == last.id).values(row))
         others = [F.name == name, F.state == "open", F.id != last.id]
         _settle(connection, others, "superseded")
-        documents.attend(connection, name)
+        document_rows.attend(connection, name)
         return last.id, "known" if last.state == "open" else "rejected"
     _settle(connection, [F.name == name, F.state == "open"], "superseded")
     ident = fresh()
     made = {"id": ident, "name": name, "fingerprint": fingerprint, "state": "open", "at": row["seen_at"]}
     connection.execute(insert(tables.findings).values(**row, **made))
-    documents.attend(connection, name)
+    document_rows.attend(connection, name)
     return ident, "found"
 
 
 def resolve(connection: Connection, name: str) -> None:
     """Mark the open findings of a document as resolved: an import now would change nothing."""
     _settle(connection, [F.name == name, F.state == "open"], "resolved")
-    documents.attend(connection, name)
+    document_rows.attend(connection, name)
 
 
 def decide(connection: Connection, ident: str, state: FindingState, by: str, why: str | None) -> bool:
@@ -147,7 +147,7 @@ def decide(connection: Connection, ident: str, state: FindingState, by: str, why
     here = (F.id == ident, F.state == "open")
     decided = connection.execute(update(tables.findings).where(*here).values(row)).rowcount > 0
     for name in connection.execute(select(F.name).where(F.id == ident)).scalars().all():
-        documents.attend(connection, name)
+        document_rows.attend(connection, name)
     return decided
 
 
@@ -174,7 +174,7 @@ def compared(
     at = now()
     row = {"outcome": outcome, "finding": finding, "at": at, "error": text}
     if outcome not in ("failed", "gone"):
-        documents.checked(connection, name, at)
+        document_rows.checked(connection, name, at)
     connection.execute(update(tables.rechecks).where(K.job == job, K.name == name).values(row))
 
 

@@ -10,6 +10,8 @@ METADATA = MetaData()
 # ``search``: what a search looks through, in small letters; ``release``: the number that is served. From
 # ``description`` on: what ``cards`` makes of data and receipt. ``tags``, ``modalities`` and ``attention`` are
 # words between spaces, ``urgency`` ranks the gravest word of attention, ``findings`` counts the open ones.
+# ``row`` is the JSON of these columns as lists have it. ``shown`` is the JSON that one document's answer has
+# besides, and ``shown_by`` the version of importer that rendered it.
 configs = Table(
     "configs",
     METADATA,
@@ -21,6 +23,7 @@ configs = Table(
     *(Column(name, Text) for name in ("description", "license", "tags", "quantization", "modalities")),
     *(Column(name, Text) for name in ("tool_parser", "reasoning_parser", "size", "device", "attention")),
     *(Column(name, Text) for name in ("run_engine", "run_version", "run_at", "checked_at")),
+    *(Column(name, Text) for name in ("row", "shown", "shown_by")),
     *(Column(name, BigInteger) for name in ("context", "parameters", "weights", "memory")),
     *(Column(name, BigInteger) for name in ("whole_bytes", "part_bytes")),
     *(Column(name, Integer) for name in ("devices", "run_passed", "run_failed", "run_total")),

@@ -70,7 +70,7 @@ def test_a_change_is_whole_or_nothing(gallery: Gallery, stored: StoredDocument) 
 
     with pytest.raises(RuntimeError):
         fails()
-    assert gallery.count(Filters()) == 0
+    assert gallery.page(Filters(), 1) == ([], 0)
     with gallery.database.reading() as connection:
         assert not connection.execute(select(tables.versions)).all()
         assert not connection.execute(select(tables.audit)).all()
@@ -82,7 +82,8 @@ def test_what_is_written_alike_is_no_version(gallery: Gallery, stored: StoredDoc
     assert [v.number for v in gallery.versions("base")] == [1]
     summary, version = gallery.get("base")
     assert (version.stored.data, version.text) == (stored.data, stored.text)
-    assert (summary.digest, summary.model, summary.backend) == (stored.digest, "acme/base", "vllm")
+    row = json.loads(summary.row)
+    assert (summary.digest, row["model"], row["backend"]) == (stored.digest, "acme/base", "vllm")
 
 
 def test_writers_at_once_lose_nothing(gallery: Gallery, stored: StoredDocument) -> None:

@@ -11,11 +11,11 @@ import pytest
 from importer.app.overview import PublicationState
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
-from importer.service.domain.gallery import columns
+from importer.service.domain.listing import columns
 from importer.storage import documents, findings
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.documents import CountCache, Filters, Room, Summary, Version, facets, order
+from importer.storage.documents import CountCache, Filters, Listed, Room, Version, facets
 from tests.postgres import postgres
 from tests.publishing import gallery_of
 from tests.serving import Service, events, fresh, problem, service
@@ -31,7 +31,7 @@ UNKNOWN = {"kind": "never heard of", "key": "x", "reason": {}, "message": ""}
 def fit(weights: int, memory: int, count: int = 1) -> dict[str, Any]:
     return {
         "weights": {"likely": weights, "parameters": weights // 2},
-        "device": {"name": "h100-80g", "count": count},
+        "device": {"name": "h100-80g", "kind": "gpu", "count": count},
         "cards": count,
         "estimate": {
             "load": {"context": 4096},
@@ -45,8 +45,11 @@ def add(
     database: Database, name: str, *, state: str = "draft", validation: str = "never", **more: Any
 ) -> None:
     data = {
-        "name": name, "description": f"A model called {name}.", "options": more.pop("options", []),
-        "importer": {"license": more.pop("license", None), "modalities": more.pop("modalities", [])},
+        "name": name, "backend": "vllm", "parameters": {"model": f"org/{name}"},
+        "description": f"A model called {name}.", "options": more.pop("options", []),
+        "importer": {
+            "kind": "chat", "license": more.pop("license", None), "modalities": more.pop("modalities", []),
+        },
     }  # fmt: skip
     receipt = Receipt(
         name, f"org/{name}", f"org/{name}", None, None, "sha256:0",
@@ -59,9 +62,8 @@ def add(
         template=None, digest="sha256:0", state=state, by="ann", at="2026-11-02T00:00:00+00:00", why=None,
     )  # fmt: skip
     listed = {
-        "model": f"org/{name}", "revision": None, "backend": "vllm", "family": "llama", "kind": "chat",
-        "review": "draft", "validation": validation, "reason": None, "release": None,
         **columns(stored, PublicationState(state, "draft", validation)),
+        "model": f"org/{name}", "backend": "vllm", "family": "llama", "release": None,
     }  # fmt: skip
     with database.writing() as connection:
         documents.add(connection, row, listed)
@@ -115,15 +117,11 @@ def test_filters_select_what_cards_say(four: Database) -> None:
 )  # fmt: skip
 def test_each_sort_goes_on_behind_its_cursor(four: Database, sort: str, expected: list[str]) -> None:
     assert names(four, sort) == expected
-    chosen, seen = order(sort), list[str]()
+    seen = list[str]()
     with four.reading() as connection:
-        last: Summary | None = None
+        last: Listed | None = None
         while page := documents.page(
-            connection,
-            Filters(),
-            1,
-            () if last is None else (chosen.value(last), last.name),
-            sort,  # type: ignore[union-attr]
+            connection, Filters(), 1, () if last is None else (last.place, last.name), sort
         ):
             last = page[0]
             seen.append(last.name)
@@ -154,12 +152,10 @@ def test_an_open_finding_is_attention_until_it_is_settled(four: Database) -> Non
         before = cache.facets(connection, Filters(), None).values["attention"].get("finding")
         ident, _ = findings.record(connection, "small", 1, "f", ["commit"], {}, {}, "job")
         after = cache.facets(connection, Filters(), None).values["attention"].get("finding")
-        small = documents.summary(connection, "small")
+        [small] = documents.page(connection, Filters(q="small"), 1)
     assert (before, after) == (None, 1)
-    assert small is not None
-    assert (small.findings, small.attention, small.urgency) == (
-        1, " finding ", documents.urgency(" finding "),
-    )  # fmt: skip
+    row = json.loads(small.row)
+    assert (row["findings"], row["attention"]) == (1, ["finding"])
     assert names(four, "-attention")[2] == "small"
     with four.writing() as connection:
         assert ident is not None

@@ -1,14 +1,10 @@
-"""The gallery: every version of every document as files, the transactions that change them, and their
-states.
-
-The columns of lists: facts of a document, its newest run and its attention, as storage has them.
-"""
+"""The gallery: every version of every document as files, and the transactions that change them."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, fields, replace
 from pathlib import Path
@@ -16,10 +12,9 @@ from typing import NoReturn
 
 from sqlalchemy import Connection
 
-from importer.app.overview import PublicationState, needs_attention, publication_state
+from importer.app.overview import publication_state
 from importer.config import now
 from importer.config_file.document import Document
-from importer.config_file.entry_facts import EntryFacts, entry_facts
 from importer.config_file.receipt import Receipt
 from importer.config_file.receipt import parse as parse_receipt
 from importer.config_file.store import Store, StoredDocument, receipt_path
@@ -27,75 +22,23 @@ from importer.config_file.template_file import ChatTemplate, ChatTemplateReason,
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.frozen import frozen
-from importer.hub.snapshot import mapping, text
 from importer.reasons import Reason
-from importer.sentences import render
-from importer.storage import audit, documents, findings, releases
+from importer.service.domain.listing import columns, shown
+from importer.storage import audit, document_rows, documents, findings, releases
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
+from importer.storage.document_rows import Summary
 from importer.storage.documents import (
-    LARGEST,
-    OTHER,
     CountCache,
     Facets,
     Filters,
+    Listed,
     Room,
-    Summary,
+    Shown,
     Value,
     Version,
 )
-
-LONGEST = 500  # characters of a description in a list
-PASSED, FAILED = ("pass",), ("fail", "inconclusive")
-
-
-def columns(stored: StoredDocument, state: PublicationState) -> dict[str, object]:
-    """Return the columns of a document in its state; an unknown one is ``None``."""
-    kinds = {one["kind"] for one in needs_attention(stored, state)}
-    named = {kind if kind in documents.KINDS else OTHER for kind in kinds}
-    run = mapping(None if stored.receipt is None else stored.receipt.validation)
-    known = (None if stored.receipt is None else stored.receipt.imported_at, run.get("started"))
-    times = [at for at in known if isinstance(at, str)]
-    listed = {"checked_at": max(times, default=None), "attention": documents.words(named)}
-    return _fact_columns(entry_facts(stored.data, stored.receipt)) | _run(run) | listed
-
-
-def _fact_columns(facts: EntryFacts) -> dict[str, object]:
-    memory = facts.memory
-    count = 1 if memory is None else memory.cards
-    whole, part = (None, None) if memory is None else (memory.whole, memory.part)
-    device = None if memory is None else memory.device
-    return {
-        "description": facts.description[:LONGEST],
-        "license": facts.license,
-        "tags": documents.words({tag.lower().replace(" ", "-") for tag in facts.tags}),
-        "quantization": facts.quantization,
-        "modalities": documents.words({one for one in facts.modalities if " " not in one}),
-        "tool_parser": facts.tool_parser, "reasoning_parser": facts.reasoning_parser,
-        "context": _bounded(facts.context), "parameters": _bounded(facts.parameters),
-        "size": documents.size_of(facts.parameters), "weights": _bounded(facts.weights),
-        "memory": None if memory is None else _bounded(memory.bytes),
-        "device": device if count == 1 or device is None else f"{count}x{device}", "devices": count,
-        "whole_bytes": _bounded(whole), "part_bytes": _bounded(part),
-    }  # fmt: skip
-
-
-def _bounded(number: int | None) -> int | None:
-    return None if number is None or number > LARGEST else number
-
-
-def _run(run: Mapping[str, object]) -> dict[str, object]:
-    """Return the columns of the newest whole run, whose text may be of any form."""
-    engine, outcomes = mapping(run.get("engine")), run.get("outcomes")
-    ended = [mapping(one).get("outcome") for one in outcomes] if isinstance(outcomes, list) else []
-    spent = [n for n in mapping(run.get("seconds")).values() if isinstance(n, int | float)]
-    return {
-        "run_engine": text(engine.get("name")), "run_version": text(engine.get("version")),
-        "run_at": text(run.get("started")),
-        "run_passed": sum(one in PASSED for one in ended) if run else None,
-        "run_failed": sum(one in FAILED for one in ended) if run else None,
-        "run_total": len(ended) if run else None, "run_seconds": sum(spent) if run else None,
-    }  # fmt: skip
+from importer.version import __version__
 
 
 class DocumentVersion(Version):
@@ -217,6 +160,10 @@ class Change:
             self.checkout.fetched[name] = replace(self.checkout.now(name), number=self._saved[name])
         return _summary(self.connection, name)
 
+    def shown(self, name: str) -> Shown:
+        """Return a saved document with what its answer shows."""
+        return _shown(self.connection, name)
+
     def wrote(self, name: str) -> bool:
         """Return whether the document has a new version."""
         return name in self._saved
@@ -250,15 +197,11 @@ class Gallery:
 
     def page(
         self, filters: Filters, limit: int, after: Sequence[Value] = (), sort: str = "name"
-    ) -> list[Summary]:
-        """Return documents in an order, those behind ``after``."""
+    ) -> tuple[list[Listed], int]:
+        """Return documents in an order, those behind ``after``, and how many a list has in all."""
         with self.database.reading() as connection:
-            return documents.page(connection, filters, limit, after, sort)
-
-    def count(self, filters: Filters) -> int:
-        """Return how many documents a list has in all."""
-        with self.database.reading() as connection:
-            return self._counts.count(connection, filters)
+            rows = documents.page(connection, filters, limit, after, sort)
+            return rows, self._counts.count(connection, filters)
 
     def facets(self, filters: Filters, room: Room | None) -> Facets:
         """Return how many documents each value of each facet leaves under the other filters."""
@@ -269,6 +212,11 @@ class Gallery:
         """Return a document and its newest version; raises DocumentError("no-such-document")."""
         with self.database.reading() as connection:
             return _summary(connection, name), DocumentVersion.of(documents.newest(connection, name))
+
+    def shown(self, name: str) -> Shown:
+        """Return a document with what its answer shows; raises DocumentError("no-such-document")."""
+        with self.database.reading() as connection:
+            return _shown(connection, name)
 
     def versions(self, name: str) -> list[DocumentVersion]:
         """Return every version, the newest first; raises DocumentError("no-such-document")."""
@@ -339,14 +287,26 @@ class Gallery:
 
 
 def _summary(connection: Connection, name: str) -> Summary:
-    row = documents.summary(connection, name)
+    row = document_rows.summary(connection, name)
     if row is None:
         raise DocumentError("no-such-document", name=name, folder="the gallery")
     return row
 
 
+def _shown(connection: Connection, name: str) -> Shown:
+    """Return a document with what its answer shows, rendered anew where another importer did so."""
+    found = documents.shown(connection, name)
+    if found is None:
+        raise DocumentError("no-such-document", name=name, folder="the gallery")
+    if found.shown_by == __version__:
+        return found
+    stored = DocumentVersion.of(documents.newest(connection, name)).stored
+    served = releases.served(connection, name)
+    return replace(found, shown=shown(stored, None if served is None else served.digest))
+
+
 def _newest_files(connection: Connection, name: str) -> StoredFiles:
-    if documents.summary(connection, name) is None:
+    if document_rows.summary(connection, name) is None:
         return StoredFiles(documents.last_number(connection, name))
     last = documents.newest(connection, name)
     return StoredFiles(last.number, last.text, last.receipt, last.template)
@@ -363,29 +323,12 @@ def _save(connection: Connection, checkout: Checkout, name: str, context: AuditC
         data=json.dumps(stored.data, ensure_ascii=False), receipt=files.receipt, template=files.template,
         digest=stored.digest, state=state.state, by=context.who, at=at, why=context.why,
     )  # fmt: skip
-    listed = _about(stored) | {
-        "model": _model(stored), "backend": stored.backend, "review": state.review,
-        "validation": state.validation, "reason": None if state.reason is None else render(state.reason),
-        "release": None if served is None else served.number, **columns(stored, state),
-    }  # fmt: skip
-    documents.add(connection, new, listed)
+    release = None if served is None else served.number
+    documents.add(connection, new, columns(stored, state) | {"release": release})
     audit.record(
         connection, context, name, {"version": number, "digest": stored.digest, "state": state.state}
     )
     return number
-
-
-def _model(stored: StoredDocument) -> str | None:
-    """Return the model that an engine would serve; an edit may have put another one there."""
-    parameters = stored.data.get("parameters")
-    named = parameters.get("model") if isinstance(parameters, Mapping) else None
-    return named if isinstance(named, str) else stored.model
-
-
-def _about(stored: StoredDocument) -> dict[str, object]:
-    block = stored.data.get("importer")
-    data: Mapping[str, object] = block if isinstance(block, Mapping) else {}
-    return {key: data.get(key) for key in ("revision", "family")} | {"kind": data.get("kind", "chat")}
 
 
 def _without_folder(error: DocumentError, folder: Path) -> NoReturn:

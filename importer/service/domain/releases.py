@@ -30,7 +30,7 @@ from importer.service.domain.gallery import Change, DocumentVersion
 from importer.service.domain.grants import Caller, admit_edit
 from importer.service.settings import Settings
 from importer.storage import audit, documents, releases
-from importer.storage.documents import Summary
+from importer.storage.document_rows import Summary
 from importer.storage.releases import Release, ReleaseEntry
 
 

@@ -32,7 +32,8 @@ from importer.service.settings import Settings
 from importer.storage import documents, findings, jobs, processes
 from importer.storage.actors import SCHEDULER
 from importer.storage.database import Database, driver_message
-from importer.storage.documents import Filters, Summary
+from importer.storage.document_rows import Summary
+from importer.storage.documents import Filters
 from importer.storage.findings import Finding, Proposal
 from importer.storage.jobs import Job
 

@@ -24,8 +24,6 @@ from importer.config_file.review import validation
 from importer.config_file.store import StoredDocument
 from importer.engines.registries import loader_of, sampling_defaults
 from importer.errors import HubError, ImporterError, ServiceError
-from importer.exports.base import loss_json
-from importer.exports.localai import losses
 from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
 from importer.reasons import Reason
@@ -208,12 +206,6 @@ def _obstacle(kind: Obstacle, **fields: object) -> dict[str, object]:
 def _reason(reason: Reason) -> dict[str, object]:
     fields = {key: value for key, value in reason.to_json().items() if key != "kind"}
     return {"kind": str(reason.kind.value), "fields": fields, "message": render(reason)}
-
-
-def losses_of(stored: StoredDocument) -> list[dict[str, str]] | None:
-    """Return what LocalAI would drop, change, add or not pin; ``None`` where there is no entry."""
-    found = losses(stored.data, stored.receipt)
-    return None if found is None else [loss_json(loss) for loss in found]
 
 
 def values_of(gallery: Gallery, stored: StoredDocument) -> list[dict[str, object]]:

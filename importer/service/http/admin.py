@@ -21,13 +21,14 @@ from importer.service.domain.import_request import Body, Text
 from importer.service.http.headers import Asked, Idempotency
 from importer.service.http.query import Since, utc
 from importer.service.problems import problems
+from importer.service.reads import Reads
 from importer.service.security import Admin, act
 from importer.storage import audit, figures, keys, processes, retention
 from importer.storage.audit import AuditContext
 from importer.storage.idempotency_store import AlreadyStored
 from importer.version import __version__
 
-router_keys = APIRouter(prefix="/v1", tags=["admin"])
+router_keys = APIRouter(prefix="/v1", tags=["admin"], route_class=Reads)
 Scope = Literal["read", "import", "approve", "publish", "admin"]
 
 
@@ -161,7 +162,7 @@ def list_audit(
     return {"items": entries[:limit], "total": total, "next": None if behind is None else str(behind)}
 
 
-router = APIRouter(prefix="/v1", tags=["admin"])
+router = APIRouter(prefix="/v1", tags=["admin"], route_class=Reads)
 
 
 class WorkerJob(BaseModel):

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import zip_longest
+from json import dumps
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from importer.app.export import export_valid
-from importer.app.overview import overview
 from importer.config import now
 from importer.config_file import document_keys
 from importer.config_file.document_keys import differences
 from importer.config_file.effective import Editor, patched
-from importer.config_file.review import carried, change_json, page, warnings
+from importer.config_file.review import change_json, page
 from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device
 from importer.reports.pictures import proof_maps
 from importer.sentences import render
-from importer.service.desk import AtDesk, Desk, json_answer
+from importer.service.desk import AtDesk, Desk
 from importer.service.domain.gallery import DocumentVersion
 from importer.service.domain.grants import Caller
 from importer.service.domain.import_request import Spoken
-from importer.service.domain.workflow import losses_of, values_of
+from importer.service.domain.listing import losses_of
+from importer.service.domain.workflow import values_of
 from importer.service.http.editor import Edit, edit
 from importer.service.http.headers import MOST, IfMatch, IfNoneMatch, etag, needed_versions, same_etag
 from importer.service.http.models import (
@@ -35,17 +37,17 @@ from importer.service.http.models import (
     DocumentPage,
     Export,
     History,
-    config_json,
     json_object,
     merged,
 )
 from importer.service.http.query import MAX_CURSOR, DocumentFilters, Sort, cursor_of, position
 from importer.service.problems import problems
+from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, Reader, act
 from importer.storage import releases
-from importer.storage.documents import Summary
+from importer.storage.documents import Shown
 
-router = APIRouter(prefix="/v1/configs", tags=["documents"])
+router = APIRouter(prefix="/v1/configs", tags=["documents"], route_class=Reads)
 YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 JSON = ("application/json",)
 PATCHES = ("application/merge-patch+json", "application/json")
@@ -85,15 +87,10 @@ def list_(
     sort: Annotated[Sort, Query(description="the order; with `-` the last first")] = "name",
 ) -> Response:
     """List documents. Pages continue with `cursor`; `total` counts all documents of the filters."""
-    summaries = at.gallery.page(filters, limit + 1, position(sort, cursor), sort)
-    more = len(summaries) > limit
-    return json_answer(
-        {
-            "items": [config_json(one) for one in summaries[:limit]],
-            "total": at.gallery.count(filters),
-            "next": cursor_of(sort, summaries[limit - 1]) if more else None,
-        }
-    )
+    found, total = at.gallery.page(filters, limit + 1, position(sort, cursor), sort)
+    after = cursor_of(sort, found[limit - 1]) if len(found) > limit else None
+    items = ",".join(one.row for one in found[:limit])
+    return Response(f'{{"items":[{items}],"total":{total},"next":{dumps(after)}}}')
 
 
 @router.get(
@@ -104,11 +101,11 @@ def list_(
 )
 def get_(name: str, at: AtDesk, _who: Reader, seen: IfNoneMatch = None) -> Response:
     """Return its YAML, its data and its states; the `ETag` goes into `If-Match` of a change."""
-    summary, version = at.gallery.get(name)
-    headers = {"ETag": etag(summary.version), "Cache-Control": "no-cache"}
+    found = at.gallery.shown(name)
+    headers = {"ETag": etag(found.version), "Cache-Control": "no-cache"}
     if same_etag(seen, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    return json_answer(_whole(summary, version), headers=headers)
+    return _answer(found, headers)
 
 
 @router.put(
@@ -288,24 +285,15 @@ def _edit(
     why: str | None,
     text: Edit,
 ) -> Response:
-    summary, version = edit(name, at, who, act(request, who, "edit", why), expected, text)
-    return json_answer(_whole(summary, version), headers={"ETag": etag(summary.version)})
+    found = edit(name, at, who, act(request, who, "edit", why), expected, text)
+    return _answer(found, {"ETag": etag(found.version)})
 
 
-def _whole(summary: Summary, version: DocumentVersion) -> dict[str, object]:
-    stored = version.stored
-    whole = {
-        "text": version.text, "data": stored.data, "carried": carried(stored), "losses": losses_of(stored),
-        "device": stored.device, "per_device": stored.own_device is not None,
-    }  # fmt: skip
-    shown = overview(stored, _served(summary, stored))
-    seen = {"about": shown.facts.to_json(), "needs_attention": [*shown.needs_attention]}
-    return config_json(summary) | whole | seen | {"warnings": [*warnings(stored)]}
-
-
-def _served(summary: Summary, stored: StoredDocument) -> str | None:
-    """Return the digest of a published document: that of its release is the same."""
-    return stored.digest if summary.state == "published" else None
+def _answer(found: Shown, headers: Mapping[str, str]) -> Response:
+    """Return one document: its row, its text and data, and the rest, each as it is stored."""
+    text = dumps(found.text, ensure_ascii=False)
+    body = f'{found.row[:-1]},"text":{text},"data":{found.data},{found.shown[1:]}'
+    return Response(body, headers=dict(headers), media_type="application/json")
 
 
 def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str, object]:

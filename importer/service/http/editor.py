@@ -34,19 +34,20 @@ from importer.reports.report_model import sheet
 from importer.sentences import render
 from importer.service.desk import AtDesk, Desk, json_text
 from importer.service.domain.document_text import checked, looked_at, placed
-from importer.service.domain.gallery import DocumentVersion, check_version
+from importer.service.domain.gallery import check_version
 from importer.service.domain.grants import Caller, admit_edit, admitted, check_references
 from importer.service.domain.import_request import Import
 from importer.service.http.headers import MOST, IfNoneMatch, same_etag
 from importer.service.http.models import FieldError
 from importer.service.jobs.import_steps import need_choice
 from importer.service.problems import problems
+from importer.service.reads import Reads
 from importer.service.security import Reader, caller, sent_key
 from importer.storage.audit import AuditContext
-from importer.storage.documents import Summary
+from importer.storage.documents import Shown
 from importer.version import __version__
 
-router = APIRouter(prefix="/v1", tags=["preview"])
+router = APIRouter(prefix="/v1", tags=["preview"], route_class=Reads)
 
 
 class EditorArgument(BaseModel):
@@ -157,8 +158,8 @@ TRIES = 20  # of an edit that any version will do for, while others are quicker
 
 def edit(
     name: str, at: Desk, who: Caller, act: AuditContext, expected: list[int] | None, text: Edit
-) -> tuple[Summary, DocumentVersion]:
-    """Write another text of a document; return its row and its new version.
+) -> Shown:
+    """Write another text of a document; return it as it is then.
 
     The text must match the schema, its references must be those of an import, and ``who`` must have the scope
     for every grant. ``expected`` are the
@@ -177,7 +178,7 @@ def edit(
 
 def _edit(
     name: str, at: Desk, who: Caller, act: AuditContext, expected: list[int] | None, text: Edit
-) -> tuple[Summary, DocumentVersion]:
+) -> Shown:
     """Check the text before the transaction, which it would hold up; raise for an edit of an old version."""
     last = at.gallery.get(name)[1]
     check_version(name, last.number, expected)
@@ -189,8 +190,8 @@ def _edit(
     with at.gallery.change(act) as change:
         change.expect(name, [last.number])
         write_all({change.checkout.path(name): new})
-        summary = change.save(name)
-    return summary, at.gallery.version(name, summary.version)
+        change.save(name)
+        return change.shown(name)
 
 
 PATIENCE = 1.0  # seconds that a look waits for its turn
@@ -223,7 +224,7 @@ def look_at_edit(body: Import, at: Desk, who: Caller) -> Studied:
     return studied
 
 
-router_preview = APIRouter(prefix="/v1", tags=["preview"])
+router_preview = APIRouter(prefix="/v1", tags=["preview"], route_class=Reads)
 YAML = {
     "requestBody": {
         "required": True,

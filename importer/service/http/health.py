@@ -11,10 +11,11 @@ from pydantic import BaseModel, Field
 from importer.errors import ServiceError
 from importer.service.desk import AtDesk
 from importer.service.problems import explained, problems
+from importer.service.reads import Reads
 from importer.service.security import ALIVE, HEALTH, Reader
 from importer.service.telemetry import MEDIA_TYPE, Metrics
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(tags=["operation"], route_class=Reads)
 AGAIN = 5  # seconds
 
 
@@ -49,7 +50,7 @@ def metrics(request: Request, at: AtDesk, _who: Reader) -> Response:
     return Response(cast(Metrics, request.app.state.metrics).text(at.database), media_type=MEDIA_TYPE)
 
 
-router_about = APIRouter(tags=["about"])
+router_about = APIRouter(tags=["about"], route_class=Reads)
 
 
 @router_about.get(
@@ -63,7 +64,7 @@ def problem(kind: str) -> dict[str, object]:
     return explanation
 
 
-router_devices = APIRouter(prefix="/v1", tags=["devices"])
+router_devices = APIRouter(prefix="/v1", tags=["devices"], route_class=Reads)
 
 
 class DeviceRow(BaseModel):

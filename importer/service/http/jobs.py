@@ -34,6 +34,7 @@ from importer.service.http.models import (
 from importer.service.http.query import JobSort, Limit, Since, utc
 from importer.service.jobs.live_jobs import ALL
 from importer.service.problems import accepted, problems
+from importer.service.reads import Reads
 from importer.service.security import Importer, Reader, act
 from importer.storage import audit, jobs
 from importer.storage.jobs import BegunStep, Event, FormerSeconds, JobFilters
@@ -149,7 +150,7 @@ def schemas() -> dict[str, object]:
     return {name: schema for name, schema in found.items() if name.endswith("Event")}
 
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=Reads)
 AGAIN = ("failed", "cancelled")  # what may be tried again; what waits needs an answer, too
 AT_ONCE = 500  # events in one look
 NEVER = 10**9  # no event has a higher number

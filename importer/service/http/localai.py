@@ -205,13 +205,13 @@ def _patched(
     def text(old: StoredDocument) -> str:
         return patched(old, merge(old.data, patch), Editor(who.name, now()))
 
-    summary, _ = edit(name, at, who, act(request, who, "edit"), expected, text)
+    found = edit(name, at, who, act(request, who, "edit"), expected, text)
     return json_answer(
         {
             "success": True,
             "message": f"Model '{name}' updated successfully",
-            "config_revision": re.sub("^sha256:", "", summary.digest),
+            "config_revision": re.sub("^sha256:", "", found.digest),
             "pending_cleanup": 0,
         },
-        headers={"ETag": etag(summary.version)},
+        headers={"ETag": etag(found.version)},
     )

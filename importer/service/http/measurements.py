@@ -18,11 +18,12 @@ from importer.reports.pictures import PastValidation
 from importer.reports.report_model import Run, sheet
 from importer.service.desk import AtDesk
 from importer.service.problems import problems
+from importer.service.reads import Reads
 from importer.service.security import Reader
 from importer.storage import jobs
 from importer.storage.jobs import JobFilters
 
-router = APIRouter(prefix="/v1/configs", tags=["documents"])
+router = APIRouter(prefix="/v1/configs", tags=["documents"], route_class=Reads)
 
 
 class MemoryTerm(BaseModel):

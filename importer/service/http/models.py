@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
-from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
@@ -16,7 +15,7 @@ from importer.service.domain.document_text import LONGEST
 from importer.service.domain.import_request import Body, Choices, Spoken, Text
 from importer.service.http.query import AttentionKind, Size
 from importer.service.problems import problem_of
-from importer.storage.documents import KINDS, Summary
+from importer.storage.document_rows import Summary
 from importer.storage.jobs import CANCELLABLE, OPEN, Failure
 from importer.storage.jobs import Job as JobRow
 
@@ -138,12 +137,6 @@ class Retry(Body):
     on_conflict: Choices | None = None
 
 
-PLAIN = (
-    "name", "version", "digest", "model", "revision", "backend", "family", "kind", "state", "review",
-    "validation", "reason", "release", "created_at", "updated_at", "checked_at", "findings",
-)  # fmt: skip
-
-
 class Link(BaseModel):
     """Where something is."""
 
@@ -224,24 +217,7 @@ class DocumentPage(BaseModel):
 
 def config_json(summary: Summary) -> dict[str, object]:
     """Return a document as lists have it."""
-    base = f"/v1/configs/{summary.name}"
-    parts = ("decisions", "receipt", "history", "releases")
-    links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
-    if summary.model is not None:
-        links["variants"] = {"href": f"/v1/configs?model={quote(summary.model, safe='/')}"}
-    if summary.release is not None:
-        links["entry"] = {"href": f"/gallery/{summary.name}.yaml"}
-    return {**{f: getattr(summary, f) for f in PLAIN}, **_card(summary), "links": links}
-
-
-def _card(summary: Summary) -> dict[str, object]:
-    facts = {f: getattr(summary, f) for f in CardFacts.model_fields}
-    words = {name: (facts[name] or "").split() for name in ("tags", "modalities")}
-    named = (summary.attention or "").split()
-    ran = None
-    if summary.run_total is not None:
-        ran = {f: getattr(summary, f"run_{f}") for f in ValidationRun.model_fields}
-    return {"attention": sorted(named, key=KINDS.index), "facts": facts | words, "run": ran}
+    return dict(json.loads(summary.row))
 
 
 class WarningEntry(BaseModel):

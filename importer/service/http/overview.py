@@ -6,6 +6,7 @@ and their releases.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,11 +26,12 @@ from importer.service.http.models import Facts
 from importer.service.http.query import DocumentFilters, room_of
 from importer.service.localai import GalleryReader
 from importer.service.problems import problems
+from importer.service.reads import Reads
 from importer.service.security import Reader
 from importer.storage import releases
-from importer.storage.documents import Filters, Summary
+from importer.storage.documents import Filters
 
-router = APIRouter(prefix="/v1", tags=["documents"])
+router = APIRouter(prefix="/v1", tags=["documents"], route_class=Reads)
 
 
 class FacetValue(BaseModel):
@@ -97,7 +99,7 @@ def _values(counts: Mapping[str | None, int]) -> list[dict[str, object]]:
     return [{"value": value, "count": count} for value, count in counts.items()]
 
 
-router_gallery = APIRouter(tags=["gallery"])
+router_gallery = APIRouter(tags=["gallery"], route_class=Reads)
 YAML = "application/yaml"
 ENDING = ".yaml"
 NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
@@ -151,24 +153,25 @@ def list_(
 ) -> dict[str, object]:
     """List each document with its reason; `published=false` lists those that are not in the gallery."""
     filters = Filters(released=only)
-    summaries = at.gallery.page(filters, limit + 1, (cursor,) if cursor else ())
+    found, total = at.gallery.page(filters, limit + 1, (cursor,) if cursor else ())
+    rows = [json.loads(one.row) for one in found[:limit]]
     base = at.base(request)
     with at.database.reading() as connection:
-        facts = releases.facts(connection, [one.name for one in summaries[:limit]])
+        facts = releases.facts(connection, [one["name"] for one in rows])
     return {
         "gallery": at.address(request),
-        "published": at.gallery.count(Filters(released=True)),
-        "items": [_item(one, base, facts.get(one.name)) for one in summaries[:limit]],
-        "total": at.gallery.count(filters),
-        "next": summaries[limit - 1].name if len(summaries) > limit else None,
+        "published": at.gallery.page(Filters(released=True), 1)[1],
+        "items": [_item(one, base, facts.get(one["name"])) for one in rows],
+        "total": total,
+        "next": found[limit - 1].name if len(found) > limit else None,
     }
 
 
-def _item(one: Summary, base: str, facts: dict[str, object] | None) -> dict[str, object]:
-    is_out = one.release is not None
+def _item(one: Mapping[str, object], base: str, facts: dict[str, object] | None) -> dict[str, object]:
+    is_out = one["release"] is not None
     shared = ("name", "version", "state", "reason", "release", "model", "backend", "updated_at")
-    entry = f"{base}/gallery/{one.name}{ENDING}" if is_out else None
-    return {key: getattr(one, key) for key in shared} | {
+    entry = f"{base}/gallery/{one['name']}{ENDING}" if is_out else None
+    return {key: one[key] for key in shared} | {
         "published": is_out, "entry": entry, "facts": facts,
     }  # fmt: skip
 

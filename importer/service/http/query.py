@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from importer.app.states import State
 from importer.errors import ServiceError
 from importer.service.domain.import_request import Body, Text
-from importer.storage.documents import Filters, Room, Summary, Value, order, whole
+from importer.storage.documents import Filters, Listed, Room, Value, order, whole
 
 JSON = "application/json"
 OTHERS = ("localai", "page")  # tags of routes whose clients may send more
@@ -168,10 +168,9 @@ async def document_filters(
 DocumentFilters = Annotated[Filters, Depends(document_filters)]
 
 
-def cursor_of(sort: Sort, last: Summary) -> str:
+def cursor_of(sort: Sort, last: Listed) -> str:
     """Return the cursor behind a document: its name, before it the value that the list is sorted by."""
-    chosen = order(sort)
-    return last.name if chosen is None else f"{chosen.value(last)}~{last.name}"
+    return last.name if order(sort) is None else f"{last.place}~{last.name}"
 
 
 def position(sort: Sort, cursor: str) -> Sequence[Value]:

@@ -20,12 +20,13 @@ from importer.service.domain.releases import need, need_history, promote, roll_b
 from importer.service.http.headers import MOST, AskedOnce, IfMatch, etag, needed_versions, seen_versions
 from importer.service.http.models import DocumentSummary, LossOf, Note, ReleaseRequest, config_json
 from importer.service.problems import problems
+from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, Publisher, Reader, act
 from importer.storage import documents, releases
 from importer.storage import releases as rows
 from importer.storage.releases import Release
 
-router = APIRouter(prefix="/v1/configs/{name}/releases", tags=["releases"])
+router = APIRouter(prefix="/v1/configs/{name}/releases", tags=["releases"], route_class=Reads)
 Number = Annotated[int, Path(ge=1, le=MOST)]
 
 
@@ -238,7 +239,7 @@ def _before(release: Release, last: Release | None) -> list[dict[str, object]] |
     return [change_json(c) for c in differences(json.loads(last.data), json.loads(release.data))]
 
 
-router_restore = APIRouter(prefix="/v1", tags=["documents"])
+router_restore = APIRouter(prefix="/v1", tags=["documents"], route_class=Reads)
 
 
 class DeletedDocument(BaseModel):

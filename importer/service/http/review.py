@@ -22,9 +22,10 @@ from importer.service.desk import AtDesk, Desk
 from importer.service.domain import validations, workflow
 from importer.service.domain.gallery import DocumentVersion
 from importer.service.domain.grants import Caller
+from importer.service.domain.listing import losses_of
 from importer.service.domain.releases import promote, ready
 from importer.service.domain.validations import equal, order, usable
-from importer.service.domain.workflow import Action, Situation, Step, StepState, losses_of, values_of
+from importer.service.domain.workflow import Action, Situation, Step, StepState, values_of
 from importer.service.http.headers import AskedOnce, IfMatch, etag, seen_versions
 from importer.service.http.models import (
     Approval,
@@ -40,12 +41,13 @@ from importer.service.http.models import (
 )
 from importer.service.http.upkeep import FindingOf, finding_json
 from importer.service.problems import accepted, problems
+from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, Reader, act
 from importer.storage import audit, findings, processes, releases
 from importer.storage.findings import FindingFilter
 from importer.storage.releases import Release
 
-router = APIRouter(prefix="/v1/configs", tags=["review"])
+router = APIRouter(prefix="/v1/configs", tags=["review"], route_class=Reads)
 
 
 @router.post(
@@ -147,7 +149,7 @@ def validate(
         return once.answer(connection, data, 202, {"Location": f"/v1/jobs/{job.id}"})
 
 
-router_review_page = APIRouter(prefix="/v1/configs", tags=["review"])
+router_review_page = APIRouter(prefix="/v1/configs", tags=["review"], route_class=Reads)
 MOST = 50  # open findings of one document
 Case = Literal[
     "question", "one-call", "parallel", "no-arguments", "nested", "array", "numbers", "booleans", "null",

@@ -22,12 +22,13 @@ from importer.service.http.headers import AskedOnce, etag
 from importer.service.http.models import DocumentSummary, Job, Link, Note, Problem, config_json, job_json
 from importer.service.http.query import Cursor, DocumentSelection, Ident, Limit
 from importer.service.problems import accepted, problem_of, problems
+from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, Reader, act
 from importer.storage import audit, documents, findings, jobs, processes
 from importer.storage.documents import Filters
 from importer.storage.findings import Finding, FindingFilter, FindingState
 
-router = APIRouter(prefix="/v1", tags=["upkeep"])
+router = APIRouter(prefix="/v1", tags=["upkeep"], route_class=Reads)
 MOST_NAMES = 10_000
 
 
@@ -336,7 +337,7 @@ def finding_json(row: Finding, version: int) -> dict[str, object]:
     }
 
 
-router_upkeep_groups = APIRouter(prefix="/v1", tags=["upkeep"])
+router_upkeep_groups = APIRouter(prefix="/v1", tags=["upkeep"], route_class=Reads)
 EXAMPLES = 5
 MOST = 500  # ids of a group
 ALONE: Mapping[str, Any] = {"what": CauseKind.RULES, "before": None, "after": None}

@@ -11,11 +11,10 @@ from sqlalchemy.exc import DBAPIError
 
 from importer.errors import ServiceError
 from importer.storage.database import MIGRATIONS, Database, driver_message
+from importer.storage.tables import METADATA
 
 # One module each: ``STATEMENTS``, ``SQLITE`` and ``POSTGRES``; what was released is never edited.
 NUMBERED = {1: "m0001_first"}
-
-SINCE_FIRST = "until"  # a column of the first migration that no earlier database has
 
 OF_SQLITE = {"COUNTED": "INTEGER PRIMARY KEY AUTOINCREMENT", "BINARY": "BLOB"}
 OF_POSTGRES = {"COUNTED": "BIGSERIAL PRIMARY KEY", "BINARY": "BYTEA"}
@@ -52,9 +51,7 @@ def migrate(database: Database) -> list[int]:
         database.alone(connection, MIGRATIONS)
         connection.execute(text("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)"))
         done = set(connection.execute(text("SELECT number FROM migrations")).scalars())
-        if done and SINCE_FIRST not in {
-            column["name"] for column in inspect(connection).get_columns("audit")
-        }:
+        if done >= NUMBERED.keys() and not _is_whole(connection):
             raise ServiceError("early-gallery", place=database.place)
         if newer := done - NUMBERED.keys():
             raise ServiceError("newer-gallery", place=database.place, number=max(newer), known=max(NUMBERED))
@@ -62,6 +59,16 @@ def migrate(database: Database) -> list[int]:
         for number in pending:
             _run(database, connection, number)
     return pending
+
+
+def _is_whole(connection: Connection) -> bool:
+    """Return whether every table has its columns."""
+    found = inspect(connection)
+    return all(
+        found.has_table(table.name)
+        and {column["name"] for column in found.get_columns(table.name)} >= {*table.columns.keys()}
+        for table in METADATA.sorted_tables
+    )
 
 
 def _run(database: Database, connection: Connection, number: int) -> None:

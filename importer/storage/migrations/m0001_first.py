@@ -19,7 +19,8 @@ DOCUMENTS = (
         whole_bytes BIGINT, part_bytes BIGINT,
         run_engine TEXT, run_version TEXT, run_at TEXT, run_passed INTEGER, run_failed INTEGER,
         run_total INTEGER, run_seconds DOUBLE PRECISION, checked_at TEXT,
-        attention TEXT, findings INTEGER NOT NULL DEFAULT 0, urgency INTEGER NOT NULL DEFAULT 0)""",
+        attention TEXT, findings INTEGER NOT NULL DEFAULT 0, urgency INTEGER NOT NULL DEFAULT 0,
+        row TEXT NOT NULL, shown TEXT NOT NULL, shown_by TEXT NOT NULL)""",
     "CREATE INDEX configs_by_model ON configs (model)",
     "CREATE INDEX configs_released ON configs (name) WHERE release IS NOT NULL",
     "CREATE INDEX configs_deleted ON configs (deleted_at) WHERE deleted_at IS NOT NULL",
@@ -107,12 +108,13 @@ UPKEEP = (
 )
 STATEMENTS = (*DOCUMENTS, *CALLERS, *JOBS, *UPKEEP)
 SQLITE = (
-    # Lists and facets come from an index with all that they look at; PostgreSQL's hold no long text.
+    # Lists and facets come from an index with all that they look at; PostgreSQL's hold no long text. The name
+    # comes first: a list by name ends at its limit, whatever its filters are.
     """CREATE INDEX configs_listed ON configs (
-        state, backend, family, modalities, tool_parser, reasoning_parser, license, quantization, size,
-        attention, review, validation, memory, devices, whole_bytes, part_bytes,
+        name, deleted_at, state, search, backend, family, modalities, tool_parser, reasoning_parser, license,
+        quantization, size, attention, review, validation, memory, devices, whole_bytes, part_bytes,
         updated_at, created_at, checked_at, urgency, weights, context, parameters, findings, model, kind,
-        tags, release, deleted_at, name, search) WHERE deleted_at IS NULL""",
+        tags, release) WHERE deleted_at IS NULL""",
     """CREATE TRIGGER audit_append_only BEFORE UPDATE ON audit
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",
     # REPLACE fires no trigger for the row that it deletes, so the trigger of the new row refuses it.

@@ -1,0 +1,139 @@
+"""A document's row in lists: its columns, and the JSON of them, rendered whenever one of them changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from importer.frozen import frozen
+from importer.storage.tables import configs, findings, marks
+
+C, F = configs.c, findings.c
+OTHER = "other"
+FINDING = "finding"  # the reason that an open finding of a recheck is
+# Kinds of what needs attention, the gravest first. Those of an import are the kinds of its warnings.
+KINDS = (
+    "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", FINDING,
+    "grant", "needs-code", "foreign-code", "prompts", "parser", "no-tools",
+    "request-coverage", "conflict", "other-device", OTHER,
+)  # fmt: skip
+# Parameters of a model below each bound.
+SIZES: Mapping[str, float] = {
+    "under-1b": 1e9, "1b-4b": 4e9, "4b-10b": 10e9, "10b-35b": 35e9, "35b-100b": 100e9,
+    "over-100b": float("inf"),
+}  # fmt: skip
+Json = Mapping[str, Any]
+
+PLAIN = (
+    "name", "version", "digest", "model", "revision", "backend", "family", "kind", "state", "review",
+    "validation", "reason", "release", "created_at", "updated_at", "checked_at", "findings",
+)  # fmt: skip
+FACTS = (
+    "description", "license", "tags", "quantization", "modalities", "tool_parser", "reasoning_parser",
+    "context", "parameters", "size", "weights", "memory", "device", "devices", "whole_bytes", "part_bytes",
+)  # fmt: skip
+RUN = ("engine", "version", "at", "passed", "failed", "total", "seconds")  # columns that begin with run_
+
+
+@frozen
+class Summary:
+    """A document in a list: what changes and cursors need of it, and its ``row`` as JSON."""
+
+    name: str
+    version: int
+    digest: str
+    state: str
+    row: str
+
+
+SUMMARY = [C[f.name] for f in fields(Summary)]
+
+
+def summary(connection: Connection, name: str) -> Summary | None:
+    """Return a document's row of the list, if it is there."""
+    query = select(*SUMMARY).where(C.name == name, C.deleted_at.is_(None))
+    row = connection.execute(query).mappings().first()
+    return None if row is None else Summary(**row)
+
+
+def put(connection: Connection, name: str, columns: Json) -> None:
+    """Change columns of a document, if there is one, and render its row anew."""
+    connection.execute(update(configs).where(C.name == name).values(columns))
+    for whole in connection.execute(select(configs).where(C.name == name)).mappings().all():
+        connection.execute(update(configs).where(C.name == name).values(row=rendered({**whole})))
+
+
+def rendered(columns: Json) -> str:
+    """Return the JSON of a document as lists have it."""
+    base = f"/v1/configs/{columns['name']}"
+    parts = ("decisions", "receipt", "history", "releases")
+    links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
+    if columns["model"] is not None:
+        links["variants"] = {"href": f"/v1/configs?model={quote(columns['model'], safe='/')}"}
+    if columns["release"] is not None:
+        links["entry"] = {"href": f"/gallery/{columns['name']}.yaml"}
+    listed = {key: (columns[key] or "").split() for key in ("tags", "modalities")}
+    run = None if columns["run_total"] is None else {key: columns[f"run_{key}"] for key in RUN}
+    row = {key: columns[key] for key in PLAIN} | {
+        "attention": sorted((columns["attention"] or "").split(), key=KINDS.index),
+        "facts": {key: columns[key] for key in FACTS} | listed, "run": run, "links": links,
+    }  # fmt: skip
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+def words(names: set[str]) -> str | None:
+    """Return names as a column has them, between spaces; ``None`` for none."""
+    return f" {' '.join(sorted(names))} " if names else None
+
+
+def search(name: str, model: str | None, family: str | None, made: Json) -> str:
+    """Return the text that a search looks through: name, model, family, description, tags, license."""
+    parts = (name, model, family, made["description"], (made["tags"] or "").strip(), made["license"])
+    return "\n".join(part for part in parts if part).lower()
+
+
+def urgency(kinds: str | None) -> int:
+    """Return the rank of the gravest kind, the gravest the highest; 0 for none."""
+    present = (kinds or "").split()
+    return max((len(KINDS) - KINDS.index(kind) for kind in present if kind in KINDS), default=0)
+
+
+def attend(connection: Connection, name: str) -> None:
+    """Count a document's open findings anew, and rank its attention."""
+    number = connection.execute(select(func.count()).where(F.name == name, F.state == "open")).scalar_one()
+    kinds = {*(connection.execute(select(C.attention).where(C.name == name)).scalar() or "").split()}
+    named = words(kinds | {FINDING} if number else kinds - {FINDING})
+    put(connection, name, {"findings": number, "attention": named, "urgency": urgency(named)})
+    changed(connection)
+
+
+def checked(connection: Connection, name: str, at: str) -> None:
+    """Record that a document was compared with an import."""
+    put(connection, name, {"checked_at": at})
+
+
+def size_of(parameters: int | None) -> str | None:
+    """Return the class of a model by the number of its parameters."""
+    if parameters is None:
+        return None
+    return next(name for name, bound in SIZES.items() if parameters < bound)
+
+
+MARK = "configs"
+
+
+def changed(connection: Connection) -> None:
+    """Record that a document, or what is listed of it, has changed."""
+    grown = update(marks).where(marks.c.key == MARK).values(value=marks.c.value + 1)
+    if connection.execute(grown).rowcount == 0:
+        connection.execute(insert(marks).values(key=MARK, value=1))
+
+
+def current(connection: Connection) -> int:
+    """Return the mark as it is."""
+    return connection.execute(select(marks.c.value).where(marks.c.key == MARK)).scalar() or 0
