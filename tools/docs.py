@@ -53,7 +53,9 @@ DOCTOR = """\
     importer doctor                 # this machine and every engine
     importer doctor qwen3-8b        # one document: the machine, its engine, the model's folder
     importer doctor models/qwen3-8b.yaml --engine mlx --json
-    importer doctor --check-token   # send a request to the Hub: is the token valid?
+
+A check is for what stops a start, or makes a served model wrong, without a clear word of the engine. What the
+engine reports by itself, such as a parser that it lacks, is left to it.
 
 Each line is one trap: fine, a trouble with its remedy, or not applicable with the reason. A trouble *stops*
 if a run would die of it or be wrong; else it is a warning. Exit code 0 means that nothing stops a run, 1
@@ -69,8 +71,8 @@ read files and metadata only: no engine is imported, and no request goes over th
 environment of your own (`IMPORTER_<ENGINE>_PYTHON`) and `nvidia-smi` are started. Measured on two cores:
 0.2 s, most of it for importing modules, and 0.02 s for the second look. After a warning the run continues.
 
-No test machine has an NVIDIA card or is a Mac: `driver`, `card-memory` and `metal` are tested on planted
-files and figures. On an H100, `doctor` named driver, card and free memory right. The oldest drivers are those
+No test machine has an NVIDIA card: `driver` and the memory of cards are tested on planted files and figures.
+On an H100, `doctor` named driver, card and free memory right. The oldest drivers are those
 of NVIDIA's page on minor version compatibility.
 `libraries` reads what the installed extension names as needed, `instructions` goes by the builds that lie
 in the package and by the version of numpy.

@@ -98,7 +98,7 @@ def measure(
     folder = _folder(snapshot, progress)
     document = _document(stored, device, installed.version)
     doctor.refuse(
-        of_engine(engine_name, document=document, fit=choice.to_json(), weights=None, port=None, ask=False),
+        of_engine(engine_name, document=document, fit=choice.to_json(), weights=None, port=None),
         stored.name, fetched=False,
     )  # fmt: skip
     run = _Run.of(engine, installed, stored, document, folder, choice, progress, watch, hold)

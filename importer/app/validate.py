@@ -268,7 +268,6 @@ def inspect(
     *,
     weights: Path | None = None,
     port: int | None = None,
-    ask: bool = False,
 ) -> DoctorCase:
     """Return the doctor's case of a document on an engine; only weights on this disk are looked for."""
     from importer.engines.doctor.case import of_engine
@@ -277,7 +276,7 @@ def inspect(
     fit = stored.receipt.fit if stored.receipt is not None else None
     run = None if here is None else for_run(stored, engine_name, here)
     document, fit = (stored.data, fit) if run is None else (run.applied(stored.data), run.fit)
-    return of_engine(engine_name, document=document, fit=fit, weights=here, port=port, ask=ask)
+    return of_engine(engine_name, document=document, fit=fit, weights=here, port=port)
 
 
 def ready(

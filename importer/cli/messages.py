@@ -28,8 +28,6 @@ QUOTED = re.compile(r"'[^']*'")  # a whole command, whose own parser takes its o
 
 # The doctor's texts with commands and flags.
 DOCTOR: dict[str, Text] = {
-    "DoctorReason.login-not-asked": "asked by 'importer doctor --check-token' only",
-    "DoctorRemedy.check-hub": "Check the network and HF_ENDPOINT; directories and --offline work without.",
     "DoctorRemedy.correct-variable": "Correct {variable}, or unset it and run 'importer engine install "
     "{name}'.",
     "DoctorRemedy.fewer-cards": "Import again for this machine, without --device, or run it where the"
@@ -44,11 +42,7 @@ DOCTOR: dict[str, Text] = {
     "DoctorRemedy.less-memory-on-cpu": "End other programs, raise the container's limit, or import again "
     "with --memory {gib}GiB. A smaller VLLM_CPU_KVCACHE_SPACE or "
     "kv_cache_memory_bytes leaves more for the weights.",
-    "DoctorRemedy.raise-files": "Run 'ulimit -n {limit}', or give the container --ulimit nofile={limit}.",
-    "DoctorRemedy.raise-processors": "Raise --cpus, or give whole processors with --cpuset-cpus: engines "
-    "count those that they see.",
     "DoctorRemedy.raise-shared": "Give the container --ipc=host or --shm-size={gib}g.",
-    "DoctorRemedy.recheck": "Run 'importer recheck' to see what differs, and import it again.",
 }
 # What to do instead of an export.
 EXPORTS: dict[str, Text] = {

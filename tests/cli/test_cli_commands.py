@@ -139,7 +139,7 @@ def test_doctor(desk: Desk) -> None:
     keys = ["check", "subject", "verdict", "message", "remedy", "stops", "part"]
     assert all(list(r) == keys for r in rows)
     by_name = {(r["subject"], r["check"]): r for r in rows}
-    assert by_name["machine", "hub"]["verdict"] == "fine"
+    assert by_name["machine", "disk"]["verdict"] == "fine"
     assert "engine install mlx" in by_name["mlx", "engine"]["remedy"]
     plain = desk("doctor")
     assert "engine install mlx" in plain.out

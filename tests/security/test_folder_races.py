@@ -135,7 +135,7 @@ def _copy(site: Site) -> Callable[[], object]:
 
 def _doctor(site: Site) -> Callable[[], object]:
     case = DoctorCase(weights=site.model)
-    checks = (doctor.snapshot, doctor.tokenizer_settings, doctor.ends, doctor.head)
+    checks = (doctor.snapshot, doctor.tokenizer_settings, doctor.ends, doctor.rope)
     return lambda: [case.config(), *(check(case) for check in checks)]
 
 

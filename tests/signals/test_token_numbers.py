@@ -12,8 +12,6 @@ import pytest
 from importer.app.decide import check_tokens
 from importer.demo import MODEL
 from importer.engines import tokenizer as tables
-from importer.engines.doctor.case import CheckSkipped, DoctorCase, Fine, Trouble
-from importer.engines.doctor.model import numbers
 from importer.errors import RepositoryError
 from importer.hub import local
 from importer.hub.safetensors import Tensor
@@ -115,11 +113,9 @@ def add(model: Path, content: str, number: int, *, small: bool = True) -> Snapsh
 def test_a_token_that_a_user_may_write_is_a_warning_and_fails(model: Path) -> None:
     (found,) = check_tokens(add(model, "<|extra|>", ROWS), "", offline=True)
     assert found.value == {str(ROWS): "<|extra|>"}
-    trouble = numbers(DoctorCase(weights=model))
-    assert isinstance(trouble, Trouble)
-    assert not trouble.stops
     table = tables.of_folder(model)
     assert table is not None
+    assert not table.beyond[0].needed
     failed = probe.judge_token_numbers(table)
     assert isinstance(failed, Fail)
     assert failed.attribution == "configuration"
@@ -133,18 +129,18 @@ def test_a_token_that_the_template_writes_is_refused(model: Path) -> None:
         check_tokens(changed, "{{ '<|turn|>' }}", offline=True)
     assert (raised.value.kind, raised.value.exit_code) == ("tokens-beyond", 4)
     (model / "chat_template.jinja").write_text("<|turn|>{{ messages[0].content }}")
-    trouble = numbers(DoctorCase(weights=model))
-    assert isinstance(trouble, Trouble)
-    assert trouble.stops
+    table = tables.of_folder(model)
+    assert table is not None
+    assert table.beyond[0].needed
 
 
-def test_a_word_of_the_vocabulary_without_a_row_stops_a_run(model: Path) -> None:
+def test_a_word_of_the_vocabulary_without_a_row_is_needed(model: Path) -> None:
     tokenizer = json.loads((model / "tokenizer.json").read_text())
     tokenizer["model"]["vocab"]["later"] = ROWS
     (model / "tokenizer.json").write_text(json.dumps(tokenizer))
-    trouble = numbers(DoctorCase(weights=model))
-    assert isinstance(trouble, Trouble)
-    assert trouble.stops
+    table = tables.of_folder(model)
+    assert table is not None
+    assert table.beyond[0].needed
 
 
 def test_the_tokenizer_s_own_file_counts_where_the_small_ones_are_silent(model: Path) -> None:
@@ -160,10 +156,8 @@ def test_the_demo_model_is_whole(model: Path) -> None:
     assert table is not None
     assert (table.rows, table.exact, table.beyond) == (ROWS, True, ())
     assert isinstance(probe.judge_token_numbers(table), Pass)
-    assert isinstance(numbers(DoctorCase(weights=model)), Fine)
 
 
 def test_a_folder_that_cannot_be_read_has_no_verdict(model: Path) -> None:
     (model / "model.safetensors").write_bytes(b"no header")
-    assert isinstance(numbers(DoctorCase(weights=model)), CheckSkipped)
-    assert isinstance(numbers(DoctorCase()), CheckSkipped)
+    assert tables.of_folder(model) is None

@@ -204,7 +204,6 @@ def add_arguments_doctor(parser: argparse.ArgumentParser) -> None:
     )
     options.folder(parser)
     parser.add_argument("--engine", choices=config.NAMES, help="an engine other than the document's")
-    parser.add_argument("--check-token", action="store_true", help="ask the Hub whether the token is valid")
     options.json(parser, "one line of JSON per check")
 
 
@@ -233,7 +232,7 @@ def _of_machine(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
     from importer.engines import doctor
     from importer.engines.doctor import DoctorCase
 
-    return doctor.everything(DoctorCase(ask=arguments.check_token))
+    return doctor.everything(DoctorCase())
 
 
 def _of_document(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
@@ -244,7 +243,7 @@ def _of_document(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
 
     _, stored = named(arguments.name, arguments.folder)
     stored.check()
-    case = inspect(stored, arguments.engine or stored.backend, ANYWHERE, ask=arguments.check_token)
+    case = inspect(stored, arguments.engine or stored.backend, ANYWHERE)
     return doctor.of_document(case)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from importer.engines import ENGINES
-from importer.engines.doctor import host, model, packages
+from importer.engines.doctor import host, memory, model, packages
 from importer.engines.doctor.case import (
     Check,
     CheckSkipped,
@@ -38,26 +38,10 @@ __all__ = [
 ]
 
 CHECKS: tuple[Check, ...] = (
-    Check("pip", "machine", "Debian's Python comes without pip and venv: no environment can be made.",
-          "Install python3-venv.", host.installer, before=False),
-    Check("home", "machine", "Logs, engines and caches have no place where IMPORTER_HOME is another user's.",
-          "Set IMPORTER_HOME.", host.home),
-    Check("hub-cache", "machine", "One download as root leaves folders in the Hub client's cache that other users cannot write.",
-          "chown, or HF_HUB_CACHE.", host.hub_cache, before=False),
-    Check("disk", "machine", "An engine takes up to 10 GB; pip ends halfway on a full disk.",
-          "Free space, or move IMPORTER_HOME.", host.engine_disk),
-    Check("processors", "machine", "vLLM starts a thread for every processor that it sees, beyond the container's share.",
-          "Whole processors for the container, or a larger share.", host.processors, before=False),
-    Check("open-files", "machine", "With 256 open files a server refuses connections under load.",
-          "ulimit -n 4096.", host.open_files),
+    Check("disk", "machine", "An engine takes up to 10 GB, weights far more: the install or the download fills the disk.",
+          "Free space, or move IMPORTER_HOME or HF_HUB_CACHE.", host.disk),
     Check("port", "machine", "Another server has the port, and answers the probes.",
           "Another port.", host.port),
-    Check("token", "machine", "Without a token gated models are not found.",
-          "HF_TOKEN, or hf auth login.", host.token, before=False),
-    Check("token-valid", "machine", "An expired token is worse than none: public repositories are refused too.",
-          "A new token.", host.valid_token, before=False),
-    Check("hub", "machine", "A mirror or proxy that does not answer.",
-          "HF_ENDPOINT, or what is cached.", host.endpoint, before=False),
     Check("engine", "engine", "The engine is missing, half installed, or of another release of the importer.",
           "Install the engine.", packages.installed),
     Check("package", "engine", "Metadata without its package, or two distributions that overwrote each other: the version is right and the import fails.",
@@ -68,59 +52,30 @@ CHECKS: tuple[Check, ...] = (
           "Install the engine again; PyTorch's index has matching builds.", packages.torch),
     Check("instructions", "engine", "A wheel compiled for AVX2 or AVX-512 dies of SIGILL in a child process; numpy from 2.4 on needs x86-64-v2; a virtual machine may hide it.",
           "Another engine, version or machine.", host.instructions),
-    Check("libc", "engine", "No engine has wheels for musl, and mlx none for a glibc before 2.35: pip finds no matching distribution.",
-          "Debian 12 or Ubuntu 22.04.", host.libc),
     Check("libraries", "engine", "Without libnuma vLLM's extension fails to load in silence, and the engine dies later of a missing operator.",
           "Install libnuma1, libgomp1.", host.libraries),
-    Check("driver", "engine", "A CUDA build on an older driver, in a container without its card, or a torch without CUDA.",
-          "A newer driver; the container's cards.", host.driver),
-    Check("cards", "engine", "SGLang's server needs an NVIDIA card; without one only its parsers run.",
-          "Export, and serve on a machine with a card.", host.cards),
-    Check("metal", "engine", "MLX on an older macOS, or on a Python that Rosetta translates.",
-          "macOS 14, a Python for arm64.", host.apple),
-    Check("version", "document", "Parsers change behind their names between versions: glm45 became a strict class in vLLM 0.24.",
-          "Recheck the document.", packages.same_version),
+    Check("driver", "engine", "A CUDA build on an older driver or without its card, or a torch without CUDA.",
+          "A newer driver; the container's cards; another machine.", host.driver),
     Check("frontend", "document", "vLLM's frontend in Rust is in no build before 0.33, loads no plugin, and has parsers that must stand for both kinds.",
           "The frontend in Python.", model.frontend),
-    Check("parsers", "document", "A parser that the version at hand lacks ends vLLM after half a minute.",
-          "A near name.", model.parsers),
-    Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link.",
-          "Fetch it again.", model.snapshot),
+    Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link; an output layer that the weights lack, which vLLM draws.",
+          "Fetch it again; tie_word_embeddings in config.json.", model.snapshot),
     Check("tokenizer", "document", "A tokenizer of another model beside the weights: fluent noise, or a crash.",
           "Fetch it from the repository of the weights.", model.tokenizer_settings),
     Check("ends", "document", "End tokens by number, copied from a model with another vocabulary: answers end amid words.",
           "Take the number out of eos_token_id.", model.ends),
-    Check("token-numbers", "document", "A token's number lies beyond the embedding: one message with it ends vLLM for everybody.",
-          "Take the token out, or its own weights.", model.numbers),
-    Check("merges", "document", "Merges in another order cut words otherwise than in the training; every text comes back whole.",
-          "The model's own tokenizer.json.", model.merges),
-    Check("head", "document", "An output layer that config.json speaks of and the weights lack: some engines draw one, and answer noise.",
-          "tie_word_embeddings in config.json.", model.head),
     Check("context", "document", "A context longer than the model's: refused by one engine, noise far into a text on another.",
           "Set max_model_len to the model's.", model.context),
     Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
           "Write it at the top too.", model.rope),
-    Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word.",
-          "A shorter context, a higher limit.", host.memory),
-    Check("weights-disk", "document", "The download fills the disk.",
-          "HF_HUB_CACHE on another disk.", host.weights_disk),
-    Check("card-memory", "document", "vLLM wants 90 % of each card free, and as many cards as the document has.",
-          "End other programs, lower gpu_memory_utilization.", host.card_memory),
+    Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word. vLLM wants 90 % of each card free.",
+          "A shorter context, a higher limit; end other programs on the card.", memory.memory),
     Check("shared-memory", "document", "A container's /dev/shm of 64 MB is too small for workers that talk through it.",
           "The host's shared memory, or more of the container's own.", host.shared_memory),
 )  # fmt: skip
 
 
-INSIDE = {
-    "snapshot",
-    "tokenizer",
-    "ends",
-    "token-numbers",
-    "merges",
-    "head",
-    "context",
-    "rope",
-}  # checks of the folder of the weights
+INSIDE = {"snapshot", "tokenizer", "ends", "context", "rope"}  # checks of the folder of the weights
 
 
 def examine(case: DoctorCase, checks: Iterable[Check] = CHECKS) -> Iterator[DoctorFinding]:
@@ -134,10 +89,10 @@ def everything(machine: DoctorCase) -> Iterator[DoctorFinding]:
     are warnings.
     """
     yield from examine(machine, _about("machine"))
-    yield DoctorFinding("memory", "machine", host.memory(machine))
-    for name in ENGINES:
-        if name != "vllm-cuda" or machine.text(host.DRIVER):
-            case = of_engine(name, root=machine.root)
+    yield DoctorFinding("memory", "machine", memory.memory(machine))
+    for name, make in ENGINES.items():
+        case = of_engine(name, root=machine.root)
+        if case.installed or not make().needs_card or machine.text(host.DRIVER):
             for finding in examine(case, _about("engine")):
                 yield finding if case.installed or case.missing else _allowed(finding)
 

@@ -4,6 +4,7 @@ weights.
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 import sys
@@ -29,7 +30,6 @@ from importer.sentences import render
 
 GB = 10**9
 VLLM = ("vllm-cpu", "vllm-cuda")
-MLX = ("mlx", "mlx-vlm", "vllm-mlx")
 X86 = ("x86_64", "AMD64")
 LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
 LONGEST = 2**20  # characters read of a file that another program wrote
@@ -73,7 +73,6 @@ class DoctorCase:
     ``fit``      the receipt's estimate of memory.
     ``weights``  the model's folder, where it is known and on this disk.
     ``port``     the port of the engine, where the user has named one.
-    ``ask``      whether to check the token at the Hub.
     """
 
     root: Path = Path("/")
@@ -89,7 +88,6 @@ class DoctorCase:
     fit: Mapping[str, object] | None = None
     weights: Path | None = None
     port: int | None = None
-    ask: bool = False
 
     def about(self, part: str) -> str:
         """Return the name of the subject of a check."""
@@ -241,6 +239,14 @@ def of_engine(name: str, **more: Any) -> DoctorCase:
         return DoctorCase(engine=engine, installed=install.find(engine), **more)
     except EngineError as error:
         return DoctorCase(engine=engine, missing=error, **more)
+
+
+def workers(case: DoctorCase) -> int:
+    """Return the number of workers, each on a card of its own, that the document starts."""
+    document = case.document or {}
+    pipeline = (document.get("engine_args") or {}).get("pipeline_parallel_size")
+    counts = (document.get("tensor_parallel_size"), pipeline)
+    return math.prod(each for each in counts if isinstance(each, int) and each > 0)
 
 
 def text_of(path: Path) -> str:

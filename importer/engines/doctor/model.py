@@ -1,9 +1,4 @@
-"""Checks of a document and the model's folder against the installed engine.
-
-The checks of token numbers against the rows of the embedding, and of merges against the vocabulary.
-
-Checks of vLLM's frontend in Rust, whose start ends where a document has what it lacks.
-"""
+"""Checks of a document and the model's folder against the installed engine."""
 
 from __future__ import annotations
 
@@ -11,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from importer.chat_template import find
 from importer.chat_template.conventions import PYTHONIC
 from importer.config_file import document_keys
 from importer.decisions.decision import RUST
-from importer.engines import registries, tokenizer
+from importer.engines import registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution
 from importer.engines.doctor.case import (
     VLLM,
@@ -44,10 +39,9 @@ from importer.signals.comparison import OF_COPIES, findings
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 MARKER = re.compile(r"<[^<>\s{}'\"]{2,40}>")
 PLAIN = re.compile(r"[\u0120\u2581]?[A-Za-z]{1,40}")  # a word, behind the sign of a space or not
+CONFIGS = ("config.json", "params.json")  # Mistral's own files have the other
 TIED = "tie_word_embeddings"
 PADDED = 1024  # rows
-NAMED = (*VLLM, "vllm-mlx", "sglang")  # engines with a parser's name on their command line
-CONFIGS = ("config.json", "params.json")  # Mistral's own files have the other
 ROPE = "rope_theta"
 PARAMETERS = "rope_parameters"
 
@@ -63,12 +57,13 @@ def tokenizer_settings(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.ADDED_TOKENS_NONE, file=TOKENIZER, settings=SETTINGS))
     remedy = Reason(DoctorRemedy.FETCH_TOKENIZER)
     different = [i for i in both if added[i] != declared[i]]
-    if different:
-        i, foreign = different[0], 2 * len(different) > len(both)
-        kind = DoctorReason.ADDED_TOKENS_FOREIGN if foreign else DoctorReason.ADDED_TOKENS_DIFFER
-        differ = Reason(kind, number=i, given=added[i], told=declared[i], file=TOKENIZER, settings=SETTINGS)
-        severity = TroubleSeverity.STOPS if foreign else TroubleSeverity.WARNING
-        return Trouble(differ, remedy, severity, CONFIGURATION)
+    if 2 * len(different) > len(both):  # fewer may have been renamed in one file
+        i = different[0]
+        differ = Reason(
+            DoctorReason.ADDED_TOKENS_FOREIGN,
+            number=i, given=added[i], told=declared[i], file=TOKENIZER, settings=SETTINGS,
+        )  # fmt: skip
+        return Trouble(differ, remedy, part=CONFIGURATION)
     lost = next(_lost(case, case.weights), None)
     if lost is not None:
         marker = Reason(DoctorReason.MARKER_LOST, marker=lost, file=TOKENIZER)
@@ -131,87 +126,28 @@ def ends(case: DoctorCase) -> Result:
     return Fine(Reason(DoctorReason.ENDS))
 
 
-def head(case: DoctorCase) -> Result:
-    """Return whether the weights have an output layer, where config.json does not tie it to the embedding."""
-    if case.weights is None:
-        return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
-    config = case.config()
-    sections = [config, nested] if isinstance(nested := config.get("text_config"), dict) else [config]
-    words = next((n for s in sections if isinstance(n := s.get("vocab_size"), int) and n > 0), None)
-    if words is None or all(section.get(TIED) is not False for section in sections):
-        return CheckSkipped(Reason(DoctorReason.HEAD_TIED))
-    snapshot = local.resolve(str(case.weights), case.weights)
-    try:
-        tensors = tensor_headers.tensors(snapshot, [file.path for file in weight_files(snapshot.files)])
-    except RepositoryError as error:
-        return CheckSkipped(Reason(DoctorReason.HEADERS_UNREADABLE, problem=error))
-    wide = {name.rpartition(".")[0] for name, tensor in tensors.items() if _spans(tensor.shape, words)}
-    if len(wide) != 1:
-        narrow = CheckSkipped(Reason(DoctorReason.HEAD_NARROW))
-        return Fine(Reason(DoctorReason.HEAD_HELD)) if wide else narrow
-    lacking = Reason(DoctorReason.HEAD_LACKING, key=TIED, tensor=wide.pop())
-    return Trouble(lacking, Reason(DoctorRemedy.TIE_EMBEDDINGS, key=TIED), part=CONFIGURATION)
-
-
-def _spans(shape: tuple[int, ...], words: int) -> bool:
-    """Return whether a tensor has a row for every word; vocabularies are padded by a few."""
-    return len(shape) > 1 and any(words <= side <= words + PADDED for side in shape)
-
-
 def context(case: DoctorCase) -> Result:
     """Return whether the document's context is within the limit of the model's files."""
     document = case.document or {}
     requested = document.get("max_model_len") or document.get("context_size")
-    if case.weights is None or case.engine is None or not isinstance(requested, int):
+    overridden = (document.get("engine_args") or {}).get("hf_overrides")
+    if case.weights is None or case.engine is None or not isinstance(requested, int) or overridden:
         return CheckSkipped(Reason(DoctorReason.CONTEXT_UNKNOWN))
-    if (document.get("engine_args") or {}).get("hf_overrides"):
-        return CheckSkipped(Reason(DoctorReason.CONTEXT_OVERRIDDEN))
     version = case.installed.version if case.installed is not None else None
     snapshot = local.resolve(str(case.weights), case.weights)
     limit = lengths.derive(snapshot, registries.load_capabilities(case.engine.name, version))
     if limit is None or not limit.named:
-        return CheckSkipped(Reason(DoctorReason.CONTEXT_UNNAMED))
+        return CheckSkipped(Reason(DoctorReason.CONTEXT_UNKNOWN))
     if requested > limit.tokens:
         long = Reason(DoctorReason.CONTEXT_TOO_LONG, wanted=requested, quote=limit.quote)
         return Trouble(long, Reason(DoctorRemedy.SET_CONTEXT, tokens=limit.tokens), part=CONFIGURATION)
     return Fine(Reason(DoctorReason.CONTEXT, wanted=requested, longest=limit.tokens))
 
 
-def parsers(case: DoctorCase) -> Result:
-    """Return whether the engine's version has the parsers of the document."""
-    if case.document is None or not case.runs(*NAMED) or case.engine is None:
-        return CheckSkipped(Reason(DoctorReason.PARSERS_ELSEWHERE))
-    here = case.installed.version if case.installed is not None else None
-    try:
-        registry = registries.load(case.engine.name, here, RUST if is_rust(case.document) else None)
-    except UsageError:
-        unknown = Reason(DoctorReason.PARSERS_UNKNOWN, engine=case.engine.name, version=here)
-        return CheckSkipped(unknown)
-    kinds: tuple[tuple[str, Literal["tool", "reasoning"]], ...] = (
-        ("tool_parser", "tool"), ("reasoning_parser", "reasoning"),
-    )  # fmt: skip
-    known = []
-    for key, kind in kinds:
-        name = document_keys.parser(case.document, key)
-        if name is None or name == PYTHONIC:
-            continue
-        if not registry.has(kind, name):
-            near = ", ".join(registry.near(kind, name)) or "none"
-            reason = Reason(
-                DoctorReason.PARSER_UNKNOWN,
-                engine=case.engine.name, version=registry.version, key=key, name=name,
-            )  # fmt: skip
-            return Trouble(reason, Reason(DoctorRemedy.CHANGE_PARSER, key=key, near=near), part=CONFIGURATION)
-        known.append(name)
-    if not known:
-        return CheckSkipped(Reason(DoctorReason.PARSERS_UNNAMED))
-    return Fine(Reason(DoctorReason.PARSERS, version=registry.version, names=known))
-
-
 def snapshot(case: DoctorCase) -> Result:
-    """Return whether the model's folder has all weights, each file to its end, and a tokenizer."""
+    """Return whether the folder has all weights, each file to its end, an output layer, and a tokenizer."""
     if case.weights is None:
-        return CheckSkipped(Reason(DoctorReason.WEIGHTS_AWAY))
+        return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
     folder = case.weights
     listed = local.listing(folder)
     own = tensor_headers.examined(
@@ -234,7 +170,33 @@ def snapshot(case: DoctorCase) -> Result:
         error = EngineError("no-weights", path=folder)
         reason = Reason(DoctorReason.NO_WEIGHTS, path=folder)
         return Trouble(reason, Reason(DoctorRemedy.IMPORT_WEIGHTS), error=error)
-    return Fine(Reason(DoctorReason.WEIGHTS_WHOLE, count=count))
+    return headless(case) or Fine(Reason(DoctorReason.WEIGHTS_WHOLE, count=count))
+
+
+def headless(case: DoctorCase) -> Trouble | None:
+    """Return the trouble of weights without an output layer, where config.json does not tie it to the
+    embedding: vLLM draws one.
+    """
+    config = case.config()
+    sections = [config, nested] if isinstance(nested := config.get("text_config"), dict) else [config]
+    words = next((n for s in sections if isinstance(n := s.get("vocab_size"), int) and n > 0), None)
+    if case.weights is None or words is None or all(section.get(TIED) is not False for section in sections):
+        return None
+    snapshot = local.resolve(str(case.weights), case.weights)
+    try:
+        tensors = tensor_headers.tensors(snapshot, [file.path for file in weight_files(snapshot.files)])
+    except RepositoryError:
+        return None
+    wide = {name.rpartition(".")[0] for name, tensor in tensors.items() if _spans(tensor.shape, words)}
+    if len(wide) != 1:
+        return None
+    lacking = Reason(DoctorReason.HEAD_LACKING, key=TIED, tensor=wide.pop())
+    return Trouble(lacking, Reason(DoctorRemedy.TIE_EMBEDDINGS, key=TIED), part=CONFIGURATION)
+
+
+def _spans(shape: tuple[int, ...], words: int) -> bool:
+    """Return whether a tensor has a row for every word; vocabularies are padded by a few."""
+    return len(shape) > 1 and any(words <= side <= words + PADDED for side in shape)
 
 
 def _remedy(folder: Path) -> Reason:
@@ -252,10 +214,10 @@ def rope(case: DoctorCase) -> Result:
     inner = section.get(PARAMETERS)
     value = inner.get(ROPE) if isinstance(inner, dict) else None
     if section.get(ROPE) is not None or not isinstance(value, int | float):
-        return CheckSkipped(Reason(DoctorReason.ROPE_FINE, key=ROPE))
+        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     read = _reading(case, str(config.get("model_type")))
     if read is None:
-        return CheckSkipped(Reason(DoctorReason.ROPE_READ))
+        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     module, default = read
     if default == value:
         return Fine(Reason(DoctorReason.ROPE_ASSUMED, module=module, default=default))
@@ -306,35 +268,6 @@ def _default(text: str) -> tuple[float | None] | None:
     return None
 
 
-def numbers(case: DoctorCase) -> Result:
-    """Return whether every token has a row; one that only a user may write is a warning."""
-    if case.weights is None:
-        return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
-    table = tokenizer.of_folder(case.weights)
-    if table is None:
-        return CheckSkipped(Reason(DoctorReason.ROWS_UNKNOWN))
-    if not table.beyond:
-        return Fine(Reason(DoctorReason.ROWS, highest=table.highest, rows=table.rows))
-    first = table.beyond[0]
-    reason = Reason(DoctorReason.ROW_LACKING, token=first.content, number=first.number, rows=table.rows)
-    severity = TroubleSeverity.STOPS if first.needed else TroubleSeverity.WARNING
-    return Trouble(reason, Reason(DoctorRemedy.DROP_ADDED, token=first.content), severity, CONFIGURATION)
-
-
-def merges(case: DoctorCase) -> Result:
-    """Return whether the merges yield the words of the vocabulary."""
-    if case.weights is None:
-        return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
-    words = tokenizer.merges_of_folder(case.weights)
-    if words is None:
-        return CheckSkipped(Reason(DoctorReason.MERGES_NONE))
-    fields = {"unmade": words.unmade, "sampled": words.sampled}
-    if not words.other_order:
-        return Fine(Reason(DoctorReason.MERGES, **fields))
-    reason = Reason(DoctorReason.MERGES_OTHER, example=words.example, **fields)
-    return Trouble(reason, Reason(DoctorRemedy.FETCH_MERGES), TroubleSeverity.WARNING, CONFIGURATION)
-
-
 BINARY = "vllm/vllm-rs"
 PYTHON_REMEDY = Reason(DoctorRemedy.PYTHON_FRONTEND)
 
@@ -342,7 +275,7 @@ PYTHON_REMEDY = Reason(DoctorRemedy.PYTHON_FRONTEND)
 def frontend(case: DoctorCase) -> Result:
     """Return whether the installed build has the frontend of the document, and can start it."""
     if case.document is None or not case.runs(*VLLM) or not is_rust(case.document):
-        return CheckSkipped(Reason(DoctorReason.FRONTEND_ELSEWHERE))
+        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     if case.installed is None:
         return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
     here = case.installed.version

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from importer.engines import install
-from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import (
     X86,
     CheckSkipped,
@@ -15,11 +14,9 @@ from importer.engines.doctor.case import (
     Result,
     Trouble,
     TroubleSeverity,
-    version,
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.machine import has_gpu
-from importer.engines.registries import FAMILY
 from importer.errors import EngineError
 from importer.reasons import Reason
 
@@ -38,7 +35,7 @@ MODULES = {
 def installed(case: DoctorCase) -> Result:
     """Return whether the engine is installed, whole, and of this release."""
     if case.engine is None:
-        return CheckSkipped(Reason(DoctorReason.ENGINE_UNNAMED))
+        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     name = case.engine.name
     if case.missing is not None:
         details = case.missing.details
@@ -67,17 +64,17 @@ def metadata(case: DoctorCase) -> Result:
     if not case.places() or module is None:
         return CheckSkipped(Reason(DoctorReason.PACKAGES_UNKNOWN, python=case.installed.python))
     if not present:
-        return CheckSkipped(Reason(DoctorReason.METADATA_ELSEWHERE))
+        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     name, have = present[0], packages[present[0]].version
     if not any(case.files(f"{module}/*.py")) and not _editable(packages[present[0]]):
         alone = Reason(DoctorReason.METADATA_ALONE, name=name, version=have, package=module)
         return Trouble(alone, again(case))
-    if len(present) > 1:
-        both = [f"{each} {packages[each].version}" for each in present]
-        return Trouble(Reason(DoctorReason.METADATA_SHARED, distributions=both), again(case))
-    stale = [each for each, count in _counted(case).items() if each in present and count > 1]
-    if stale:
-        return Trouble(Reason(DoctorReason.METADATA_SEVERAL, name=stale[0]), again(case))
+    spelled = [each.replace("-", "_") for each in present]
+    found = [
+        [i.stem for each in spelled for i in place.glob(f"{each}-*.dist-info")] for place in case.places()
+    ]
+    if len(shared := max(found, key=len)) > 1:
+        return Trouble(Reason(DoctorReason.METADATA_SHARED, distributions=sorted(shared)), again(case))
     return Fine(Reason(DoctorReason.METADATA_FINE, name=name, version=have, package=module))
 
 
@@ -86,7 +83,7 @@ def torch(case: DoctorCase) -> Result:
     packages = case.packages()
     have = packages.get("torch")
     if case.engine is None or have is None:
-        return CheckSkipped(Reason(DoctorReason.TORCH_NONE))
+        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     for clash in (*_pinned(case, have, packages), *_sisters(case, have, packages)):
         return clash
     named = [f"{n} {packages[n].version}" for n in ("torch", *SISTERS) if n in packages]
@@ -120,20 +117,10 @@ def _sisters(case: DoctorCase, have: Package, packages: dict[str, Package]) -> I
             continue
         sister = packages[name]
         wants = {pin.partition("+")[0] for pin in sister.pins("torch")}
-        if wants and have.release not in wants:
-            apart = Reason(
-                DoctorReason.TORCH_SISTER,
-                name=name, version=sister.version, wanted=sorted(wants), here=have.version,
-            )  # fmt: skip
+        other_build = (have.build == "cpu") != (sister.build == "cpu") and case.arch in X86
+        if other_build or (wants and have.release not in wants):
+            apart = Reason(DoctorReason.TORCH_SISTER, name=name, version=sister.version, here=have.version)
             yield Trouble(apart, Reason(DoctorRemedy.MATCHING_TORCH, again=again(case), name=name))
-        elif (have.build == "cpu") != (sister.build == "cpu") and case.arch in X86:
-            here, version_ = have.version, sister.version
-            apart = (
-                Reason(DoctorReason.TORCH_SISTER_FOR_CUDA, name=name, version=version_, here=here)
-                if have.build == "cpu"
-                else Reason(DoctorReason.TORCH_SISTER_FOR_PROCESSORS, name=name, version=version_, here=here)
-            )
-            yield Trouble(apart, Reason(DoctorRemedy.MATCHING_TORCH_BUILD, again=again(case), name=name))
 
 
 def requirements(case: DoctorCase) -> Result:
@@ -141,7 +128,7 @@ def requirements(case: DoctorCase) -> Result:
     if case.engine is None or case.installed is None:
         return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
     if case.engine.needs_card and not has_gpu():
-        return CheckSkipped(Reason(DoctorReason.REQUIREMENTS_OF_PARSERS))
+        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     rows = install.missing_of(case.installed.python, case.engine.distributions)
     lacking = [
         f"{row.requirement} ({row.package})" for row in rows if not row.requirement.startswith(SISTERS)
@@ -151,27 +138,6 @@ def requirements(case: DoctorCase) -> Result:
     return Trouble(
         Reason(DoctorReason.REQUIREMENTS_AWAY, packages=lacking), again(case), TroubleSeverity.WARNING
     )
-
-
-def same_version(case: DoctorCase) -> Result:
-    """Return whether the engine has the version of the document's proof."""
-    recorded = ((case.document or {}).get("importer") or {}).get("engine") or {}
-    if (
-        case.engine is None
-        or case.installed is None
-        or not isinstance(recorded, dict)
-        or not recorded.get("version")
-    ):
-        return CheckSkipped(Reason(DoctorReason.VERSION_UNNAMED))
-    family, named = (FAMILY.get(n, n) for n in (case.engine.name, str(recorded.get("name"))))
-    if family != named:
-        return CheckSkipped(Reason(DoctorReason.OTHER_ENGINE, family=named))
-    if version(str(recorded["version"])) == version(case.installed.version):
-        return Fine(Reason(DoctorReason.VERSION, version=recorded["version"]))
-    changed = Reason(
-        DoctorReason.CHANGED_VERSION, family=named, version=recorded["version"], here=case.installed.version
-    )
-    return Trouble(changed, Reason(DoctorRemedy.RECHECK), TroubleSeverity.WARNING, CONFIGURATION)
 
 
 def again(case: DoctorCase) -> Reason:
@@ -185,14 +151,3 @@ def again(case: DoctorCase) -> Reason:
 def _editable(package: Package) -> bool:
     """Return whether its code lies in another folder, as after ``pip install -e``."""
     return (package.info / "direct_url.json").exists()
-
-
-def _counted(case: DoctorCase) -> dict[str, int]:
-    """Return the number of metadata folders of each distribution of the engine in one place."""
-    counts: dict[str, int] = {}
-    for name in case.engine.distributions if case.engine is not None else ():
-        spelled = name.replace("-", "_")
-        counts[name] = max(
-            (len([*place.glob(f"{spelled}-*.dist-info")]) for place in case.places()), default=0
-        )
-    return counts
