@@ -174,7 +174,7 @@ def validate(
     api_key: str | None = None,
     headers: Mapping[str, str] | None = None,
     model: str | None = None,
-    score: int = 0,
+    thorough: bool = False,
     time_limit: float | None = None,
     progress: Progress = silent,
 ) -> Validated:
@@ -184,7 +184,7 @@ def validate(
     ``fetch``     download weights that are not on this disk. ``probes``  names; the report is partial then.
     ``server``    the URL of a running server, which is probed in place of an engine of importer's;
     ``model``     its name for the model, ``api_key`` its key, ``headers`` what each request to it has, too;
-    the report has neither key nor headers. ``score``  answers to each question of the score; 0 for none.
+    the report has neither key nor headers. ``thorough``  more questions of abilities.
     ``time_limit``  seconds for all probes (600).
     A probe that fails is no error: see ``Validated.passed``. Raises EngineError where the engine is missing
     or does not serve, with what it died of; HubError, DocumentError, UsageError("unknown-probe") and
@@ -200,12 +200,12 @@ def validate(
     if server is not None:
         report = validate_against(
             stored, store, server, model, ANYWHERE, key=api_key, headers=headers,
-            progress=progress, probes=only, score=score, time_limit=time_limit,
+            progress=progress, probes=only, thorough=thorough, time_limit=time_limit,
         )  # fmt: skip
     else:
         report = validate_document(
             stored, store, name, ANYWHERE,
-            fetch=fetch, port=port, progress=progress, probes=only, score=score, time_limit=time_limit,
+            fetch=fetch, port=port, progress=progress, probes=only, thorough=thorough, time_limit=time_limit,
         )  # fmt: skip
     return Validated(stored.name, name, report)
 

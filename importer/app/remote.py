@@ -40,7 +40,7 @@ class RemoteOptions:
     """
 
     fetch: bool = True
-    score: int = 0
+    thorough: bool = False
     time_limit: float | None = None
     probes: Sequence[str] | None = None
     measure: bool = False
@@ -62,7 +62,7 @@ def report_of(
     """
     approvals.need(stored)
     bundle = Bundle.of(
-        stored, engine, fetch=options.fetch, score=options.score, time_limit=options.time_limit,
+        stored, engine, fetch=options.fetch, thorough=options.thorough, time_limit=options.time_limit,
         probes=options.probes, measure=options.measure,
     )  # fmt: skip
     found = exchange(command, bundle, progress, start_seconds=options.start_seconds, check=check)
@@ -123,10 +123,6 @@ def _unsound(report: Report, stored: StoredDocument, command: RemoteCommand) -> 
         raise RemoteError("other-digest", where=command.where, sent=stored.digest, got=got)
     try:
         schema.check("receipt", {"digest": stored.digest, **report}, stored.path, "validation")
-        if "score" in report:
-            of = {"digest": stored.digest, "engine": report["engine"]}
-            figures = report["score"] if isinstance(report["score"], dict) else {}
-            schema.check("receipt", of | figures, stored.path, "score")
     except DocumentError as error:
         return Reason(ResultReason.TEXT, text=error.details["problem"])
     return None
@@ -147,7 +143,7 @@ def run_task(bundle: Bundle, progress: Progress) -> Result:
                 stored, Store(Path(folder)), bundle.engine, ANYWHERE,
                 fetch=bundle.fetch, port=None, progress=progress,
                 probes=None if bundle.probes is None else named(bundle.probes),
-                score=bundle.score, time_limit=bundle.time_limit,
+                thorough=bundle.thorough, time_limit=bundle.time_limit,
             )  # fmt: skip
         except ImporterError as error:
             told = {"kind": error.kind, "message": error.sentence(), "exit_code": error.exit_code}

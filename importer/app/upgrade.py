@@ -679,7 +679,6 @@ def _receipt(
         review={"state": "pending", "by": None, "at": None, "digest": None},
         validation=None,
         partial=None,
-        score=None,
     ).with_past(last)
     edited = stored.digest != digest(last.wrote or {})
     return receipt.with_standing(last) if edited else receipt

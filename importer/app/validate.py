@@ -211,7 +211,7 @@ class RunOptions(TypedDict, total=False):
 
     ``port``  of the engine, ``None`` for a free one. ``probes``  only these, and the report is partial.
     ``watch``  is called with the engine once it serves, so that another thread can stop it.
-    ``hold``  files that stay open until the engine has ended. ``score``  answers to each question.
+    ``hold``  files that stay open until the engine has ended. ``thorough``  more questions.
     ``time_limit``  seconds for all probes.
     """
 
@@ -220,7 +220,7 @@ class RunOptions(TypedDict, total=False):
     probes: Sequence[Probe] | None
     watch: Callable[[EngineServer], None]
     hold: Sequence[int]
-    score: int
+    thorough: bool
     time_limit: float | None
 
 
@@ -333,7 +333,7 @@ def run_on(
     probes: Sequence[Probe] | None = None,
     watch: Callable[[EngineServer], None] = lambda _: None,
     hold: Sequence[int] = (),
-    score: int = 0,
+    thorough: bool = False,
     time_limit: float | None = None,
 ) -> Report:
     """Serve, probe and stop on this engine, installed there; ``backend`` is its name in the document.
@@ -360,7 +360,7 @@ def run_on(
     block["client_sampling"] = engine.client_sampling(document)
     template_file, proof = stored.chat_template(), proof_of(stored, backend)
     recorded = references_of(stored, weights, progress)
-    options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
+    options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, thorough=thorough)
     start = partial(
         serve, engine, installed.python, document, weights,
         progress=progress, template=template_file, hold=hold,
@@ -446,7 +446,7 @@ def validate_against(
     progress: Progress,
     headers: Mapping[str, str] | None = None,
     probes: Sequence[Probe] | None = None,
-    score: int = 0,
+    thorough: bool = False,
     time_limit: float | None = None,
 ) -> Report:
     """Probe a running server and record the report in the receipt: partial, without key and headers.
@@ -458,7 +458,7 @@ def validate_against(
     from importer.validation.probe import ProbeOptions
     from importer.validation.remote import against, the_model
 
-    options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
+    options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, thorough=thorough)
     sent = checked((headers or {}).items(), key=key is not None)
     client = Client(url, key=key, headers=sent, deadline=time.monotonic() + options.total_limit)
     name = the_model(client, model, stored.data)

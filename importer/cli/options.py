@@ -10,7 +10,6 @@ from importer import config
 from importer.app.request import MOST, OPTIONS, ImportOptions, Option
 
 FOLDER = "models"  # the documents' folder where none is named
-MOST_ANSWERS = 20  # to each question of a score
 # The command line's own words for options of an import.
 HELP = {
     "backend": "the engine to write for (default: as in the last import, else auto)",
@@ -97,11 +96,6 @@ def explain(parser: argparse.ArgumentParser) -> None:
 def count(text: str) -> int:
     """Return a whole number above zero, for argparse."""
     return _number(text, MOST, ",")
-
-
-def answers(text: str) -> int:
-    """Return the number of answers to each question of the score, for argparse."""
-    return _number(text, MOST_ANSWERS)
 
 
 def days(text: str) -> int:

@@ -197,33 +197,6 @@ def fit(record: Mapping[str, Any]) -> Table:
     return table(("GiB of one device", "low", "likely", "high", "why"), rows, title)
 
 
-def score(record: Mapping[str, Any]) -> Table:
-    """Return a table of the quality figures of a receipt or a report, each with its interval."""
-    trigger = record["trigger"]
-    figures = {
-        "trigger F1": trigger["f1"],
-        "trigger precision": trigger["precision"],
-        "trigger recall": trigger["recall"],
-        "schema accuracy": record["schema"],
-        "right answers": record["right"],
-        **{f"right: {kind}": share for kind, share in record["kinds"].items()},
-    }
-    cut = "" if record["complete"] else f"; {record['answered']} answers within {record['limit']:g} s"
-    answers = sentences.counted(record["each"], "answer", "answers")
-    title = (
-        f"score: {sentences.counted(record['questions'], 'question', 'questions')}, {answers} to each{cut}"
-    )
-    rows = [(name, *_share(share)) for name, share in figures.items()]
-    return table(("figure", "share", "95 % interval", "of"), rows, title)
-
-
-def _share(share: Mapping[str, Any]) -> tuple[str, str, str]:
-    if share["value"] is None:
-        return "–", "", "0"
-    low, high = share["interval"]
-    return f"{share['value']:.1%}", f"{low:.1%} – {high:.1%}", f"{share['agreed']} of {share['trials']}"
-
-
 def plans(record: Mapping[str, Any]) -> Table | None:
     """Return a table of the document's plan and the next-best ones; ``record`` is a receipt's fit."""
     listed = record.get("plans") or ()

@@ -299,15 +299,13 @@ def validate(arguments: argparse.Namespace) -> None:
     else:
         report = _run(
             stored, store, engine, None, fetch=arguments.fetch, port=arguments.port, probes=probes,
-            score=arguments.score, time_limit=arguments.time_limit,
+            thorough=arguments.thorough, time_limit=arguments.time_limit,
         )  # fmt: skip
     _verdict(report, stored, engine)
     if arguments.json:
         output.json_line(report)
     else:
         _show(report, stored)
-    if arguments.score and "score" not in report:
-        output.note("Not scored: the document names no tool parser.")
     model = report_model.sheet(store.find(stored.name) or stored, [report])
     for path, write in places.items():
         write_file(path, write.write(model))
@@ -333,8 +331,6 @@ def _show(report: Report, stored: StoredDocument) -> None:
         output.line(f"not asked: {counted(len(unasked), 'probe', 'probes')}; {unasked[0].reason}")
     if not report.get("partial"):
         output.line(f"probes: {terminal.counted(run)}")
-    if "score" in report:
-        console.print(output.score(report["score"]))
 
 
 def _list(*, as_json: bool) -> None:
@@ -371,7 +367,7 @@ def _run(
     fetch: bool,
     port: int | None,
     probes: Sequence[Probe] | None = None,
-    score: int = 0,
+    thorough: bool = False,
     time_limit: float | None = None,
     typed: Collection[Grant] = (),
 ) -> Report:
@@ -395,7 +391,7 @@ def _run(
             port=port,
             progress=progress,
             probes=probes,
-            score=score,
+            thorough=thorough,
             time_limit=time_limit,
             typed=typed,
         )
@@ -417,7 +413,7 @@ def _ask(
     with output.progress(f"{stored.name} against {server.url}") as progress:
         return validate_against(
             stored, store, server.url, arguments.model, ANYWHERE, key=server.key, headers=server.headers,
-            progress=progress, probes=probes, score=arguments.score, time_limit=arguments.time_limit,
+            progress=progress, probes=probes, thorough=arguments.thorough, time_limit=arguments.time_limit,
         )  # fmt: skip
 
 
@@ -429,7 +425,7 @@ def _elsewhere(
     from importer.transport.exchange import START_SECONDS
 
     asked = RemoteOptions(
-        score=arguments.score, time_limit=arguments.time_limit, probes=arguments.probe or None,
+        thorough=arguments.thorough, time_limit=arguments.time_limit, probes=arguments.probe or None,
         start_seconds=arguments.on_timeout or START_SECONDS,
     )  # fmt: skip
     with output.progress(f"{stored.name} by {command.where}") as progress:

@@ -258,7 +258,6 @@ class Report(TypedDict, total=False):
     engine: Engine
     remote: Mapping[str, str]
     started: str
-    score: Settings
     seconds: Mapping[str, float]
     speed: Settings
     outcomes: Sequence[OutcomeRecord]

@@ -18,7 +18,6 @@ from importer.config_file.document import (
     Remark,
     Report,
     ReviewRecord,
-    Settings,
     document_of,
 )
 from importer.config_file.document_keys import digest
@@ -53,7 +52,6 @@ class Receipt:
     ``validation``  the last whole report of the validation room with the digest it ran on, or ``None``.
     ``earlier``     the last whole report of each other engine or version, the newest first.
     ``partial``     the last report of some probes only, or of a server that runs elsewhere: no validation.
-    ``score``       the last quality figures with engine, digest and time; part of no validation.
     ``base``        the document's text as the importer wrote it last, before any person's edit.
     ``request``     what was asked for, so that it can be asked again.
     ``approved``    the version approved last: its word and its ``data``.
@@ -97,7 +95,6 @@ class Receipt:
     content: str | None = None
     content_files: Mapping[str, str] | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
-    score: Mapping[str, object] | None = None
     weights: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
 
@@ -193,21 +190,17 @@ class Receipt:
             validation=old.validation,
             earlier=old.earlier,
             partial=old.partial,
-            score=old.score,
         )
 
     def with_validation(self, report: Mapping[str, object], digest: str) -> Receipt:
         """Return the same receipt with a run's report; what is partial is kept apart and takes no other's
-        place. Its score stands by itself.
+        place.
         """
-        figures = report.get("score")
-        run = cast("Report", {"digest": digest, **{k: v for k, v in report.items() if k != "score"}})
-        of: dict[str, object] = {key: run.get(key) for key in ("digest", "engine", "started") if key in run}
-        score = self.score if figures is None else of | dict(cast("Settings", figures))
+        run = cast("Report", {"digest": digest, **report})
         if run.get("partial"):
-            return replace(self, partial=run, score=score)
+            return replace(self, partial=run)
         others = [r for r in self.runs if r["engine"] != run["engine"]]
-        return replace(self, validation=run, earlier=others[:KEPT], score=score)
+        return replace(self, validation=run, earlier=others[:KEPT])
 
 
 def parse(data: Mapping[str, Any], path: object = "The receipt") -> Receipt:

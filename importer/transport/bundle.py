@@ -64,7 +64,7 @@ class Bundle:
     receipt: str | None
     template: str | None
     fetch: bool = True
-    score: int = 0
+    thorough: bool = False
     time_limit: float | None = None
     probes: Sequence[str] | None = None
     measure: bool = False
@@ -172,4 +172,4 @@ def _light(receipt: Receipt) -> Receipt:
     runs: list[Report] = [{**run, "outcomes": []} for run in receipt.runs]
     own = runs[0] if receipt.validation is not None else None
     earlier = runs[1:] if receipt.validation is not None else runs
-    return replace(receipt, validation=own, earlier=earlier, partial=None, score=None)
+    return replace(receipt, validation=own, earlier=earlier, partial=None)

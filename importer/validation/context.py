@@ -99,6 +99,7 @@ class Context(Background):
     ``log``           the exchanges that become its evidence.
     ``judged_wrong``  the verdicts of this probe that are no pass.
     ``journal``       the engine's log from the start of the probe on.
+    ``thorough``      whether probes of abilities ask all of their questions.
     """
 
     promise: Expectations
@@ -107,16 +108,19 @@ class Context(Background):
     shared: Shared = field(default_factory=Shared)
     log: list[Exchange] = field(default_factory=list)
     judged_wrong: list[Judgement] = field(default_factory=list)
+    thorough: bool = False
 
     @classmethod
-    def of(cls, promise: Expectations, model: str, client: Client, known: Background) -> Context:
+    def of(
+        cls, promise: Expectations, model: str, client: Client, known: Background, *, thorough: bool = False
+    ) -> Context:
         """Return the context of a run, with all that is known beside the API until the run is over."""
         beside = {each.name: getattr(known, each.name) for each in fields(known)}
         if known.offline is not None:
             known.offline.deadline = client.deadline
         if (ask := known.tokens) is not None:
             beside["tokens"] = lambda texts, drawn=(): ask(texts, drawn) if client.over is None else None
-        return cls(promise, model, client, **beside)
+        return cls(promise, model, client, thorough=thorough, **beside)
 
     def apart(self) -> Context:
         """Return a copy for another probe, with an empty log and the journal from its present end."""
@@ -385,10 +389,13 @@ def tally(outcomes: Mapping[str, Outcome]) -> Outcome:
     """
     model = (None, "model")
     faults = {k: o for k, o in outcomes.items() if isinstance(o, Fail) or o.attribution not in model}
-    if faults or not any(isinstance(outcome, Pass) for outcome in outcomes.values()):
-        return together(faults or outcomes)
+    if faults:
+        return together(faults)
+    trials = sum(outcome.trials for outcome in outcomes.values())
+    if not any(isinstance(outcome, Pass) for outcome in outcomes.values()):
+        worst = together(outcomes)
+        return replace(worst, trials=trials, agreed=None) if isinstance(worst, Inconclusive) else worst
     passed = together({k: o for k, o in outcomes.items() if isinstance(o, Pass)})
     missing = tuple(o.reason for o in outcomes.values() if isinstance(o, Inconclusive))
     did = sum(outcome.agreeing for outcome in outcomes.values() if isinstance(outcome, Pass))
-    trials = sum(outcome.trials for outcome in outcomes.values())
     return replace(passed, trials=trials, agreed=did, notes=(*passed.notes, *missing))

@@ -384,9 +384,8 @@ class Report:
     """A validation. ``started`` is ISO 8601 in UTC; ``seconds`` has the parts start, probes and stop.
 
     ``partial`` has the limits of a validation that is not of the whole document: ``probes``, and ``against``,
-    the address of a server that importer did not start. ``score``  the quality figures, on request. ``speed``
-    has the time of a first token and the tokens in a second. ``forms`` of calls were tried on the model, the
-    served one first.
+    the address of a server that importer did not start. ``speed`` has the time of a first token and the
+    tokens in a second. ``forms`` of calls were tried on the model, the served one first.
     """
 
     engine: Mapping[str, object]
@@ -394,7 +393,6 @@ class Report:
     seconds: Mapping[str, float]
     rows: tuple[ProbeRow, ...]
     partial: Mapping[str, object] | None = None
-    score: Mapping[str, object] | None = None
     speed: Mapping[str, object] = field(default_factory=dict)
     forms: tuple[CallForm, ...] = ()
 
@@ -455,8 +453,7 @@ class Report:
             "health": self.health,
             "abilities": self.abilities,
         }
-        apart = {"partial": self.partial, "score": self.score}
-        section |= {key: dict(value) for key, value in apart.items() if value is not None}
+        section |= {} if self.partial is None else {"partial": dict(self.partial)}
         return section | ({"observed": [form.to_json() for form in self.forms]} if self.forms else {})
 
 

@@ -69,14 +69,14 @@ class ProbeOptions:
     ``probes``       only these, and the report is partial; all where it is ``None``.
     ``progress``     is called with each step, from several threads.
     ``time_limit``   seconds for one exchange, ``total_limit`` for all of them.
-    ``score``        answers to each question of the score; 0 for none.
+    ``thorough``     whether probes of abilities ask all of their questions.
     """
 
     probes: Sequence[Probe] | None = None
     progress: Progress = silent
     time_limit: float = TIME_LIMIT
     total_limit: float = TOTAL_LIMIT
-    score: int = 0
+    thorough: bool = False
 
 
 ALL_PROBES = ProbeOptions()

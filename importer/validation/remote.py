@@ -29,7 +29,6 @@ from importer.validation.progress import speed
 from importer.validation.prompts import GREETING
 from importer.validation.reply import QUOTED
 from importer.validation.run import probe
-from importer.validation.score import measure
 
 SHOWN = 20  # models of a server that an error names
 BRIEF = 10.0  # seconds for a request beside the probes
@@ -75,12 +74,11 @@ def against(
         promise = replace(promise, engine=" ".join(filter(None, (made.engine, made.version))))
         if known.proof is not None and known.proof.engine not in builds(made.engine):
             known = replace(known, proof=None)
-    bench = Context.of(promise, model, client, known)
+    bench = Context.of(promise, model, client, known, thorough=options.thorough)
     try:
         rows = probe(bench, chosen, options.progress)
         forms = call_forms.observed(bench, rows, options.progress)
         probed = time.monotonic() - begun
-        scored = measure(bench, options.score, options.progress) if options.score else None
     finally:
         client.hang_up()
     partial = {"probes": [one.name for one in chosen], "against": client.base_url, "model": model}
@@ -88,7 +86,7 @@ def against(
     engine |= {} if made is None else {"make": made.engine}
     seconds, began = {"probes": probed}, started.isoformat(timespec="seconds")
     rows = call_forms.with_remedy(rows, forms, promise.tool_parser)
-    return Report(engine, began, seconds, tuple(rows), partial, scored, speed(rows), forms)
+    return Report(engine, began, seconds, tuple(rows), partial, speed(rows), forms)
 
 
 def the_model(client: Client, named: str | None, document: Document) -> str:

@@ -47,7 +47,6 @@ from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import first_answer, health, paced
 from importer.validation.progress import CircuitBreaker, ProbeProgress, not_asked, speed
 from importer.validation.remedy import Remedy
-from importer.validation.score import measure
 from importer.validation.served_engine import ServedEngine
 
 
@@ -147,18 +146,17 @@ def validate(
     ``known`` is what there is beside the API; ``offers`` are the features of the engine's server.
     A failed exchange is an outcome. Only a fault of importer itself is raised; the caller stops the engine.
     """
-    report_step, score = options.progress, options.score
+    report_step = options.progress
     started = datetime.now(UTC)
     chosen = every() if options.probes is None else tuple(options.probes)
     begun = time.monotonic()
     promise, known = promise_of(document, offers), known or Background()
     client = Client(served.base_url, options.time_limit, deadline=begun + options.total_limit)
-    bench = Context.of(promise, served.model, client, known)
+    bench = Context.of(promise, served.model, client, known, thorough=options.thorough)
     steps = ProbeProgress(report_step, len(chosen) + 1)  # the stop is a probe, too
     rows = probe(bench, chosen, report_step, steps)
     forms = call_forms.observed(bench, rows, report_step)
     probed = time.monotonic() - begun
-    scored = measure(bench, score, report_step) if score else None
     with steps.during(served_engine.STOPS_CLEANLY, "stopping the engine"):
         stop = served.stop()
     rows.append(
@@ -172,7 +170,7 @@ def validate(
     names = [one.name for one in chosen]
     partial_of = None if BY_NAME.keys() <= {*names} else {"probes": names, "against": None}
     began = started.isoformat(timespec="seconds")
-    return Report(_engine(document), began, seconds, tuple(rows), partial_of, scored, speed(rows), forms)
+    return Report(_engine(document), began, seconds, tuple(rows), partial_of, speed(rows), forms)
 
 
 def _again(first: Context, served: ServedEngine, some: Sequence[Probe]) -> list[ProbeRow]:

@@ -19,6 +19,7 @@ from importer.reasons import Reason
 from importer.validation.client import Client, Exchange, secrets_of, without
 from importer.validation.errors import ServerUnreachable
 from importer.validation.expectations import Expectations, PromiseReason
+from importer.validation.prompts import DUE, NOT_DUE
 from importer.validation.registry import judge, own_question
 from importer.validation.reply import Reply
 from tests.commandline import Desk
@@ -201,36 +202,17 @@ def test_a_part_never_counts_as_the_documents_validation(document: Desk) -> None
     assert validation(after, stored.data, stored.digest).state == "passed"
 
 
-def test_a_score_stands_in_the_receipt_and_passes_nothing(document: Desk) -> None:
-    document.monkeypatch.setenv("KEY", KEY)
-    with api(KEY) as (url, asked):
-        words = ["validate", "chat", "--against", url, "--model", "hers", "--api-key-env", "KEY"]
-        ran = document(*words, "--probe", "health", "--score")
-    assert (ran.code, len(questions(asked))) == (0, 40), ran.err
-    assert "score: 40 questions, 1 answer" in ran.out
-    found = receipt(document)
-    assert found.score is not None
-    assert found.score["engine"]["name"] == url
-    assert found.score["trigger"]["recall"]["value"] == 1.0
-    assert found.partial is not None
-    assert "score" not in found.partial
-    shown = document("show", "chat")
-    assert "trigger F1" in shown.out
-    assert "other data" not in shown.err
-    assert document("validate", "chat", "--score", "0").code == 2
-    assert document("validate", "chat", "--score", "two").code == 2
-    path = document.folder / "models" / "chat.yaml"
-    path.write_text(path.read_text().replace("description: ", "description: now "))
-    assert "The score is of other data" in document("show", "chat").err
-
-
-def test_a_document_without_a_tool_parser_is_not_scored(desk: Desk) -> None:
-    assert desk("acme/base", "--yes").code == 0
-    with api() as (url, asked):
-        words = ["validate", "base", "--against", url, "--model", "hers", "--probe", "health", "--score"]
-        ran = desk(*words)
-    assert (ran.code, questions(asked)) == (0, [])
-    assert "Not scored" in ran.err
+def test_a_thorough_run_asks_more_questions_for_the_same_abilities(written: Desk) -> None:
+    figures, sent = [], []
+    for words in ((), ("--thorough",)):
+        with api() as (url, asked):
+            tools = ["--probe", "tool-call", "no-tool-needed", *words]
+            ran = written("validate", "chat", "--against", url, "--model", "hers", *tools, "--json")
+        figures.append(json.loads(ran.out)["abilities"])
+        sent.append({str(one["messages"][-1]["content"]) for one in questions(asked)})
+    assert sent[1] - sent[0] >= {str(one.messages[0]["content"]) for one in (*DUE, *NOT_DUE)}
+    for name in ("tools", "restraint"):
+        assert figures[1][name]["asked"] >= figures[0][name]["asked"] + len(DUE)
 
 
 def test_the_last_run_of_each_other_engine_is_kept(document: Desk) -> None:

@@ -29,7 +29,7 @@ SIDES: dict[type, Mapping[str, Any]] = {
     document.Partial: REPORT["partial"]["properties"], document.Carried: REPORT["carried"]["properties"],
     document.OutcomeRecord: REPORT["outcomes"]["items"]["properties"],
 }  # fmt: skip
-UNSAID = {"started", "score"}  # of a report: the schema lets further keys pass; a receipt has the score apart
+UNSAID = {"started"}  # of a report: the schema lets further keys pass
 
 
 def accepted(rule: Any) -> set[Any]:

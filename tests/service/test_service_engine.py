@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from importer.engines.install import Installed
+from importer.validation.prompts import DUE
 from tests.hubserver import Repo
 from tests.serving import Service, events, running
 
@@ -30,7 +31,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, mlx_engine: Installed) -> 
 def test_from_import_to_published(service: Service) -> None:
     path = "/v1/configs/demo"
     assert any(e["rule"] == "proof" for e in service.client.get(f"{path}/decisions").json()["evidence"])
-    job = service.client.post(f"{path}/validate", json={"score": True}).json()
+    job = service.client.post(f"{path}/validate", json={"thorough": True}).json()
     with service.client.stream("GET", job["links"]["events"]["href"]) as stream:
         seen = [*events(stream)]
     assert [e["data"]["step"] for e in seen if e["event"] == "step"] == ["weights", "run", "store"]
@@ -42,7 +43,7 @@ def test_from_import_to_published(service: Service) -> None:
     approved = service.client.post(f"{path}/approve", json={"digest": ended["result"]["digest"]}).json()
     assert (approved["state"], approved["validation"], approved["reason"]) == ("published", "passed", None)
     receipt = service.client.get(f"{path}/receipt").json()
-    assert (receipt["score"]["asked"], receipt["score"]["complete"]) == (40, True)
+    assert receipt["validation"]["abilities"]["tools"]["asked"] > 2 * len(DUE)
     outcomes = receipt["validation"]["outcomes"]
     assert all(o["exchanges"] for o in outcomes if o["probe"] == "tool-call")
     patch = {"parameters": {"temperature": 0.2}}

@@ -242,10 +242,10 @@ def test_equal_validations_are_one_job_while_it_waits(service: Service) -> None:
     assert (second["id"], first.get("merged"), second["merged"]) == (first["id"], None, True)
     other = service.client.post(url, json={"fetch": False}).json()
     assert other["id"] != first["id"]
-    scored = service.client.post(url, json={"score": True}).json()
-    assert scored["id"] not in (first["id"], other["id"])
-    assert service.client.post(url, json={"score": True}).json()["merged"] is True
-    problem(service.client.post(url, json={"score": "often"}), 422, "bad-request")
+    thorough = service.client.post(url, json={"thorough": True}).json()
+    assert thorough["id"] not in (first["id"], other["id"])
+    assert service.client.post(url, json={"thorough": True}).json()["merged"] is True
+    problem(service.client.post(url, json={"thorough": "often"}), 422, "bad-request")
     service.edit(name, {"parameters": {"temperature": 0.1}})
     assert service.client.post(url).json()["id"] not in (first["id"], other["id"])  # other data
     service.client.post(f"/v1/jobs/{first['id']}/cancel").raise_for_status()

@@ -208,7 +208,6 @@ REPORTS: Mapping[str, tuple[Any, str]] = {
     "outcome": ({**GOOD, "outcomes": [{"a": 1}]}, "bad-result"),
     "seconds": ({**GOOD, "seconds": {"start": "x"}}, "bad-result"),
     "fit": ({**GOOD, "fit": {"weights": 1}}, "bad-result"),
-    "score": ({**GOOD, "score": {"a": 1}}, "bad-result"),
     "digest": ({**GOOD, "digest": "another"}, "other-digest"),
     "unknown": ({**GOOD, "notes": "x"}, "bad-result"),
 }

@@ -25,7 +25,7 @@ from importer.validation.probes.tools import (
     tool_choice,
     typed_arguments,
 )
-from importer.validation.prompts import ALARMS, NAMED, REQUIRED, TRIP, TRIP_ARGUMENTS, WEATHER
+from importer.validation.prompts import ALARMS, DUE, NAMED, REQUIRED, TRIP, TRIP_ARGUMENTS, WEATHER
 from importer.validation.reply import Reply, ToolCall, Usage
 from tests.judging import asked, said, verdict
 
@@ -81,12 +81,31 @@ def test_a_model_that_does_not_call_is_asked_the_first_question_alone(
     assert {*seen} == {WEATHER.messages[0]["content"]}
 
 
+def test_a_broken_answer_to_a_further_question_is_a_figure_and_no_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answer(body: dict[str, Any]) -> Reply:
+        text = str(body["messages"][-1]["content"]).casefold()
+        if "paris" in text and "rome" in text:
+            return calls(PARIS, ROME)
+        broken = "lima" in text or "sydney" in text
+        return calls(("get_weather", '{"loc' if broken else {"location": text}))
+
+    ctx = asked(answer, monkeypatch, tool_parser="x")
+    plain, thorough = (tool_call.run(replace(ctx, thorough=more)) for more in (False, True))
+    assert (verdict(plain), verdict(thorough)) == ("pass", "pass")
+    assert plain.agreeing == plain.trials
+    assert thorough.agreeing - plain.agreeing == 2 * (len(DUE) - 2)  # whole and streamed
+    assert thorough.trials == thorough.agreeing + 2
+
+
 def test_what_a_model_does_not_do_beside_what_it_does_is_a_figure() -> None:
     did = Pass(Reason(CommonReason.WHOLE_IS_RIGHT), trials=2, agreed=2)
     declined = Inconclusive(Reason(CallReason.NO_CALL), "model", trials=3)
     told = tally({"one call": did, "two calls": declined})
     assert (told.outcome, told.trials, told.agreeing, told.notes) == ("pass", 5, 2, (declined.reason,))
-    assert tally({"one call": declined}).within == ("one call",)
+    none = tally({"one call": declined, "two calls": declined})
+    assert (none.within, none.trials, none.agreeing) == (("one call",), 6, 6)
     lost = Fail(Reason(CallReason.LOST), "configuration")
     assert tally({"one call": did, "two calls": lost, "later": declined}).within == ("two calls",)
     silent = Inconclusive(Reason(CommonReason.EMPTY), "environment")

@@ -127,7 +127,7 @@ def _print(stored: StoredDocument, shown: Overview) -> None:
 
 
 def _print_runs(stored: StoredDocument, receipt: Receipt) -> None:
-    """Print the probes of the last validation, and the last score."""
+    """Print the probes of the last validation."""
     from importer.cli import output
     from importer.reports import report_model, terminal
 
@@ -136,10 +136,6 @@ def _print_runs(stored: StoredDocument, receipt: Receipt) -> None:
         console.print(
             terminal.outcomes(report_model.run(receipt.validation, stored.digest).outcomes, console.width)
         )
-    if receipt.score is not None:
-        console.print(output.score(receipt.score))
-        if receipt.score["digest"] != stored.digest:
-            output.note("The score is of other data than the document has now.")
 
 
 FACTS, CANDIDATES = 3, 1  # of a value; --all prints every one

@@ -61,13 +61,9 @@ def add_arguments_validate(parser: argparse.ArgumentParser) -> None:
         help="also write a report: .html, .xml (JUnit), .json or .txt; repeatable",
     )
     parser.add_argument(
-        "--score",
-        metavar="N",
-        nargs="?",
-        const=1,
-        default=0,
-        type=options.answers,
-        help="also measure how well the model calls tools: N answers to each of 40 questions (default 1)",
+        "--thorough",
+        action="store_true",
+        help="ask more questions with tools, for narrower intervals of the model's abilities",
     )
     parser.add_argument(
         "--require",

@@ -32,7 +32,7 @@ class ValidationOrder:
     known: str
     memory: int | None
     fetch: bool
-    score: bool = False
+    thorough: bool = False
     on: str | None = None  # the pool
     measure: bool = False
 
@@ -40,7 +40,7 @@ class ValidationOrder:
     def request(self) -> dict[str, object]:
         """Return the request of its job."""
         asked = {"config": self.name, "engine": self.engine, "fetch": self.fetch, "digest": self.digest}
-        asked |= {"score": True} if self.score else {}
+        asked |= {"thorough": True} if self.thorough else {}
         asked |= {"measure": True} if self.measure else {}
         return asked | ({} if self.on is None else {"on": self.on})
 
@@ -51,7 +51,7 @@ def order(
     engine: str | None,
     *,
     fetch: bool,
-    score: bool = False,
+    thorough: bool = False,
     on: str | None = None,
     measure: bool = False,
 ) -> ValidationOrder:
@@ -68,7 +68,7 @@ def order(
         chosen = engine or stored.backend
         memory = _memory(stored.need_receipt())
         return ValidationOrder(
-            name, stored.digest, chosen, get(chosen).name, memory, fetch, score, on, measure
+            name, stored.digest, chosen, get(chosen).name, memory, fetch, thorough, on, measure
         )
 
 

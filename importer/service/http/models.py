@@ -117,8 +117,8 @@ class ValidationRequest(Body):
     engine: Text | None = Field(default=None, description="an engine other than the document's")
     on: Text | None = Field(default=None, description="the pool to run on, by its name in the settings")
     fetch: bool = Field(default=True, description="fetch the weights if they are not on the worker's disk")
-    score: bool = Field(
-        default=False, description="also measure how well the model calls tools; kept in the receipt"
+    thorough: bool = Field(
+        default=False, description="ask more questions with tools, for narrower intervals of abilities"
     )
     measure: bool = Field(
         default=False,

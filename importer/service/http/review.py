@@ -138,7 +138,7 @@ def validate(
     options = body or ValidationRequest()
     on = None if options.on is None else usable(at.settings, options.on, who)
     wanted = validations.order(
-        at.gallery, name, options.engine, fetch=options.fetch, score=options.score, on=on,
+        at.gallery, name, options.engine, fetch=options.fetch, thorough=options.thorough, on=on,
         measure=options.measure,
     )  # fmt: skip
     with at.database.writing() as connection:

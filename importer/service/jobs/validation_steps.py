@@ -72,7 +72,7 @@ class ValidationSteps:
                 progress=progress,
                 watch=live.serves,
                 hold=[lock],
-                score=int(bool(job.request.get("score"))),
+                thorough=bool(job.request.get("thorough")),
             )
         live.check()
         return {"digest": stored.digest, "report": report}
@@ -200,7 +200,7 @@ class PoolSteps:
         """Run the command of the pool, and return its report."""
         job, request = live.job, live.job.request
         options = RemoteOptions(
-            fetch=bool(request["fetch"]), score=int(bool(request.get("score"))), measure=measures(job),
+            fetch=bool(request["fetch"]), thorough=bool(request.get("thorough")), measure=measures(job),
             start_seconds=float(self._settings.pool_wait),
         )  # fmt: skip
         command = pool(self._settings, str(request["on"])).command

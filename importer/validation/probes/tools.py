@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,9 +23,11 @@ from importer.validation.probes.chat import answered, judge_plain_chat
 from importer.validation.prompts import (
     ALARMS,
     BOTH_ANSWERED,
+    DUE,
     FORBIDDEN,
     GREETING_WITH_TOOL,
     NAMED,
+    NOT_DUE,
     NOT_OFFERED,
     REQUIRED,
     ROUNDS,
@@ -55,12 +57,26 @@ from importer.validation.tool_markup import control_token, outside, unended
 def tool_call(ctx: Context) -> Outcome:
     """Judge calls, whole and streamed: one, then two at once, and later ones of a conversation.
 
-    Where the first question shows no call, or shows a fault, no other question is asked.
+    Where the first question shows a fault, or no call in a run that is not thorough, no other question is
+    asked.
     """
     one = both_ways(ctx, WEATHER, partial(judge_call, prompt=WEATHER))
-    if not isinstance(one, Pass):
+    if not isinstance(one, Pass) and not (ctx.thorough and isinstance(one, Inconclusive)):
         return one
-    return tally({"one call": one, "two calls": _two_calls(ctx), "later turns": _later_turns(ctx)})
+    more = _further(ctx, DUE, lambda aside, each: both_ways(aside, each, partial(judge_call, prompt=each)))
+    return tally({"one call": one, "two calls": _two_calls(ctx), "later turns": _later_turns(ctx), **more})
+
+
+def _further(
+    ctx: Context, prompts: Sequence[Prompt], ask: Callable[[Context, Prompt], Outcome]
+) -> dict[str, Outcome]:
+    """Return the outcomes of the questions of a thorough run. They are for figures alone: none is a fault."""
+    aside = replace(ctx, judged_wrong=[])
+    found = {each.name: ask(aside, each) for each in prompts} if ctx.thorough else {}
+    return {
+        name: Inconclusive(one.reason, "model", trials=one.trials) if isinstance(one, Fail) else one
+        for name, one in found.items()
+    }
 
 
 class ParallelCallsReason(ReasonKind):
@@ -555,7 +571,8 @@ class NoToolNeededReason(ReasonKind):
 def no_tool_needed(ctx: Context) -> Outcome:
     """Send a greeting with a tool on offer, and a question for a tool that is not."""
     greeted = answered(ctx, GREETING_WITH_TOOL, judge_no_tool_needed)
-    return tally({"greeting": greeted, "tool not offered": _not_offered(ctx)})
+    more = _further(ctx, NOT_DUE, lambda aside, each: answered(aside, each, judge_no_tool_needed))
+    return tally({"greeting": greeted, "tool not offered": _not_offered(ctx), **more})
 
 
 def judge_no_tool_needed(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
