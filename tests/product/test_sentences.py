@@ -13,14 +13,14 @@ from importer.cli import messages
 from importer.cli.arguments import parse, running
 from importer.cli.commands import COMMANDS
 from importer.errors import BRANCHES, UsageError
-from tests.product.test_docs import parsers
 from tests.product.test_structure import room
 from tests.syntax import MODULES, nodes, written
+from tools.reference import parsers
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 FRONT_ENDS = {"cli", "service", "demo", "__main__", "__init__"}
 FLAGS = {
-    o for _, parser in parsers() for a in parser._actions for o in a.option_strings if o.startswith("--")
+    o for *_, parser in parsers() for a in parser._actions for o in a.option_strings if o.startswith("--")
 }
 FLAG = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(FLAGS, key=len, reverse=True))})(?![\w-])")
 COMMAND = re.compile(rf"\bimporter (?:{'|'.join(COMMANDS)})\b")
