@@ -1,4 +1,4 @@
-"""The cases of a merge, as texts; docs/merge.md names them in the same order."""
+"""The cases of a merge, as texts."""
 
 from __future__ import annotations
 

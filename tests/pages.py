@@ -132,12 +132,15 @@ class Seen:
         self.page.keyboard.insert_text(text)
 
 
+SHOWN = {"decisions", "review"}  # pictures of the docs; the others are judged alone
+
+
 def picture(seen: Seen, folder: Path, name: str, height: int | None = None) -> bytes:
     """A screenshot of what is seen without scrolling, or of its top; axe has nothing grave against it."""
     size = seen.page.viewport_size
     assert size is not None
     clip: FloatRect = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"]}
-    path = folder / f"page-{name}.png"
+    path = folder / f"page-{name}.png" if name in SHOWN else None
     png = seen.page.screenshot(path=path, clip=clip, animations="allow", caret="initial")
     grave = seen.grave()
     assert grave == [], (name, grave)

@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 from importer.cli import messages as cli
-from importer.engines.doctor import CHECKS
 from importer.errors import BRANCHES
 from importer.launcher import BASE, ENVIRONMENT, PURPOSES, Purpose
 from importer.service import problems
@@ -22,7 +21,7 @@ from tools import reference
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 # Pages with a session between markers.
-SESSIONS = (ROOT / "README.md", DOCS / "start.md", DOCS / "guide-import.md", DOCS / "guide-failure.md")
+SESSIONS = (ROOT / "README.md", DOCS / "start.md", DOCS / "import.md", DOCS / "failures.md")
 FROM_THE_HUB = DOCS / "cards.md"  # its session reads the configuration of a model of the Hub
 
 ERRORS = """\
@@ -47,44 +46,6 @@ A problem's `detail` and `hint`, where a request can end so.
 | status | kind | sentence | next step |
 |---|---|---|---|
 """
-DOCTOR = """\
-# The doctor
-
-    importer doctor                 # this machine and every engine
-    importer doctor qwen3-8b        # one document: the machine, its engine, the model's folder
-    importer doctor models/qwen3-8b.yaml --engine mlx --json
-
-A check is for what stops a start, or makes a served model wrong, without a clear word of the engine. What the
-engine reports by itself, such as a parser that it lacks, is left to it.
-
-Each line is one trap: fine, a trouble with its remedy, or not applicable with the reason. A trouble *stops*
-if a run would die of it or be wrong; else it is a warning. Exit code 0 means that nothing stops a run, 1
-that something does. A trouble of an engine that is not installed is a warning, as long as no document names
-that engine. With `--json` each check is one line: `check`, `subject`, `verdict` (`fine`, `trouble`,
-`not-applicable`), `message`, `remedy`, `stops`, `part` (`environment`, `configuration`, `engine`).
-
-`importer validate` runs these checks first, before any download or start, and once more on the folder of
-the weights. A trouble that stops ends the validation with exit code 6 and the kind `would-not-run`. The
-error holds every trouble and every remedy, with `--json` also under `error.troubles`. A single trouble with
-a kind of its own (`engine-missing`, `port-taken`, `no-weights`) has that kind. The checks of a validation
-read files and metadata only: no engine is imported, and no request goes over the network. Only an
-environment of your own (`IMPORTER_<ENGINE>_PYTHON`) and `nvidia-smi` are started. Measured on two cores:
-0.2 s, most of it for importing modules, and 0.02 s for the second look. After a warning the run continues.
-
-No test machine has an NVIDIA card: `driver` and the memory of cards are tested on planted files and figures.
-On an H100, `doctor` named driver, card and free memory right. The oldest drivers are those
-of NVIDIA's page on minor version compatibility.
-`libraries` reads what the installed extension names as needed, `instructions` goes by the builds that lie
-in the package and by the version of numpy.
-
-To add a check, write a function that takes a `Case` and gives a result, and one line in
-`importer/engines/doctor/__init__.py`. Its kinds stand in `kinds.py` there, with their sentences;
-a test plants the trap. Texts with a command or a flag stand in `DOCTOR` of `importer/cli/messages.py`.
-`python -m tools.docs` generates this page from that registry.
-
-| check | about | trap | what helps | before a validation |
-|---|---|---|---|---|
-"""
 # The generated part of a page that is otherwise written by hand.
 INHERITED = re.compile(r"(?<=<!-- processes -->\n).*?(?=<!-- /processes -->)", re.DOTALL)
 SESSION = re.compile(r"(?<=<!-- session -->\n```console\n).*?(?=```\n<!-- /session -->)", re.DOTALL)
@@ -105,14 +66,6 @@ def errors() -> str:
     return ERRORS + "\n".join(typed) + "\n" + OVER_HTTP + "\n".join(over_http) + "\n"
 
 
-def doctor() -> str:
-    """Return the page of the doctor with its table of traps."""
-    rows = [
-        f"| `{c.name}` | {c.about} | {c.trap} | {c.helps} | {'yes' if c.before else 'no'} |" for c in CHECKS
-    ]
-    return DOCTOR + "\n".join(rows) + "\n"
-
-
 def security() -> str:
     """Return the page on security with the table of the variables that processes inherit."""
     by_variables: dict[tuple[str, ...], list[str]] = {BASE: ["all but the sandbox"]}
@@ -127,7 +80,7 @@ def security() -> str:
     return INHERITED.sub(lambda _: table, (DOCS / "security.md").read_text(encoding="utf-8"))
 
 
-PAGES = {"reference-errors.md": errors, "doctor.md": doctor, "security.md": security, **reference.PAGES}
+PAGES = {"reference-errors.md": errors, "security.md": security, **reference.PAGES}
 
 
 def pasted(page: Path) -> str:

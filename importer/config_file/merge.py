@@ -1,7 +1,7 @@
 """The three-way merge of a re-import with a person's edits, of data and of comments.
 
 ``base`` is the importer's last text or data, ``edited`` the file's, ``imported`` those of the new import.
-Conflicts and ``--on-conflict`` name the last two "mine" and "theirs". docs/merge.md shows the cases.
+Conflicts and ``--on-conflict`` name the last two "mine" and "theirs". tests/merge_cases.py has the cases.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ LONGEST = 24  # letters of a word
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 # Variants of the algorithm that look words up first, or mark their edges.
 VARIANTS = ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
-MOST_UNMADE = 0.05  # of the words: whole tokenizers lose none, docs/validation.md has the figures
+MOST_UNMADE = 0.05  # of the words: whole tokenizers lose none, sorted merges 14 to 85 %
 ENOUGH = 20  # words; fewer have no verdict
 Merges = Mapping[tuple[str, str], int]
 

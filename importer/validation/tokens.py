@@ -158,7 +158,7 @@ PROMPTS = (GREETING, SUM, COUNT, NAME_RECALL)
 CALLS = (WEATHER,)  # marks beside words
 ANSWER = 48  # tokens
 LEAST = 12  # tokens of all answers; fewer have no verdict
-MOST_OTHER = 0.1  # of the tokens: whole models draw none, docs/validation.md has the figures
+MOST_OTHER = 0.1  # of the tokens: whole models draw none, damaged weights up to 6 %, sorted merges 18 %
 
 
 @frozen

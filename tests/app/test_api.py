@@ -23,7 +23,7 @@ from importer.errors import DocumentError, UsageError
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference-python.md").read_text(encoding="utf-8")
 EXAMPLES = dict(
     re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?```python\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL)
 )
@@ -44,7 +44,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(heading: str) -> None:
-    exec(compile(EXAMPLES[heading], f"docs/api.md: {heading}", "exec"), {})
+    exec(compile(EXAMPLES[heading], f"docs/reference-python.md: {heading}", "exec"), {})
 
 
 @pytest.mark.usefixtures("without_engines")

@@ -30,7 +30,7 @@ from tests.commandline import Desk, receipt
 from tests.hubserver import Repo
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "gallery-in-git.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8").partition("\n## What an entry")[0]
 # Modules that a Python finds in its working directory before those that are meant.
 PLANTED = sorted({*sys.stdlib_module_names, "pip", "importer", "yaml", "sitecustomize", "usercustomize"})
 TODAY = datetime.now(UTC).date().isoformat()

@@ -1,9 +1,7 @@
-"""Merges of a re-import with a person's edits; docs/merge.md names the same cases."""
+"""Merges of a re-import with a person's edits."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +18,6 @@ from tests.merge_cases import CASES, Case
 from tests.yaml_texts import DOCUMENTS, edits, texts
 
 pytestmark = pytest.mark.slow
-PAGE = (Path(__file__).parents[2] / "docs" / "merge.md").read_text(encoding="utf-8")
 
 
 def merged(case: Case, take: Take | None = None) -> tuple[Merge, str]:
@@ -35,12 +32,6 @@ def test_a_case(case: Case) -> None:
     assert tuple(".".join(map(str, c.path)) for c in found.conflicts) == case.conflicts
     if not case.conflicts:
         assert text == case.result
-    assert f"| {case.name} |" in PAGE
-
-
-def test_the_page_names_no_other_case() -> None:
-    rows = re.findall(r"^\| ([^|]+) \|", PAGE.partition("## Cases")[2].partition("## ")[0], re.MULTILINE)
-    assert rows[1:] == [c.name for c in CASES]
 
 
 @pytest.mark.parametrize(

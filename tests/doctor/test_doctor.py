@@ -25,7 +25,7 @@ from importer.errors import EngineError
 from importer.hub import ANYWHERE
 from tests.commandline import BASE, Desk, desk
 from tests.doctoring import DOCUMENT, copy, engine, fine
-from tools import docs
+from tools import reference
 
 __all__ = ["copy", "desk"]
 
@@ -43,7 +43,7 @@ def test_every_check_runs_here(importer_home: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_table_of_traps_is_the_registrys() -> None:
-    page = docs.doctor()
+    page = reference.probes()
     names = [c.name for c in CHECKS]
     assert len(set(names)) == len(names) == 17
     for check in CHECKS:

@@ -22,7 +22,7 @@ from importer.validation import reply
 from tests.serving import Service, problem, running, service
 
 __all__ = ["service"]
-PAGE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
 ROWS = {
     name: (figure, beyond)
     for name, figure, beyond in re.findall(r"^\| ([^|]+) \| ([\d,]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)

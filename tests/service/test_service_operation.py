@@ -40,7 +40,7 @@ from tests.waiting import wait_until
 __all__ = ["service"]
 slow = pytest.mark.slow
 DEPLOY = Path(__file__).parents[2] / "deploy"
-OPERATION = (DEPLOY.parent / "docs" / "service-operation.md").read_text()
+OPERATION = (DEPLOY.parent / "docs" / "service.md").read_text()
 FEW, MANY = 3, 40  # requests of the fuzzer for each operation: in the test command, and at night
 # Whether a request that fits its schema is accepted depends on what is there, so that is not asked.
 CHECKS = (

@@ -1,6 +1,6 @@
 """The checks before a run, each trap with its remedy. Checks only read; none changes anything.
 
-``CHECKS`` has one line for each; docs/doctor.md shows the same table.
+``CHECKS`` has one line for each; docs/reference-probes.md shows the same table.
 """
 
 from __future__ import annotations

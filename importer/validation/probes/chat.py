@@ -437,7 +437,7 @@ PATH = "/v1/completions"
 PROMPTS = (GREETING, SUM, COUNT)
 ANSWER = 24  # tokens of an answer
 GREEDY = {"temperature": 0.0, **VERBATIM}
-MARGIN = 0.2  # nats for each token; docs/validation.md has the figures behind it
+MARGIN = 0.2  # nats for each token; a model of 135 M at 8 bits loses 0.00, at 4 bits 0.42
 
 
 def needs_likelihood(promise: Expectations) -> Reason | None:
