@@ -12,7 +12,6 @@ COMMANDS = {
     "frontends": "gen_defaults.frontends",
     "observed": "gen_defaults.observed",
     "processors": "gen_defaults.processors",
-    "response-templates": "gen_defaults.response_templates",
     "score": "gen_defaults.score",
     "settings": "gen_defaults.settings",
     "shapes": "gen_defaults.shapes",

@@ -19,7 +19,7 @@ from importer.app.session import ImportSession
 from importer.app.target import device_for
 from importer.chat_template import override
 from importer.chat_template.find import is_of_text
-from importer.chat_template.override import TemplateOverride
+from importer.chat_template.override import AS_WRITTEN, TemplateOverride
 from importer.chat_template.request_coverage.findings import KEY as REQUEST_COVERAGE
 from importer.chat_template.request_coverage.findings import VARIABLES, CoverageKind
 from importer.chat_template.study import TemplateAnalysis
@@ -29,7 +29,7 @@ from importer.config_file.name_allocator import Slot
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, Frontend, Preferences, Target, decide_setting
-from importer.decisions.parsers import HF, SILENT_KINDS
+from importer.decisions.parsers import SILENT_KINDS
 from importer.errors import EngineError, HubError, RepositoryError, Setting, UsageError
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
@@ -419,7 +419,8 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
 
     progress(f"asking {target.backend}'s parsers")
     described = tokens_of(studied.snapshot, studied.template, studied.tokens)
-    derives = HF in studied.request.preferences.values.values()
+    override = studied.request.template
+    derives = override is not None and override.name == AS_WRITTEN
     refused = studied.by_itself or _too_costly(studied.study)
     proof = _proof(bench, studied.study, described, target, studied.python, refused, derives)
     if target.proved_by is not None:

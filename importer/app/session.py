@@ -73,7 +73,7 @@ class ImportSession(Closing):
     ) -> Proof:
         """Return the proof of the engine's parsers, from the cache where this template was proved before.
 
-        ``derives`` derives a response template even where a parser reads the calls.
+        ``derives`` derives a response template where no parser reads the calls.
         """
         from importer.proof.cache import cached
         from importer.proof.prove import prove

@@ -46,8 +46,6 @@ DOCTOR: dict[str, Text] = {
 }
 # What to do instead of an export.
 EXPORTS: dict[str, Text] = {
-    "ExportRemedy.import-a-copy": "Put the text of 'importer response-template' into {file} of a copy of the model, and "
-    "import the copy.",
     "ExportRemedy.import-for": "Import the model again with --backend {backends:or}.",
     "ExportRemedy.without-template": "Serve it another way, or import the model again without --template.",
 }

@@ -360,7 +360,6 @@ class ParserWorker(Closing):
         self._conversation: JsonLinesWorker | None = None
         self.accidents = 0  # answers that this machine spoilt
         self.budget = Budget(math.inf, math.inf)
-        self.parses = engine == "vllm" and frontend != RUST  # transformers stands beside it
 
     def close(self) -> None:
         """End the worker; the next question starts another."""
@@ -422,16 +421,6 @@ class ParserWorker(Closing):
         """Return the readings, those counted that an accident spoilt."""
         self.accidents += sum(reading.accident is not None for reading in readings)
         return readings
-
-    def parse_response(self, tokens: Tokens, samples: Sequence[Sample]) -> tuple[Reading, ...]:
-        """Return transformers' reading of the samples by the response template in the tokens' settings."""
-        (listed,) = self._plain(
-            "parse_response",
-            tokenizer=_tokenizer(tokens),
-            samples=[_sample(sample) for sample in samples],
-            limit=self._seconds,
-        )
-        return tuple(map(_reading, listed))
 
     def render(
         self, tokens: Tokens, conversations: Sequence[Mapping[str, object]], formats: Sequence[str]

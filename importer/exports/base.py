@@ -53,7 +53,7 @@ class ExportRemedy(ReasonKind):
 
     IMPORT_A_COPY = (
         "import-a-copy",
-        "Put the response template into {file} of a copy of the model, and import the copy.",
+        "Put importer.response_template into {file} of a copy of the model, and import the copy.",
     )
     IMPORT_FOR = "import-for", "Import the model again for {backends:or}."
     IMPORT_FROM_HUB = "import-from-hub", "Import the model from the Hub."

@@ -41,7 +41,7 @@ def cached(
 ) -> Proof:
     """Return the cached proof, else the result of ``ask``, cached unless an accident has affected it.
 
-    ``derives`` is whether ``ask`` derives a response template even where a parser reads the calls.
+    ``derives`` is whether ``ask`` derives a response template where no parser reads the calls.
     """
     key = _key(analysis, tokens, declared, target, python, derives=derives)
     path = kept.place("proofs", f"{key}.json")

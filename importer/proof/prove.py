@@ -27,8 +27,8 @@ from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker,
 from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
 from importer.proof.completeness import complete, ranked
+from importer.proof.response_template import read_as_data, unread
 from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
-from importer.proof.template_proof import judged_as_data, parser_as_data, unread
 from importer.proof.verdicts import Question, ask_pairs, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.architecture import model_types
@@ -165,8 +165,8 @@ def prove(
     """Return the proof of all parsers on all samples, the passing ones in pieces too.
 
     ``declared`` is whether ``tokens`` are the repository's own list. Without one, a marker counts as one
-    token and as plain text in turn, and a parser passes with either. Where no parser reads the calls, ``hf``
-    is judged with a response template of the analysis; with ``derives`` always.
+    token and as plain text in turn, and a parser passes with either. With ``derives``, where no parser reads
+    the calls, ``hf`` is judged with a response template of the analysis.
     Raises EngineError("worker-failed").
     """
     analysis = as_instructed(analysis)
@@ -204,16 +204,15 @@ def prove(
             asked = unsettled(asked, analysis, worker.engine)
         verdicts[key] = ranked(asked, preferred[key], _rarity(worker.engine, key, asked))
         questions_of[key] = questions
-    data = parser_as_data(analysis, tokens, parsers, worker) if derives or unread(verdicts) else None
-    for key, questions in questions_of.items():
-        if data is not None and key in data.fields:
-            verdicts[key] = judged_as_data(data, questions, ways, verdicts[key], parsers, worker)
+    data = None
+    if derives:
+        data, verdicts = read_as_data(analysis, questions_of, ways, verdicts, parsers, worker)
     thoughts = [v for v in verdicts.get("reasoning_parser", ()) if v.reads and v.parser != HF]
     best = set(complete(verdicts.get("tool_parser", ()))) - {HF}
     tools = [v for v in verdicts.get("tool_parser", ()) if v.parser in best]
     texts = {"{}": analysis.samples, **{str(s.kwargs): s.samples for s in analysis.settings}}
     together = {} if worker.frontend == RUST else ask_pairs(texts, tools, thoughts, ways[0], worker)
-    lost = data is None and unread({key: vs for key, vs in verdicts.items() if key == "tool_parser"})
+    lost = data is None and unread(verdicts)
     return Proof(
         engine=worker.engine,
         version=version,

@@ -18,6 +18,7 @@ from importer.chat_template.learnt_format import learn_format
 from importer.chat_template.markers import mirror
 from importer.chat_template.override import AS_WRITTEN, Spelling, respelled
 from importer.chat_template.study import TemplateAnalysis
+from importer.decisions.parsers import HF
 from importer.engines.parsers import ParserQuestion
 from importer.progress import Progress
 from importer.reasons import Reason
@@ -99,7 +100,8 @@ def _drawn_forms(ctx: Context) -> Iterator[CallForm]:
     begun, left = time.monotonic(), min(MOST_SECONDS, ctx.client.seconds_left / 2)
     ctx = replace(ctx, client=replace(ctx.client, deadline=begun + left))
     answers = _draw(ctx, render)
-    own = _best(ctx, render, analysis, answers)
+    of_data = ctx.promise.tool_parser == HF
+    own = _best(ctx, render, analysis, answers, of_data)
     yield own
     lasted, enough = time.monotonic() - begun, GOOD if ctx.promise.slow else ENOUGH
     for name, text, spelling in _templates(render, analysis, answers, ctx.promise.engine):
@@ -109,7 +111,7 @@ def _drawn_forms(ctx: Context) -> Iterator[CallForm]:
             studied = other.analysis
             if studied is None or not studied.calls_rendered:
                 continue
-            found = _best(ctx, other, studied, _draw(ctx, other))
+            found = _best(ctx, other, studied, _draw(ctx, other), name == AS_WRITTEN)
         if found.asked < own.asked:  # the time was over
             return
         own = max(own, found, key=lambda form: form.share)
@@ -135,7 +137,9 @@ def _draw(ctx: Context, render: Render) -> Answers:
     return [(one[0], r) for one, r in zip(asked, replies, strict=True) if r is not None]
 
 
-def _best(ctx: Context, render: Render, analysis: TemplateAnalysis, answers: Answers) -> CallForm:
+def _best(
+    ctx: Context, render: Render, analysis: TemplateAnalysis, answers: Answers, as_written: bool
+) -> CallForm:
     """Return the share of the parser that reads most of the answers; of the document's among equals."""
     offline = ctx.offline
     drawn = [
@@ -144,7 +148,11 @@ def _best(ctx: Context, render: Render, analysis: TemplateAnalysis, answers: Ans
     ]
     named = ParserQuestion(ctx.promise.tool_parser, ctx.promise.reasoning_parser)
     asks = [] if offline is None else offline.tool_parsers(named)
-    readings = {} if offline is None else offline.read_all(drawn, asks, analysis, render.text)
+    readings = (
+        {}
+        if offline is None
+        else offline.read_all(drawn, asks, render.text, analysis if as_written else None)
+    )
     rights: Counter[ParserQuestion] = Counter()
     for ask, found in readings.items():
         read = zip(answers, found, strict=True)

@@ -29,8 +29,8 @@ from importer.engines.tokenizer import Ask, MergedWords, TokenTable
 from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.memory.estimate_types import Figure
+from importer.proof.response_template import derive, with_template
 from importer.proof.result import Proof
-from importer.proof.template_proof import parser_as_data, with_template
 from importer.reasons import Reason, ReasonKind
 from importer.sandbox.task import Closing
 from importer.validation.client import Client, Exchange
@@ -305,22 +305,26 @@ class OfflineParsers(Closing):
         return [*dict.fromkeys((named, *others))]
 
     def read_all(
-        self, drawn: Sequence[Drawn], pairs: Sequence[ParserQuestion], analysis: TemplateAnalysis, text: str
+        self,
+        drawn: Sequence[Drawn],
+        pairs: Sequence[ParserQuestion],
+        text: str,
+        as_written: TemplateAnalysis | None = None,
     ) -> dict[ParserQuestion, tuple[Reading, ...]]:
         """Return the readings of answers to another template of this text; none where the worker has failed.
 
-        The parser ``hf`` reads by what is derived from ``analysis``.
+        The parser ``hf`` reads by what is derived from ``as_written``, and without it nothing.
         """
         samples = [one.sample for one in drawn]
         tokens = with_template(replace(self._tokens, chat_template=text), None)
-        others, derived = [p for p in pairs if p.tool != HF], [p for p in pairs if p.tool == HF]
+        words = [content for content, _ in tokens.tokens]
+        template = None if as_written is None else derive(as_written, words)
+        others, by_data = [p for p in pairs if p.tool != HF], [p for p in pairs if p.tool == HF]
         with self._lock:
             try:
                 found = self._worker.read(tokens, samples, others)
-                parsers = self._worker.list() if derived else ()
-                data = parser_as_data(analysis, tokens, parsers, self._worker)
-                if data is not None:
-                    found |= self._worker.read(with_template(tokens, data.template), samples, derived)
+                if template is not None and by_data:
+                    found |= self._worker.read(with_template(tokens, template), samples, by_data)
             except EngineError:
                 return {}
         return found

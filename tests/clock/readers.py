@@ -64,7 +64,7 @@ _REASONS = {
         cli.validating cli.reviewing config_file.template_file engines.vllm
         app.preferences service.settings""",
     "it asks this machine and what is installed on it": """
-        engines.doctor.host engines.doctor.case engines.doctor.model
+        engines.doctor.host engines.doctor.case engines.doctor.memory engines.doctor.model
         launcher engines.install engines.machine engines.tokenizer
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """

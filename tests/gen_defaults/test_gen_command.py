@@ -29,6 +29,6 @@ def test_arguments_that_mean_nothing(arguments, capsys):
 def test_an_unknown_command_names_the_known_ones(capsys):
     assert command(["registries"]) == 2
     assert (
-        "abilities | arguments | frontends | observed | processors | response-templates | score | settings | "
+        "abilities | arguments | frontends | observed | processors | score | settings | "
         "shapes | shipped" in capsys.readouterr().err
     )

@@ -58,7 +58,6 @@ COMMANDS: Mapping[str, Command] = {
     "info": Command(
         "keys|devices|parsers|match", "list settings, devices and parsers, or match names against the tables"
     ),
-    "response-template": Command("REFERENCE", "derive and prove the model's parser as data", True),
     "completion": Command("bash|zsh|tcsh", "print a completion script for a shell"),
 }
 

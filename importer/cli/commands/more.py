@@ -1,4 +1,4 @@
-"""Further commands: gallery, response-template, completion."""
+"""Further commands: gallery, completion."""
 
 from __future__ import annotations
 
@@ -7,32 +7,6 @@ from pathlib import Path
 
 from importer.cli import options
 from importer.cli.commands import COMMANDS, action
-
-
-def add_arguments_response_template(parser: argparse.ArgumentParser) -> None:
-    """Add the model and the file."""
-    parser.add_argument("reference", metavar="REFERENCE")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="write the model's tokenizer_config.json with the template in it",
-    )
-    parser.add_argument("--revision", help="a branch, tag or commit")
-    parser.add_argument(
-        "--frontend",
-        choices=("python", "rust"),
-        help="the server of vLLM whose parsers prove it (default: python)",
-    )
-    options.of_import(parser, "engine_version", "offline")
-
-
-def run_response_template(arguments: argparse.Namespace) -> None:
-    """Print the change of the file, or write the whole file; raises ImporterError."""
-    from importer.cli import response_template
-
-    response_template.run(arguments)
-
 
 FAULTY = 1  # the exit code with an error; with --strict with a warning, too
 

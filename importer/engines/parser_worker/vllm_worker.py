@@ -28,7 +28,6 @@ from vllm.v1.engine.detokenizer import IncrementalDetokenizer
 
 from .grammar import forbidden
 from .replay import Assembled, in_two, reading, replay
-from .response_template import parse_responses
 from .vocabulary import Watched, common_suffix, encode, forget, own, synthetic
 from .wire import Operation, attempt
 
@@ -60,7 +59,6 @@ def operations(plugin: str | None = None) -> Mapping[str, Operation]:
         "list": list_parsers,
         "read": lambda request: judged(request, whole),
         "stream": lambda request: judged(request, in_pieces),
-        "parse_response": parse_responses,
         "render": render,
     }
 
