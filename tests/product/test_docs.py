@@ -26,6 +26,7 @@ from importer.engines.registries import FAMILY, PINNED
 from importer.errors import BRANCHES
 from importer.signals.evidence import Rule, Status
 from importer.validation.registry import listed
+from tests.faults.registry import FAULTS
 from tests.hubserver import HubServer, Repo, isolate
 from tests.pages import browser
 from tests.tiers import one_of_each
@@ -51,8 +52,12 @@ def test_the_readme_is_short() -> None:
     assert len(README.encode()) <= 9 * 1024
 
 
-def test_the_readme_counts_the_probes() -> None:
+def test_the_readme_and_the_page_on_failures_count_probes_and_faults() -> None:
+    page = PAGES[ROOT / "docs" / "failures.md"]
     assert f"{len(list(listed()))} probes" in README
+    assert f"its {len(list(listed()))} probes" in page
+    assert f"{len(FAULTS)} planted faults" in README
+    assert f"{len(FAULTS)} planted faults" in page
 
 
 def commands(text: str) -> Iterator[list[str]]:
