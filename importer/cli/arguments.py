@@ -115,9 +115,11 @@ def _no_command(word: str, **near: str) -> UsageError:
 
 def _meant(argv: list[str]) -> str | None:
     """Return the command that a first word is near to; a word that names a folder here is a reference."""
+    if not argv or not WORD.fullmatch(argv[0]):
+        return None
     from pathlib import Path
 
-    if not argv or not WORD.fullmatch(argv[0]) or Path(argv[0]).is_dir():
+    if Path(argv[0]).is_dir():
         return None
     meant = {word: f"{name} {word}" for name in COMMANDS for word in parser(name).actions}
     meant |= MEANT | {name: name for name in COMMANDS}
