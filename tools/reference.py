@@ -8,7 +8,7 @@ from typing import Any
 
 from importer.app.preferences import settable
 from importer.cli.commands import COMMANDS as COMMANDS_OF
-from importer.cli.commands import described, more
+from importer.cli.commands import completion, described
 from importer.config_file.document_keys import FACTS, OPTIONS
 from importer.engines import ENGINES, get, registries
 from importer.engines.base import OFFERS
@@ -71,7 +71,7 @@ def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 def parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
     """Yield every command that does something: the words that lead to it, what it does, its parser."""
-    waiting: list[tuple[str, str, argparse.ArgumentParser]] = [("importer", "", more.every_command())]
+    waiting: list[tuple[str, str, argparse.ArgumentParser]] = [("importer", "", completion.every_command())]
     while waiting:
         words, about, parser = waiting.pop(0)
         below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from importer.cli.commands import COMMANDS, GROUPS, MEANT, MORE, action, described
+from importer.cli.commands import COMMANDS, GROUPS, MEANT, action, described
 from importer.cli.messages import Command
 from importer.cli.options import INSTALLED
 from importer.errors import UsageError
@@ -187,7 +187,7 @@ class _Bare(Parser):
         formatter.add_arguments(common)
         formatter.end_section()
         rest = [name for name in COMMANDS if name != IMPORT and name not in sum(GROUPS.values(), ())]
-        groups = {**GROUPS, MORE: rest}
+        groups = {**GROUPS, "more": rest}
         commands = [f"  {group + ':':<11}{' '.join(names)}" for group, names in groups.items()]
         usage = "usage: importer REFERENCE [OPTION...]\n       importer COMMAND ..."
         return "\n".join(

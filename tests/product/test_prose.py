@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from importer.cli import arguments
-from importer.cli.commands import more
+from importer.cli.commands import completion
 from tests.prose import CODE, COMMENT, FENCE, blank, sentences
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,7 +64,7 @@ def written(page: Path) -> str:
 
 def helps() -> Iterator[tuple[str, str]]:
     """Yield the --help text of every command."""
-    waiting = [("importer", arguments._bare()), ("importer", more.every_command())]
+    waiting = [("importer", arguments._bare()), ("importer", completion.every_command())]
     while waiting:
         words, parser = waiting.pop()
         yield words, parser.format_help()

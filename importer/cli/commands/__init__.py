@@ -1,6 +1,6 @@
 """Every command: its line in the help, its heading, and the functions in its module.
 
-The module of a heading has ``add_arguments_NAME(parser)`` and ``run_NAME(arguments)`` for each command.
+The module has ``add_arguments_NAME(parser)`` and ``run_NAME(arguments)`` for each command of the heading.
 The modules stay light: what a command needs is imported when it runs.
 """
 
@@ -62,23 +62,22 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
-# The headings of the help, each with its module; a command of none stands below the last.
+# The headings of the help, each with its module; a command of none has a module of its own.
 GROUPS = {
     "documents": ("list", "show", "why", "review", "recheck", "fill", "export", "report"),
     "engines": ("fit", "validate", "engine", "doctor"),
     "service": ("serve", "admin"),
 }
-MORE = "more"
 # Words that are no command, with what is meant by them.
 MEANT = {"approve": "review NAME --approve", "reject": "review NAME --reject NOTE"}
-ALONE = {"import": "import_", "info": "info"}  # commands with a module of their own
 
 
 def action(name: str) -> Action:
     """Return what a command does."""
-    group = ALONE.get(name) or next((one for one, names in GROUPS.items() if name in names), MORE)
-    found, stem = import_module(f"importer.cli.commands.{group}"), name.replace("-", "_")
-    add_arguments, run = (getattr(found, f"{part}_{stem}") for part in ("add_arguments", "run"))
+    own = "import_" if name == "import" else name
+    heading = next((one for one, names in GROUPS.items() if name in names), own)
+    found = import_module(f"importer.cli.commands.{heading}")
+    add_arguments, run = (getattr(found, f"{part}_{name}") for part in ("add_arguments", "run"))
     return Action(COMMANDS[name].help, add_arguments, run)
 
 

@@ -1,4 +1,4 @@
-"""Further commands: gallery, completion."""
+"""``importer gallery``: check a gallery in git, compare two, or write one as static pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 from importer.cli import options
-from importer.cli.commands import COMMANDS, action
 
 FAULTY = 1  # the exit code with an error; with --strict with a warning, too
 
@@ -105,29 +104,3 @@ def _build(arguments: argparse.Namespace) -> int:
         return FAULTY
     output.note(f"Wrote {counted(len(built.files), 'file', 'files')} to {arguments.output}.")
     return 0 if len(built.left_out) < sum(item.stored is not None for item in read.items) else FAULTY
-
-
-SHELLS = ("bash", "zsh", "tcsh")
-
-
-def add_arguments_completion(parser: argparse.ArgumentParser) -> None:
-    """Add the shell."""
-    parser.add_argument("shell", choices=SHELLS)
-
-
-def run_completion(arguments: argparse.Namespace) -> None:
-    """Print the script; bash reads it from ``~/.local/share/bash-completion/completions/importer``."""
-    import shtab
-
-    from importer.cli import output
-
-    output.line(shtab.complete(every_command(), arguments.shell).rstrip())
-
-
-def every_command() -> argparse.ArgumentParser:
-    """Return one parser with all commands below it."""
-    top = argparse.ArgumentParser(prog="importer", allow_abbrev=False)
-    below = top.add_subparsers(dest="command")
-    for name, command in COMMANDS.items():
-        action(name).add_arguments(below.add_parser(name, help=command.help, allow_abbrev=False))
-    return top
