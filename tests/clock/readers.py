@@ -54,14 +54,14 @@ _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         kept config_file.effects config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.registries
         engines.parsers exports.compose exports.kubernetes exports.vllm analysis config_file.receipt
-        service.http.pages storage.jobs memory.config_keys
+        service.http.pages storage.jobs storage.document_rows memory.config_keys
         storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
         service.http.releases service.domain.workflow storage.findings storage.retention
         service.jobs.validation_steps
         service.http.openapi service.http.localai
         cli.commands.documents cli.bulk cli.messages cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
-        cli.validating cli.reviewing config_file.template_file engines.vllm
+        cli.arguments cli.validating cli.reviewing config_file.template_file engines.vllm
         app.preferences service.settings""",
     "it asks this machine and what is installed on it": """
         engines.doctor.host engines.doctor.case engines.doctor.memory engines.doctor.model
@@ -79,10 +79,10 @@ _REASONS = {
         engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.scripted_core engines.parser_worker.serving
         engines.parser_worker.tokens engines.parser_worker.vllm_rust_worker engines.parser_worker.vocabulary engines.parser_worker.wire""",
     "it is run by hand, over releases that are looked at": """
-        gen_defaults.accuracy gen_defaults.arguments gen_defaults.conflicts_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage importer.wheels.index
+        gen_defaults.accuracy gen_defaults.arguments gen_defaults.conflicts_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage wheels.index
         gen_defaults.inference gen_defaults.job gen_defaults.mlx_source gen_defaults.parser_tables
         gen_defaults.place gen_defaults.processors gen_defaults.recipes gen_defaults.regenerate gen_defaults.report
         gen_defaults.sampling gen_defaults.settings gen_defaults.shapes gen_defaults.sources.unsloth
-        gen_defaults.syntax gen_defaults.truth gen_defaults.vllm_source importer.wheels.web""",
+        gen_defaults.syntax gen_defaults.truth gen_defaults.vllm_source wheels.web""",
 }
 ELSEWHERE = {_whole(module): reason for reason, modules in _REASONS.items() for module in modules.split()}

@@ -29,7 +29,7 @@ def test_every_key_has_a_place() -> None:
     placed = {*OPTIONS, *FACTS, *REMARKS, *(f"parameters.{key}" for key in SAMPLING), *SAMPLING, *APART}
     homeless = {key for key in keys() - placed if key.split(".")[0] not in TOP_LEVEL}
     assert len(keys()) > 10
-    assert not homeless, f"give {homeless} a place in config_file/field_paths.py; CONTRIBUTING.md shows where"
+    assert not homeless, f"give {homeless} a place in document_keys.py; CONTRIBUTING.md shows where"
 
 
 def test_every_fact_is_in_the_schema_of_our_block() -> None:
