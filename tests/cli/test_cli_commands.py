@@ -203,6 +203,7 @@ def test_a_mistake_leads_to_what_its_own_command_takes(desk: Desk, words: Sequen
         (("parsers", "--backend", "vllm"), "Did you mean 'importer info parsers'? See 'importer --help'."),
         (("api-keys", "list"), "Did you mean 'importer admin api-keys'? See 'importer --help'."),
         (("aprove", "base"), "Did you mean 'importer review NAME --approve'? See 'importer --help'."),
+        (("help",), "Did you mean 'importer --help'? See 'importer --help'."),
         (("lst",), "Did you mean 'importer list'? See 'importer --help'."),
         (("frobnicate", "base"), "See 'importer --help'."),
     ],

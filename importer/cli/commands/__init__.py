@@ -69,7 +69,10 @@ GROUPS = {
     "service": ("serve", "admin"),
 }
 # Words that are no command, with what is meant by them.
-MEANT = {"approve": "review NAME --approve", "reject": "review NAME --reject NOTE"}
+MEANT = {
+    "approve": "review NAME --approve", "reject": "review NAME --reject NOTE",
+    "help": "--help", "version": "--version",
+}  # fmt: skip
 
 
 def action(name: str) -> Action:
