@@ -91,7 +91,7 @@ def document(number: int, chosen: random.Random) -> dict[str, Any]:
         "memory": None if weights is None else weights + GB, "device": "h100-80g", "devices": 1,
         "whole_bytes": None if weights is None else weights + 2 * GB,
         "part_bytes": None if weights is None else weights + GB,
-        "row": "{}", "shown": "{}", "shown_by": "",
+        "links": "{}", "row": "{}", "shown": "{}", "shown_by": "",
         "attention": kinds, "urgency": document_rows.urgency(kinds),
         "findings": int("finding" in (kinds or "")),
     }  # fmt: skip

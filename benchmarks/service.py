@@ -24,6 +24,7 @@ from importer.exports import localai_gallery
 from importer.storage import releases, tables
 from importer.storage.database import Database
 from importer.storage.document_rows import changed, rendered
+from importer.storage.releases import Served
 from tests.hubserver import HubServer, Repo
 from tests.serving import Service
 from tests.template_texts import CHATML_JSON
@@ -96,7 +97,8 @@ def fill(service: Service, names: Sequence[str]) -> None:
             made = localai_gallery.entry(data | {"name": each}, None)
             if not isinstance(made, localai_gallery.GalleryEntry):
                 raise SystemExit(f"LocalAI cannot be given it: {made.reason}")
-            releases.put(connection, each, 1, 1, made, row["updated_at"])
+            pointer = Served(1, row["digest"], "ann", row["updated_at"])
+            releases.serve(connection, each, pointer, made)
         changed(connection)
     database.close()
 

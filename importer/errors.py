@@ -140,7 +140,7 @@ ServiceKind = Literal[
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
     "no-database", "bad-setting", "no-gallery", "newer-gallery", "early-gallery", "not-listening", "gave-up",
-    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
+    "digest-required", "not-ready-to-release",
     "unknown-parameter", "too-many-connections", "unknown-pool",
 ]  # fmt: skip
 RemoteKind = Literal[
@@ -488,8 +488,6 @@ class ServiceError(ImporterError):
             "A review or a release of {name} needs the digest of the content that was seen.",
         ),
         "not-ready-to-release": Kind("{name} cannot be released, it is {state}: {why}."),
-        "no-such-release": Kind("{name} has no release {number}."),
-        "withdrawn": Kind("The release {number} of {name} is withdrawn."),
         "unknown-parameter": Kind("Unknown query parameter {name!r}.", more=("near",), data=("errors",)),
         "too-many-connections": Kind("The server has as many connections as it takes.", more=("seconds",)),
         "unknown-pool": Kind("This server has no pool {name!r}.", more=("known",)),

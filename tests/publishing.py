@@ -13,7 +13,7 @@ from importer import import_model
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.store import StoredDocument, load
 from importer.service.domain.gallery import Gallery
-from importer.service.domain.releases import promote
+from importer.service.domain.releases import release
 from importer.storage import keys
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
@@ -69,7 +69,7 @@ def published(service: Service | Gallery, name: str) -> None:
         stored = change.checkout.load(name)
         word = ReviewEntry("approved", "ann", "2026-01-01T00:00:00+00:00", None)
         change.checkout.amend(name, lambda receipt: receipt.with_review(word, stored.data))
-        promote(change, name, None)
+        release(change, name)
 
 
 def _version(stored: StoredDocument) -> Any:

@@ -209,7 +209,7 @@ ELSEWHERE = frozenset({
     "wrong-method", "no-such-job", "no-such-version", "precondition-failed", "precondition-required",
     "needs-approver", "code-not-approved", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
-    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
+    "digest-required", "not-ready-to-release",
     "unknown-parameter", "too-many-connections", "unknown-pool",
 })  # fmt: skip
 

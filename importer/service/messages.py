@@ -101,11 +101,9 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-database": "Try again in {seconds} s; the server's log tells more.",
     "gave-up": "See the server's log, then try it again.",
     "digest-required": "Send the 'digest' that GET /v1/configs/{name} answered, or If-Match with its ETag.",
-    "not-ready-to-release": "Validate and approve it first; a draft or an old release stays as it is.",
-    "no-such-release": "See /v1/configs/{name}/releases.",
+    "not-ready-to-release": "Validate and approve it first; what the gallery serves stays as it is.",
     "other-backend": "Leave 'name' out, so that the document for {backend} has its own name, or choose another.",
     "other-device": "Leave 'name' out and send 'per_device', so that {device} has its own document, or choose another.",
-    "withdrawn": "Roll back to another one, or release the working copy; /v1/configs/{name}/releases has all.",
     "internal": "See the server's log, and report it.",
 }  # fmt: skip
 # Kinds that are met at the command line alone, or before a server answers.

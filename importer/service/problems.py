@@ -53,7 +53,7 @@ BY_KIND: Mapping[str, int] = {
     "not-ended": 409, "has-ended": 409, "ambiguous": 409, "no-directories": 422,
     "body-too-large": 413, "wrong-type": 415, "too-many": 429, "gave-up": 500,
     "no-database": 503, "too-slow": 408, "busy": 503, "not-ready": 503,
-    "digest-required": 428, "not-ready-to-release": 409, "no-such-release": 404, "withdrawn": 409,
+    "digest-required": 428, "not-ready-to-release": 409,
     "other-backend": 409, "other-device": 409, "too-many-connections": 503,
 }  # fmt: skip
 

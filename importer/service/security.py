@@ -461,7 +461,6 @@ def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
 Reader = Annotated[Caller, Depends(needs("read"))]
 Importer = Annotated[Caller, Depends(needs("import"))]
 Approver = Annotated[Caller, Depends(needs("approve"))]
-Publisher = Annotated[Caller, Depends(needs("publish"))]
 Admin = Annotated[Caller, Depends(needs("admin"))]
 
 

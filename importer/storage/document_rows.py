@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
-from urllib.parse import quote
 
 from sqlalchemy import Connection, func, insert, select, update
 
@@ -70,18 +69,12 @@ def put(connection: Connection, name: str, columns: Json) -> None:
 
 def rendered(columns: Json) -> str:
     """Return the JSON of a document as lists have it."""
-    base = f"/v1/configs/{columns['name']}"
-    parts = ("decisions", "receipt", "history", "releases")
-    links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
-    if columns["model"] is not None:
-        links["variants"] = {"href": f"/v1/configs?model={quote(columns['model'], safe='/')}"}
-    if columns["release"] is not None:
-        links["entry"] = {"href": f"/gallery/{columns['name']}.yaml"}
     listed = {key: (columns[key] or "").split() for key in ("tags", "modalities")}
     run = None if columns["run_total"] is None else {key: columns[f"run_{key}"] for key in RUN}
     row = {key: columns[key] for key in PLAIN} | {
         "attention": sorted((columns["attention"] or "").split(), key=KINDS.index),
-        "facts": {key: columns[key] for key in FACTS} | listed, "run": run, "links": links,
+        "facts": {key: columns[key] for key in FACTS} | listed, "run": run,
+        "links": json.loads(columns["links"]),
     }  # fmt: skip
     return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
 

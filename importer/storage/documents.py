@@ -534,17 +534,15 @@ def count_deleted(connection: Connection) -> int:
 
 
 def purge(connection: Connection, before: str, limit: int) -> tuple[int, set[str]]:
-    """Delete documents for good that were deleted before a time, with versions, releases and findings.
+    """Delete documents for good that were deleted before a time, with versions and findings.
 
     Return how many, at most ``limit``, and the hashes of the receipts that they named.
     """
     old = select(C.name).where(C.deleted_at.is_not(None), C.deleted_at < before).order_by(C.name).limit(limit)
     names = [*connection.execute(old).scalars()]
-    receipts: set[str] = set()
-    for table in (tables.versions, tables.releases):
-        hashes = select(table.c.receipt_hash).where(table.c.name.in_(names))
-        receipts |= {one for one in connection.execute(hashes).scalars() if one is not None}
-    for table in (tables.versions, tables.releases, tables.findings, tables.configs):
+    hashes = select(V.receipt_hash).where(V.name.in_(names))
+    receipts = {one for one in connection.execute(hashes).scalars() if one is not None}
+    for table in (tables.versions, tables.findings, tables.configs):
         connection.execute(delete(table).where(table.c.name.in_(names)))
     if names:
         changed(connection)

@@ -19,7 +19,7 @@ from importer.storage.actors import OWN, folded
 from importer.storage.audit import AuditContext
 from importer.storage.tables import keys
 
-SCOPES = ("read", "import", "approve", "publish", "admin")
+SCOPES = ("read", "import", "approve", "admin")  # every key has the first
 PREFIX = "imp"  # a key is imp_ID_SECRET
 NAME = 100  # characters
 SECRET = 32  # random bytes: too many to be guessed, so a plain hash keeps them

@@ -1,17 +1,16 @@
-"""Releases as rows, and the entries that are served as they were rendered."""
+"""Releases: the version of each document that is served, with its entry as it was rendered."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Protocol
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from importer.frozen import frozen
-from importer.storage import documents, tables
 from importer.storage.tables import marks, published
 
 P = published.c
@@ -28,6 +27,17 @@ class Entry(Protocol):
     def file(self) -> str: ...
     @property
     def about(self) -> Mapping[str, object]: ...
+
+
+@frozen
+class Served:
+    """The version that is served, and who released it when; ``left`` is the one that was rolled back."""
+
+    version: int
+    digest: str
+    by: str
+    at: str
+    left: int | None = None
 
 
 @frozen
@@ -57,29 +67,29 @@ def listed(connection: Connection) -> list[dict[str, object]]:
     return [{key: value for key, value in json.loads(text).items() if key not in OURS} for text in texts]
 
 
-def facts(connection: Connection, names: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Return the facts of the releases that are served, by name."""
-    rows = connection.execute(select(P.name, P.about).where(P.name.in_(names)))
-    return {row.name: json.loads(row.about)["facts"] for row in rows}
-
-
 def file(connection: Connection, name: str) -> tuple[str, str] | None:
     """Return an entry's own file and the time of its last change; ``None`` for an unpublished one."""
     row = connection.execute(select(P.file, P.at).where(P.name == name)).first()
     return None if row is None else (row[0], row[1])
 
 
-def release(connection: Connection, name: str) -> int | None:
-    """Return the number of the release that is served; ``None`` where none is."""
-    return connection.execute(select(P.release).where(P.name == name)).scalar()
+def served(connection: Connection, name: str) -> Served | None:
+    """Return the version that is served; ``None`` where none is."""
+    query = select(*(P[f.name] for f in fields(Served))).where(P.name == name)
+    row = connection.execute(query).first()
+    return None if row is None else Served(*row)
 
 
-def put(connection: Connection, name: str, release: int, version: int, entry: Entry, at: str) -> None:
-    """Serve a release's entry in place of any other one of its document; the index has a new number."""
+def serve(connection: Connection, name: str, one: Served, entry: Entry) -> None:
+    """Serve a version in place of any other one of its document; the index has a new number."""
     connection.execute(delete(published).where(P.name == name))
-    row = {"name": name, "release": release, "version": version, "item": entry.item, "file": entry.file}
-    about = json.dumps(dict(entry.about), ensure_ascii=False)
-    connection.execute(insert(published).values(**row, about=about, at=at))
+    shown = {
+        "item": entry.item,
+        "file": entry.file,
+        "about": json.dumps(dict(entry.about), ensure_ascii=False),
+    }
+    pointer = {f.name: getattr(one, f.name) for f in fields(Served)}
+    connection.execute(insert(published).values(name=name, **pointer, **shown))
     _grow(connection)
 
 
@@ -100,116 +110,3 @@ def _set(connection: Connection, key: str, value: int) -> None:
     changed = update(marks).where(marks.c.key == key).values(value=value)
     if connection.execute(changed).rowcount == 0:
         connection.execute(insert(marks).values(key=key, value=value))
-
-
-R = tables.releases.c
-
-
-@frozen
-class ReleaseEntry:
-    """What LocalAI is shown of a release, as it was rendered, and what that lacks: effect, kind, message."""
-
-    item: str
-    file: str
-    about: Mapping[str, object]
-    lost: Sequence[Mapping[str, str]]
-
-
-@frozen
-class Release:
-    """A released version: its text, its ``data`` as JSON, its entry, who released it when, and why.
-
-    ``receipt_hash`` is the hash of its receipt. A withdrawn release has who withdrew it when, and why.
-    """
-
-    name: str
-    number: int
-    version: int
-    digest: str
-    text: str
-    data: str
-    receipt_hash: str | None
-    template: str | None
-    entry: ReleaseEntry
-    by: str
-    at: str
-    why: str | None
-    withdrawn_by: str | None = None
-    withdrawn_at: str | None = None
-    withdrawn_why: str | None = None
-
-
-COLUMNS = [R[f.name] for f in fields(Release)]
-
-
-def page(connection: Connection, name: str, limit: int, before: int | None = None) -> list[Release]:
-    """Return a document's releases, the newest first, those before a number."""
-    query = _of(name).order_by(R.number.desc()).limit(limit)
-    if before is not None:
-        query = query.where(R.number < before)
-    return [_read(row) for row in connection.execute(query).mappings()]
-
-
-def count(connection: Connection, name: str) -> int:
-    """Return how many releases a document has."""
-    return connection.execute(select(func.count()).where(R.name == name)).scalar_one()
-
-
-def get(connection: Connection, name: str, number: int) -> Release | None:
-    """Return one release, if there is one of this number."""
-    row = connection.execute(_of(name).where(R.number == number)).mappings().first()
-    return None if row is None else _read(row)
-
-
-def served(connection: Connection, name: str) -> Release | None:
-    """Return the release that is served; ``None`` where none is."""
-    number = release(connection, name)
-    return None if number is None else get(connection, name, number)
-
-
-def receipt(connection: Connection, release: Release) -> str | None:
-    """Return the text of a release's receipt."""
-    found = documents.receipt_texts(connection, [release.receipt_hash])
-    return None if release.receipt_hash is None else found[release.receipt_hash]
-
-
-def next_number(connection: Connection, name: str) -> int:
-    """Return the number of a document's next release; numbers go on after a deletion."""
-    return 1 + (connection.execute(select(func.max(R.number)).where(R.name == name)).scalar() or 0)
-
-
-def add(connection: Connection, release: Release) -> None:
-    """Add a release, and serve it."""
-    row = {f.name: getattr(release, f.name) for f in fields(release)}
-    entry = {f.name: getattr(release.entry, f.name) for f in fields(release.entry)}
-    row["entry"] = json.dumps(entry, ensure_ascii=False)
-    connection.execute(insert(tables.releases).values(row))
-    serve(connection, release, release.at)
-
-
-def serve(connection: Connection, release: Release, at: str) -> None:
-    """Serve a release in place of any other one of its document."""
-    put(connection, release.name, release.number, release.version, release.entry, at)
-
-
-def withdraw(
-    connection: Connection, name: str, numbers: Sequence[int] | None, by: str, at: str, why: str | None
-) -> bool:
-    """Mark releases as withdrawn, ``None`` all of them; return whether one of them was served till now."""
-    chosen = [R.name == name, R.withdrawn_at.is_(None)]
-    if numbers is not None:
-        chosen.append(R.number.in_(numbers))
-    row = {"withdrawn_by": by, "withdrawn_at": at, "withdrawn_why": why}
-    connection.execute(update(tables.releases).where(*chosen).values(row))
-    number = release(connection, name)
-    if number is None or not (numbers is None or number in numbers):
-        return False
-    return remove(connection, name)
-
-
-def _of(name: str) -> Select[Any]:
-    return select(*COLUMNS).where(R.name == name)
-
-
-def _read(row: Mapping[Any, Any]) -> Release:
-    return Release(**{**row, "entry": ReleaseEntry(**json.loads(row["entry"]))})

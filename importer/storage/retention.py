@@ -38,7 +38,7 @@ INTERVAL = 3600  # seconds between two runs of all processes together
 LAST_RUN, REMOVED = "retention", "removed "  # keys of ``marks``
 KEPT = 2  # versions of a document that stay in any case: its working copy, and the one before
 A, E, J, K, P = tables.audit.c, tables.events.c, tables.jobs.c, tables.marks.c, tables.pieces.c
-C, R, V, RECEIPTS = tables.configs.c, tables.releases.c, tables.versions.c, tables.receipts.c
+C, V, RECEIPTS = tables.configs.c, tables.versions.c, tables.receipts.c
 
 
 @frozen
@@ -167,13 +167,13 @@ def _first(ended: Select[tuple[str]]) -> Select[tuple[str]]:
 
 def _versions(connection: Connection, keep: Keep) -> Deleted:
     """Delete old versions, and the receipts that nothing names any more."""
-    served = (
-        select(R.number).where(R.name == V.name, R.version == V.number, R.withdrawn_at.is_(None)).exists()
-    )
+    served = V.number == C.release
     beyond = V.number <= C.version - max(keep.number, KEPT) if keep.number else false()
     old = or_((V.number <= C.version - KEPT) & (V.at < keep.oldest), beyond)
     query = select(V.name, V.number, V.receipt_hash).join(tables.configs, C.name == V.name)
-    rows = connection.execute(query.where(old, ~served).order_by(V.name, V.number).limit(BATCH)).all()
+    rows = connection.execute(
+        query.where(old, served.is_not(True)).order_by(V.name, V.number).limit(BATCH)
+    ).all()
     places = [(row.name, row.number) for row in rows]
     connection.execute(delete(tables.versions).where(tuple_(V.name, V.number).in_(places)))
     _receipts(connection, {row.receipt_hash for row in rows if row.receipt_hash is not None})
@@ -182,11 +182,7 @@ def _versions(connection: Connection, keep: Keep) -> Deleted:
 
 def _receipts(connection: Connection, hashes: set[str]) -> None:
     """Delete those receipts that nothing names, and the pieces that no other receipt has."""
-    named = {
-        one
-        for column in (V.receipt_hash, R.receipt_hash)
-        for one in connection.execute(select(column).where(column.in_(hashes))).scalars()
-    }
+    named = {*connection.execute(select(V.receipt_hash).where(V.receipt_hash.in_(hashes))).scalars()}
     unnamed = hashes - named
     if not unnamed:
         return

@@ -7,11 +7,11 @@ from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData
 METADATA = MetaData()
 
 # The newest version of each document in columns that lists are made of; ``reason``: why it is not published;
-# ``search``: what a search looks through, in small letters; ``release``: the number that is served. From
+# ``search``: what a search looks through, in small letters; ``release``: the version that is served. From
 # ``description`` on: what ``cards`` makes of data and receipt. ``tags``, ``modalities`` and ``attention`` are
 # words between spaces, ``urgency`` ranks the gravest word of attention, ``findings`` counts the open ones.
-# ``row`` is the JSON of these columns as lists have it. ``shown`` is the JSON that one document's answer has
-# besides, and ``shown_by`` the version of importer that rendered it.
+# ``links`` is JSON, and ``row`` that of these columns as lists have it. ``shown`` is the JSON that one
+# document's answer has besides, and ``shown_by`` the version of importer that rendered it.
 configs = Table(
     "configs",
     METADATA,
@@ -23,7 +23,7 @@ configs = Table(
     *(Column(name, Text) for name in ("description", "license", "tags", "quantization", "modalities")),
     *(Column(name, Text) for name in ("tool_parser", "reasoning_parser", "size", "device", "attention")),
     *(Column(name, Text) for name in ("run_engine", "run_version", "run_at", "checked_at")),
-    *(Column(name, Text) for name in ("row", "shown", "shown_by")),
+    *(Column(name, Text) for name in ("links", "row", "shown", "shown_by")),
     *(Column(name, BigInteger) for name in ("context", "parameters", "weights", "memory")),
     *(Column(name, BigInteger) for name in ("whole_bytes", "part_bytes")),
     *(Column(name, Integer) for name in ("devices", "run_passed", "run_failed", "run_total")),
@@ -45,25 +45,14 @@ versions = Table(
 receipts = Table("receipts", METADATA, Column("hash", Text, primary_key=True), Column("pieces", Text))
 pieces = Table("pieces", METADATA, Column("hash", Text, primary_key=True), Column("content", LargeBinary))
 
-# Versions as they were released, with the ``entry`` as JSON: what LocalAI is shown, and what that lacks.
-releases = Table(
-    "releases",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    *(Column("number", Integer, primary_key=True), Column("version", Integer)),
-    *(Column(name, Text) for name in ("digest", "text", "data", "receipt_hash", "template", "entry")),
-    *(Column(name, Text) for name in ("by", "at", "why")),
-    *(Column(name, Text) for name in ("withdrawn_by", "withdrawn_at", "withdrawn_why")),
-)
-
-# What LocalAI is shown of the release that is served, as it was rendered: its item of the index, a file of
-# its own, and as JSON what is listed of it.
+# The version of each document that is served, and ``left``, the one that was rolled back. Its entry for
+# LocalAI as it was rendered: its item of the index, a file of its own, and as JSON what is listed of it.
 published = Table(
     "published",
     METADATA,
     Column("name", Text, primary_key=True),
-    *(Column(name, Integer) for name in ("version", "release")),
-    *(Column(name, Text) for name in ("item", "file", "about", "at")),
+    *(Column(name, Integer) for name in ("version", "left")),
+    *(Column(name, Text) for name in ("digest", "by", "at", "item", "file", "about")),
 )
 
 # ``published`` and ``configs`` grow whenever these tables change; ``published_at`` is when, in epoch seconds.

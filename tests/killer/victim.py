@@ -75,9 +75,10 @@ def plant() -> None:
     around(jobs, "end", after=lambda _c, _j, state, **_: f"{state} written")
     around(jobs, "_cancel", after=lambda *_: "cancelled written")
     around(Runner, "cancelled", lambda *_: "cancelled")
-    around(releases, "add", after=lambda *_: "release written")
-    around(releases, "serve", after=lambda *_: "roll back written")
-    around(releases, "withdraw", after=lambda *_: "withdraw written")
+    around(
+        releases, "serve", after=lambda _c, _n, one, _e: f"{'roll back' if one.left else 'release'} written"
+    )
+    around(releases, "remove", after=lambda *_: "withdraw written")
     behind_changes()
     around(jobs, "again", after=lambda *_: "again written")
     around(processes, "began", after=lambda *_: "schedule written")

@@ -16,12 +16,8 @@ from tests.serving import Service, running
 
 pytestmark = pytest.mark.slow
 WORDS = ("--no-validate", "--imports", "0")
-# What is asked, and the release that is served before and after it.
-CHANGES = {
-    "release": ("releases", 2, 3),
-    "roll back": ("releases/1/rollback", 2, 1),
-    "withdraw": ("releases/2/withdraw", 2, None),
-}
+# What is asked, and which of three versions is served before and after it.
+CHANGES = {"release": ("release", 2, 3), "roll back": ("release", 2, 1), "withdraw": ("withdraw", 2, None)}
 
 
 @pytest.fixture(scope="module")
@@ -30,23 +26,21 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield one
 
 
-def with_two_releases(service: Service, name: str) -> str:
-    """A document with two releases and a third version that is ready; its digest."""
+def with_two_releases(service: Service, name: str) -> tuple[str, list[int]]:
+    """A document with two releases and a third version that is ready; its digest, the releases' numbers."""
     assert service.imported("acme/base", name=name)["state"] == "succeeded"
+    numbers = []
     for value in (0.1, 0.2, 0.3):
         patch = {"parameters": {"temperature": value}}
         service.edit(name, patch).raise_for_status()
         validated(service, name)
-        service.approve(name, publish=value < 0.3).raise_for_status()
-    return str(service.config(name)["digest"])
+        numbers.append(service.approve(name, publish=value < 0.3).raise_for_status().json()["version"])
+    return str(service.config(name)["digest"]), numbers
 
 
 def served(service: Service, name: str) -> tuple[int | None, float | None]:
-    """The release that is served, and what the index has of it; the tables agree."""
-    found = service.client.get(f"/v1/configs/{name}/releases").json()
-    number = found["served"]
-    assert [r["release"] for r in found["items"] if r["served"]] == ([] if number is None else [number])
-    assert [r["release"] for r in found["items"]] == [*range(found["total"], 0, -1)]
+    """The version that is served, and what the index has of it; the tables agree."""
+    number = service.client.get(f"/v1/configs/{name}/history").json()["served"]
     assert service.config(name)["release"] == number
     items = yaml.safe_load(service.client.get("/gallery/index.yaml").text)
     values = [i["config_file"]["parameters"]["temperature"] for i in items if i["name"] == name]
@@ -69,15 +63,18 @@ def noted(service: Service, name: str, action: str) -> int:
 def test_it_is_served_once_or_as_before(service: Service, action: str, when: str) -> None:
     path, before, after = CHANGES[action]
     name = f"{action.replace(' ', '-')}-{when}"
-    digest = with_two_releases(service, name)
+    digest, numbers = with_two_releases(service, name)
     values = {1: 0.1, 2: 0.2, 3: 0.3, None: None}
-    assert served(service, name) == (before, values[before])
-    body: dict[str, Any] = {"json": {"digest": digest}} if action == "release" else {}
+    assert served(service, name) == (numbers[1], values[before])
+    bodies: dict[str, Any] = {"release": {"digest": digest}, "roll back": {"version": numbers[0]}}
     noted_before = noted(service, name, action)
 
     def ask() -> httpx.Response:
         key = {"Idempotency-Key": f"once {name}"}
-        return service.client.post(f"/v1/configs/{name}/{path}", headers=key, **body)
+        return service.client.post(f"/v1/configs/{name}/{path}", headers=key, json=bodies.get(action))
+
+    def there(which: int | None) -> tuple[int | None, float | None]:
+        return {1: numbers[0], 2: numbers[1], 3: numbers[2] + 1, None: None}[which], values[which]
 
     service.stop()
     service.start(*WORDS, by="tests.killer.victim", env={"KILL_AT": f"{action} {when}"})
@@ -86,10 +83,9 @@ def test_it_is_served_once_or_as_before(service: Service, action: str, when: str
     victim = service.processes[-1]
     assert service.wait(victim.poll) == -9
     service.start()
-    number = before if when == "written" else after
-    assert served(service, name) == (number, values[number])
+    assert served(service, name) == there(before if when == "written" else after)
     again = ask()
-    assert again.status_code == (201 if action == "release" else 200), again.text
+    assert again.status_code == 200, again.text
     assert ("Idempotency-Replayed" in again.headers) == (when == "committed")
-    assert served(service, name) == (after, values[after])
+    assert served(service, name) == there(after)
     assert noted(service, name, action) == noted_before + 1

@@ -32,7 +32,7 @@ OLD = "2020-01-01T00:00:00+00:00"
 LISTED = {
     "model": "org/m", "revision": None, "backend": "vllm", "family": None, "kind": "chat", "review": "draft",
     "validation": "never", "reason": None, "release": None, "description": "", "license": None, "tags": None,
-    "attention": None, "checked_at": None,
+    "attention": None, "checked_at": None, "links": "{}", "shown": "{}", "shown_by": "1",
 }  # fmt: skip
 
 
@@ -129,27 +129,19 @@ def test_events_go_and_their_job_stays_with_its_end(database: Database) -> None:
 
 
 @ON_BOTH
-def test_versions_go_but_the_working_copy_s_and_those_of_releases(database: Database) -> None:
+def test_versions_go_but_the_working_copy_s_and_the_one_that_is_served(database: Database) -> None:
     with_versions(database, "m", 8)
     with_versions(database, "other", 1)
     with database.writing() as connection:
-        row = {"name": "m", "by": "ann", "at": OLD, "digest": "d", "text": "", "data": "{}", "entry": "{}"}
-        for release, version, withdrawn in ((1, 2, None), (2, 3, OLD)):
-            receipt = documents.VERSION[-1].table.c
-            found = connection.execute(
-                select(receipt.receipt_hash).where(receipt.name == "m", receipt.number == version)
-            ).scalar_one()
-            more = {"number": release, "version": version, "receipt_hash": found, "withdrawn_at": withdrawn}
-            connection.execute(tables.releases.insert().values(**row, **more))
+        connection.execute(update(tables.configs).where(tables.configs.c.name == "m").values(release=2))
     assert retention.run(database, replace(NONE, versions=Keep(days=1)))["versions"] == 5
     assert kept(database, "m") == [8, 7, 2]
     assert kept(database, "other") == [1]
-    assert number(database, tables.receipts) == 5  # one more: that of the withdrawn release
+    assert number(database, tables.receipts) == 4
     with database.reading() as connection:
         for name in ("m", "other"):
             assert documents.newest(connection, name).receipt
-        hashes = connection.execute(select(tables.releases.c.receipt_hash)).scalars().all()
-        assert len(documents.receipt_texts(connection, hashes)) == 2
+        assert documents.version(connection, "m", 2).receipt  # type: ignore[union-attr]
         pieces = {
             piece
             for order in connection.execute(select(tables.receipts.c.pieces)).scalars()

@@ -193,9 +193,7 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
     edited = service.edit("model", patch, why=HARM)
     assert edited.status_code == 200, edited.text
     service.client.post("/v1/configs/model/reject", json={"note": HARM})
-    tabs = [
-        f"documents/model/{tab}" for tab in ("review", "decisions", "text", "probes", "history", "releases")
-    ]
+    tabs = [f"documents/model/{tab}" for tab in ("review", "decisions", "text", "probes", "history")]
     places = ("documents", "documents?q=model", *tabs, "gallery", "jobs", f"jobs/{job['id']}")
     for place in places:
         page = seen.go(place)

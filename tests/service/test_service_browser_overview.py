@@ -12,8 +12,9 @@ from playwright.sync_api import Browser, expect
 from sqlalchemy import insert
 
 from benchmarks.overview import ENTRIES, document
-from importer.storage import documents, tables
+from importer.storage import tables
 from importer.storage.audit import AuditContext, record
+from importer.storage.document_rows import changed, rendered
 from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen
 from tests.pages import PHONE, WIDE, Seen, picture
 from tests.publishing import gallery_of, published, validated
@@ -59,8 +60,9 @@ def seeded(service: Service) -> None:
     rows.append({**rows[0], **harm, "run_passed": 1, "run_failed": 1, "run_total": 2})
     columns = {name: None for row in rows for name in row}
     with gallery_of(service) as gallery, gallery.database.writing() as connection:
-        connection.execute(insert(tables.configs), [{**columns, **row} for row in rows])
-        documents.changed(connection)
+        filled = [{**columns, **dict.fromkeys(("release", "revision", "run_at")), **row} for row in rows]
+        connection.execute(insert(tables.configs), [one | {"row": rendered(one)} for one in filled])
+        changed(connection)
         record(connection, AuditContext(HARM, HARM, HOSTILE), HARM, {HARM: HOSTILE})
 
 
@@ -311,7 +313,7 @@ VIEWS = (
     "documents", "documents?q=real", "documents?q=evil", "deleted", "import", "jobs", "upkeep", "gallery",
     "operations", "access", "key", "nowhere",
 )  # fmt: skip
-TABS = ("review", "decisions", "text", "probes", "memory", "history", "releases")
+TABS = ("review", "decisions", "text", "probes", "memory", "history")
 PICTURED = {
     ("documents", False, False): "overview", ("documents", False, True): "overview-dark",
     ("documents", True, False): "overview-phone", ("operations", False, False): "operations",

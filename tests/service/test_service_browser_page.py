@@ -26,7 +26,7 @@ def test_each_view_is_shown_by_its_place(seen: Seen, service: Service) -> None:
         "": "Documents", "documents": "Documents", "import": "Import", "jobs": "Jobs", "upkeep": "Upkeep",
         "gallery": "Gallery", "operations": "Operations", "access": "API keys",
         "deleted": "Deleted documents", "key": "API key", f"jobs/{job}": "Import of",
-        **{f"documents/{name}{tab}": name for tab in ("", "/decisions", "/text", "/probes", "/releases")},
+        **{f"documents/{name}{tab}": name for tab in ("", "/decisions", "/text", "/probes", "/history")},
         "nowhere": "Something went wrong", "gallery/odd": "Something went wrong",
     }  # fmt: skip
     for place, title in places.items():

@@ -255,13 +255,14 @@ def test_conflicts_are_settled_key_by_key(seen: Seen, service: Service, folder: 
 def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Service) -> None:
     name = fresh(service, "released")
     published(service, name)
+    first = service.config(name)["release"]
     patch = {"parameters": {"temperature": 0.31}}
     service.edit(name, patch).raise_for_status()
     validated(service, name)
     page = seen.go(f"documents/{name}/decisions")
     state(page, "stale")
     unfold(page)
-    expect(page.get_by_text("Release 1 is published; the working copy is not")).to_be_visible()
+    expect(page.get_by_text("is published; the working copy is not")).to_be_visible()
     row = page.get_by_role("row", name="parameters.temperature")
     expect(row.get_by_text("0.31", exact=True)).to_be_visible()
     expect(row.get_by_text("edited", exact=True)).to_be_visible()
@@ -279,19 +280,22 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     page.get_by_label("Note").fill("a day in staging")
     page.get_by_role("button", name="Release", exact=True).click()
     state(page, "published")
-    page.get_by_role("link", name="Releases").click()
-    table = page.get_by_role("region", name="Releases").last
-    expect(table.get_by_text("a day in staging")).to_be_visible()
-    expect(table.get_by_text("0.31")).to_be_visible()
-    page.get_by_role("button", name="Roll back to it: release 1").click()
+    second = service.config(name)["release"]
+    page.get_by_role("link", name="History").click()
+    table = page.get_by_role("region", name="Versions").last
+    expect(table.get_by_text("a day in staging").first).to_be_visible()
+    expect(table.get_by_text("0.31").first).to_be_visible()
+    page.get_by_role("button", name=f"Serve it: version {first}", exact=True).click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("LocalAI will get this release")
-    dialog.get_by_role("button", name="Roll back to it", exact=True).click()
-    expect(page.get_by_text("The gallery serves release 1.")).to_be_visible()
-    assert "The gallery serves release 1 again. This text is release 2, rolled back." in way(page)
+    expect(dialog).to_contain_text("LocalAI gets this version")
+    dialog.get_by_role("button", name="Serve it", exact=True).click()
+    expect(page.get_by_text(f"The gallery serves version {first}. Imports")).to_be_visible()
+    assert f"The gallery serves version {first} again. This text is version {second}, rolled back." in way(
+        page
+    )
     assert page.locator("button.main").count() == 0  # nothing urges the release that was left
-    page.get_by_role("button", name="Withdraw: release 1").click()
+    page.get_by_role("button", name=f"Withdraw: version {first}", exact=True).click()
     dialog.get_by_role("button", name="Withdraw", exact=True).click()
-    expect(page.get_by_text("The gallery serves no release of this document.")).to_be_visible()
+    expect(page.get_by_text("The gallery serves no version of this document.")).to_be_visible()
     assert service.client.get(f"/gallery/{name}.yaml").status_code == 404
     seen.check()

@@ -1,4 +1,4 @@
-"""Releases: the working copy that is promoted, what the gallery serves, withdrawals and roll-backs."""
+"""Releases: the version that the gallery serves, withdrawals and roll-backs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from tests.publishing import gallery_of, keys_by_scopes, published, validated
 from tests.serving import Service, fresh, problem, running
 
 pytestmark = pytest.mark.slow
-SCOPES = ("read", "import", "import+approve", "publish", "import+approve+publish")
+SCOPES = ("read", "import", "import+approve")
 ALL = SCOPES[-1]
-MOST = ("import", "import+approve")  # what changes nothing that is served
 ANY = {"If-Match": "*"}
 
 
@@ -63,118 +62,121 @@ def approved(service: Service, name: str, value: float) -> str:
     return str(found["digest"])
 
 
-def test_the_last_release_is_served_until_another_one_is(service: Service) -> None:
+def test_a_version_is_served_until_another_one_is(service: Service) -> None:
     name = fresh(service, "steps")
-    releases = f"{name}/releases"
-    empty = {"items": [], "served": None, "total": 0, "next": None}
-    assert ask(service, "read", "GET", releases).json() == empty
     digest = approved(service, name, 0.1)
     assert entry(service, name) is None
-    made = ask(service, "publish", "POST", releases, json={"digest": digest, "note": "a day in staging"})
-    assert (made.status_code, made.headers["Location"]) == (201, f"/v1/configs/{name}/releases/1")
-    release, after = made.json()["release"], made.json()["config"]
-    assert (release["release"], release["served"], release["by"]) == (1, True, "publish")
-    assert (release["why"], release["digest"], release["changes"]) == ("a day in staging", digest, None)
-    assert (after["state"], after["release"], after["reason"]) == ("published", 1, None)
-    assert made.headers["ETag"] == service.etag(name) == f'"{release["version"]}"'
+    made = ask(service, ALL, "POST", f"{name}/release", json={"digest": digest, "note": "a day in staging"})
+    first = made.json()
+    assert (made.status_code, first["state"], first["reason"]) == (200, "published", None)
+    assert first["release"] == first["version"]
+    assert made.headers["ETag"] == service.etag(name) == f'"{first["version"]}"'
     assert temperature(service, name) == 0.1
-
-    again = ask(service, "publish", "POST", releases, json={"digest": digest})
-    assert (again.status_code, again.json()["release"]["release"]) == (200, 1)
+    again = ask(service, ALL, "POST", f"{name}/release", json={"digest": digest})
+    assert (again.status_code, again.json()) == (200, first)
 
     edited(service, name, 0.2)
     assert (service.config(name)["state"], temperature(service, name)) == ("stale", 0.1)
     second = approved(service, name, 0.3)
     assert temperature(service, name) == 0.1
-    ask(service, "publish", "POST", releases, headers={"If-Match": service.etag(name)}).raise_for_status()
-    assert temperature(service, name) == 0.3
-    assert service.config(name)["release"] == 2
+    newer = ask(service, ALL, "POST", f"{name}/release", headers={"If-Match": service.etag(name)}).json()
+    assert (temperature(service, name), newer["release"]) == (0.3, newer["version"])
 
-    back = ask(service, "publish", "POST", f"{releases}/1/rollback", json={"note": "loops"})
-    assert (back.status_code, back.json()["release"]["served"]) == (200, True)
+    back = ask(service, ALL, "POST", f"{name}/release", json={"version": first["release"], "note": "loops"})
+    assert (back.status_code, back.json()["release"]) == (200, first["release"])
     assert (temperature(service, name), service.config(name)["state"]) == (0.1, "ready")
     assert service.config(name)["digest"] == second  # the working copy stays as it is
-    ask(service, "publish", "POST", f"{releases}/2/withdraw", json={"note": "loops"}).raise_for_status()
-    assert temperature(service, name) == 0.1
-    problem(ask(service, "publish", "POST", f"{releases}/2/rollback"), 409, "withdrawn")
-    problem(ask(service, "publish", "POST", f"{releases}/2/withdraw"), 409, "withdrawn")
-    taken = ask(service, "publish", "POST", f"{releases}/1/withdraw")
-    assert (taken.json()["release"]["served"], taken.json()["config"]["release"]) == (False, None)
+    sheet = ask(service, "read", "GET", f"{name}/review").json()
+    assert sheet["next"] == {"kind": "rolled-back", "fields": {"left": newer["release"]}}
+    assert sheet["served"]["version"] == first["release"]
+    history = ask(service, "read", "GET", f"{name}/history").json()
+    assert history["served"] == first["release"]
+    taken = ask(service, ALL, "POST", f"{name}/withdraw", json={"note": "loops"})
+    assert (taken.status_code, taken.json()["release"]) == (200, None)
     assert entry(service, name) is None
     assert service.client.get(f"/gallery/{name}.yaml").status_code == 404
-
-    listed = ask(service, "read", "GET", releases).json()
-    assert (listed["served"], listed["total"], listed["next"]) == (None, 2, None)
-    assert [r["release"] for r in listed["items"]] == [2, 1]
-    assert listed["items"][0]["withdrawn"]["why"] == "loops"
-    assert listed["items"][0]["changes"] == [{"path": "parameters.temperature", "before": 0.1, "after": 0.3}]
-    page = ask(service, "read", "GET", releases, params={"limit": 1}).json()
-    assert (page["next"], page["items"]) == ("2", listed["items"][:1])
-    rest = ask(service, "read", "GET", releases, params={"limit": 1, "cursor": 2}).json()
-    assert (rest["next"], rest["items"]) == (None, listed["items"][1:])
-    actions = [v["action"] for v in ask(service, "read", "GET", f"{name}/history").json()["versions"]]
-    assert [a for a in actions if a not in ("edit", "approve", "validate", "import")] == [
-        "withdraw", "roll back", "release", "release",
+    assert ask(service, ALL, "POST", f"{name}/withdraw").json() == taken.json()  # nothing more to take
+    versions = ask(service, "read", "GET", f"{name}/history").json()["versions"]
+    actions = [
+        (v["action"], v["why"]) for v in versions if v["action"] not in ("edit", "approve", "validate")
+    ]
+    assert actions[:-1] == [
+        ("withdraw", "loops"), ("roll back", "loops"), ("release", None), ("release", "a day in staging"),
     ]  # fmt: skip
+    logged = [e["details"]["release"] for e in gallery_log(service, name) if "release" in e["details"]]
+    assert logged == [first["release"], first["release"], newer["release"], first["release"]]
+
+
+def test_a_roll_back_is_judged_as_a_release_is(service: Service) -> None:
+    """Only a version that was approved and validated, or served already, and that nobody rejected since."""
+    name = fresh(service, "judged")
+    path = f"{name}/release"
+    published(service, name)
+    good = service.config(name)["release"]
+    edited(service, name, 0.4)
+    draft = service.config(name)["version"]
+    edited(service, name, 0.5)
+    said = problem(ask(service, ALL, "POST", path, json={"version": draft}), 409, "not-ready-to-release")
+    assert "edited since" in said["detail"]
+    unvalidated = {"version": draft, "unvalidated": True}
+    problem(ask(service, ALL, "POST", path, json=unvalidated), 409, "not-ready-to-release")
+    problem(ask(service, ALL, "POST", path, json={"version": 99}), 404, "no-such-version")
+    assert service.config(name)["release"] == good
+    ask(service, ALL, "POST", f"{name}/withdraw").raise_for_status()
+    assert ask(service, ALL, "POST", path, json={"version": good}).json()["release"] == good
+    ask(service, "import", "POST", f"{name}/versions/{good}/restore", headers=ANY).raise_for_status()
+    ask(service, ALL, "POST", f"{name}/withdraw").raise_for_status()
+    ask(service, ALL, "POST", f"{name}/reject", json={"note": "loops"}).raise_for_status()
+    edited(service, name, 0.6)
+    said = problem(ask(service, ALL, "POST", path, json={"version": good}), 409, "not-ready-to-release")
+    assert "loops" in said["detail"]
+    assert entry(service, name) is None
 
 
 def test_an_approver_may_release_without_a_validation_and_it_is_recorded(service: Service) -> None:
     """Most models are imported where their hardware is not; who decided it stands in the audit log."""
     name = fresh(service, "cardless")
-    releases, asked = f"{name}/releases", {"unvalidated": True, "note": "ran on the card of ann"}
+    asked = {"unvalidated": True, "note": "ran on the card of ann"}
 
     def release(scopes: str = ALL, **asked: Any) -> httpx.Response:
-        return ask(
-            service, scopes, "POST", releases, json={"digest": service.config(name)["digest"], **asked}
-        )
+        digest = service.config(name)["digest"]
+        return ask(service, scopes, "POST", f"{name}/release", json={"digest": digest, **asked})
 
     problem(release(**asked), 409, "not-ready-to-release")
     service.approve(name, publish=False).raise_for_status()
     problem(release(), 409, "not-ready-to-release")
-    problem(release("publish", **asked), 403, "wrong-scope")
+    problem(release("import", **asked), 403, "wrong-scope")
     assert entry(service, name) is None
-    made = release(**asked)
-    assert (made.status_code, made.json()["release"]["why"]) == (201, asked["note"])
-    found = service.config(name)
-    assert (found["state"], found["validation"], found["release"]) == ("published", "never", 1)
+    made = release(**asked).json()
+    assert (made["state"], made["validation"]) == ("published", "never")
     assert "It is not validated." in entry(service, name)["description"]
-    assert release(**asked).status_code == 200
+    assert release(**asked).json()["release"] == made["release"]
     edited(service, name, 0.4)
     service.approve(name, publish=False).raise_for_status()
     problem(release(), 409, "not-ready-to-release")
-    assert release(**asked).status_code == 201
-    with gallery_of(service) as gallery, gallery.database.reading() as connection:
-        rows = audit.page(connection, 20, chosen=audit.AuditFilter(action="release", subject=name))
+    assert release(**asked).json()["release"] != made["release"]
+    rows = [row for row in gallery_log(service, name) if row["action"] == "release"]
     assert [row["details"].get("unvalidated") for row in rows if "release" in row["details"]] == [True, True]
-
-    ask(service, ALL, "POST", f"{releases}/1/rollback").raise_for_status()
-    word = {"digest": service.config(name)["digest"], "note": "loops"}
-    ask(service, ALL, "POST", f"{name}/reject", json=word).raise_for_status()
-    problem(ask(service, ALL, "POST", f"{releases}/2/rollback"), 409, "not-ready-to-release")
+    back = ask(service, ALL, "POST", f"{name}/release", json={"version": made["release"]})
+    assert back.json()["release"] == made["release"]  # the decision holds for what was served
 
 
 def test_a_release_keeps_what_was_reviewed(service: Service) -> None:
     name = fresh(service, "whole")
     published(service, name)
-    receipt = ask(service, "read", "GET", f"{name}/receipt").json()
-    before = service.config(name)
+    receipt, before = ask(service, "read", "GET", f"{name}/receipt").json(), service.config(name)
+    file = service.client.get(f"/gallery/{name}.yaml").text
     edited(service, name, 0.9)
     service.client.post(f"/v1/configs/{name}/reject", json={"note": "no"}).raise_for_status()
-    release = ask(service, "read", "GET", f"{name}/releases/1").json()
-    assert (release["text"], release["data"]) == (before["text"], before["data"])
-    assert release["revision"] == before["data"]["importer"]["revision"]
-    assert ask(service, "read", "GET", f"{name}/releases/1/receipt").json() == receipt
-    shown = service.client.get(f"/v1/configs/{name}/export/localai-gallery").json()
-    assert release["losses"] == before["losses"]  # what a reviewer is shown
-    assert [loss["message"] for loss in before["losses"]] == shown["lost"]
-    assert {loss["effect"] for loss in before["losses"]} >= {"added"}
-    problem(ask(service, "read", "GET", f"{name}/releases/2"), 404, "no-such-release")
-    problem(ask(service, "read", "GET", "nothing/releases"), 404, "no-such-document")
+    number = service.config(name)["release"]
+    assert ask(service, "read", "GET", f"{name}/versions/{number}").json()["text"] == before["text"]
+    assert ask(service, "read", "GET", f"{name}/receipt", params={"version": number}).json() == receipt
+    assert service.client.get(f"/gallery/{name}.yaml").text == file
 
 
 def test_only_what_was_seen_is_released(service: Service) -> None:
     name = fresh(service, "seen")
-    path, old = f"{name}/releases", service.config(name)["digest"]
+    path, old = f"{name}/release", service.config(name)["digest"]
     for unseen in ({}, {"json": {"note": "fine"}}, {"headers": ANY}):
         said = problem(ask(service, ALL, "POST", path, **unseen), 428, "digest-required")
         assert said["errors"][0]["pointer"] == "/digest"
@@ -192,49 +194,40 @@ def test_only_what_was_seen_is_released(service: Service) -> None:
     key = {"Idempotency-Key": "once"}
     first = ask(service, ALL, "POST", path, json={"digest": digest}, headers=key)
     second = ask(service, ALL, "POST", path, json={"digest": digest}, headers=key)
-    assert (first.status_code, second.text) == (201, first.text)
+    assert (first.status_code, second.text) == (200, first.text)
     assert second.headers["Idempotency-Replayed"] == "true"
-    assert ask(service, "read", "GET", path).json()["total"] == 1
 
 
-def test_a_key_that_may_not_publish_changes_nothing_that_is_served(service: Service) -> None:
+def test_a_key_that_may_not_approve_changes_nothing_that_is_served(service: Service) -> None:
     name = fresh(service, "kept")
     published(service, name)
     before = entry(service, name)
-    for scopes in ("read", *MOST):
-        for path in ("releases", "releases/1/withdraw", "releases/1/rollback"):
-            refused = problem(ask(service, scopes, "POST", f"{name}/{path}", json={}), 403, "wrong-scope")
-            assert "publish" in refused["hint"]
-    for scopes in MOST:
-        edited(service, name, 0.5)
-        patch = {"reference": "acme/base", "backend": "vllm", "name": name, "set": {"top_k": 7}}
-        key = {"x-api-key": service.keys[scopes]}
-        job = service.client.post("/v1/imports", json=patch, headers=key).json()["id"]
-        assert service.ended(job)["state"] == "succeeded"
-        pending = service.client.patch(
-            f"/api/models/config-json/{name}", json={"description": "mine"}, headers=key
-        )
-        assert pending.status_code == 200
-        assert entry(service, name) == before
-    validated(service, name)
-    digest = service.config(name)["digest"]
-    said = {"digest": digest, "publish": True}
-    problem(ask(service, "import+approve", "POST", f"{name}/approve", json=said), 403, "wrong-scope")
-    assert service.config(name)["review"] != "approved"
-    done = ask(service, "import+approve", "POST", f"{name}/approve", json={"digest": digest})
-    assert (done.json()["state"], done.json()["release"]) == ("ready", 1)
-    refused = ask(service, "import+approve", "POST", f"{name}/reject", json={"note": "no"})
-    assert refused.json()["state"] == "rejected"
-    problem(ask(service, "import+approve", "DELETE", name, headers=ANY), 403, "wrong-scope")
+    for scopes in ("read", "import"):
+        for path in ("release", "withdraw", "approve", "reject"):
+            body = {"note": "no"}
+            refused = problem(ask(service, scopes, "POST", f"{name}/{path}", json=body), 403, "wrong-scope")
+            assert "approve" in refused["hint"]
+        problem(ask(service, scopes, "DELETE", name, headers=ANY), 403, "wrong-scope")
+    edited(service, name, 0.5)
+    patch = {"reference": "acme/base", "backend": "vllm", "name": name, "set": {"top_k": 7}}
+    key = {"x-api-key": service.keys["import"]}
+    job = service.client.post("/v1/imports", json=patch, headers=key).json()["id"]
+    assert service.ended(job)["state"] == "succeeded"
+    pending = service.client.patch(
+        f"/api/models/config-json/{name}", json={"description": "mine"}, headers=key
+    )
+    assert pending.status_code == 200
+    assert entry(service, name) == before
+    number = service.config(name)["release"]
+    assert ask(service, ALL, "POST", f"{name}/reject", json={"note": "no"}).json()["release"] == number
     assert entry(service, name) == before
     assert ask(service, ALL, "DELETE", name, headers=ANY).status_code == 204
     assert entry(service, name) is None
     fresh(service, name)  # another document under the same name
-    problem(ask(service, ALL, "POST", f"{name}/releases/1/rollback"), 409, "withdrawn")
     assert service.config(name)["release"] is None
 
 
-def test_an_approval_by_a_key_that_may_publish_releases(service: Service) -> None:
+def test_an_approval_releases_what_is_validated(service: Service) -> None:
     name = fresh(service, "both")
     never = service.approve(name).json()
     assert (never["state"], never["release"]) == ("approved", None)  # nothing to release yet
@@ -244,17 +237,14 @@ def test_an_approval_by_a_key_that_may_publish_releases(service: Service) -> Non
     validated(service, name)
     assert service.config(name)["state"] == "ready"  # a validation alone releases nothing
     done = service.approve(name, note="fine").json()
-    assert (done["state"], done["release"]) == ("published", 1)
-    release = ask(service, "read", "GET", f"{name}/releases/1").json()
-    assert (release["by"], release["why"], release["version"]) == (ALL, "fine", done["version"])
+    assert (done["state"], done["release"]) == ("published", done["version"])
     log = [e for e in gallery_log(service, name) if e["action"] in ("approve", "release")]
     assert [e["action"] for e in log[:2]] == ["approve", "release"]
-    assert service.approve(name).json()["release"] == 1  # served already: no second release of it
+    assert service.approve(name).json()["release"] == done["release"]  # served already
 
 
 def gallery_log(service: Service, name: str) -> list[dict[str, Any]]:
     """The entries of the audit log, the newest first."""
-    from importer.storage import audit
 
     with gallery_of(service) as gallery, gallery.database.reading() as connection:
         return [e for e in audit.page(connection, 1000) if e["subject"] == name]
@@ -273,7 +263,7 @@ def test_a_document_without_a_commit_is_not_released(service: Service) -> None:
     found = service.config(name)
     assert (found["state"], found["release"]) == ("validated", None)
     said = {"digest": found["digest"]}
-    refused = problem(ask(service, ALL, "POST", f"{name}/releases", json=said), 409, "not-ready-to-release")
+    refused = problem(ask(service, ALL, "POST", f"{name}/release", json=said), 409, "not-ready-to-release")
     assert "commit" in refused["detail"]
 
 

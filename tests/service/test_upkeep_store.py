@@ -69,7 +69,15 @@ def test_a_finding_is_shown_once_and_a_rejected_one_stays_so(database: Database)
 def test_one_of_many_processes_begins_what_is_due(database: Database) -> None:
     with database.writing() as connection:
         row = {"name": "doc", "version": 1, "digest": "d", "state": "draft", "review": "draft", "search": ""}
-        row |= {"validation": "never", "created_at": "x", "updated_at": "x"}
+        row |= {
+            "validation": "never",
+            "created_at": "x",
+            "updated_at": "x",
+            "links": "{}",
+            "row": "",
+            "shown": "",
+            "shown_by": "",
+        }
         connection.execute(tables.configs.insert().values(row))
     every = 3600
     assert not any(at_once(lambda _: begin_due(database, every)))  # the first one is not due at once

@@ -103,7 +103,7 @@ def _add_api_keys(parser: argparse.ArgumentParser) -> None:
     create.add_argument(
         "--scope",
         action="append",
-        choices=("read", "import", "approve", "publish", "admin"),
+        choices=("read", "import", "approve", "admin"),
         help="repeatable",
     )
     listed = actions.add_parser("list", help="all keys, without their secrets")

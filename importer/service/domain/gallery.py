@@ -169,7 +169,7 @@ class Change:
         return name in self._saved
 
     def remove(self, name: str) -> None:
-        """Take the document out of the gallery and withdraw its releases; its versions stay."""
+        """Take the document and its entry out of the gallery; its versions stay."""
         last, at = documents.newest(self.connection, name), now()
         context = self.context
         deleted = replace(
@@ -178,7 +178,7 @@ class Change:
         )  # fmt: skip
         documents.delete_documents(self.connection, deleted)
         findings.resolve(self.connection, name)
-        releases.withdraw(self.connection, name, None, context.who, at, context.why)
+        releases.remove(self.connection, name)
         audit.record(self.connection, context, name, {"version": deleted.number})
 
 
@@ -228,8 +228,9 @@ class Gallery:
 
     def history(
         self, name: str, limit: int, before: int | None = None
-    ) -> tuple[list[DocumentVersion], DocumentVersion, int]:
-        """Return versions before a number, the newest first; the newest of all, and how many there are.
+    ) -> tuple[list[DocumentVersion], DocumentVersion, int, int | None]:
+        """Return versions before a number, the newest first; the newest of all, how many there are, and the
+        number of the one that is served.
 
         Raises DocumentError("no-such-document").
         """
@@ -239,7 +240,9 @@ class Gallery:
                 raise DocumentError("no-such-document", name=name, folder="the gallery")
             rows = documents.history(connection, name, limit, before)
             newest = rows[0] if before is None else documents.newest(connection, name)
-        return [DocumentVersion.of(row) for row in rows], DocumentVersion.of(newest), total
+            served = releases.served(connection, name)
+        found, number = [DocumentVersion.of(row) for row in rows], None if served is None else served.version
+        return found, DocumentVersion.of(newest), total, number
 
     def version(self, name: str, number: int) -> DocumentVersion:
         """Return one version; raises ServiceError("no-such-version")."""
@@ -323,8 +326,8 @@ def _save(connection: Connection, checkout: Checkout, name: str, context: AuditC
         data=json.dumps(stored.data, ensure_ascii=False), receipt=files.receipt, template=files.template,
         digest=stored.digest, state=state.state, by=context.who, at=at, why=context.why,
     )  # fmt: skip
-    release = None if served is None else served.number
-    documents.add(connection, new, columns(stored, state) | {"release": release})
+    release = None if served is None else served.version
+    documents.add(connection, new, columns(stored, state, release))
     audit.record(
         connection, context, name, {"version": number, "digest": stored.digest, "state": state.state}
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from importer.app.overview import PublicationState, needs_attention, publication_state
 from importer.config_file.entry_facts import EntryFacts, entry_facts
@@ -21,15 +22,19 @@ LONGEST = 500  # characters of a description in a list
 PASSED, FAILED = ("pass",), ("fail", "inconclusive")
 
 
-def columns(stored: StoredDocument, state: PublicationState) -> dict[str, object]:
-    """Return the columns of a document in its state, but those of its version; an unknown one is ``None``."""
+def columns(stored: StoredDocument, state: PublicationState, served: int | None = None) -> dict[str, object]:
+    """Return the columns of a document in its state, but those of its version; an unknown one is ``None``.
+
+    ``served``  the version that is served.
+    """
     facts, needs = entry_facts(stored.data, stored.receipt), needs_attention(stored, state)
     named = {kind if kind in KINDS else OTHER for kind in (one["kind"] for one in needs)}
     run = mapping(None if stored.receipt is None else stored.receipt.validation)
     known = (None if stored.receipt is None else stored.receipt.imported_at, run.get("started"))
     times = [at for at in known if isinstance(at, str)]
     return _about(stored) | _fact_columns(facts) | _run(run) | {
-        "model": _model(stored), "backend": stored.backend, "review": state.review,
+        "model": (model := _model(stored)), "release": served, "links": _links(stored.name, model, served),
+        "backend": stored.backend, "review": state.review,
         "validation": state.validation, "reason": None if state.reason is None else render(state.reason),
         "checked_at": max(times, default=None), "attention": words(named),
         "shown": _shown(stored, facts, needs), "shown_by": __version__,
@@ -103,6 +108,16 @@ def _model(stored: StoredDocument) -> str | None:
     parameters = stored.data.get("parameters")
     named = parameters.get("model") if isinstance(parameters, Mapping) else None
     return named if isinstance(named, str) else stored.model
+
+
+def _links(name: str, model: str | None, served: int | None) -> str:
+    base = f"/v1/configs/{name}"
+    links = {"self": base} | {part: f"{base}/{part}" for part in ("decisions", "receipt", "history")}
+    if model is not None:
+        links["variants"] = f"/v1/configs?model={quote(model, safe='/')}"
+    if served is not None:
+        links["entry"] = f"/gallery/{name}.yaml"
+    return json.dumps({key: {"href": href} for key, href in links.items()})
 
 
 def _about(stored: StoredDocument) -> dict[str, object]:

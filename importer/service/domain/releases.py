@@ -1,11 +1,8 @@
-"""Releases: the working copy that is promoted, the one that is served, roll-backs, restores."""
+"""What the gallery serves of a document: release, roll-back, withdrawal; restores and undeletion."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-
-from sqlalchemy import Connection
 
 from importer.app.overview import (
     RELEASE,
@@ -19,11 +16,9 @@ from importer.app.overview import (
 from importer.config import now
 from importer.config_file.document import ReviewRecord
 from importer.config_file.receipt import Receipt
-from importer.config_file.store import receipt_path, write_all
+from importer.config_file.store import StoredDocument, receipt_path, write_all
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
-from importer.exports.base import loss_json
-from importer.exports.localai_gallery import GalleryEntry
 from importer.reasons import Reason
 from importer.service.domain.document_text import checked
 from importer.service.domain.gallery import Change, DocumentVersion
@@ -31,7 +26,7 @@ from importer.service.domain.grants import Caller, admit_edit
 from importer.service.settings import Settings
 from importer.storage import audit, documents, releases
 from importer.storage.document_rows import Summary
-from importer.storage.releases import Release, ReleaseEntry
+from importer.storage.releases import Served
 
 
 def ready(change: Change, name: str) -> bool:
@@ -41,102 +36,75 @@ def ready(change: Change, name: str) -> bool:
     return state.state == "ready"
 
 
-def promote(
-    change: Change, name: str, note: str | None, *, unvalidated: bool = False
-) -> tuple[Summary, Release, bool]:
-    """Release the working copy in the checkout and serve it.
+def release(change: Change, name: str, number: int | None = None, *, unvalidated: bool = False) -> Summary:
+    """Serve the working copy in the checkout, or an earlier version, and return the document's row.
 
-    Return its row, its release, and whether that is new: one with the same digest that is served stays.
-    ``unvalidated``  an approver's decision to do without a validation; the audit log has it.
-    Raises DocumentError: "no-such-document", "invalid", and ServiceError("not-ready-to-release").
+    ``unvalidated``  an approver's decision to do without a validation; the audit log has it. It holds for
+    the roll-back to a version that was served. Raises DocumentError: "no-such-document", "invalid", and
+    ServiceError: "no-such-version", "not-ready-to-release".
     """
     stored, connection = change.checkout.load(name), change.connection
-    stored.check()  # of another importer's approval a key may be unknown here
-    served = releases.served(connection, name)
-    is_served = served is not None and served.digest == stored.digest
-    policy = UNVALIDATED if unvalidated else SERVED if is_served else RELEASE
-    reason = next(publishable(stored, policy), None)
-    made = reason or entry_of(stored)
+    served, newest = releases.served(connection, name), change.next_version(name)
+    chosen, policy, left = stored, RELEASE, None
+    if number is not None and number != newest - 1:
+        chosen, policy, left = _earlier(change, name, number, stored, served)
+    elif served is not None and served.digest == stored.digest:
+        policy = SERVED
+    chosen.check()  # of another importer's approval a key may be unknown here
+    reason = next(publishable(chosen, UNVALIDATED if unvalidated else policy), None)
+    made = reason or entry_of(chosen)
     if isinstance(made, Reason):
-        state = publication_state(stored, None if served is None else served.digest).state
+        state = publication_state(chosen, None if served is None else served.digest).state
         raise ServiceError("not-ready-to-release", name=name, state=state, why=made)
-    if is_served and served is not None:
-        return change.save(name), served, False
-    files, at, context = change.checkout.now(name), now(), change.context
-    release = Release(
-        name=name, number=releases.next_number(connection, name), version=change.next_version(name),
-        digest=stored.digest, text=str(files.text), data=json.dumps(stored.data, ensure_ascii=False),
-        receipt_hash=documents.put_receipt(connection, str(files.receipt)), template=files.template,
-        entry=_entry(made), by=context.who, at=at, why=note,
-    )  # fmt: skip
-    releases.add(connection, release)
-    _record(change, "release", release, unvalidated=unvalidated)
-    return change.save(name, always=True), release, True
+    if served is not None and (served.version == number or policy is SERVED):
+        return change.save(name)
+    who, at = change.context.who, now()
+    pointer = Served(number if chosen is not stored and number else newest, chosen.digest, who, at, left)
+    releases.serve(connection, name, pointer, made)
+    if left is not None:
+        change.context = replace(change.context, action="roll back")
+    _record(change, "release" if left is None else "roll back", name, pointer, unvalidated=unvalidated)
+    return change.save(name, always=True)
 
 
-def roll_back(change: Change, name: str, number: int) -> tuple[Summary, Release]:
-    """Serve an earlier release again; return the document's row and the release.
+def _earlier(
+    change: Change, name: str, number: int, present: StoredDocument, served: Served | None
+) -> tuple[StoredDocument, frozenset[PublicationReason], int | None]:
+    """Return an earlier version, the policy for it, and the version that it takes the place of.
 
-    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn",
-    "not-ready-to-release" for data that were rejected since.
+    Raises ServiceError: "no-such-version", "not-ready-to-release" for data that were rejected since.
     """
-    stored = change.checkout.load(name)
-    release, served = need(change.connection, name, number), releases.served(change.connection, name)
-    if release.withdrawn_at is not None:
-        raise ServiceError("withdrawn", name=name, number=number)
-    receipt = stored.receipt
-    last = None if receipt is None else receipt.last_review(release.digest)
+    row = documents.version(change.connection, name, number)
+    if row is None:
+        raise ServiceError("no-such-version", name=name, number=number)
+    last = None if present.receipt is None else present.receipt.last_review(row.digest)
     if last is not None and last["state"] == "rejected":
         why = Reason(PublicationReason.REJECTED, **{key: last.get(key) for key in ("by", "at", "note")})
         raise ServiceError("not-ready-to-release", name=name, state="rejected", why=why)
-    if served is not None and served.number == number:
-        return change.save(name), release
-    releases.serve(change.connection, release, now())
-    _record(change, "roll back", release)
-    return change.save(name, always=True), release
+    was_served = row.state == "published"
+    left = None if served is None else max(served.version, served.left or 0)
+    back = left if left is not None and left > number else None
+    return DocumentVersion.of(row).stored, UNVALIDATED if was_served else RELEASE, back
 
 
-def withdraw(change: Change, name: str, number: int, note: str | None) -> tuple[Summary, Release]:
-    """Withdraw a release for good; the gallery has no entry of the document where it was served.
+def withdraw(change: Change, name: str) -> Summary:
+    """Take a document's entry out of the gallery, and return the document's row.
 
-    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn".
+    Raises DocumentError("no-such-document").
     """
     change.checkout.load(name)
-    release = need(change.connection, name, number)
-    if release.withdrawn_at is not None:
-        raise ServiceError("withdrawn", name=name, number=number)
-    at, who = now(), change.context.who
-    was_served = releases.withdraw(change.connection, name, [number], who, at, note)
-    _record(change, "withdraw", release)
-    summary = change.save(name, always=was_served)
-    return summary, replace(release, withdrawn_by=who, withdrawn_at=at, withdrawn_why=note)
+    served = releases.served(change.connection, name)
+    if served is not None:
+        releases.remove(change.connection, name)
+        _record(change, "withdraw", name, served)
+    return change.save(name, always=served is not None)
 
 
-def need(connection: Connection, name: str, number: int) -> Release:
-    """Return a release; raises ServiceError("no-such-release")."""
-    release = releases.get(connection, name, number)
-    if release is None:
-        raise ServiceError("no-such-release", name=name, number=number)
-    return release
-
-
-def need_history(connection: Connection, name: str) -> None:
-    """Raise DocumentError("no-such-document") for a name that no document ever had."""
-    if not documents.last_number(connection, name):
-        raise DocumentError("no-such-document", name=name, folder="the gallery")
-
-
-def _entry(made: GalleryEntry) -> ReleaseEntry:
-    return ReleaseEntry(made.item, made.file, dict(made.about), [loss_json(loss) for loss in made.lost])
-
-
-def _record(change: Change, action: str, release: Release, **details: bool) -> None:
+def _record(change: Change, action: str, name: str, one: Served, **details: bool) -> None:
     """Add the entry of the audit log: the version that follows has one of its own."""
     context = replace(change.context, action=action)
-    audit.record(
-        change.connection, context, release.name,
-        {"release": release.number, "digest": release.digest, **details},
-    )  # fmt: skip
+    told = {"release": one.version, "digest": one.digest, **details}
+    audit.record(change.connection, context, name, told)
 
 
 def restore(change: Change, name: str, number: int, who: Caller, settings: Settings) -> Summary:
@@ -162,7 +130,7 @@ def restore(change: Change, name: str, number: int, who: Caller, settings: Setti
 
 
 def undelete(change: Change, name: str) -> Summary:
-    """Bring a deleted document back as it was, and return its row; its releases stay withdrawn.
+    """Bring a deleted document back as it was, and return its row; nothing of it is served.
 
     Raises DocumentError("no-such-document") for a name that no document ever had, and
     ServiceError("not-deleted").

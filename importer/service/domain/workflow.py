@@ -57,7 +57,7 @@ class Situation:
     """A document, the digest that is served, and what its validation would wait for.
 
     ``refused``  is the kind of the problem that keeps a validation from being ordered.
-    ``left``     the newest release, where it has the document's data and an earlier one is served instead.
+    ``left``     the version that was rolled back, where it has the document's data.
     """
 
     stored: StoredDocument
@@ -89,7 +89,7 @@ def _steps(at: Situation, state: PublicationState) -> Iterator[tuple[Step, bool,
     yield "import", at.stored.receipt is not None, "reimport", "import"
     yield "review", state.review == "approved", "approve", "approve"
     yield "validation", state.validation == "passed", "validate", "import"
-    yield "release", state.state == "published", "release", "publish"
+    yield "release", state.state == "published", "release", "approve"
 
 
 def next_step(at: Situation) -> dict[str, object]:
@@ -116,8 +116,8 @@ def next_step(at: Situation) -> dict[str, object]:
 
 
 SCOPES: dict[Action, str] = {
-    "approve": "approve", "reject": "approve", "validate": "import", "release": "publish",
-    "withdraw": "publish", "reimport": "import", "delete": "approve",
+    "approve": "approve", "reject": "approve", "validate": "import", "release": "approve",
+    "withdraw": "approve", "reimport": "import", "delete": "approve",
 }  # fmt: skip
 PRIMARY: tuple[Action, ...] = ("release", "approve", "validate")  # as the steps name what is next
 
@@ -213,7 +213,8 @@ def values_of(gallery: Gallery, stored: StoredDocument) -> list[dict[str, object
     with gallery.database.reading() as connection:
         served = releases.served(connection, stored.name)
         history = _History(lambda: documents.makers(connection, stored.name))
-        data = None if served is None else json.loads(served.data)
+        past = None if served is None else documents.version(connection, stored.name, served.version)
+        data = None if past is None else json.loads(past.data)
         return [
             value.to_json()
             for value in effective(

@@ -29,7 +29,7 @@ from importer.storage.idempotency_store import AlreadyStored
 from importer.version import __version__
 
 router_keys = APIRouter(prefix="/v1", tags=["admin"], route_class=Reads)
-Scope = Literal["read", "import", "approve", "publish", "admin"]
+Scope = Literal["read", "import", "approve", "admin"]
 
 
 class ApiKeyRequest(Body):
@@ -103,7 +103,7 @@ def create_key(
     """Create a key. With an `Idempotency-Key` one key is made; its secret is shown only once.
 
     Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve` (and reject,
-    delete); `publish` (release, withdraw, roll back); `admin` for all.
+    release, withdraw, delete); `admin` for all.
     """
     made = once.stored_body()
     if made is None:

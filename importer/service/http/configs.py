@@ -44,13 +44,13 @@ from importer.service.http.query import MAX_CURSOR, DocumentFilters, Sort, curso
 from importer.service.problems import problems
 from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, Reader, act
-from importer.storage import releases
 from importer.storage.documents import Shown
 
 router = APIRouter(prefix="/v1/configs", tags=["documents"], route_class=Reads)
 YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 JSON = ("application/json",)
 PATCHES = ("application/merge-patch+json", "application/json")
+OfVersion = Annotated[int | None, Query(alias="version", ge=1, le=MOST)]
 Why = Annotated[Spoken | None, Query(description="why, for the history")]
 DOCUMENT = {
     "schema": {"$ref": "#/components/schemas/DocumentContent"},
@@ -158,13 +158,11 @@ def delete(
 ) -> Response:
     """Delete a document: its name is free, and its versions stay in the history.
 
-    Its releases are withdrawn; for one that the gallery serves the key needs the scope `publish`, too.
+    The gallery serves nothing of it any more.
     """
     expected = needed_versions(match, name)
     with at.gallery.change(act(request, who, "delete", why)) as change:
         change.expect(name, expected)
-        if releases.release(change.connection, name) is not None:
-            who.needs("publish")
         change.remove(name)
     return Response(status_code=204)
 
@@ -198,12 +196,12 @@ def _maps(stored: StoredDocument) -> list[dict[str, object]]:
 @router.get(
     "/{name}/receipt",
     response_model=dict[str, object],
-    responses=problems("no-such-document", "no-receipt"),
+    responses=problems("no-such-document", "no-such-version", "no-receipt"),
     summary="The receipt as it lies beside a document",
 )
-def receipt(name: str, at: AtDesk, _who: Reader) -> Response:
+def receipt(name: str, at: AtDesk, _who: Reader, number: OfVersion = None) -> Response:
     """Return evidence, reviews, and the validation with every raw exchange."""
-    version = at.gallery.get(name)[1]
+    version = at.gallery.get(name)[1] if number is None else at.gallery.version(name, number)
     stored = version.stored.receipt
     if stored is None:
         raise DocumentError("no-receipt", path=f"{name}.yaml", problem="it has none")
@@ -224,11 +222,12 @@ def history(
 
     Pages continue with `cursor`.
     """
-    found, newest, total = at.gallery.history(name, limit + 1, cursor)
+    found, newest, total, served = at.gallery.history(name, limit + 1, cursor)
     shown, receipt = found[:limit], newest.stored.receipt
     return {
         "versions": [_made(one, before) for one, before in zip_longest(shown, found[1 : limit + 1])],
         "reviews": [] if receipt is None else list(receipt.history),
+        "served": served,
         "total": total,
         "next": shown[-1].number if len(found) > limit else None,
     }

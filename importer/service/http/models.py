@@ -80,13 +80,13 @@ class ReviewRequest(Note):
 
 
 class ReleaseRequest(ReviewRequest):
-    """A release of the working copy as it was seen."""
+    """A release of the working copy as it was seen, or of an earlier version."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [SEEN]})
 
+    version: int | None = Field(default=None, ge=1, description="an earlier version, as a roll-back")
     unvalidated: bool = Field(
-        default=False,
-        description="release it without a validation that holds: needs the scope `approve`, and is recorded",
+        default=False, description="release it without a validation that holds; the audit log records it"
     )
 
 
@@ -97,7 +97,7 @@ class Approval(ReviewRequest):
 
     publish: bool | None = Field(
         default=None,
-        description="release it, too; by default where the key may publish and the document is validated",
+        description="release it, too; by default where the document is validated",
     )
 
 
@@ -191,7 +191,7 @@ class DocumentRow(BaseModel):
     review: str
     validation: str
     reason: str | None
-    release: int | None = Field(description="the number of the release that the gallery serves")
+    release: int | None = Field(description="the version that the gallery serves")
     created_at: str
     updated_at: str
     checked_at: str | None = Field(description="its import, its validation or its last recheck")
@@ -525,6 +525,7 @@ class History(BaseModel):
 
     versions: list[VersionSummary]
     reviews: list[dict[str, object]]
+    served: int | None = Field(description="the version that the gallery serves")
     total: int = Field(description="versions on all pages")
     next: int | None = Field(description="the cursor of the next page")
 

@@ -25,7 +25,6 @@ STATUS = {
 # What a name in an address is, by the segment before it.
 BEFORE = {
     "configs": "the document's name", "versions": "the version's number, from 1",
-    "releases": "the release's number, from 1",
     "jobs": "the job's id", "recheck": "the id of the recheck's job",
     "upkeep": "the finding's id", "keys": "the key's id", "problems": "the kind of problem",
     "export": "the format of the export", "report": "the format of the report",
@@ -57,7 +56,6 @@ PARAMETERS = {
     "version": "the number of the version; by default the newest",
     "device": "the kind of device that the export is for",
     "approved_only": "refuse a document that is not approved",
-    "published": "only entries that are served, or only those that are not",
 }
 
 

@@ -1,12 +1,10 @@
 """``/v1/overview``: how many documents each value of each facet leaves.
 
-``/gallery``: the entries of the releases that are served, for LocalAI; ``/v1/gallery``: all documents
-and their releases.
+``/gallery``: the entries of the versions that are served, for LocalAI.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,20 +14,17 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from importer.app.states import State
 from importer.errors import ServiceError
 from importer.service.desk import AtDesk, json_answer
 from importer.service.domain.import_request import Text
 from importer.service.domain.index import IndexPage
 from importer.service.http.headers import IfNoneMatch, same_etag
-from importer.service.http.models import Facts
 from importer.service.http.query import DocumentFilters, room_of
 from importer.service.localai import GalleryReader
 from importer.service.problems import problems
 from importer.service.reads import Reads
 from importer.service.security import Reader
 from importer.storage import releases
-from importer.storage.documents import Filters
 
 router = APIRouter(prefix="/v1", tags=["documents"], route_class=Reads)
 
@@ -109,71 +104,6 @@ INDEX = {"title": "Index", "description": "a YAML list of entries"}
 ENTRY = {"title": "Entry", "description": "one entry in YAML"}
 Since = Annotated[str | None, Header(alias="If-Modified-Since", max_length=100)]
 Coding = Annotated[str | None, Header(alias="Accept-Encoding", max_length=500)]
-
-
-class GalleryItem(BaseModel):
-    """A document, the release that the gallery serves of it, and why its working copy is not that one."""
-
-    name: str
-    version: int
-    state: State
-    published: bool = Field(description="whether the gallery serves a release of it")
-    release: int | None = Field(description="the number of that release")
-    reason: str | None = Field(description="why the working copy is not what is served")
-    model: str | None
-    backend: str | None
-    updated_at: str
-    entry: str | None = Field(description="its file for LocalAI, where it is published")
-    facts: Facts | None = Field(default=None, description="those of the release; null without one")
-
-
-class GalleryPage(BaseModel):
-    """A page of documents by name; ``gallery`` is an entry of LocalAI's ``GALLERIES``."""
-
-    gallery: dict[str, str]
-    published: int
-    items: list[GalleryItem]
-    total: int
-    next: str | None = Field(description="the cursor of the next page")
-
-
-@router_gallery.get(
-    "/v1/gallery",
-    response_model=GalleryPage,
-    responses=problems(),
-    summary="What is published, and what is not",
-)
-def list_(
-    request: Request,
-    at: AtDesk,
-    _who: Reader,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    cursor: Annotated[str, Query(max_length=200)] = "",
-    only: Annotated[bool | None, Query(alias="published")] = None,
-) -> dict[str, object]:
-    """List each document with its reason; `published=false` lists those that are not in the gallery."""
-    filters = Filters(released=only)
-    found, total = at.gallery.page(filters, limit + 1, (cursor,) if cursor else ())
-    rows = [json.loads(one.row) for one in found[:limit]]
-    base = at.base(request)
-    with at.database.reading() as connection:
-        facts = releases.facts(connection, [one["name"] for one in rows])
-    return {
-        "gallery": at.address(request),
-        "published": at.gallery.page(Filters(released=True), 1)[1],
-        "items": [_item(one, base, facts.get(one["name"])) for one in rows],
-        "total": total,
-        "next": found[limit - 1].name if len(found) > limit else None,
-    }
-
-
-def _item(one: Mapping[str, object], base: str, facts: dict[str, object] | None) -> dict[str, object]:
-    is_out = one["release"] is not None
-    shared = ("name", "version", "state", "reason", "release", "model", "backend", "updated_at")
-    entry = f"{base}/gallery/{one['name']}{ENDING}" if is_out else None
-    return {key: one[key] for key in shared} | {
-        "published": is_out, "entry": entry, "facts": facts,
-    }  # fmt: skip
 
 
 @router_gallery.get(

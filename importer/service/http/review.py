@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
+from sqlalchemy import Connection
 
 from importer.app.states import State
 from importer.app.why import explanations
@@ -23,7 +24,7 @@ from importer.service.domain import validations, workflow
 from importer.service.domain.gallery import DocumentVersion
 from importer.service.domain.grants import Caller
 from importer.service.domain.listing import losses_of
-from importer.service.domain.releases import promote, ready
+from importer.service.domain.releases import ready, release
 from importer.service.domain.validations import equal, order, usable
 from importer.service.domain.workflow import Action, Situation, Step, StepState, values_of
 from importer.service.http.headers import AskedOnce, IfMatch, etag, seen_versions
@@ -43,9 +44,10 @@ from importer.service.http.upkeep import FindingOf, finding_json
 from importer.service.problems import accepted, problems
 from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, Reader, act
-from importer.storage import audit, findings, processes, releases
+from importer.storage import audit, documents, findings, processes, releases
+from importer.storage.documents import Version
 from importer.storage.findings import FindingFilter
-from importer.storage.releases import Release
+from importer.storage.releases import Served
 
 router = APIRouter(prefix="/v1/configs", tags=["review"], route_class=Reads)
 
@@ -65,18 +67,16 @@ def approve(
 ) -> Response:  # fmt: skip
     """Approve the version that was seen: `digest` or `If-Match` names it.
 
-    A key with the scope `publish` releases a validated document with its approval, unless `publish` is false.
+    The approval releases a validated document, unless `publish` is false.
     """
     said = body or Approval()
-    if said.publish:
-        who.needs("publish")
     with at.gallery.change(act(request, who, "approve", said.note)) as change:
         change.expect(name, None)
         change.expect(name, seen_versions(match, said.digest, name))
         word = ReviewEntry("approved", who.name, now(), said.note)
         record_review(change.checkout, name, word, said.digest)
-        if said.publish or (said.publish is None and who.may("publish") and ready(change, name)):
-            promote(change, name, said.note)
+        if said.publish or (said.publish is None and ready(change, name)):
+            release(change, name)
         summary = change.save(name)
         headers = {"ETag": etag(summary.version)}
         return once.answer(change.connection, config_json(summary), 200, headers)
@@ -235,9 +235,9 @@ class CaseShown(BaseModel):
 
 
 class ServedRelease(BaseModel):
-    """The release that is served."""
+    """The version that is served."""
 
-    number: int
+    version: int
     digest: str
     by: str
     at: str
@@ -291,29 +291,36 @@ def sheet(
     stored.need_receipt()
     with at.database.reading() as connection:
         served = releases.served(connection, name)
-        newest = releases.page(connection, name, 1)
+        left = _rolled_back(connection, version, served)
+        past = None if served is None else documents.version(connection, name, served.version)
         found = findings.page(connection, FindingFilter(("open",), name=name), MOST)
     warned = [*warnings(stored)]
-    left = [one.number for one in newest if served is not None and one.number > served.number
-            and one.withdrawn_at is None and one.digest == version.digest]  # fmt: skip
-    situation = replace(_situation(at, version, served, who), left=left[0] if left else None)
+    situation = replace(_situation(at, version, served, who), left=left)
     shown = None
     if chosen is not None:
         shown = workflow.rendered_case(version, chosen, at.runner.bench.sandbox, at.settings.places)
     return {
         "name": name, "version": summary.version, "digest": summary.digest, "state": summary.state,
-        "served": None if served is None else _release(served),
+        "served": None if served is None else {f: getattr(served, f) for f in ServedRelease.model_fields},
         "findings": [finding_json(one, summary.version) for one in found],
         "warnings": warned, "settings": _settings(at, version, warned, served is not None),
         "losses": losses_of(stored),
-        "listed": workflow.listed(stored), "changes": _changes(version, served),
+        "listed": workflow.listed(stored), "changes": _changes(version, past),
         "cases": workflow.listed_parts(stored),
         "case": shown, "steps": workflow.steps(situation),
         "next": workflow.next_step(situation), "actions": workflow.actions(situation),
     }  # fmt: skip
 
 
-def _situation(at: Desk, version: DocumentVersion, served: Release | None, who: Caller) -> Situation:
+def _rolled_back(connection: Connection, version: DocumentVersion, served: Served | None) -> int | None:
+    """Return the version that was rolled back, where the document has its data still."""
+    if served is None or served.left is None:
+        return None
+    row = documents.version(connection, version.name, served.left)
+    return served.left if row is not None and row.digest == version.digest else None
+
+
+def _situation(at: Desk, version: DocumentVersion, served: Served | None, who: Caller) -> Situation:
     """Return what the actions depend on; a validation that cannot be ordered has its own obstacle."""
     stored = version.stored
     able, open_job, refused, wanted = True, None, None, None
@@ -349,7 +356,7 @@ def _settings(
     ))  # fmt: skip
 
 
-def _changes(version: DocumentVersion, served: Release | None) -> dict[str, object]:
+def _changes(version: DocumentVersion, served: Version | None) -> dict[str, object]:
     stored = version.stored
     receipt = stored.need_receipt()
     approved = None if receipt.approved is None else receipt.approved["data"]
@@ -361,7 +368,3 @@ def _changes(version: DocumentVersion, served: Release | None) -> dict[str, obje
         side: None if data is None else [change_json(one) for one in differences(data, stored.data)]
         for side, data in sides.items()
     }
-
-
-def _release(one: Release) -> dict[str, object]:
-    return {"number": one.number, "digest": one.digest, "by": one.by, "at": one.at}

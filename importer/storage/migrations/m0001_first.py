@@ -20,7 +20,7 @@ DOCUMENTS = (
         run_engine TEXT, run_version TEXT, run_at TEXT, run_passed INTEGER, run_failed INTEGER,
         run_total INTEGER, run_seconds DOUBLE PRECISION, checked_at TEXT,
         attention TEXT, findings INTEGER NOT NULL DEFAULT 0, urgency INTEGER NOT NULL DEFAULT 0,
-        row TEXT NOT NULL, shown TEXT NOT NULL, shown_by TEXT NOT NULL)""",
+        links TEXT NOT NULL, row TEXT NOT NULL, shown TEXT NOT NULL, shown_by TEXT NOT NULL)""",
     "CREATE INDEX configs_by_model ON configs (model)",
     "CREATE INDEX configs_released ON configs (name) WHERE release IS NOT NULL",
     "CREATE INDEX configs_deleted ON configs (deleted_at) WHERE deleted_at IS NOT NULL",
@@ -34,15 +34,9 @@ DOCUMENTS = (
     "CREATE INDEX versions_by_receipt ON versions (receipt_hash)",
     "CREATE TABLE receipts (hash TEXT PRIMARY KEY, pieces TEXT NOT NULL)",
     "CREATE TABLE pieces (hash TEXT PRIMARY KEY, content BINARY NOT NULL)",
-    """CREATE TABLE releases (
-        name TEXT NOT NULL, number INTEGER NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL,
-        text TEXT NOT NULL, data TEXT NOT NULL, receipt_hash TEXT, template TEXT, entry TEXT NOT NULL,
-        "by" TEXT NOT NULL, at TEXT NOT NULL, why TEXT,
-        withdrawn_by TEXT, withdrawn_at TEXT, withdrawn_why TEXT, PRIMARY KEY (name, number))""",
-    "CREATE INDEX releases_by_receipt ON releases (receipt_hash)",
     """CREATE TABLE published (
-        name TEXT PRIMARY KEY, version INTEGER NOT NULL, release INTEGER NOT NULL,
-        item TEXT NOT NULL, file TEXT NOT NULL, about TEXT NOT NULL, at TEXT NOT NULL)""",
+        name TEXT PRIMARY KEY, version INTEGER NOT NULL, "left" INTEGER, digest TEXT NOT NULL,
+        "by" TEXT NOT NULL, at TEXT NOT NULL, item TEXT NOT NULL, file TEXT NOT NULL, about TEXT NOT NULL)""",
     "CREATE TABLE marks (key TEXT PRIMARY KEY, value BIGINT NOT NULL)",
     "INSERT INTO marks (key, value) VALUES ('retention', 0)",
 )

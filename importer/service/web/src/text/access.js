@@ -16,7 +16,7 @@ export const ACCESS = {
   names: "a person or a program",
   may: "Scopes",
   scopes: {
-    read: "read", import: "import (and edit, validate)", approve: "approve (and reject, delete)", publish: "publish (and withdraw, roll back)",
+    read: "read", import: "import (and edit, validate)", approve: "approve (and reject, release, delete)",
     admin: "admin (everything)",
   },
   makeKey: "Create key",

@@ -4,7 +4,7 @@ import { number } from "./number.js";
 
 // The rows of a table of the database, one and many.
 const ROWS = {
-  configs: ["document", "documents"], versions: ["version", "versions"], releases: ["release", "releases"], receipts: ["receipt", "receipts"],
+  configs: ["document", "documents"], versions: ["version", "versions"], receipts: ["receipt", "receipts"],
   jobs: ["job", "jobs"], events: ["event", "events"], audit: ["audit entry", "audit entries"],
   findings: ["finding", "findings"],
 };

@@ -58,7 +58,7 @@ export const OVERVIEW = {
   validated: (run) => `${run.engine} ${run.version}: ${run.passed} of ${run.total} passed${run.failed ? `, ${run.failed} failed` : ""}`,
   ago: { never: "never" },
   findings: (n) => number(n, "finding", "findings"),
-  release: (n) => `release ${n}`,
+  release: (n) => `serves version ${n}`,
   noMatch: "No document matches these filters. ",
   noMatchSearch: (q) => `No document matches “${q}” with these filters. `,
   empty: "No models yet. ",
@@ -95,7 +95,7 @@ export const ACTIONS = {
     release: (n) => `Release ${number(n, "document", "documents")}?`,
   },
   effect: {
-    delete: "LocalAI loses their entries. You can undelete the documents, but their releases stay withdrawn.",
+    delete: "LocalAI loses their entries. You can undelete the documents, and then release them again.",
     withdraw: "LocalAI loses their entries. The documents stay.",
     release: "LocalAI gets the present version of each from the gallery.",
   },
@@ -123,7 +123,7 @@ export const ACTIONS = {
   hubModel: "the model",
   reimported: (name) => `${name} is imported again.`,
   deleteOne: (name) => `Delete ${name}?`,
-  deletesServed: "LocalAI loses its entry. You can undelete the document; its releases stay withdrawn.",
+  deletesServed: "LocalAI loses its entry. You can undelete the document, and then release it again.",
   deletes: "Its versions stay: it can be undeleted.",
   yesOne: "Delete it",
   deletedOne: (name) => `${name} is deleted.`,
@@ -131,7 +131,7 @@ export const ACTIONS = {
 
 export const DELETED = {
   title: "Deleted documents",
-  about: "Deleted documents are kept until their retention ends. Their releases stay withdrawn after an undelete.",
+  about: "Deleted documents are kept until their retention ends. After an undelete the gallery serves nothing of them.",
   heads: ["name", "model", "backend", "version", "deleted", ""],
   undelete: "Undelete",
   act: (name) => `Undelete: ${name}`,

@@ -10,7 +10,7 @@ const OBSTACLES = {
   "code-not-approved": () => "The model has code of its own: read it and approve the document first.",
   "no-worker": ({ engine }) => `No worker can run ${engine} with enough memory now; the validation will be queued.`,
   "open-job": () => "A validation of these data waits or runs already.",
-  "nothing-served": () => "The gallery serves no release of it.",
+  "nothing-served": () => "The gallery serves no version of it.",
   "not-runnable": ({ problem }) => `No engine here can run it: ${problem}.`,
   "wrong-scope": ({ scope }) => `Your key may not ${scope}.`,
   "not-approved": () => "It is not approved.",
@@ -33,7 +33,7 @@ export const WORKFLOW = {
   },
   next: {
     failed: ({ probe, reason, more }) => `Validation failed at ${probe}${more ? ` and ${number(more, "other probe", "other probes")}` : ""}: ${reason}.`,
-    "rolled-back": ({ left }, served) => `The gallery serves release ${served} again. This text is release ${left}, rolled back. Edit it to publish a new release.`,
+    "rolled-back": ({ left }, served) => `The gallery serves version ${served} again. This text is version ${left}, rolled back. Edit it to release a new one.`,
     import: () => "Next: import the model again.",
     review: () => "Next: review the values below, then approve or reject them.",
     validation: () => "Next: validate it on a real engine.",
@@ -59,7 +59,7 @@ export const REVIEW = {
   needsReason: "A release without a validation says why: write a note first.",
   needsNote: "A rejection says why: write a note first.",
   state: (name, state, reason) => `${name} is ${state}${reason ? `: ${reason}` : ""}.`,
-  served: (release, name) => `The gallery serves release ${release} of ${name}.`,
+  served: (release, name) => `The gallery serves version ${release} of ${name}.`,
   asked: "The validation is asked for.",
   unsaved: {
     title: "The text in the editor is not saved",
@@ -77,7 +77,7 @@ export const REVIEW = {
   findings: (n) => number(n, "open finding", "open findings"),
   changes: "Changes",
   since: {
-    served: (release) => `Since release ${release}, that the gallery serves`,
+    served: (release) => `Since version ${release}, that the gallery serves`,
     approved: () => "since its approval",
     imported: () => "since its import",
   },

@@ -13,7 +13,6 @@ import * as editor from "./document/editor.jsx";
 import * as history from "./document/history.jsx";
 import * as memory from "./document/memory.jsx";
 import * as probes from "./document/probes.jsx";
-import * as releases from "./document/releases.jsx";
 import * as review from "./document/review.jsx";
 import { named } from "./document/case.jsx";
 import { Steps } from "./document/steps.jsx";
@@ -22,7 +21,7 @@ import { Verdict } from "./document/verdict.jsx";
 const T = TEXTS.document;
 // A tab is one module, as a view is: ``load({name, route, found, signal})``, ``View({data, found, sheet})``, and ``lasting``
 // where it goes on with data that are loaded anew.
-const TABS = { review, decisions, text: editor, probes, memory, history, releases, exports };
+const TABS = { review, decisions, text: editor, probes, memory, history, exports };
 
 const chosen = ({ params: { tab } }) => (Object.hasOwn(TABS, tab ?? "") ? tab : "review");
 

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { CopyButton, Empty, Link, Mark, Section, Soft, SoftWhen, Table, Title } from "../components/index.js";
 import { device } from "../devices.js";
-import { bytes } from "../format.js";
+import { bytes, local } from "../format.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
 import { Figures, Initials } from "./overview/facts.jsx";
@@ -16,8 +16,8 @@ const asked = ({ query }) => ({ after: query.get("after") ?? "", behind: query.g
 export async function load({ route, signal }) {
   const { after, behind } = asked(route);
   const [published, hidden] = await Promise.all([
-    get(["gallery"], { query: { published: true, cursor: after, limit: PER_PAGE }, signal }),
-    get(["gallery"], { query: { published: false, cursor: behind, limit: PER_PAGE }, signal }),
+    get(["configs"], { query: { released: true, cursor: after, limit: PER_PAGE }, signal }),
+    get(["configs"], { query: { released: false, cursor: behind, limit: PER_PAGE }, signal }),
   ]);
   return { published, hidden };
 }
@@ -42,7 +42,7 @@ export function View({ data: { published, hidden } }) {
   ];
 }
 
-// What the release says of its model.
+// What is known of its model.
 function Entry({ one }) {
   const { facts } = one;
   return (
@@ -50,24 +50,24 @@ function Entry({ one }) {
       <Initials model={one.model} />
       <div class="what">
         <h3><Link to={["documents", one.name]}>{one.name}</Link></h3>
-        <p class="marks"><Mark word={one.state} /><Link class="small" to={["documents", one.name, "releases"]}>{TEXTS.overview.release(one.release)}</Link>
+        <p class="marks"><Mark word={one.state} /><Link class="small" to={["documents", one.name, "history"]}>{TEXTS.overview.release(one.release)}</Link>
           <SoftWhen at={one.updated_at} /></p>
         <p class="soft small break">{one.model ?? TEXTS.common.none}{one.backend ? ` · ${one.backend}` : ""}</p>
         <p class="about break">{facts.description}</p>
       </div>
-      <Figures told={told(facts)} />
+      <Figures told={told(one)} />
     </li>
   );
 }
 
-function told(facts) {
+function told({ facts, run, checked_at }) {
   const F = TEXTS.overview.facts;
   return [
     [F.license, facts.license], [F.parameters, facts.parameters && TEXTS.overview.parameters(facts.parameters)],
     [F.context, facts.context && TEXTS.overview.tokens(facts.context)], [F.weights, facts.weights && bytes(facts.weights)],
-    [F.memory, facts.memory && TEXTS.overview.memory(bytes(facts.memory.bytes), facts.memory.device && device(facts.memory.device))],
+    [F.memory, facts.memory && TEXTS.overview.memory(bytes(facts.memory), facts.device && device(facts.device))],
     [F.modalities, facts.modalities.join(", ")], [F.quantization, facts.quantization],
-    [F.validation, facts.validated?.message], [F.checked, facts.last_checked],
+    [F.validation, run && TEXTS.overview.validated(run)], [F.checked, checked_at && local(checked_at)],
   ];
 }
 

@@ -8,7 +8,7 @@ import { useView } from "../../view.js";
 import { Secret, Sure } from "./parts.jsx";
 
 const T = TEXTS.access;
-const SCOPES = ["import", "approve", "publish", "admin"]; // beside read, which every key has
+const SCOPES = ["import", "approve", "admin"]; // beside read, which every key has
 
 export function Keys({ items }) {
   const { again } = useView(), [made, tell] = useState(null), [asking, sure] = useState(null);

@@ -66,12 +66,11 @@ function Again({ found }) {
     go(["documents"]);
     say(T.deletedOne(name));
   };
-  const scopes = release === null ? ["approve"] : ["approve", "publish"];
   return [
     <p class="buttons">
       <Action act={act} name="reimport" label={T.names.reimport} disabled={!may(me, "import")} onAct={job(() => reimport(name, found.backend))} />
       <Action act={act} name="recheck" label={T.names.recheck} disabled={!may(me, "import")} onAct={job(() => recheck([name]))} />
-      <Action act={act} name="ask" label={T.names.delete} disabled={!scopes.every((scope) => may(me, scope))} onAct={() => setAsks(true)} />
+      <Action act={act} name="ask" label={T.names.delete} disabled={!may(me, "approve")} onAct={() => setAsks(true)} />
     </p>,
     asks ? <Dialog title={T.deleteOne(name)} onClose={() => setAsks(false)}>
       <p>{release === null ? T.deletes : T.deletesServed}</p>

@@ -1,4 +1,4 @@
-// Every version, by whom, when and why; what differs between any two; every word of reviews.
+// Every version, by whom, when and why, and which one is served; what differs between any two; every review.
 
 import { get } from "../../api.js";
 import { Changes, Choice, Difference, Mark, Section, Short, Soft, Table, When } from "../../components/index.js";
@@ -6,8 +6,9 @@ import { local } from "../../format.js";
 import { go, keepTab } from "../../router.js";
 import { TEXTS } from "../../text.js";
 import { Restore } from "./restore.jsx";
+import { Serve } from "./serve.jsx";
 
-const T = TEXTS.history, R = TEXTS.review;
+const T = TEXTS.history, R = TEXTS.review, G = TEXTS.releases;
 const number = (text) => (/^[1-9]\d{0,8}$/.test(text ?? "") ? Number(text) : null);
 
 export async function load({ name, route, signal }) {
@@ -27,11 +28,12 @@ async function everyVersion(name, signal) {
   return told;
 }
 
-export function View({ data: { versions, reviews, from, to, sides }, found }) {
+export function View({ data: { versions, reviews, served, from, to, sides }, found }) {
   return [
+    <p class="soft">{served === null ? G.none : G.serves(served)}</p>,
     <Section title={T.versions}><Table label={T.versions} heads={T.heads} kind="stack versions" rows={versions.map((v) => [
-      String(v.version), v.action, <Mark word={v.state} />, v.by, <When at={v.at} />,
-      [<Restore version={v.version} found={found} newest={versions[0].version} />, v.why ? <p class="break">{v.why}</p> : null,
+      [String(v.version), " ", v.version === served ? <Mark word="published">{G.served}</Mark> : null], v.action, <Mark word={v.state} />, v.by, <When at={v.at} />,
+      [<Serve one={v} name={found.name} served={served} newest={versions[0].version} />, <Restore version={v.version} found={found} newest={versions[0].version} />, v.why ? <p class="break">{v.why}</p> : null,
         v.changes?.length ? <Changes found={v.changes} /> : <Soft>{v.changes ? TEXTS.common.noneInData : TEXTS.common.theFirst}</Soft>],
     ])} /></Section>,
     <Section title={T.differences}>

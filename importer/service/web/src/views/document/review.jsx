@@ -39,7 +39,7 @@ function Since({ sheet: { changes, served } }) {
     const found = changes[side];
     if (!found || (side !== "served" && !found.length)) continue;
     const ident = JSON.stringify(found);
-    groups.set(ident, { found, titles: [...(groups.get(ident)?.titles ?? []), words(served?.number)] });
+    groups.set(ident, { found, titles: [...(groups.get(ident)?.titles ?? []), words(served?.version)] });
   }
   return [
     served ? null : <p class="soft">{T.first}</p>,

@@ -12,7 +12,7 @@ const current = ({ steps }) => steps.find(({ state }) => state === "now" || stat
 export function nextOf(sheet) {
   const { kind, fields } = sheet.next, open = current(sheet);
   if (kind === open?.step && open.state === "blocked") return T.blocked(T.steps[kind], open.blocked.map(T.obstacle));
-  return T.next[kind](fields, sheet.served?.number);
+  return T.next[kind](fields, sheet.served?.version);
 }
 
 export function Steps({ sheet, found }) {

@@ -10,7 +10,7 @@ import { each, every } from "./each.js";
 
 const T = TEXTS.actions;
 const SCOPES = {
-  approve: "approve", validate: "import", recheck: "import", reimport: "import", release: "publish", withdraw: "publish", delete: "approve",
+  approve: "approve", validate: "import", recheck: "import", reimport: "import", release: "approve", withdraw: "approve", delete: "approve",
 };
 const ASKED = ["approve", "release", "withdraw", "delete"]; // their names are shown before
 

@@ -22,8 +22,8 @@ const DO = {
   approve: ({ name, digest }, publish) => post(["configs", name, "approve"], { body: { digest, ...publish } }),
   validate: ({ name }) => post(["configs", name, "validate"]),
   reimport: ({ name, backend }) => reimport(name, backend),
-  release: ({ name, digest }) => post(["configs", name, "releases"], { body: { digest } }),
-  withdraw: ({ name, release }) => post(["configs", name, "releases", String(release), "withdraw"]),
+  release: ({ name, digest }) => post(["configs", name, "release"], { body: { digest } }),
+  withdraw: ({ name }) => post(["configs", name, "withdraw"]),
   delete: remove,
 };
 
