@@ -24,6 +24,7 @@ TOPS = "importer|tests|docs|tools|benchmarks|gen_defaults|deploy"
 QUOTED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(rf"(?:{TOPS})/[\w./*-]+(?:::\w+)*")
 MODULE = re.compile(rf"(?:{TOPS})(?:\.\w+)+")
+NAMES = re.compile(rf"`(\w+)`(?:,? (?:and|or) `(\w+)`)? (?:of|in)\s`((?:{TOPS})/[\w/.]+\.py)`")
 FILE = re.compile(r"\w+\.py(?:::\w+)*")
 BUILT = "importer/service/web/built/"  # by ``make page``
 
@@ -91,6 +92,13 @@ def is_module(word: str) -> bool:
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_names_is_there(page: str) -> None:
     assert [word for word in references(page) if not is_there(word)] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_name_that_a_page_places_in_a_file_is_in_it(page: str) -> None:
+    for *names, file in NAMES.findall((ROOT / page).read_text(encoding="utf-8")):
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert [name for name in names if name and not re.search(rf"\b{name}\b", text)] == [], file
 
 
 def test_what_is_gone_is_seen() -> None:
