@@ -1,7 +1,4 @@
-"""Documents in a table: state, model, sizes, licence, validation, and what needs attention.
-
-The output of an import: what requires attention, then key, value and source in 80 columns.
-"""
+"""Documents in a table, and the facts of one: state, sizes, licence, validation, what needs attention."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _REASONS = {
         service.http.openapi service.http.localai
         cli.commands.documents cli.bulk cli.messages cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
-        cli.arguments cli.validating cli.reviewing config_file.template_file engines.vllm
+        cli.arguments cli.validation_options cli.reviewing config_file.template_file engines.vllm
         app.preferences service.settings""",
     "it asks this machine and what is installed on it": """
         engines.doctor.host engines.doctor.case engines.doctor.memory engines.doctor.model
