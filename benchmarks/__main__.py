@@ -4,7 +4,6 @@
 ``python -m benchmarks plans FOLDER`` prints ten plans beside the recipes.
 ``python -m benchmarks measured FOLDER`` starts each configuration of a folder with random weights, and prints
 the memory that the engine reports beside the estimate.
-``python -m benchmarks upgrade`` rechecks a gallery of 10,000 documents for another version of their engine.
 ``python -m benchmarks attention FOLDER`` counts the warnings of a folder of models, by kind.
 """
 
@@ -33,7 +32,6 @@ from benchmarks import (
     service_memory,
     starts,
     traffic,
-    upgrade,
     validation,
 )
 from benchmarks.row import HEADING
@@ -58,7 +56,7 @@ GROUPS: dict[str, ModuleType] = {
 }
 # A comparison is a module with ``main(arguments)`` of its own; most need a folder of models' files.
 COMPARISONS: dict[str, ModuleType] = {
-    "recipes": recipes, "plans": plans, "upgrade": upgrade, "measured": measured, "attention": attention,
+    "recipes": recipes, "plans": plans, "measured": measured, "attention": attention,
 }  # fmt: skip
 
 

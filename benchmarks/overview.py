@@ -93,5 +93,4 @@ def document(number: int, chosen: random.Random) -> dict[str, Any]:
         "part_bytes": None if weights is None else weights + GB,
         "links": "{}", "row": "{}", "shown": "{}", "shown_by": "",
         "attention": kinds, "urgency": document_rows.urgency(kinds),
-        "findings": int("finding" in (kinds or "")),
     }  # fmt: skip

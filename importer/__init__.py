@@ -20,7 +20,6 @@ __all__ = [
     "fill",
     "import_model",
     "recheck",
-    "recheck_engine",
     "validate",
     "why",
 ]
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
         fill,
         import_model,
         recheck,
-        recheck_engine,
         validate,
         why,
     )  # fmt: skip

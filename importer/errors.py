@@ -38,7 +38,6 @@ class Setting(StrEnum):
     DATABASE = "database"
     DEVICE = "device"
     ENDPOINT = "endpoint"
-    ENGINE = "engine"
     ENGINE_VERSION = "engine_version"
     FRONTEND = "frontend"
     GOAL = "goal"
@@ -135,7 +134,7 @@ EngineKind = Literal[
 ServiceKind = Literal[
     "bad-request", "bad-json", "no-key", "wrong-scope", "needs-approver", "code-not-approved", "foreign-page",
     "foreign-host", "no-such-page", "page-not-built",
-    "no-such-finding", "finding-settled", "finding-outdated", "not-deleted",
+    "not-deleted",
     "wrong-method", "no-such-job", "no-such-version", "no-such-key", "precondition-failed",
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
@@ -451,11 +450,6 @@ class ServiceError(ImporterError):
         "no-such-job": Kind("There is no job {job!r}."),
         "no-such-version": Kind("{name} has no version {number}."),
         "no-such-key": Kind("There is no active key {key!r}."),
-        "no-such-finding": Kind("There is no finding {finding!r}."),
-        "finding-settled": Kind("The finding {finding} is {state} already."),
-        "finding-outdated": Kind(
-            "{name} has changed since the recheck: it compared version {compared}, the newest is {version}.",
-        ),
         "not-deleted": Kind("{name} is not deleted."),
         "precondition-failed": Kind("{name} has changed: it is at version {version} now."),
         "precondition-required": Kind("A change of {name} has to say which version it is of."),

@@ -309,7 +309,7 @@ def elsewhere(target: str) -> Callable[[Desk], Words]:
 
 CASES: dict[str, Callable[[Desk], Words]] = {
     "bad-target": elsewhere("moon:dark"), "program-missing": elsewhere("ssh:box"), "no-value": no_value,
-    "no-documents": typed("recheck", "--engine", "vllm@0.33.0", "--all"), "bad-reference": typed("a b"),
+    "bad-reference": typed("a b"),
     "traversal": typed("acme/../base"), "revision-conflict": typed("acme/base@v1", "--revision", "v2"),
     "bad-option": typed("acme/base", "--colour", "red"),
     "bad-value": typed("acme/base", "--set", "kind=colour"),
@@ -357,6 +357,7 @@ APART = {
     "less-able",  # of a validated model: tests/cli/test_cli_engine.py
     "editor", "edited",  # tests/cli/test_review_terminal.py
     *ServiceError.kinds,  # tests/service/test_service_problems.py
+    "no-documents",  # tests/cli/test_gallery.py
     "never-validated",  # tests/reports/test_reports_cli.py
     "needs-approval",  # tests/app/test_approvals.py
     "extra-missing",  # tests/product/test_packaging.py

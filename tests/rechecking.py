@@ -29,3 +29,9 @@ def one(desk: Desk, code: int, *words: str) -> dict[str, Any]:
 
 def imported(desk: Desk, *words: str) -> None:
     assert desk(*words, "--no-validate").code == 0
+
+
+def paths(line: dict[str, Any]) -> list[str]:
+    """The paths that an import would change, but those of every new commit."""
+    found = [str(change["path"]) for change in line["changes"]]
+    return [path for path in found if not path.startswith("artifacts")]

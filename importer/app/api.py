@@ -31,14 +31,12 @@ from importer.progress import Progress, silent
 
 if TYPE_CHECKING:
     from importer.app.fill import Filling
-    from importer.app.recheck import RecheckFinding
-    from importer.app.upgrade import Upgraded
+    from importer.app.recheck import Rechecked
     from importer.app.why import Explanation
     from importer.exports.base import Device, Exported
 
 __all__ = [
-    "ImportSession", "Imported", "Validated", "export", "fill", "import_model", "recheck",
-    "recheck_engine", "validate", "why",
+    "ImportSession", "Imported", "Validated", "export", "fill", "import_model", "recheck", "validate", "why",
 ]  # fmt: skip
 
 FOLDER = "models"  # of the documents, as at the command line
@@ -214,42 +212,21 @@ def recheck(
     names: Iterable[str] = (),
     *,
     folder: str | Path = FOLDER,
+    engine_version: str | None = None,
     offline: bool = False,
     session: ImportSession | None = None,
-) -> Iterator[RecheckFinding]:
-    """Yield what importing again would change in each document, and why; writes nothing.
+) -> Iterator[Rechecked]:
+    """Yield what importing each document again would change, as a dry import merged with the file.
 
-    ``names``  default: every document of the folder. Raises DocumentError, HubError.
+    ``names``  default: every document of the folder. ``engine_version``  another one than the last import's.
+    Raises DocumentError, HubError.
     """
     from importer.app.recheck import recheck as one
 
     store = Store(Path(folder))
     with _session(session) as warm:
         for name in list(names) or store.names():
-            yield one(store, name, warm, ANYWHERE, offline=offline)
-
-
-def recheck_engine(
-    engine: str,
-    *,
-    names: Iterable[str] = (),
-    folder: str | Path = FOLDER,
-    session: ImportSession | None = None,
-) -> Iterator[Upgraded]:
-    """Yield what another version of an engine changes in each document; asks the Hub nothing.
-
-    ``engine``  such as ``vllm@0.33.0``. ``names``  default: every document of the folder.
-    ``Upgraded.write()`` returns the working copy, and writes no file. Raises UsageError("bad-value") for an
-    unknown version, DocumentError, and HubError("not-cached") for a snapshot that is not on this disk.
-    """
-    from importer.app.upgrade import Upgrade
-    from importer.app.upgrade_versions import named as version
-
-    store = Store(Path(folder))
-    with _session(session) as warm:
-        upgrade = Upgrade(version(engine), warm, store, ANYWHERE)
-        for name in list(names) or store.names():
-            yield upgrade.judge(name)
+            yield one(store, name, warm, ANYWHERE, engine_version=engine_version, offline=offline)
 
 
 def export(

@@ -13,11 +13,20 @@ from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
 from importer.config_file import grants, merge, schema, template_file
-from importer.config_file.attention import Attention, attention, device_label, marked, of_grant, other_device
+from importer.config_file.attention import (
+    Attention,
+    AttentionReason,
+    attention,
+    device_label,
+    marked,
+    of_grant,
+    other_device,
+)
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
-from importer.config_file.check import facts_json, read_model_facts
+from importer.config_file.check import RecordedFacts, facts_json, model_faults, read_model_facts
+from importer.config_file.check import faults as check_values
 from importer.config_file.document import Document, Remark, document_of
-from importer.config_file.document_keys import Change, KeyPath, differences, digest
+from importer.config_file.document_keys import Change, KeyPath, differences, digest, dotted
 from importer.config_file.merge import Conflict, Merge, Take, of_conflicts
 from importer.config_file.name_allocator import Names, check
 from importer.config_file.store import Store, StoredDocument
@@ -254,8 +263,8 @@ class Settled:
     """A plan merged with the present file.
 
     ``plan`` has the data after the merge; ``text`` is the file's. ``old`` is the file before, ``base`` the
-    importer's last data in it, ``remarks`` the importer's comments at a person's values, and ``conflicts``
-    the values that ``take``, or for a single path ``keys``, has decided.
+    importer's last data in it, and ``remarks`` the importer's comments at a person's values. ``take``, or for
+    a single path ``keys``, decides ``conflicts``; those ``unsettled`` hold the edited value.
     """
 
     planned: Plan
@@ -266,13 +275,12 @@ class Settled:
     base: Document | None = None
     remarks: Mapping[KeyPath, str] = field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()
+    unsettled: tuple[Conflict, ...] = ()
     keys: Mapping[str, Take] = field(default_factory=dict)
 
     @property
     def warnings(self) -> tuple[Attention, ...]:
-        """Return what needs attention: the plan's warnings, another device than before, and the conflicts
-        that ``take`` has decided.
-        """
+        """Return what needs attention: the plan's warnings, another device than before, and the conflicts."""
         return (
             *self.planned.warnings, *of_values(self.planned, self.plan.built.data),
             *of_device(self.planned, self.old), *of_conflicts(self.conflicts),
@@ -309,13 +317,19 @@ class Settled:
 
 
 def of_values(planned: Plan, data: Document) -> tuple[Attention, ...]:
-    """Return the values of a merged document, with a person's edits, that its engine may not start with."""
-    case = planned.fit.case
-    if case is None or data == planned.built.data:
+    """Return the values of a merged document, with a person's edits, that its engine does not start with, or
+    may not.
+    """
+    case, snapshot = planned.fit.case, planned.snapshot
+    if data == planned.built.data:
         return ()
+    facts = read_model_facts(snapshot, planned.target.able, data, planned.variables)
+    recorded = RecordedFacts(facts, snapshot.revision, planned.built.data["importer"]["engine"])
+    faults = (*check_values(data), *model_faults(data, recorded))
+    refused = [Attention(AttentionReason.WILL_NOT_START, dotted(path), why) for path, why in faults]
     known = {warning.key for warning in planned.warnings}
-    judged = judge(case, FitRequest(data))
-    return tuple(marked(p.key, p.reason) for p in judged.problems if p.key not in known)
+    problems = () if case is None else judge(case, FitRequest(data)).problems
+    return (*refused, *(marked(p.key, p.reason) for p in problems if p.key not in known))
 
 
 def of_device(planned: Plan, old: StoredDocument | None) -> tuple[Attention, ...]:
@@ -331,8 +345,22 @@ def merge_plan(
 ) -> Settled:
     """Merge a plan with the present file of its name; writes nothing.
 
+    Raises what ``compare`` raises, and DocumentError("conflict") where a person and the import changed one
+    value without a ``take`` or a choice in ``keys``.
+    """
+    settled = compare(planned, store, take, keys)
+    if unsettled := settled.unsettled:
+        path, first = store.path(planned.name), unsettled[0].reason
+        raise DocumentError("conflict", path=path, count=len(unsettled), first=first, conflicts=[*unsettled])
+    return settled
+
+
+def compare(
+    planned: Plan, store: Store, take: Take | None = None, keys: Mapping[str, Take] = merge.NO_KEYS
+) -> Settled:
+    """Merge a plan with the present file of its name; edits stay where a conflict is ``unsettled``.
+
     Raises DocumentError: "exists" for a file of another model, or one whose receipt lacks the written data;
-    "conflict" where a person and the import changed one value without a ``take`` or a choice in ``keys``;
     "cannot-edit".
     """
     path = store.path(planned.name)
@@ -346,28 +374,16 @@ def merge_plan(
     wrote = old.receipt.base if old.receipt is not None else None
     earlier = {} if old.receipt is None else old.receipt.remarked
     if base is None or wrote == imported:
-        written = merge.Written(old.text, earlier)
-        return replace(_settled(planned, take, old.data, written, old, base), keys=keys)
+        plan = replace(planned, built=Built(old.data, {}))
+        return Settled(planned, take, plan, old.text, old, base, earlier, keys=keys)
     merged = Merge(base, old.data, planned.built.data, take, keys)
-    if unsettled := merged.unsettled:
-        first, count = unsettled[0].reason, len(unsettled)
-        raise DocumentError("conflict", path=path, count=count, first=first, conflicts=unsettled)
     data = with_derived(merged.data)
     written = merge.write(old.text, data, wrote, imported, path, earlier)
-    return replace(_settled(planned, take, data, written, old, base, tuple(merged.conflicts)), keys=keys)
-
-
-def _settled(
-    planned: Plan,
-    take: Take | None,
-    data: Document,
-    written: merge.Written,
-    old: StoredDocument,
-    base: Document | None,
-    conflicts: tuple[Conflict, ...] = (),
-) -> Settled:
     plan = replace(planned, built=Built(data, {}))
-    return Settled(planned, take, plan, written.text, old, base, written.remarks, conflicts)
+    return Settled(
+        planned, take, plan, written.text, old, base, written.remarks, tuple(merged.conflicts),
+        tuple(merged.unsettled), keys,
+    )  # fmt: skip
 
 
 def _base(old: StoredDocument) -> Document | None:

@@ -131,7 +131,6 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | ATTENTION | {
     "Setting.database": "--database",
     "Setting.device": "--device",
     "Setting.endpoint": "HF_ENDPOINT",
-    "Setting.engine": "--engine",
     "Setting.engine_version": "--engine-version",
     "Setting.frontend": "--frontend",
     "Setting.goal": "--goal",
@@ -203,7 +202,7 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
 }  # fmt: skip
 # Kinds that are met over HTTP alone.
 ELSEWHERE = frozenset({
-    "no-such-finding", "finding-settled", "finding-outdated", "not-deleted",
+    "not-deleted",
     "bad-request", "bad-json", "no-key", "wrong-scope", "foreign-page", "foreign-host", "no-such-page",
     "page-not-built",
     "wrong-method", "no-such-job", "no-such-version", "precondition-failed", "precondition-required",

@@ -114,7 +114,7 @@ def to_json(decision: Decision, instead: Mapping[str, Text] | None = None) -> De
 
 
 def kept(decision: Decision) -> DecisionRecord:
-    """Return the same with ``reasons``, the kinds and fields of ``why``, which a recheck compares."""
+    """Return the same with ``reasons``, the kinds and fields of ``why``."""
     return {**to_json(decision), "reasons": [reason.to_json() for reason in decision.why]}
 
 

@@ -26,9 +26,6 @@ REMARKS = (
     "code", "prompts", "request_coverage", "template_variables", "token_numbers", "weights", "sisters",
 )  # fmt: skip
 
-# A remark of earlier releases on other repositories: that it is gone is no news of this one.
-ELSEWHERE = ("listed_sisters",)
-
 # Defaults of the engine: shown with their reasons, written only where a person set them.
 UNWRITTEN = (
     "engine_args.enable_prefix_caching", "engine_args.enable_chunked_prefill", "engine_args.kv_cache_dtype",

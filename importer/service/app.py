@@ -23,7 +23,7 @@ from importer.service import messages
 from importer.service.desk import TEXTS, Desk, Pulse
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.index import GalleryIndex
-from importer.service.domain.upkeep import Duties
+from importer.service.domain.rechecks import Duties
 from importer.service.http import routers
 from importer.service.http.openapi import describe, methods
 from importer.service.http.query import known_body, known_query, near_fields

@@ -20,7 +20,7 @@ from importer.errors import InternalError, ServiceError
 from importer.service import telemetry
 from importer.service.app import create
 from importer.service.domain.gallery import Gallery
-from importer.service.domain.upkeep import Duties
+from importer.service.domain.rechecks import Duties
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
 from importer.storage import keys

@@ -162,9 +162,6 @@ class Settings:
         most=36_500,
         flags=FILE,
     )
-    keep_findings_days: int = _set(
-        365, "days that settled findings are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
-    )
     previews: int = _set(4, "previews at a time", least=1, most=64)
     keep_jobs_days: int = _set(
         90, "days that ended jobs are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
@@ -225,7 +222,6 @@ class Settings:
             versions=Keep(self.keep_versions_days, self.keep_versions),
             audit=Keep(self.keep_audit_days, self.keep_audit),
             documents=Keep(self.keep_deleted_days),
-            findings=Keep(self.keep_findings_days),
         )
 
     @property

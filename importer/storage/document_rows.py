@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from importer.frozen import frozen
-from importer.storage.tables import configs, findings, marks
+from importer.storage.tables import configs, marks
 
-C, F = configs.c, findings.c
+C = configs.c
 OTHER = "other"
-FINDING = "finding"  # the reason that an open finding of a recheck is
+DIFFERS = "differs"  # the reason that an import would change the document
 # Kinds of what needs attention, the gravest first. Those of an import are the kinds of its warnings.
 KINDS = (
-    "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", FINDING,
+    "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", DIFFERS,
     "grant", "needs-code", "foreign-code", "prompts", "parser", "no-tools",
     "request-coverage", "conflict", "other-device", OTHER,
 )  # fmt: skip
@@ -30,7 +30,7 @@ Json = Mapping[str, Any]
 
 PLAIN = (
     "name", "version", "digest", "model", "revision", "backend", "family", "kind", "state", "review",
-    "validation", "reason", "release", "created_at", "updated_at", "checked_at", "findings",
+    "validation", "reason", "release", "created_at", "updated_at", "checked_at",
 )  # fmt: skip
 FACTS = (
     "description", "license", "tags", "quantization", "modalities", "tool_parser", "reasoning_parser",
@@ -96,18 +96,12 @@ def urgency(kinds: str | None) -> int:
     return max((len(KINDS) - KINDS.index(kind) for kind in present if kind in KINDS), default=0)
 
 
-def attend(connection: Connection, name: str) -> None:
-    """Count a document's open findings anew, and rank its attention."""
-    number = connection.execute(select(func.count()).where(F.name == name, F.state == "open")).scalar_one()
-    kinds = {*(connection.execute(select(C.attention).where(C.name == name)).scalar() or "").split()}
-    named = words(kinds | {FINDING} if number else kinds - {FINDING})
-    put(connection, name, {"findings": number, "attention": named, "urgency": urgency(named)})
+def checked(connection: Connection, name: str, at: str, *, differs: bool) -> None:
+    """Record that a document was compared with an import, and whether that would change it."""
+    found = connection.execute(select(C.attention).where(C.name == name)).scalar()
+    named = words({*(found or "").split()} - {DIFFERS} | ({DIFFERS} if differs else set()))
+    put(connection, name, {"checked_at": at, "attention": named, "urgency": urgency(named)})
     changed(connection)
-
-
-def checked(connection: Connection, name: str, at: str) -> None:
-    """Record that a document was compared with an import."""
-    put(connection, name, {"checked_at": at})
 
 
 def size_of(parameters: int | None) -> str | None:

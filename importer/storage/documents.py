@@ -40,7 +40,7 @@ from sqlalchemy import (
 
 from importer.frozen import frozen
 from importer.storage import tables
-from importer.storage.document_rows import Json, attend, changed, current, search
+from importer.storage.document_rows import DIFFERS, Json, changed, current, put, search, urgency, words
 from importer.storage.tables import configs, pieces, receipts, versions
 
 KEY = re.compile(r'^ "\w+": ', re.MULTILINE)  # an upper key of JSON with an indent of one
@@ -122,7 +122,7 @@ COLUMNS: Mapping[str, ColumnElement[Any]] = {
     "reasoning_parser": C.reasoning_parser, "license": C.license, "quantization": C.quantization,
     "size": C.size, "attention": C.attention, "tag": C.tags,
 }  # fmt: skip
-NUMBERS = ("weights", "memory", "context", "parameters", "findings")
+NUMBERS = ("weights", "memory", "context", "parameters")
 PRESENT = ("updated_at", "created_at")  # times that each document has
 Value = str | int
 
@@ -470,16 +470,21 @@ def version(connection: Connection, name: str, number: int) -> Version | None:
 def add(connection: Connection, new: Version, listed: Json) -> None:
     """Add a version, and the columns of the list that follow from it: all but those of its version."""
     _insert(connection, new)
-    seen = connection.execute(select(C.checked_at).where(C.name == new.name)).scalar()
-    checked = max((at for at in (seen, listed["checked_at"]) if at), default=None)
+    last = connection.execute(select(C.checked_at, C.attention).where(C.name == new.name)).first()
+    times = (listed["checked_at"], None if last is None else last.checked_at)
+    found = "" if last is None or new.action == "import" else last.attention or ""
+    kept = {DIFFERS}.intersection(found.split())  # an import outdates what a recheck found
+    attention = words(kept | {*(listed["attention"] or "").split()})
     row = {
-        **listed, "checked_at": checked, "version": new.number, "digest": new.digest, "state": new.state,
-        "updated_at": new.at, "deleted_at": None,
+        **listed, "attention": attention, "urgency": urgency(attention),
+        "checked_at": max((at for at in times if at), default=None), "version": new.number,
+        "digest": new.digest, "state": new.state, "updated_at": new.at, "deleted_at": None,
         "search": search(new.name, listed["model"], listed["family"], listed),
     }  # fmt: skip
-    if connection.execute(update(configs).where(C.name == new.name).values(row)).rowcount == 0:
+    if last is None:
         connection.execute(insert(configs).values(row | {"name": new.name, "created_at": new.at, "row": ""}))
-    attend(connection, new.name)
+    put(connection, new.name, row)
+    changed(connection)
 
 
 def delete_documents(connection: Connection, deletion: Version) -> None:
@@ -534,7 +539,7 @@ def count_deleted(connection: Connection) -> int:
 
 
 def purge(connection: Connection, before: str, limit: int) -> tuple[int, set[str]]:
-    """Delete documents for good that were deleted before a time, with versions and findings.
+    """Delete documents for good that were deleted before a time, with versions and rechecks.
 
     Return how many, at most ``limit``, and the hashes of the receipts that they named.
     """
@@ -542,7 +547,7 @@ def purge(connection: Connection, before: str, limit: int) -> tuple[int, set[str
     names = [*connection.execute(old).scalars()]
     hashes = select(V.receipt_hash).where(V.name.in_(names))
     receipts = {one for one in connection.execute(hashes).scalars() if one is not None}
-    for table in (tables.versions, tables.findings, tables.configs):
+    for table in (tables.versions, tables.rechecks, tables.configs):
         connection.execute(delete(table).where(table.c.name.in_(names)))
     if names:
         changed(connection)

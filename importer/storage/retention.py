@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from importer.frozen import frozen
-from importer.storage import findings, idempotency_store, queue, tables
+from importer.storage import idempotency_store, queue, tables
 from importer.storage.actors import SERVICE
 from importer.storage.audit import AuditContext, record
 from importer.storage.database import Database
@@ -65,7 +65,6 @@ class Limits:
     versions: Keep
     audit: Keep
     documents: Keep = Keep()
-    findings: Keep = Keep()
 
 
 def due(connection: Connection) -> bool:
@@ -119,7 +118,7 @@ Deleted = tuple[int, bool]  # rows, and whether there may be more
 
 
 def _jobs(connection: Connection, keep: Keep) -> Deleted:
-    """Delete ended jobs with their events, and lists with all their jobs."""
+    """Delete ended jobs with their events and documents of a recheck, and lists with all their jobs."""
     old = [J.root == J.id, J.state.in_(ENDED), or_(J.ended_at < keep.oldest, _beyond(connection, keep))]
     roots = connection.execute(select(J.id).where(*old).order_by(J.id).limit(BATCH)).scalars().all()
     # Jobs are locked before their list, as their processes do; one that was tried again meanwhile stays.
@@ -130,6 +129,7 @@ def _jobs(connection: Connection, keep: Keep) -> Deleted:
     idents = select(J.id).where(J.root.in_(chosen))
     connection.execute(delete(tables.steps).where(tables.steps.c.job.in_(idents)))
     connection.execute(delete(tables.events).where(E.root.in_(chosen)))
+    connection.execute(delete(tables.rechecks).where(tables.rechecks.c.job.in_(chosen)))
     rows = connection.execute(delete(tables.jobs).where(J.root.in_(chosen))).rowcount
     return rows, len(chosen) == BATCH
 
@@ -231,11 +231,7 @@ def _documents(connection: Connection, keep: Keep) -> Deleted:
     return number, number == BATCH
 
 
-def _findings(connection: Connection, keep: Keep) -> Deleted:
-    return findings.purge(connection, keep.oldest), False
-
-
 WORK: Mapping[str, Callable[[Connection, Keep], Deleted]] = {
     "jobs": _jobs, "events": _events, "versions": _versions, "audit": _audit,
-    "documents": _documents, "findings": _findings,
+    "documents": _documents,
 }  # fmt: skip

@@ -9,7 +9,7 @@ METADATA = MetaData()
 # The newest version of each document in columns that lists are made of; ``reason``: why it is not published;
 # ``search``: what a search looks through, in small letters; ``release``: the version that is served. From
 # ``description`` on: what ``cards`` makes of data and receipt. ``tags``, ``modalities`` and ``attention`` are
-# words between spaces, ``urgency`` ranks the gravest word of attention, ``findings`` counts the open ones.
+# words between spaces, ``urgency`` ranks the gravest word of attention.
 # ``links`` is JSON, and ``row`` that of these columns as lists have it. ``shown`` is the JSON that one
 # document's answer has besides, and ``shown_by`` the version of importer that rendered it.
 configs = Table(
@@ -26,8 +26,7 @@ configs = Table(
     *(Column(name, Text) for name in ("links", "row", "shown", "shown_by")),
     *(Column(name, BigInteger) for name in ("context", "parameters", "weights", "memory")),
     *(Column(name, BigInteger) for name in ("whole_bytes", "part_bytes")),
-    *(Column(name, Integer) for name in ("devices", "run_passed", "run_failed", "run_total")),
-    *(Column(name, Integer) for name in ("findings", "urgency")),
+    *(Column(name, Integer) for name in ("devices", "run_passed", "run_failed", "run_total", "urgency")),
     Column("run_seconds", Float),
 )
 
@@ -143,25 +142,15 @@ executors = Table(
     Column("seen", Float),
 )
 
-# Results of rechecks that change a document. ``version`` is the one that was compared, ``fingerprint`` the
-# hash of what changed apart from edits. ``summary`` is the finding as JSON; ``proposals`` the files that an
-# import would write, by the side that conflicts are settled for: compressed, and empty once they are settled.
-findings = Table(
-    "findings",
-    METADATA,
-    Column("id", Text, primary_key=True),
-    *(Column(name, Text) for name in ("name", "fingerprint", "causes", "summary", "proposals", "state")),
-    *(Column(name, Text) for name in ("job", "at", "seen_at", "by", "decided_at", "why")),
-    Column("version", Integer),
-)
-
-# The documents of a recheck, each with its outcome once it was compared; ``error`` is a problem as JSON.
+# The documents of a recheck, each with its outcome once it was compared: ``version`` is the one that was,
+# ``found`` the dry import as JSON, ``error`` a problem as JSON.
 rechecks = Table(
     "rechecks",
     METADATA,
     Column("job", Text, primary_key=True),
     Column("name", Text, primary_key=True),
-    *(Column(name, Text) for name in ("outcome", "finding", "error", "at")),
+    *(Column(name, Text) for name in ("outcome", "found", "error", "at")),
+    Column("version", Integer),
 )
 
 # When work of all processes together is due, in epoch seconds, and its last job; ``every`` is in seconds.

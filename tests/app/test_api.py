@@ -108,7 +108,7 @@ def test_words_of_a_command_alone_are_positional() -> None:
     }
     assert positional == {
         "export": ["document", "format_name"], "fill": ["file"], "import_model": ["reference"],
-        "recheck": ["names"], "recheck_engine": ["engine"], "validate": ["document"],
+        "recheck": ["names"], "validate": ["document"],
         "why": ["document", "key"],
     }  # fmt: skip
 

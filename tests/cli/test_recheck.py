@@ -1,23 +1,29 @@
-"""Recheck of models that move: which documents an import now would alter, what of it a person has covered."""
+"""What an import of a document would change now: the same changes as that import, and nothing written."""
 
 from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.commandline import BASE, Desk, document, edit, receipt
-from tests.hubserver import Fault
-from tests.rechecking import WARM, imported, lines, one
+from importer.engines import machine, registries
+from importer.engines.install import Installed
+from importer.memory import devices
+from importer.signals import tables
+from tests.commandline import BASE, CHAT, Desk, document, edit, receipt
+from tests.hubserver import Fault, Repo
+from tests.rechecking import WARM, imported, lines, one, paths
+from tests.template_texts import CHATML_JSON, XML_PARAMETERS
 
 pytestmark = pytest.mark.slow
 
 
-def test_a_branch_that_moved(desk: Desk) -> None:
+def test_a_branch_that_moved_and_a_commit_that_stays(desk: Desk) -> None:
     imported(desk, "acme/base")
-    imported(desk, "acme/base@main", "--name", "twin")
     old = desk.hub.repos["acme/base"].sha
     imported(desk, f"acme/base@{old}", "--name", "pinned")
     new = desk.hub.repos["acme/base"].commit(WARM)
@@ -25,28 +31,38 @@ def test_a_branch_that_moved(desk: Desk) -> None:
     ran = desk("recheck", "--json")
     found = lines(ran)
     assert (ran.code, desk.files()) == (1, before)
-    assert {name: line["changed"] for name, line in found.items()} == {
-        "base": True,
-        "pinned": False,
-        "twin": True,
-    }
-    line = found["base"]
-    moved = {"what": "commit", "before": old, "after": new, "files": ["generation_config.json"]}
-    assert line["causes"] == [moved]
-    why = "generation_config.json now says temperature: 0.7; it said temperature: 0.6"
-    assert line["decisions"] == [
-        {"key": "parameters.temperature", "before": 0.6, "after": 0.7, "why": [why], "covered": False}
-    ]
-    revision = next(c for c in line["document"] if c["path"] == "importer.revision")
-    assert (revision["before"], revision["after"], revision["covered"]) == (old, new, False)
-    text = desk("recheck", "base").out
-    assert text == (
-        f"base: 1 decision would change.\n  commit: {old} → {new}\n      files: generation_config.json\n"
-        f"  parameters.temperature: 0.6 → 0.7\n"
-        f"      {why}\n  again: importer acme/base\n"
+    assert {name: line["changed"] for name, line in found.items()} == {"base": True, "pinned": False}
+    changes = {change["path"]: change for change in found["base"]["changes"]}
+    assert (changes["importer.revision"]["before"], changes["importer.revision"]["after"]) == (old, new)
+    assert changes["parameters.temperature"] == {
+        "path": "parameters.temperature", "before": 0.6, "after": 0.7,
+        "why": ["the vendor's generation_config.json says temperature: 0.7"],
+    }  # fmt: skip
+    assert desk("recheck", "base").out == (
+        "base: an import would differ.\n"
+        "  parameters.temperature: 0.6 → 0.7  (vendor: generation_config.json)\n"
+        f'  importer.revision: "{old}" → "{new}"\n'
+        "  again: importer acme/base\n"
     )
     imported(desk, "acme/base")
     assert one(desk, 0, "base")["changed"] is False
+
+
+def test_the_changes_are_those_of_the_import(desk: Desk) -> None:
+    imported(desk, "acme/base", "--set", "top_k=9")
+    edit(desk, "top_p: 0.9", "top_p: 0.8")
+    desk.hub.repos["acme/base"].commit({**BASE, "generation_config.json": {"temperature": 0.7, "min_p": 0.1}})
+    found, before = one(desk, 1), document(desk)
+    again = desk("recheck").out.splitlines()[-1].removeprefix("  again: ")
+    desk(*shlex.split(again)[1:], "--no-validate", "--on-conflict", "mine")
+    after = document(desk)
+    assert (after["parameters"]["top_k"], after["parameters"]["top_p"]) == (9, 0.8)
+    for change in found["changes"]:
+        head, _, rest = change["path"].partition(".")
+        if head == "parameters":
+            assert before["parameters"].get(rest) == change.get("before")
+            assert after["parameters"].get(rest) == change.get("after")
+    assert one(desk, 0)["changed"] is False
 
 
 def test_a_tag_that_was_imported_is_followed(desk: Desk) -> None:
@@ -54,78 +70,160 @@ def test_a_tag_that_was_imported_is_followed(desk: Desk) -> None:
     repo.commit(BASE, "v1")
     imported(desk, "acme/base", "--revision", "v1")
     repo.commit(WARM)
-    assert one(desk, 0)["causes"] == []
+    assert one(desk, 0)["changes"] == []
     repo.commit(WARM, "v1")
-    assert one(desk, 1)["decisions"][0]["after"] == 0.7
+    assert "parameters.temperature" in paths(one(desk, 1))
     assert "again: importer acme/base --revision v1\n" in desk("recheck").out
 
 
-def test_a_commit_that_changes_no_decision(desk: Desk) -> None:
-    imported(desk, "acme/base")
-    desk.hub.repos["acme/base"].commit({**BASE, "LICENSE": "x"})
-    line = one(desk, 1)
-    assert (line["changed"], line["decisions"]) == (True, [])
-    assert "base: no decision would change, but what is written of them.\n  commit: " in desk("recheck").out
-
-
-def test_what_a_person_wrote_over_it_is_told(desk: Desk) -> None:
+def test_edits_stay_and_a_conflict_is_reported(desk: Desk) -> None:
     imported(desk, "acme/base")
     edit(desk, "temperature: 0.6", "temperature: 0.5")
-    edit(desk, "max_model_len: 512", "")
-    desk.hub.repos["acme/base"].commit(
-        {**WARM, "config.json": {**BASE["config.json"], "max_position_embeddings": 1024}}  # type: ignore[dict-item]
-    )
-    found = {d["key"]: d for d in one(desk, 1)["decisions"]}
-    assert (found["parameters.temperature"]["covered"], found["parameters.temperature"]["yours"]) == (
-        True,
-        0.5,
-    )
-    assert found["max_model_len"]["covered"] is True
-    assert "yours" not in found["max_model_len"]
-    assert [c["path"] for c in one(desk, 1)["conflicts"]] == ["parameters.temperature", "max_model_len"]
-    text = desk("recheck").out
-    assert (
-        "conflict: parameters.temperature: it was 0.6, the file says 0.5, this import says 0.7; --on-conflict"
-        in text
-    )
-    assert "      yours: 0.5\n" in text
-    assert "      yours: absent\n" in text
-
-
-def test_an_edit_that_an_import_leaves_alone_is_no_conflict(desk: Desk) -> None:
-    imported(desk, "acme/base")
-    edit(desk, "temperature: 0.6", "temperature: 0.7")
     edit(desk, "top_p: 0.9", "top_p: 0.8")
     desk.hub.repos["acme/base"].commit(WARM)
     line = one(desk, 1)
-    assert (line["conflicts"], line["decisions"][0]["yours"]) == ([], 0.7)
-    imported(desk, "acme/base")
-    assert (one(desk, 0)["changed"], document(desk)["parameters"]["top_p"]) == (False, 0.8)
+    conflict = {"path": "parameters.temperature", "base": 0.6, "mine": 0.5, "theirs": 0.7}
+    assert (line["conflicts"], paths(line)) == ([conflict], ["importer.revision"])
+    assert {"path": "parameters.top_p", "before": 0.9, "after": 0.8} in line["edits"]
+    text = desk("recheck").out
+    assert "parameters.temperature: it was 0.6, the file says 0.5, this import says 0.7" in text
+    assert "--on-conflict" in text
+    imported(desk, "acme/base", "--on-conflict", "mine")
+    assert (one(desk, 0)["changed"], document(desk)["parameters"]["temperature"]) == (False, 0.5)
 
 
-def test_facts_that_come_and_go(desk: Desk) -> None:
-    imported(desk, "acme/base")
-    desk.hub.repos["acme/base"].commit({**BASE, "generation_config.json": {"temperature": 0.6, "min_p": 0.1}})
-    found = {d["key"]: d for d in one(desk, 1)["decisions"]}
-    assert found["parameters.min_p"]["why"] == ["new: the vendor's generation_config.json says min_p: 0.1"]
-    assert found["parameters.top_p"]["why"] == [
-        "no longer: the vendor's generation_config.json says top_p: 0.9"
+# Another version of the engine
+
+
+def test_another_version_of_the_engine_is_that_of_an_import(desk: Desk) -> None:
+    desk.hub.repos["google/gemma-4-1b-it"] = Repo(CHAT)
+    imported(desk, "google/gemma-4-1b-it", "--engine-version", "0.14.1")
+    imported(desk, "acme/base", "--engine-version", "0.14.1")
+    before = desk.files()
+    ran = desk("recheck", "--engine-version", "0.32.0", "--json")
+    found = lines(ran)
+    assert (ran.code, desk.files()) == (1, before)
+    gemma = {change["path"]: change.get("after") for change in found["gemma-4-1b-it"]["changes"]}
+    assert gemma["options.tool_parser"] == "gemma4"
+    assert not any(path.startswith("importer.engine") for path in gemma)  # it was asked for
+    again = desk("recheck", "gemma-4-1b-it", "--engine-version", "0.32.0").out.splitlines()[-1]
+    words = shlex.split(again.removeprefix("  again: "))
+    assert words == ["importer", "google/gemma-4-1b-it", "--engine-version", "0.32.0"]
+    assert desk(*words[1:], "--no-validate").code == 0
+    assert "tool_parser:gemma4" in document(desk, "gemma-4-1b-it")["options"]
+    assert one(desk, 0, "gemma-4-1b-it")["changed"] is False
+    assert one(desk, 0, "gemma-4-1b-it", "--engine-version", "0.32.0")["engine_version"] == "0.32.0"
+
+
+def test_an_edit_that_the_version_refuses_needs_attention(desk: Desk) -> None:
+    imported(desk, "acme/base", "--engine-version", "0.32.0")
+    path = desk.folder / "models" / "base.yaml"
+    path.write_text(path.read_text() + "engine_args:\n  speculative_config: {method: medusa}\n")
+    assert one(desk, 0)["warnings"] == []
+    [warning] = one(desk, 1, "--engine-version", "0.33.0")["warnings"]
+    assert (warning["kind"], warning["key"]) == (
+        "will-not-start",
+        "engine_args.speculative_config.method",
+    )
+    ran = desk("acme/base", "--engine-version", "0.33.0", "--no-validate", "--dry-run")
+    assert f"Needs attention: {warning['key']}: " in ran.err
+
+
+def test_documents_whose_engine_lacks_the_version_are_left_out(desk: Desk) -> None:
+    imported(desk, "acme/base", "--backend", "mlx")
+    ran = desk("recheck", "--engine-version", "0.33.0")
+    assert (ran.code, ran.out[:21]) == (0, "base: left out: Inval")
+    assert "the parsers of mlx 0.33.0 are not known here" in ran.out
+    ran = desk("recheck", "--engine-version", "0.99")
+    assert (ran.code, "only those of 0.14.1, 0.27.1, 0.32.0, 0.33.0" in ran.err) == (2, True)
+
+
+def test_a_parser_that_the_version_lacks(desk: Desk) -> None:
+    desk.monkeypatch.setitem(registries.PINNED, "vllm", "0.14.1")
+    imported(desk, "acme/chat", "--set", "tool_parser=minimax")
+    imported(
+        desk, "acme/chat", "--engine-version", "0.14.1", "--name", "pinned", "--set", "tool_parser=minimax"
+    )
+    desk.monkeypatch.setitem(registries.PINNED, "vllm", "0.32.0")
+    found = lines(desk("recheck", "--json"))
+    assert (found["chat"]["refused"]["kind"], found["pinned"]["changed"]) == ("unknown-parser", False)
+    ran = desk("recheck", "chat")
+    assert (ran.code, ran.out.startswith("chat: an import would be refused: vllm 0.32.0 has no tool")) == (
+        1,
+        True,
+    )
+
+
+def test_an_engine_that_was_installed_in_another_version(desk: Desk) -> None:
+    desk.engine(version="0.31.3")
+    imported(desk, "acme/base", "--backend", "mlx")
+    metadata = next((desk.folder / "site").glob("*.dist-info"))
+    metadata.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: mlx-lm\nVersion: 0.32.2\n")
+    assert paths(one(desk, 1)) == ["importer.engine.version"]
+    assert "again: importer acme/base\n" in desk("recheck").out  # the backend is remembered
+
+
+# Another machine, other tables, other weights
+
+
+SIZES = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "max_position_embeddings": 131072,
+    "hidden_size": 1024, "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 8,
+    "vocab_size": 32000, "intermediate_size": 4096, "torch_dtype": "bfloat16",
+}  # fmt: skip
+
+
+def test_a_machine_with_less_memory(desk: Desk) -> None:
+    def has(gib: int) -> None:
+        found = devices.of_kind("cpu", "this machine", gib * 2**30)
+        desk.monkeypatch.setattr(machine, "this_machine", lambda *_, **__: found)
+
+    desk.hub.repos["acme/sized"] = Repo({**BASE, "config.json": SIZES})
+    has(64)
+    imported(desk, "acme/sized", "--device", "this-machine")
+    imported(desk, "acme/sized", "--memory", "64GB", "--name", "named")
+    assert desk("recheck").code == 0
+    has(4)
+    found = lines(desk("recheck", "--json"))
+    assert (found["named"]["changed"], found["sized"]["changed"]) == (False, True)
+    length = next(change for change in found["sized"]["changes"] if change["path"] == "max_model_len")
+    assert 0 < length["after"] < length["before"] == 131072
+    desk.hub.repos["acme/sized"].commit({**WARM, "config.json": SIZES})
+    again = desk("recheck", "named").out.splitlines()[-1].removeprefix("  again: ")
+    assert desk(*shlex.split(again)[1:], "--no-validate").code == 0
+    assert receipt(desk, "named")["request"]["memory"] == 64 * 10**9
+    assert desk("recheck", "named").code == 0
+
+
+def test_a_table_with_another_row_and_an_edit_of_another_option(desk: Desk) -> None:
+    desk.hub.repos["Qwen/Qwen3-8B"] = Repo(CHAT)
+    imported(desk, "Qwen/Qwen3-8B")
+    rows = [
+        replace(row, parsers={**row.parsers, "tool_parser": "qwen3_xml"})
+        if row.parsers.get("tool_parser") == "hermes"
+        else row
+        for row in tables.shipped().rows
     ]
-    assert (found["parameters.top_p"]["before"], found["parameters.top_p"]["after"]) == (0.9, None)
+    desk.monkeypatch.setattr(tables, "stand_in", lambda: tables.Table(tuple(rows)))
+    [change] = [c for c in one(desk, 1)["changes"] if c["path"] == "options.tool_parser"]
+    assert (change["before"], change["after"]) == ("hermes", "qwen3_xml")
+    assert change["why"]
+    path = desk.folder / "models" / "qwen3-8b.yaml"
+    path.write_text(path.read_text().replace("- tool_parser:hermes", "- tool_parser:mine"))
+    assert [c["path"] for c in one(desk, 1)["conflicts"]] == ["options.tool_parser"]
 
 
-def test_what_the_user_set_is_asked_for_again(desk: Desk) -> None:
-    imported(desk, "acme/base", "--set", "temperature=0", "--set", "tool_parser=hermes", "--name", "mine")
-    desk.hub.repos["acme/base"].commit(WARM)
-    assert one(desk, 1)["decisions"] == []
-    again = desk("recheck").out.splitlines()[-1].removeprefix("  again: ")
-    words = shlex.split(again)[1:]
-    assert words[:1] == ["acme/base"]
-    assert desk(*words, "--no-validate").code == 0
-    assert (document(desk, "mine")["parameters"]["temperature"], one(desk, 0)["changed"]) == (0, False)
+def test_weights_with_other_digests(desk: Desk) -> None:
+    desk.hub.repos["acme/heavy"] = Repo({**CHAT, "model.safetensors": b"\x02" + bytes(7) + b"{}"})
+    imported(desk, "acme/heavy")
+    assert one(desk, 0)["weights"] == []
+    path = desk.folder / "models" / "heavy.receipt.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "weights": {"model.safetensors": "0" * 64}}))
+    assert one(desk, 1)["weights"] == ["model.safetensors"]
+    assert "  other weights: model.safetensors\n" in desk("recheck").out
 
 
-# What cannot be checked
+# What cannot be checked, or not be imported
 
 
 def test_each_document_is_answered_whatever_the_others_are(desk: Desk) -> None:
@@ -155,16 +253,29 @@ def test_each_document_is_answered_whatever_the_others_are(desk: Desk) -> None:
 def test_a_receipt_whose_base_cannot_be_read(desk: Desk) -> None:
     imported(desk, "acme/base")
     path = desk.folder / "models" / "base.receipt.json"
-    data = json.loads(path.read_text())
-    path.write_text(json.dumps(data | {"base": "{"}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"base": "{"}))
     error = one(desk, 5)["error"]
     assert (error["kind"], "its base cannot be read" in error["message"]) == ("no-receipt", True)
 
 
-def test_a_repository_that_is_no_model_any_more(desk: Desk) -> None:
-    imported(desk, "acme/base")
+def moved(desk: Desk) -> None:
+    desk.hub.repos["acme/new"] = desk.hub.repos["acme/base"]
+    desk.hub.faults.append(Fault("/api/models/acme/base", 307, {"Location": "/api/models/acme/new"}, times=9))
+
+
+def without_weights(desk: Desk) -> None:
     desk.hub.repos["acme/base"].commit({"model.gguf": b"GGUF"})
-    assert one(desk, 1)["refused"]["kind"] == "gguf-only"
+
+
+@pytest.mark.parametrize(
+    ("happens", "kind"), [(without_weights, "gguf-only"), (moved, "exists")], ids=["gguf", "renamed"]
+)
+def test_a_repository_that_cannot_be_imported_again(
+    desk: Desk, happens: Callable[[Desk], None], kind: str
+) -> None:
+    imported(desk, "acme/base")
+    happens(desk)
+    assert one(desk, 1)["refused"]["kind"] == kind
 
 
 def test_a_directory_is_found_from_anywhere(desk: Desk) -> None:
@@ -172,44 +283,58 @@ def test_a_directory_is_found_from_anywhere(desk: Desk) -> None:
     imported(desk, "./toy")
     (desk.folder / "elsewhere").mkdir()
     desk.monkeypatch.chdir(desk.folder / "elsewhere")
-    ran = desk("recheck", "--dir", desk.folder / "models", "--json")
-    assert (ran.code, lines(ran)["toy"]["document"]) == (0, [])
+    models = desk.folder / "models"
+    assert desk("recheck", "--dir", models).code == 0
     (folder / "generation_config.json").write_text('{"temperature": 0.1}')
-    ran = desk("recheck", "--dir", desk.folder / "models", "--json")
-    assert (ran.code, lines(ran)["toy"]["decisions"][0]["after"]) == (1, 0.1)
+    found = lines(desk("recheck", "--dir", models, "--json"))["toy"]
+    assert next(c for c in found["changes"] if c["path"] == "parameters.temperature")["after"] == 0.1
 
 
-def test_offline_asks_nobody(desk: Desk) -> None:
-    imported(desk, "acme/base")
-    desk.hub.repos["acme/base"].commit(WARM)
-    asked = desk.hub.asked
-    assert one(desk, 0, "--offline")["changed"] is False
-    assert desk.hub.asked == asked
-    for path in sorted((desk.folder / "home" / "cache" / "hub").rglob("*.json")):
-        path.unlink()
-    assert one(desk, 3, "--offline")["error"]["kind"] == "not-cached"
-
-
-def test_a_gap_of_a_mirror_is_an_error_that_passes(desk: Desk) -> None:
-    imported(desk, "acme/base")
-    desk.hub.repos["acme/base"].commit(WARM)
-    desk.hub.faults.append(Fault("generation_config.json", 404, {"X-Error-Code": "EntryNotFound"}))
-    assert one(desk, 3)["error"]["kind"] == "missing-file"
-    assert one(desk, 1)["decisions"]
-
-
-@pytest.mark.slow
-def test_the_hubs_limit_is_waited_for(desk: Desk) -> None:
-    imported(desk, "acme/base")
-    desk.hub.faults.append(Fault("/api/models/acme/base", 429, {"Retry-After": "1"}, times=4))
-    assert one(desk, 0)["changed"] is False
-
-
-def test_one_request_for_each_that_stayed_as_it_was(desk: Desk) -> None:
+def test_offline_asks_nobody_and_else_one_request_each(desk: Desk) -> None:
     imported(desk, "acme/base")
     imported(desk, "other/base")
     asked = desk.hub.asked
     assert desk("recheck").code == 0
     assert desk.hub.asked - asked == 2
-    assert receipt(desk)["request"]["reference"] == "acme/base"
+    desk.hub.repos["acme/base"].commit(WARM)
+    asked = desk.hub.asked
+    assert one(desk, 0, "base", "--offline")["changed"] is False
+    assert desk.hub.asked == asked
+    for path in sorted((desk.folder / "home" / "cache" / "hub").rglob("*.json")):
+        path.unlink()
+    assert one(desk, 3, "base", "--offline")["error"]["kind"] == "not-cached"
     assert Path("models/base.yaml").is_file()
+
+
+def test_the_hubs_limit_and_a_gap_of_a_mirror_pass(desk: Desk) -> None:
+    imported(desk, "acme/base")
+    desk.hub.faults.append(Fault("/api/models/acme/base", 429, {"Retry-After": "1"}, times=4))
+    assert one(desk, 0)["changed"] is False
+    desk.hub.repos["acme/base"].commit(WARM)
+    desk.hub.faults.append(Fault("generation_config.json", 404, {"X-Error-Code": "EntryNotFound"}))
+    assert one(desk, 3)["error"]["kind"] == "missing-file"
+    assert one(desk, 1)["changes"]
+
+
+# With an engine's own parsers
+
+
+@pytest.mark.engine
+def test_a_template_that_the_parser_no_longer_reads(desk: Desk, mlx_engine: Installed) -> None:
+    """Decided by proof, it would be another parser; set by a person, a warning would stand beside it."""
+    desk.monkeypatch.setenv("IMPORTER_MLX_PYTHON", str(mlx_engine.python))
+    files = {**BASE, "chat_template.jinja": CHATML_JSON}
+    desk.hub.repos["acme/calls"] = Repo(files)
+    imported(desk, "acme/calls", "--backend", "mlx")
+    imported(desk, "acme/calls", "--backend", "mlx", "--set", "tool_parser=json_tools", "--name", "mine")
+    assert desk("recheck").code == 0
+    desk.hub.repos["acme/calls"].commit({**files, "chat_template.jinja": XML_PARAMETERS})
+    found = lines(desk("recheck", "--json"))
+    decided = next(c for c in found["calls"]["changes"] if c["path"] == "options.tool_parser")
+    assert (decided["before"], decided["after"]) == ("json_tools", "qwen3_coder")
+    [warning] = found["mine"]["warnings"]
+    assert (warning["kind"], warning["key"]) == ("parser", "tool_parser")
+    assert "Needs attention: tool_parser: " in desk("recheck", "mine").out
+    desk.monkeypatch.delenv("IMPORTER_MLX_PYTHON")
+    ran = desk("recheck", "calls")
+    assert "1 document had a proof of the engine's parsers and would have none" in ran.err

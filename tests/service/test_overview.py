@@ -12,7 +12,7 @@ from importer.app.overview import PublicationState
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
 from importer.service.domain.listing import columns
-from importer.storage import documents, findings
+from importer.storage import document_rows, documents
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.documents import CountCache, Filters, Listed, Room, Version, facets
@@ -146,21 +146,19 @@ def test_each_facet_ignores_its_own_filter_and_heeds_the_others(four: Database) 
     assert found.values["size"] == {None: 2, "1b-4b": 1, "35b-100b": 1}
 
 
-def test_an_open_finding_is_attention_until_it_is_settled(four: Database) -> None:
+def test_a_document_that_an_import_would_change_needs_attention(four: Database) -> None:
     cache = CountCache()
     with four.writing() as connection:
-        before = cache.facets(connection, Filters(), None).values["attention"].get("finding")
-        ident, _ = findings.record(connection, "small", 1, "f", ["commit"], {}, {}, "job")
-        after = cache.facets(connection, Filters(), None).values["attention"].get("finding")
+        before = cache.facets(connection, Filters(), None).values["attention"].get("differs")
+        document_rows.checked(connection, "small", "2026", differs=True)
+        after = cache.facets(connection, Filters(), None).values["attention"].get("differs")
         [small] = documents.page(connection, Filters(q="small"), 1)
     assert (before, after) == (None, 1)
-    row = json.loads(small.row)
-    assert (row["findings"], row["attention"]) == (1, ["finding"])
+    assert json.loads(small.row)["attention"] == ["differs"]
     assert names(four, "-attention")[2] == "small"
     with four.writing() as connection:
-        assert ident is not None
-        findings.decide(connection, ident, "rejected", "ann", None)
-    assert names(four, attention=["finding"]) == []
+        document_rows.checked(connection, "small", "2026", differs=False)
+    assert names(four, attention=["differs"]) == []
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The page's lists, the findings of upkeep, and its question for a key, in Debian's chromium."""
+"""The page's lists, what a recheck shows, and its question for a key, in Debian's chromium."""
 
 from __future__ import annotations
 
@@ -105,31 +105,22 @@ def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
     seen.check("409")
 
 
-def test_findings_are_looked_at_accepted_and_rejected(seen: Seen, service: Service) -> None:
-    names = ["kept-up", "left-alone"]
-    for name in names:
-        repo = service.hub.repos[f"acme/{name}"] = Repo(BASE)
-        assert service.imported(f"acme/{name}", name=name)["state"] == "succeeded"
-        repo.commit(WARM)
-    job = service.client.post("/v1/recheck", json={"names": names}).json()
-    assert service.ended(job["id"])["result"]["outcomes"] == {"found": 2}
-    page = seen.go("upkeep")
-    expect(page.get_by_role("heading", name="kept-up: new commit")).to_be_visible()
-    expect(page.get_by_text("generation_config.json").first).to_be_visible()
-    page.get_by_role("link", name="Before and after: kept-up").click()
-    expect(page.get_by_role("heading", name="Finding: kept-up")).to_be_visible()
-    expect(page.get_by_text("temperature: 0.7").first).to_be_visible()
-    page.get_by_role("button", name="Accept: kept-up").click()
-    expect(page.get_by_role("heading", name="left-alone: new commit")).to_be_visible()
-    expect(page.get_by_role("heading", name="kept-up: new commit")).to_have_count(0)
-    page.get_by_role("button", name="Reject: left-alone").click()
-    expect(page.get_by_text("0 findings")).to_be_visible()
-    found = [service.config(name)["data"] for name in names]
-    assert [data["parameters"]["temperature"] for data in found] == [0.7, 0.6]
+def test_what_an_import_would_change_is_shown_and_imported(seen: Seen, service: Service) -> None:
+    repo = service.hub.repos["acme/kept-up"] = Repo(BASE)
+    assert service.imported("acme/kept-up", name="kept-up")["state"] == "succeeded"
+    repo.commit(WARM)
+    page = seen.go("jobs")
     page.get_by_role("button", name="Recheck all documents").click()
     expect(page.get_by_role("heading", name="Recheck of")).to_be_visible()
-    page.get_by_role("link", name="See the findings").click()
-    expect(page.get_by_text("0 findings")).to_be_visible()
+    page.get_by_role("link", name="See the documents that an import would change").click()
+    page.get_by_role("link", name="kept-up", exact=True).click()
+    dry = page.get_by_role("region", name="An import would differ")
+    expect(dry).to_contain_text("parameters.temperature")
+    dry.get_by_role("button", name="Import again").click()
+    page.get_by_role("link", name="Review kept-up").click()
+    expect(page.get_by_role("heading", name="kept-up")).to_be_visible()
+    expect(page.get_by_role("region", name="An import would differ")).to_have_count(0)
+    assert service.config("kept-up")["data"]["parameters"]["temperature"] == 0.7
     seen.check()
 
 

@@ -310,7 +310,7 @@ def test_a_service_that_is_away_is_told(chrome: Browser, service: Service) -> No
 
 CUT = 700  # pixels of a picture that has much in it
 VIEWS = (
-    "documents", "documents?q=real", "documents?q=evil", "deleted", "import", "jobs", "upkeep", "gallery",
+    "documents", "documents?q=real", "documents?q=evil", "deleted", "import", "jobs", "gallery",
     "operations", "access", "key", "nowhere",
 )  # fmt: skip
 TABS = ("review", "decisions", "text", "probes", "memory", "history")

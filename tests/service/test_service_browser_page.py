@@ -23,7 +23,7 @@ def test_each_view_is_shown_by_its_place(seen: Seen, service: Service) -> None:
     name = fresh(service, "shown")
     job = service.client.get("/v1/jobs").json()["items"][0]["id"]
     places = {
-        "": "Documents", "documents": "Documents", "import": "Import", "jobs": "Jobs", "upkeep": "Upkeep",
+        "": "Documents", "documents": "Documents", "import": "Import", "jobs": "Jobs",
         "gallery": "Gallery", "operations": "Operations", "access": "API keys",
         "deleted": "Deleted documents", "key": "API key", f"jobs/{job}": "Import of",
         **{f"documents/{name}{tab}": name for tab in ("", "/decisions", "/text", "/probes", "/history")},

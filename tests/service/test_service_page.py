@@ -12,7 +12,6 @@ from typing import Any, get_args
 import pytest
 
 from importer import config
-from importer.app.recheck import CauseKind
 from importer.app.request import OPTIONS
 from importer.config_file import document_keys
 from importer.errors import ServiceError
@@ -101,7 +100,7 @@ def test_findings_are_the_decisions_that_only_a_receipt_records() -> None:
     found = said_by(
         'import { REMARKS } from "./src/views/document/remarks.js"; console.log(JSON.stringify(REMARKS));'
     )
-    assert {*found} == {*document_keys.REMARKS, *document_keys.ELSEWHERE}
+    assert {*found} == {*document_keys.REMARKS}
 
 
 def test_each_format_of_an_export_is_on_the_page_of_a_document_that_may_have_it() -> None:
@@ -142,17 +141,17 @@ def test_values_devices_and_moments_are_words() -> None:
 
 
 def test_every_kind_of_the_service_has_words_on_the_page() -> None:
-    """Kinds of jobs, causes and devices, and the goals of a plan."""
+    """Kinds of jobs, attention and devices, and the goals of a plan."""
     words = said_by(
         'import { TEXTS } from "./src/text.js";'
-        "const { common, imports, jobs, upkeep } = TEXTS;"
-        "const all = [jobs.kinds, jobs.titles, upkeep.causes, common.makers, imports.goals];"
+        "const { common, imports, jobs, overview } = TEXTS;"
+        "const all = [jobs.kinds, jobs.titles, overview.attentions, common.makers, imports.goals];"
         "console.log(JSON.stringify(all.map(Object.keys)));"
     )
     goals = {*OPTIONS["goal"].words, ""}
     kinds = {*get_args(jobs.Kind)}
     assert [{*found} for found in words] == [
-        kinds, kinds, {str(kind) for kind in CauseKind}, {*get_args(Kind)}, goals,
+        kinds, kinds, {*get_args(AttentionKind)}, {*get_args(Kind)}, goals,
     ]  # fmt: skip
 
 

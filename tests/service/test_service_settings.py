@@ -17,7 +17,6 @@ IMPORT = {"reference": "acme/base", "backend": "vllm"}
 WRONG: dict[Setting, tuple[str, dict[str, Any]]] = {
     Setting.BACKEND: ("/v1/imports", {"backend": "llama"}),
     Setting.DEVICE: ("/v1/imports", {"device": "999xh100-80g"}),
-    Setting.ENGINE: ("/v1/recheck", {"engine": "vllm"}),
     Setting.ENGINE_VERSION: ("/v1/imports/preview", {"engine_version": "99"}),
     Setting.FRONTEND: ("/v1/imports/preview", {"engine_version": "0.32.0", "frontend": "rust"}),
     Setting.KEY_NAME: ("/v1/keys", {"name": "two\nlines"}),

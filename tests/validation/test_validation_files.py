@@ -232,7 +232,7 @@ def test_a_validation_of_other_weights_is_none_of_these(
     assert state() == ("stale", HoldingReason.NEW_FILES)
     capsys.readouterr()
     assert run(["recheck", "--dir", folder]) == 1
-    assert "kept: its weights are others.\n  weights: " in capsys.readouterr().out
+    assert "kept: an import would differ.\n  other weights: model.safetensors\n" in capsys.readouterr().out
     assert state() == ("stale", HoldingReason.OTHER_WEIGHTS)
     (model / "model.safetensors").write_bytes(whole)
     assert run(["recheck", "--dir", folder]) == 0

@@ -24,7 +24,7 @@ from importer.errors import DocumentError, ServiceError
 from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.service.domain.listing import columns, shown
-from importer.storage import audit, document_rows, documents, findings, releases
+from importer.storage import audit, document_rows, documents, releases
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.document_rows import Summary
@@ -177,7 +177,6 @@ class Change:
             why=context.why,
         )  # fmt: skip
         documents.delete_documents(self.connection, deleted)
-        findings.resolve(self.connection, name)
         releases.remove(self.connection, name)
         audit.record(self.connection, context, name, {"version": deleted.number})
 

@@ -17,8 +17,7 @@ ALL = (
     "measurements.router",
     "releases.router",
     "releases.router_restore",
-    "upkeep.router_upkeep_groups",  # before the findings by their id
-    "upkeep.router",
+    "recheck.router",
     "editor.router_preview",
     "editor.router",
     "admin.router_keys",

@@ -14,16 +14,14 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from importer.app.decide import Studied, finalize, prove_studied
-from importer.app.import_ import Plan, build_plan, merge_plan, of_device
-from importer.config_file.build import to_json, to_text
-from importer.config_file.document_keys import Change
+from importer.app.import_ import Plan, build_plan, compare
+from importer.config_file.build import to_json
 from importer.config_file.grants import Grant, GrantReason
-from importer.config_file.merge import of_conflicts
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import evidence_json
 from importer.config_file.review import change_json
 from importer.config_file.store import Store
-from importer.errors import DocumentError, ImporterError, ServiceError
+from importer.errors import ImporterError, ServiceError
 from importer.frozen import frozen
 from importer.hub import parse
 from importer.hub.reference import LONGEST
@@ -325,37 +323,24 @@ def _preview(body: Import, at: Desk, who: Caller) -> dict[str, object]:
 
 
 def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, object]:
-    edits: tuple[Change, ...] = ()
-    changes: tuple[Change, ...] = ()
-    conflicts: list[dict[str, object]] = []
-    text, document, warnings = to_text(planned.built), planned.built.data, planned.warnings
-    try:
-        settled = merge_plan(planned, folder, body.take, body.on_conflict)
-        edits, changes, text, document = settled.edits, settled.changes, settled.text, settled.plan.built.data
-        warnings = settled.warnings
-    except DocumentError as error:
-        clashes = error.details.get("conflicts")
-        if not isinstance(clashes, list):
-            raise
-        conflicts = [c.to_json() for c in clashes]
-        warnings += (*of_device(planned, folder.find(planned.name)), *of_conflicts(clashes))
+    settled = compare(planned, folder, body.take, body.on_conflict)
     return {
         "name": planned.name,
         "model": planned.model,
         "revision": planned.snapshot.revision,
         "backend": planned.target.backend,
-        "text": text,
-        "document": document,
+        "text": settled.text,
+        "document": settled.plan.built.data,
         "decisions": {k: to_json(d) for k, d in planned.decisions.items()},
         "evidence": evidence_json(planned.evidence),
         "fit": planned.fit.to_json(),
         "proof": None if planned.proof is None else planned.proof.to_json(),
         "unknown": {path: render(reason) for path, reason in planned.snapshot.unknown.items()},
-        "new": folder.find(planned.name) is None,
-        "edits": [change_json(c) for c in edits],
-        "changes": [change_json(c) for c in changes],
-        "conflicts": conflicts,
-        "warnings": [warning.to_json() for warning in warnings],
+        "new": settled.old is None,
+        "edits": [change_json(c) for c in settled.edits],
+        "changes": [change_json(c) for c in settled.changes],
+        "conflicts": [c.to_json() for c in settled.unsettled],
+        "warnings": [warning.to_json() for warning in settled.warnings],
     }
 
 

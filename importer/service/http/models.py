@@ -196,7 +196,6 @@ class DocumentRow(BaseModel):
     updated_at: str
     checked_at: str | None = Field(description="its import, its validation or its last recheck")
     attention: list[AttentionKind] = Field(description="why it needs attention, the gravest first")
-    findings: int = Field(description="open findings of rechecks")
     run: ValidationRun | None
     links: dict[str, Link]
 

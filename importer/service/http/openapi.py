@@ -26,7 +26,7 @@ STATUS = {
 BEFORE = {
     "configs": "the document's name", "versions": "the version's number, from 1",
     "jobs": "the job's id", "recheck": "the id of the recheck's job",
-    "upkeep": "the finding's id", "keys": "the key's id", "problems": "the kind of problem",
+    "keys": "the key's id", "problems": "the kind of problem",
     "export": "the format of the export", "report": "the format of the report",
     "gallery": "the entry's file: its name and .yaml",
     "config-json": "the document's name", "page": "the file of the page",
@@ -51,7 +51,6 @@ PARAMETERS = {
     "license": "only models with one of these licences; `none` where it is unknown",
     "quantization": "only models in one of these quantisations; `none` for plain weights",
     "tag": "only those with one of these tags",
-    "cause": "only findings with this cause",
     "name": "only those of this document",
     "version": "the number of the version; by default the newest",
     "device": "the kind of device that the export is for",

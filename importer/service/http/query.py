@@ -25,13 +25,13 @@ MAX_CURSOR = 300
 Sort = Literal[
     "name", "-name", "updated_at", "-updated_at", "created_at", "-created_at", "checked_at", "-checked_at",
     "state", "-state", "attention", "-attention", "weights", "-weights", "memory", "-memory", "context",
-    "-context", "parameters", "-parameters", "findings", "-findings",
+    "-context", "parameters", "-parameters",
 ]  # fmt: skip
 NUMBER = re.compile(r"-?[0-9]{1,19}")
 Size = Literal["under-1b", "1b-4b", "4b-10b", "10b-35b", "35b-100b", "over-100b", "none"]
 AttentionKind = Literal[
     "will-not-start", "does-not-fit", "may-not-start", "no-receipt", "failed", "outdated", "edited",
-    "no-entry", "finding",
+    "no-entry", "differs",
     "grant", "needs-code", "foreign-code", "prompts", "parser", "no-tools",
     "request-coverage", "conflict", "other-device", "other",
 ]  # fmt: skip
@@ -44,7 +44,6 @@ Since = Annotated[
     Query(description="only what has changed at this time or later, such as 2026-11-22T08:00:00Z"),
 ]
 Ident = Annotated[str, Path(max_length=64)]
-Cursor = Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 _known: dict[tuple[str, str], frozenset[str]] = {}
 

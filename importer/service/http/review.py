@@ -40,13 +40,12 @@ from importer.service.http.models import (
     config_json,
     job_json,
 )
-from importer.service.http.upkeep import FindingOf, finding_json
+from importer.service.http.recheck import Comparison, comparison_json
 from importer.service.problems import accepted, problems
 from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, Reader, act
-from importer.storage import audit, documents, findings, processes, releases
+from importer.storage import audit, documents, processes, rechecks, releases
 from importer.storage.documents import Version
-from importer.storage.findings import FindingFilter
 from importer.storage.releases import Served
 
 router = APIRouter(prefix="/v1/configs", tags=["review"], route_class=Reads)
@@ -150,7 +149,6 @@ def validate(
 
 
 router_review_page = APIRouter(prefix="/v1/configs", tags=["review"], route_class=Reads)
-MOST = 50  # open findings of one document
 Case = Literal[
     "question", "one-call", "parallel", "no-arguments", "nested", "array", "numbers", "booleans", "null",
     "numeric-text", "quotes", "newlines", "non-ascii",
@@ -251,14 +249,16 @@ class NextStep(BaseModel):
 
 
 class ReviewSheet(BaseModel):
-    """What a reviewer is shown; findings and warnings come before the settings."""
+    """What a reviewer is shown; the last recheck and warnings come before the settings."""
 
     name: str
     version: int
     digest: str
     state: State
     served: ServedRelease | None
-    findings: list[FindingOf]
+    recheck: Comparison | None = Field(
+        description="what the last recheck found, while an import would change the document"
+    )
     warnings: list[WarningEntry]
     settings: list[ReviewSetting] = Field(
         description="with attention first, then edited, new, parsers, context, sampling"
@@ -283,8 +283,8 @@ def sheet(
     who: Reader,
     chosen: Annotated[Case | None, Query(alias="case", description="one case with its prompt")] = None,
 ) -> dict[str, object]:
-    """Return findings, each setting with its values and sources, losses, changes, one case, the steps to a
-    release and the actions that are possible.
+    """Return the last recheck, each setting with its values and sources, losses, changes, one case, the steps
+    to a release and the actions that are possible.
     """
     summary, version = at.gallery.get(name)
     stored = version.stored
@@ -293,7 +293,7 @@ def sheet(
         served = releases.served(connection, name)
         left = _rolled_back(connection, version, served)
         past = None if served is None else documents.version(connection, name, served.version)
-        found = findings.page(connection, FindingFilter(("open",), name=name), MOST)
+        last = rechecks.last(connection, name)
     warned = [*warnings(stored)]
     situation = replace(_situation(at, version, served, who), left=left)
     shown = None
@@ -302,7 +302,7 @@ def sheet(
     return {
         "name": name, "version": summary.version, "digest": summary.digest, "state": summary.state,
         "served": None if served is None else {f: getattr(served, f) for f in ServedRelease.model_fields},
-        "findings": [finding_json(one, summary.version) for one in found],
+        "recheck": None if last is None else comparison_json(last),
         "warnings": warned, "settings": _settings(at, version, warned, served is not None),
         "losses": losses_of(stored),
         "listed": workflow.listed(stored), "changes": _changes(version, past),

@@ -19,7 +19,7 @@ DOCUMENTS = (
         whole_bytes BIGINT, part_bytes BIGINT,
         run_engine TEXT, run_version TEXT, run_at TEXT, run_passed INTEGER, run_failed INTEGER,
         run_total INTEGER, run_seconds DOUBLE PRECISION, checked_at TEXT,
-        attention TEXT, findings INTEGER NOT NULL DEFAULT 0, urgency INTEGER NOT NULL DEFAULT 0,
+        attention TEXT, urgency INTEGER NOT NULL DEFAULT 0,
         links TEXT NOT NULL, row TEXT NOT NULL, shown TEXT NOT NULL, shown_by TEXT NOT NULL)""",
     "CREATE INDEX configs_by_model ON configs (model)",
     "CREATE INDEX configs_released ON configs (name) WHERE release IS NOT NULL",
@@ -87,16 +87,10 @@ JOBS = (
         seen DOUBLE PRECISION NOT NULL)""",
 )
 UPKEEP = (
-    """CREATE TABLE findings (
-        id TEXT PRIMARY KEY, name TEXT NOT NULL, version INTEGER NOT NULL, fingerprint TEXT NOT NULL,
-        causes TEXT NOT NULL, summary TEXT NOT NULL, proposals TEXT NOT NULL, state TEXT NOT NULL,
-        job TEXT, at TEXT NOT NULL, seen_at TEXT NOT NULL,
-        "by" TEXT, decided_at TEXT, why TEXT)""",
-    "CREATE INDEX findings_name ON findings (name, state)",
-    "CREATE INDEX findings_state ON findings (state, id)",
     """CREATE TABLE rechecks (
-        job TEXT NOT NULL, name TEXT NOT NULL, outcome TEXT, finding TEXT, error TEXT, at TEXT,
+        job TEXT NOT NULL, name TEXT NOT NULL, outcome TEXT, version INTEGER, found TEXT, error TEXT, at TEXT,
         PRIMARY KEY (job, name))""",
+    "CREATE INDEX rechecks_by_name ON rechecks (name, at)",
     """CREATE TABLE schedules (
         name TEXT PRIMARY KEY, every BIGINT NOT NULL, due DOUBLE PRECISION NOT NULL, job TEXT, at TEXT)""",
 )
@@ -107,7 +101,7 @@ SQLITE = (
     """CREATE INDEX configs_listed ON configs (
         name, deleted_at, state, search, backend, family, modalities, tool_parser, reasoning_parser, license,
         quantization, size, attention, review, validation, memory, devices, whole_bytes, part_bytes,
-        updated_at, created_at, checked_at, urgency, weights, context, parameters, findings, model, kind,
+        updated_at, created_at, checked_at, urgency, weights, context, parameters, model, kind,
         tags, release) WHERE deleted_at IS NULL""",
     """CREATE TRIGGER audit_append_only BEFORE UPDATE ON audit
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",

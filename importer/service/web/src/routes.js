@@ -4,7 +4,6 @@
 import * as access from "./views/access.jsx";
 import * as deleted from "./views/deleted.jsx";
 import * as document from "./views/document.jsx";
-import * as finding from "./views/finding.jsx";
 import * as gallery from "./views/gallery.jsx";
 import * as imports from "./views/imports.jsx";
 import * as job from "./views/job.jsx";
@@ -12,7 +11,6 @@ import * as jobs from "./views/jobs.jsx";
 import * as keys from "./views/keys.jsx";
 import * as operations from "./views/operations.jsx";
 import * as overview from "./views/overview.jsx";
-import * as upkeep from "./views/upkeep.jsx";
 
 export const ROUTES = [
   ["documents", overview],
@@ -21,8 +19,6 @@ export const ROUTES = [
   ["import", imports],
   ["jobs", jobs],
   ["jobs/:id", job],
-  ["upkeep", upkeep],
-  ["upkeep/:id", finding],
   ["gallery", gallery],
   ["operations", operations],
   ["access", access],
@@ -30,7 +26,7 @@ export const ROUTES = [
 ];
 
 // The order of the navigation; labels are TEXTS.shell.nav.
-export const PAGES = ["documents", "import", "jobs", "upkeep", "gallery", "operations", "access", "key"];
+export const PAGES = ["documents", "import", "jobs", "gallery", "operations", "access", "key"];
 
 // {view, pattern, params, ident} for the parts of an address, or null.
 export function matched(parts) {

@@ -6,7 +6,7 @@ import { number } from "./number.js";
 const ROWS = {
   configs: ["document", "documents"], versions: ["version", "versions"], receipts: ["receipt", "receipts"],
   jobs: ["job", "jobs"], events: ["event", "events"], audit: ["audit entry", "audit entries"],
-  findings: ["finding", "findings"],
+  rechecks: ["rechecked document", "rechecked documents"],
 };
 
 export const OPERATIONS = {

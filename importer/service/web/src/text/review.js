@@ -74,7 +74,15 @@ export const REVIEW = {
   correct: "Correct the document, then validate it again.",
   noReceipt: "It has no receipt, so there is nothing to review. ",
   again: "Import the model again",
-  findings: (n) => number(n, "open finding", "open findings"),
+  recheck: {
+    differs: "An import would differ",
+    refused: "An import would be refused",
+    about: (version) => `Found by the last recheck${version ? `, for version ${version} of the engine` : ""}. `,
+    outdated: "The document has changed since then. ",
+    weights: (paths) => `Other weights: ${paths.join(", ")}.`,
+    unproved: "This version of the engine is not installed here, so its parsers were not asked.",
+    again: "Import again",
+  },
   changes: "Changes",
   since: {
     served: (release) => `Since version ${release}, that the gallery serves`,

@@ -46,7 +46,7 @@ function Outcome({ job }) {
   const name = job.result?.name ?? job.config, again = renamed(job);
   if (again) return <p class="buttons"><Link to={["import"]} query={again} class="button main">{T.renamed}</Link></p>;
   if (job.state !== "succeeded") return name ? <p class="buttons"><Link to={["documents", name]} class="button">{T.open(name)}</Link></p> : null;
-  if (job.kind === "recheck") return <Next to={["upkeep"]}>{T.findings}</Next>;
+  if (job.kind === "recheck") return <Next to={["documents"]} query={{ attention: "differs" }}>{T.differing}</Next>;
   if (!name) return null;
   if (job.result?.measured) return [<p>{job.result.fit}</p>, <Next to={["documents", name, "memory"]}>{T.memory}</Next>];
   if (job.kind !== "validation") return <Next to={["documents", name]}>{TEXTS.common.review(name)}</Next>;
@@ -57,7 +57,7 @@ function Outcome({ job }) {
   ];
 }
 
-const Next = ({ to, children: text }) => <p class="buttons"><Link to={to} class="button main">{text}</Link></p>;
+const Next = ({ to, query, children: text }) => <p class="buttons"><Link to={to} query={query} class="button main">{text}</Link></p>;
 
 // One answer for all jobs of a list that ask for a backend.
 function Asked({ job, items }) {

@@ -1,10 +1,12 @@
-// A review: findings first, what is new, every setting with the values of all sides, losses, and one case.
+// A review: what an import would change first, what is new, every setting with the values of all sides, losses, and one case.
 
-import { Changes, Code, Link, Mark, Section, Soft, Table, When } from "../../components/index.js";
+import { may } from "../../api.js";
+import { Action, Changes, Code, Conflicts, Failure, Link, Mark, Section, Soft, Table, When, useAction } from "../../components/index.js";
 import { shown } from "../../format.js";
+import { go } from "../../router.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
-import { Finding } from "../upkeep/card.jsx";
+import { reimport } from "../overview/each.js";
 import { Case } from "./case.jsx";
 import { Attention, Why } from "./decisions.jsx";
 import { Losses } from "./losses.jsx";
@@ -14,17 +16,35 @@ const T = TEXTS.review;
 const LONG = 300; // characters of a value that is shown whole
 
 export function View({ found, sheet }) {
-  const { again } = useView();
   if (!sheet) return <p>{T.noReceipt}<Link to={["import"]}>{T.again}</Link></p>;
   return [
     sheet.next.kind === "failed" ? <div class="trouble"><p class="break">{nextOf(sheet)}</p><p class="remedy break">{sheet.next.fields.remedy ?? T.correct}</p></div> : null,
-    sheet.findings.length ? [<p><Mark word="stale">{T.findings(sheet.findings.length)}</Mark></p>, ...sheet.findings.map((one) => <Finding key={one.id} finding={one} done={again} />)] : null,
+    sheet.recheck ? <Recheck found={found} sheet={sheet} /> : null,
     <Attention texts={sheet.warnings.map(({ message }) => message)} />,
     <Section title={T.changes}><Since sheet={sheet} /></Section>,
     <Section title={T.settings}><Settings rows={sheet.settings} served={sheet.served} /></Section>,
     <Section title={T.losses}><LossesOf found={sheet.losses} /></Section>,
     sheet.case ? <Case name={found.name} sheet={sheet} /> : null,
   ];
+}
+
+// What an import would write, warn of or refuse now.
+function Recheck({ found, sheet: { version, recheck: { found: dry, version: compared } } }) {
+  const { me } = useView(), act = useAction(), R = T.recheck;
+  const again = async () => go(["jobs", (await reimport(found.name, found.backend, dry.engine_version)).id]);
+  return (
+    <Section title={dry.refused ? R.refused : R.differs}>
+      <p class="soft">{R.about(dry.engine_version)}{version === compared ? null : R.outdated}</p>
+      {dry.refused ? <p class="break">{dry.refused.message}</p> : null}
+      <Attention texts={dry.warnings.map(({ message }) => message)} />
+      {dry.changes.length ? <Changes found={dry.changes} /> : null}
+      {dry.conflicts.length ? <Conflicts found={dry.conflicts} /> : null}
+      {dry.weights.length ? <p class="break">{R.weights(dry.weights)}</p> : null}
+      {dry.unproved ? <p class="soft">{R.unproved}</p> : null}
+      {dry.refused ? null : <p class="buttons"><Action act={act} name="again" label={R.again} disabled={!may(me, "import")} onAct={again} /></p>}
+      <Failure of={act} />
+    </Section>
+  );
 }
 
 function LossesOf({ found }) {

@@ -6,11 +6,11 @@ import { filters } from "./query.js";
 
 const MOST = 500; // documents of one action
 
-// The request of the document's last import.
-export async function reimport(name, backend) {
+// The request of the document's last import, for another version of its engine where one is named.
+export async function reimport(name, backend, engineVersion) {
   const { request = {}, directory, reference } = await get(["configs", name, "receipt"]);
   const { revision, device, per_device, memory } = request;
-  const kept = { revision, device, per_device, memory: memory && `${memory / 1024}K` };
+  const kept = { revision, device, per_device, memory: memory && `${memory / 1024}K`, engine_version: engineVersion ?? request.engine_version };
   const body = Object.fromEntries(Object.entries(kept).filter(([, value]) => value));
   return post(["imports"], { body: { ...body, reference: directory || request.reference || reference, name, backend } });
 }

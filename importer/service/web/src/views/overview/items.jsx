@@ -64,7 +64,6 @@ function told(one, fits) {
     [F.license, facts.license],
     [F.validation, one.validation === "never" ? null : [<Mark word={one.validation} />, " ", run ? T.validated(run) : ""]],
     [one.validation === "never" ? F.read : F.checked, one.checked_at && <When at={one.checked_at} />],
-    [T.facets.attention, one.findings ? T.findings(one.findings) : null],
   ];
 }
 

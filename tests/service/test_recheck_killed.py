@@ -1,11 +1,10 @@
-"""A server that is killed in its upkeep: one recheck and one finding."""
+"""A server that is killed in its schedule or a recheck: there is one job, and each document is compared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 from sqlalchemy import select, update
 
@@ -24,7 +23,7 @@ WORDS = ("--no-validate",)
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    folder = tmp_path_factory.mktemp("upkeep-killed")
+    folder = tmp_path_factory.mktemp("recheck-killed")
     with running(folder, *WORDS, env=waits(ENDS), by=impatient.NAME) as one:
         yield one
 
@@ -36,15 +35,12 @@ def moved(service: Service, name: str) -> None:
     repo.commit(WARM)
 
 
-def killed(service: Service, at: str, ask: Any = None) -> None:
-    """Start a server that dies at a point; ``ask`` brings it there."""
+def killed(service: Service, at: str) -> None:
+    """Start a server that dies at a point."""
     service.wait(lambda: _scheduled(service))  # the first look makes the schedule
     service.stop()
-    _set(service, tables.schedules, due=0.0 if ask is None else 4e9)
-    service.start(*WORDS, by="tests.killer.victim", env={"KILL_AT": at}, ready=ask is not None)
-    if ask is not None:
-        with pytest.raises(httpx.TransportError):
-            ask()
+    _set(service, tables.schedules, due=0.0)
+    service.start(*WORDS, by="tests.killer.victim", env={"KILL_AT": at}, ready=False)
     victim = service.processes[-1]
     assert service.wait(victim.poll) == -9
     service.start(*WORDS, by=impatient.NAME)
@@ -60,14 +56,6 @@ def _set(service: Service, table: Any, *where: Any, **values: Any) -> None:
         connection.execute(update(table).where(*where).values(**values))
 
 
-def found(service: Service, name: str) -> list[dict[str, Any]]:
-    states = ["open", "accepted"]
-    answer = service.client.get("/v1/upkeep", params={"name": name, "state": states})
-    assert answer.status_code == 200, answer.text
-    items: list[dict[str, Any]] = answer.json()["items"]
-    return items
-
-
 def by_schedule(service: Service) -> list[dict[str, Any]]:
     items = service.client.get("/v1/jobs", params={"kind": "recheck"}).json()["items"]
     return [one for one in items if one["by"] == "schedule"]
@@ -76,7 +64,7 @@ def by_schedule(service: Service) -> list[dict[str, Any]]:
 nightly = pytest.mark.nightly
 POINTS = [
     "document compared",
-    *(pytest.param(at, marks=nightly) for at in ("schedule written", "finding written")),
+    *(pytest.param(at, marks=nightly) for at in ("schedule written", "comparison written")),
 ]  # fmt: skip
 
 
@@ -90,28 +78,5 @@ def test_what_was_due_is_done_once(service: Service, at: str) -> None:
     job = service.ended(by_schedule(service)[0]["id"])
     assert (job["state"], len(by_schedule(service))) == ("succeeded", before + 1)
     assert "waiting" not in job["result"]["outcomes"]
-    assert len(found(service, name)) == 1
-
-
-@pytest.mark.parametrize("at", ["accepted decided", pytest.param("accept committed", marks=nightly)])
-def test_a_finding_is_accepted_once_or_not_at_all(service: Service, at: str) -> None:
-    name = at.replace(" ", "-")
-    moved(service, name)
-    asked = service.client.post("/v1/recheck", json={"names": [name]}).json()
-    service.ended(asked["id"])
-    [one] = found(service, name)
-    version = service.config(name)["version"]
-
-    def accept() -> httpx.Response:
-        key = {"Idempotency-Key": f"once {name}"}
-        return service.client.post(f"/v1/upkeep/{one['id']}/accept", headers=key)
-
-    killed(service, at, accept)
-    committed = at.endswith("committed")
-    [left] = found(service, name)
-    now = service.config(name)
-    assert (left["state"], now["version"]) == (("accepted", version + 1) if committed else ("open", version))
-    again = accept()
-    assert again.status_code == 200, again.text
-    assert ("Idempotency-Replayed" in again.headers) is committed
-    assert service.config(name)["version"] == version + 1
+    rows = [service.client.get(f"/v1/recheck/{job['id']}").json()["items"] for job in by_schedule(service)]
+    assert [one["outcome"] for one in rows[0] if one["name"] == name] == ["differs"]

@@ -1,0 +1,100 @@
+"""Rechecked documents and schedules as rows, on SQLite and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import update
+
+from importer.service.domain.rechecks import SCHEDULE, ask, begin_due
+from importer.service.settings import Settings
+from importer.storage import documents, jobs, processes, rechecks, retention, tables
+from importer.storage.database import Database
+from importer.storage.documents import Filters
+from tests.service.test_jobs_store import at_once, database, empty, postgres
+from tests.service.test_retention import with_versions
+
+__all__ = ["database", "empty", "postgres"]
+NOW = datetime.now(UTC).isoformat(timespec="seconds")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+FOUND = {"changes": [{"path": "parameters.temperature", "after": "é"}]}
+
+
+def with_document(database: Database, name: str) -> None:
+    with database.writing() as connection:
+        row = {"name": name, "version": 1, "digest": "d", "state": "draft", "review": "draft", "search": ""}
+        row |= {"validation": "never", "created_at": "x", "updated_at": "x"}
+        row |= {"links": "{}", "row": "", "shown": "", "shown_by": ""}
+        connection.execute(tables.configs.insert().values(row))
+
+
+def test_a_document_has_its_last_comparison(database: Database) -> None:
+    with_document(database, "a")
+    with database.writing() as connection:
+        first = ask(connection, ["a", "b"], {}, "ann")
+        assert rechecks.waiting(connection, first.id, 9) == ["a", "b"]
+        rechecks.record(connection, first.id, "a", "differs", 1, FOUND)
+        rechecks.record(connection, first.id, "b", "gone")
+        assert rechecks.outcomes(connection, first.id) == {"differs": 1, "gone": 1}
+        [found] = rechecks.page(connection, first.id, 9, outcome="differs")
+        assert (found, found.found) == (rechecks.last(connection, "a"), FOUND)
+        assert documents.total(connection, Filters(attention=["differs"])) == 1
+        second = ask(connection, ["a"], {}, "ann")
+        assert rechecks.last(connection, "a") == found  # the second one has not compared it
+        rechecks.record(connection, second.id, "a", "left-out", 1)
+        assert documents.total(connection, Filters(attention=["differs"])) == 1
+        assert rechecks.last(connection, "a") == found
+        rechecks.record(connection, second.id, "a", "unchanged", 1)
+        assert rechecks.last(connection, "a") is None
+        assert documents.total(connection, Filters(attention=["differs"])) == 0
+
+
+def test_one_of_many_processes_begins_what_is_due(database: Database) -> None:
+    with_document(database, "doc")
+    every = 3600
+    assert not any(at_once(lambda _: begin_due(database, every)))  # the first one is not due at once
+    with database.reading() as connection:
+        planned = processes.last(connection, SCHEDULE)
+    assert planned is not None
+    assert 0.9 * every - 60 < float(str(planned["due"])) - time.time() <= 1.1 * every
+    _make_due(database)
+    assert at_once(lambda _: begin_due(database, every)).count(True) == 1
+    _make_due(database)
+    assert not any(at_once(lambda _: begin_due(database, every)))  # the last one has not ended
+    with database.reading() as connection:
+        [job] = jobs.newest(connection, "recheck", 9)
+        assert rechecks.waiting(connection, job.id, 9) == ["doc"]
+
+
+def _make_due(database: Database) -> None:
+    with database.writing() as connection:
+        connection.execute(update(tables.schedules).values(due=0.0))
+
+
+def test_what_was_kept_long_enough_is_deleted(database: Database) -> None:
+    with_versions(database, "served", 1)
+    with_versions(database, "gone", 2)
+    with database.writing() as connection:
+        changed = update(tables.configs).where(tables.configs.c.name == "gone")
+        connection.execute(changed.values(deleted_at=NOW))
+    with database.writing() as connection:
+        job = ask(connection, ["served"], {}, "ann")
+        rechecks.record(connection, job.id, "served", "differs", 1, FOUND)
+        jobs.end(connection, job, "succeeded", result={})
+    forever = Settings(keep_deleted_days=0)
+    for settings in (forever, Settings()):
+        retention.run(database, settings.limits)
+        with database.reading() as connection:
+            assert [one["name"] for one in documents.page_deleted(connection, 9)] == ["gone"]
+            assert rechecks.last(connection, "served") is not None
+    with database.writing() as connection:
+        connection.execute(changed.values(deleted_at="2020"))
+        connection.execute(update(tables.jobs).values(ended_at="2020"))
+    retention.run(database, Settings().limits)
+    with database.reading() as connection:
+        assert documents.count_deleted(connection) == 0
+        assert documents.history(connection, "gone") == []
+        assert documents.history(connection, "served") != []
+        assert rechecks.last(connection, "served") is None
