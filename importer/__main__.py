@@ -8,10 +8,10 @@ import sys
 def main() -> int:
     """Run the command line; returns the exit code."""
     try:
-        from importer.cli import output
+        from importer.cli import streams
         from importer.cli.main import run
 
-        output.prepare()
+        streams.prepare()
         return run(sys.argv[1:])
     except KeyboardInterrupt:  # before the command line had begun, or a second time while it ended
         return 130

@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from importer.cli import arguments as typed
-from importer.cli import messages, output
+from importer.cli import messages, streams
 from importer.cli.commands import action
 from importer.errors import (
     AbilityError,
@@ -103,10 +103,10 @@ def _print_error(argv: list[str], error: ImporterError) -> int:
             printed_json(error_line(typed.reference(argv), error))
             sys.stdout.flush()
         except (OSError, ValueError):
-            output.silence(sys.stdout)
+            streams.silence(sys.stdout)
     elif error.kind == "output-closed":
-        output.silence(sys.stdout)
-    output.to_stderr(f"importer: {messages.sentence(error)}\n{messages.hint(error, typed.reference(argv))}")
+        streams.silence(sys.stdout)
+    streams.to_stderr(f"importer: {messages.sentence(error)}\n{messages.hint(error, typed.reference(argv))}")
     return error.exit_code
 
 

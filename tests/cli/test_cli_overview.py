@@ -15,7 +15,7 @@ from rich.console import Console
 from importer.app.overview import overview
 from importer.app.overview import rows as rows_of
 from importer.app.states import SORTS, STATES
-from importer.cli import importing, messages
+from importer.cli import import_summary, messages
 from importer.cli.listing import table
 from importer.config_file.attention import Attention, AttentionReason
 from importer.config_file.document_keys import REMARKS
@@ -140,4 +140,4 @@ def test_a_warning_names_what_it_is_about() -> None:
         "request_coverage",
         Reason(CoverageEffect.HIDDEN, tools="lost", parser="hermes"),
     )
-    assert importing.attention(warned).startswith("Needs attention: chat template: ")
+    assert import_summary.attention(warned).startswith("Needs attention: chat template: ")

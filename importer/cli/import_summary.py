@@ -1,0 +1,126 @@
+"""The summary of an import: key, value and source, the fit and the plans, with no figure cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from importer.app.import_ import Plan
+from importer.cli import messages, output
+from importer.config_file.attention import Attention
+from importer.config_file.build import source
+from importer.config_file.document_keys import IMPORTANT, REMARKS, UNWRITTEN
+from importer.decisions.decide import PARSERS
+from importer.decisions.decision import Decision
+from importer.decisions.sampling import TEMPERATURE, SamplingReason
+from importer.memory.choose import Choice
+from importer.memory.parallelism import cache_bytes
+from importer.memory.plan_settings import gib
+from importer.memory.plans import Plan as Deployment
+from importer.signals import speculation
+from importer.signals.reasons import DraftReason
+
+WIDTH, MIDDLE = 80, 20  # columns of a table where its cells fit, and of its values at least
+ROWS = 16  # of a table; with what stands around it an ordinary import has 25 lines
+HIDDEN = (*REMARKS, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_tokens")
+FIRST = ("kind", "family", "backend", *IMPORTANT)
+
+
+def import_lines(planned: Plan) -> Iterator[str]:
+    """Yield the table, the number of values that it leaves out, the fit, and what is off and could be on."""
+    rows = [tuple(map(output.plain, cells)) for cells in _rows(planned.decisions)]
+    key, origin = (max(len(cells[at]) for cells in rows[:ROWS]) for at in (0, 2))
+    room = max(MIDDLE, WIDTH - key - origin - 4)
+    for name, value, text in rows[:ROWS]:
+        head = f"{name:<{key}}  {value:<{room}}"
+        if len(value) > room:  # the source has a line of its own: no figure is cut
+            yield head
+            head = " " * (key + 2 + room)
+        yield f"{head}  {text}".rstrip()
+    if len(rows) > ROWS:
+        yield f"… and {len(rows) - ROWS} more: --explain prints all"
+    yield output.plain(f"fit: {_fit(planned.fit)}")
+    for word, layout in zip(
+        ("plan", *["next"] * len(planned.fit.plans)), _compared(planned.fit), strict=False
+    ):
+        yield from map(output.plain, _plan(word, layout))
+    temperature = planned.decisions.get(TEMPERATURE)
+    drawn = (
+        []
+        if temperature is None
+        else [one for one in temperature.why if one.kind is SamplingReason.SERVER_DRAWS]
+    )
+    yield from (output.plain(f"worth knowing: {messages.text(reason)}") for reason in drawn)
+    yield from _offers(planned.decisions)
+
+
+def _offers(decisions: Mapping[str, Decision]) -> Iterator[str]:
+    decision = decisions.get(speculation.KEY)
+    why = () if decision is None or decision.value is not None else decision.why
+    if any(reason.kind is DraftReason.OFFERED for reason in why):
+        yield messages.SPECULATION.format(key=speculation.KEY.partition(".")[2], method=speculation.OWN_HEADS)
+
+
+def attention(warning: Attention) -> str:
+    """Return a warning in one line, with the flags that help."""
+    about = messages.ABOUT.get(warning.key, warning.key)
+    return f"Needs attention: {about}: {messages.text(warning.reason)}"
+
+
+def _rows(decisions: Mapping[str, Decision]) -> Iterator[tuple[str, str, str]]:
+    for key in dict.fromkeys((*FIRST, *decisions)):
+        decision = decisions.get(key)
+        if decision is None or (key in HIDDEN and decision.status != "planned"):
+            continue
+        if decision.value is not None:
+            yield key, _value(decision.value), source(decision)
+        elif key in PARSERS:
+            yield key, "–", "unknown" if decision.status == "unknown" else source(decision)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_value(inner)}" for name, inner in value.items())
+    return ", ".join(map(_value, value)) if isinstance(value, list) else str(value)
+
+
+def _sizes(choice: Choice) -> str:
+    """Return the sizes of a document that is for no device in particular."""
+    if choice.fit is None:
+        return "unknown"
+    cache = cache_bytes(choice.fit)
+    weights = choice.fit.term("weights")
+    loaded = gib(0 if weights is None else weights.amount.likely)
+    return f"no limits; weights {loaded}, cache {gib(cache)} for {choice.fit.load.context:,} tokens"
+
+
+def _compared(choice: Choice) -> tuple[Deployment, ...]:
+    """Return the plans where there are several: the document's, then the next-best."""
+    return choice.plans if len(choice.plans) > 1 else ()
+
+
+def _plan(word: str, plan: Deployment) -> Iterator[str]:
+    """Yield the layout of a plan with the sequences that it holds, then the bounds of its times."""
+    yield f"{word}: {output.layout(plan.to_json())}; {plan.sequences:,} sequences"
+    if plan.step is not None:
+        yield f"      at best {plan.step:.1f} ms/token, {plan.rate or 0:,.0f} tokens/s (calculated)"
+
+
+def _fit(choice: Choice) -> str:
+    """Return the device, and the share of its memory that the model needs."""
+    if choice.device is None:
+        return _sizes(choice)
+    if (
+        choice.verdict == "too-large"
+        and choice.plans
+        and choice.plans[0].device != choice.device.label
+        and choice.fit is not None
+        and choice.placed is not None
+    ):
+        each = f"{gib(choice.fit.total.likely)} of {gib(choice.placed.budget)} on each"
+        return f"too large for {choice.device.label}; {choice.plans[0].device}: {each}"
+    if choice.fit is None or choice.placed is None:
+        return f"unknown on {choice.device.label}"
+    cards = f" on each of {choice.placed.split.cards}" if choice.placed.split.cards > 1 else ""
+    amounts = f"{gib(choice.fit.total.likely)} of {gib(choice.placed.budget)}"
+    return f"{choice.verdict} on {choice.device.label}, about {amounts}{cards}"
