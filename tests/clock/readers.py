@@ -69,7 +69,7 @@ _REASONS = {
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx engines.renderers.rust hub.client service.http.overview service.http.query service.http.review
-        hub.local service.domain.index storage.actors chat_template.render_worker hub.folders
+        hub.local service.domain.index service.domain.listing storage.actors chat_template.render_worker hub.folders
         engines.model_folder sentences memory.pages hub.weights
         signals.family app.gallery_site hub.search
         """,
