@@ -11,7 +11,7 @@ from importer.app.recheck import Rechecked, check_version
 from importer.app.recheck import recheck as import_dry
 from importer.app.session import ImportSession
 from importer.cli import bulk, messages, output
-from importer.cli.importing import attention
+from importer.cli.import_summary import attention
 from importer.cli.options import FOLDER
 from importer.config_file.build import source
 from importer.config_file.store import Store

@@ -56,7 +56,7 @@ _REASONS = {
         engines.parsers exports.compose exports.kubernetes exports.vllm analysis config_file.receipt
         service.http.pages storage.jobs storage.document_rows memory.config_keys
         storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
-        service.http.releases service.domain.workflow storage.rechecks storage.retention
+        service.domain.workflow storage.rechecks storage.retention
         service.jobs.validation_steps
         service.http.openapi service.http.localai
         cli.commands.documents cli.bulk cli.messages cli.reporting cli.output""",
