@@ -134,7 +134,6 @@ EngineKind = Literal[
 ServiceKind = Literal[
     "bad-request", "bad-json", "no-key", "wrong-scope", "needs-approver", "code-not-approved", "foreign-page",
     "foreign-host", "no-such-page", "page-not-built",
-    "not-deleted",
     "wrong-method", "no-such-job", "no-such-version", "no-such-key", "precondition-failed",
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
@@ -450,7 +449,6 @@ class ServiceError(ImporterError):
         "no-such-job": Kind("There is no job {job!r}."),
         "no-such-version": Kind("{name} has no version {number}."),
         "no-such-key": Kind("There is no active key {key!r}."),
-        "not-deleted": Kind("{name} is not deleted."),
         "precondition-failed": Kind("{name} has changed: it is at version {version} now."),
         "precondition-required": Kind("A change of {name} has to say which version it is of."),
         "key-made": Kind("This request has made the key {key} already, which was shown once."),

@@ -202,7 +202,6 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
 }  # fmt: skip
 # Kinds that are met over HTTP alone.
 ELSEWHERE = frozenset({
-    "not-deleted",
     "bad-request", "bad-json", "no-key", "wrong-scope", "foreign-page", "foreign-host", "no-such-page",
     "page-not-built",
     "wrong-method", "no-such-job", "no-such-version", "precondition-failed", "precondition-required",

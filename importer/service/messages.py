@@ -78,7 +78,6 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-such-job": "See /v1/jobs.",
     "no-such-version": "See /v1/configs/{name}/history.",
     "no-such-key": "See /v1/keys for those that there are.",
-    "not-deleted": "See /v1/deleted for the documents that are.",
     "precondition-failed": "Get it again and look at what is new; its ETag goes into If-Match.",
     "precondition-required": "Send If-Match with the ETag that GET answered.",
     "key-made": "Ask with another Idempotency-Key, and revoke the one that was lost.",

@@ -49,7 +49,6 @@ BY_KIND: Mapping[str, int] = {
     "needs-approver": 403, "code-not-approved": 409,
     "wrong-method": 405, "no-such-job": 404, "no-such-version": 404, "no-such-key": 404,
     "precondition-failed": 412, "precondition-required": 428, "key-reused": 422, "key-made": 409,
-    "not-deleted": 409,
     "not-ended": 409, "has-ended": 409, "ambiguous": 409, "no-directories": 422,
     "body-too-large": 413, "wrong-type": 415, "too-many": 429, "gave-up": 500,
     "no-database": 503, "too-slow": 408, "busy": 503, "not-ready": 503,

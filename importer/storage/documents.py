@@ -35,7 +35,6 @@ from sqlalchemy import (
     select,
     tuple_,
     union_all,
-    update,
 )
 
 from importer.frozen import frozen
@@ -148,7 +147,8 @@ class Filters:
     """Which documents a list has; ``q`` has words that all are in its name, model, description or tags.
 
     Each sequence selects documents with one of its values; ``none`` stands for no value, and ``any`` of
-    attention for each kind. ``released`` selects documents with a release that is served, or those without.
+    attention for each kind. ``released`` selects documents with a version that is served, or those without;
+    ``deleted`` those that can be brought back.
     ``room`` selects those that a device holds, whole or in part.
     """
 
@@ -157,6 +157,7 @@ class Filters:
     backend: Sequence[str] = ()
     q: str | None = None
     released: bool | None = None
+    deleted: bool = False
     review: Sequence[str] = ()
     validation: Sequence[str] = ()
     updated_since: str | None = None
@@ -180,7 +181,7 @@ class Filters:
 
 
 def conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
-    """Yield the conditions of documents that are there and that the filters leave."""
+    """Yield the conditions of documents that the filters leave."""
     yield from unfaceted(filters)
     yield from faceted(filters, COLUMNS)
     if filters.room is not None:
@@ -188,8 +189,8 @@ def conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
 
 
 def unfaceted(filters: Filters) -> Iterator[ColumnElement[bool]]:
-    """Yield the conditions that no facet has: of documents that are there, and of a search."""
-    yield C.deleted_at.is_(None)
+    """Yield the conditions that no facet has: of documents that are there or deleted, and of a search."""
+    yield C.deleted_at.is_not(None) if filters.deleted else C.deleted_at.is_(None)
     if filters.model is not None:
         yield C.model == filters.model
     if filters.updated_since is not None:
@@ -497,7 +498,7 @@ def delete_documents(connection: Connection, deletion: Version) -> None:
         "updated_at": deletion.at,
         "state": deletion.state,
     }
-    connection.execute(update(configs).where(C.name == deletion.name).values(row))
+    put(connection, deletion.name, row)
     changed(connection)
 
 
@@ -522,20 +523,6 @@ def _insert(connection: Connection, new: Version) -> None:
     row = {f.name: getattr(new, f.name) for f in fields(new) if f.name != "receipt"}
     stored = None if new.receipt is None else put_receipt(connection, new.receipt)
     connection.execute(insert(versions).values(**row, receipt_hash=stored))
-
-
-SHOWN = (C.name, C.model, C.backend, C.version, C.deleted_at)
-
-
-def page_deleted(connection: Connection, limit: int, after: str = "") -> list[dict[str, object]]:
-    """Return deleted documents by name, those behind ``after``."""
-    query = select(*SHOWN).where(C.deleted_at.is_not(None), C.name > after).order_by(C.name).limit(limit)
-    return [dict(row) for row in connection.execute(query).mappings()]
-
-
-def count_deleted(connection: Connection) -> int:
-    """Return how many documents are deleted."""
-    return connection.execute(select(func.count()).where(C.deleted_at.is_not(None))).scalar_one()
 
 
 def purge(connection: Connection, before: str, limit: int) -> tuple[int, set[str]]:

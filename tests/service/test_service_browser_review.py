@@ -151,7 +151,7 @@ def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
     expect(first).to_contain_text("parameters.temperature")  # what is new stands first
     expect(page.locator(".settings").get_by_text("new", exact=True)).to_have_count(1)
     changes = page.get_by_role("region", name="Changes", exact=True)
-    expect(changes).to_contain_text("Since release 1")
+    expect(changes).to_contain_text("Since version ")
     expect(changes).to_contain_text("parameters.temperature: 0.6 → 0.31")
     losses = page.get_by_role("region", name="Differences of LocalAI's entry")
     expect(losses.get_by_text("added").first).to_be_visible()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,7 @@ def test_an_earlier_version_is_restored_and_a_rejection_of_it_stays(service: Ser
     imported(service, name)
     first = service.config(name)
     published(service, name)
+    served = service.config(name)["release"]
     service.edit(name, {"parameters": {"temperature": 0.1}})
     url = f"/v1/configs/{name}/versions/1/restore"
     problem(service.client.post(url), 428, "precondition-required")
@@ -44,7 +46,7 @@ def test_an_earlier_version_is_restored_and_a_rejection_of_it_stays(service: Ser
     back = service.client.post(url, json={"note": "better"}, headers={"If-Match": service.etag(name)})
     assert back.status_code == 200, back.text
     now = service.config(name)
-    assert (now["text"], now["digest"], now["release"]) == (first["text"], first["digest"], 1)
+    assert (now["text"], now["digest"], now["release"]) == (first["text"], first["digest"], served)
     assert now["review"] == "draft"  # an importer's key brings no approval back
     history = service.client.get(f"/v1/configs/{name}/history").json()
     assert history["versions"][0]["action"] == "restore"
@@ -59,22 +61,33 @@ def test_a_deleted_document_is_brought_back_until_it_is_purged(service: Service)
     name = "undeleted"
     imported(service, name)
     published(service, name)
-    problem(service.client.post(f"/v1/configs/{name}/undelete"), 409, "not-deleted")
     before = service.config(name)
     service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
-    assert [one["name"] for one in service.client.get("/v1/deleted").json()["items"]] == [name]
-    answer = service.client.post(f"/v1/configs/{name}/undelete", json={"note": "a mistake"})
+
+    def deleted() -> dict[str, Any]:
+        found: dict[str, Any] = service.client.get("/v1/configs", params={"deleted": True}).json()
+        return found
+
+    [row] = deleted()["items"]
+    assert (row["name"], row["state"], row["release"]) == (name, "deleted", None)
+    url = f"/v1/configs/{name}/versions/{row['version']}/restore"
+    problem(service.client.post(url, headers={"If-Match": '"1"'}), 412, "precondition-failed")
+    answer = service.client.post(url, json={"note": "a mistake"}, headers={"If-Match": f'"{row["version"]}"'})
     assert answer.status_code == 200, answer.text
     after = service.config(name)
     assert (after["text"], after["review"], after["release"]) == (before["text"], "approved", None)
-    assert service.client.get("/v1/deleted").json()["total"] == 0
-    problem(service.client.post("/v1/configs/nothing/undelete"), 404, "no-such-document")
+    assert deleted()["total"] == 0
+    service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
+    older = service.client.post(url.replace(f"/{row['version']}/", "/1/"), headers=ANY).json()
+    assert (older["review"], older["release"]) == ("draft", None)  # an earlier version begins anew
+    nothing = service.client.post("/v1/configs/nothing/versions/1/restore", headers=ANY)
+    problem(nothing, 404, "no-such-document")
 
     service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
     with gallery_of(service) as gallery, gallery.database.writing() as connection:
         assert documents.purge(connection, "2020-01-01T00:00:00+00:00", 9) == (0, set())
         assert documents.purge(connection, "2999-01-01T00:00:00+00:00", 9)[0] == 1
-    problem(service.client.post(f"/v1/configs/{name}/undelete"), 404, "no-such-document")
+    problem(service.client.post(url, headers=ANY), 404, "no-such-document")
 
 
 def test_equal_validations_are_one_job_while_it_waits(service: Service) -> None:

@@ -1,7 +1,8 @@
-"""What the gallery serves of a document: release, roll-back, withdrawal; restores and undeletion."""
+"""What the gallery serves of a document: release, roll-back, withdrawal; restores of versions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from importer.app.overview import (
@@ -21,7 +22,7 @@ from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.reasons import Reason
 from importer.service.domain.document_text import checked
-from importer.service.domain.gallery import Change, DocumentVersion
+from importer.service.domain.gallery import Change, DocumentVersion, check_version
 from importer.service.domain.grants import Caller, admit_edit
 from importer.service.settings import Settings
 from importer.storage import audit, documents, releases
@@ -107,40 +108,38 @@ def _record(change: Change, action: str, name: str, one: Served, **details: bool
     audit.record(change.connection, context, name, told)
 
 
-def restore(change: Change, name: str, number: int, who: Caller, settings: Settings) -> Summary:
+def restore(
+    change: Change, name: str, number: int, who: Caller, settings: Settings, seen: Sequence[int] | None
+) -> Summary:
     """Write an earlier version into the working copy, and return its row; the review begins anew.
 
-    Its evidence and its validations come with it. A rejection of the same data stays. Raises
+    Its evidence and its validations come with it. A rejection of the same data stays. A deleted document
+    comes back, which needs the scope ``approve``; its last version comes back as it was. Raises
     DocumentError: "no-such-document", "invalid" where a later schema refuses it; ServiceError:
-    "no-such-version", "needs-approver", and what an import of its references raises.
+    "no-such-version", "precondition-failed", "wrong-scope", "needs-approver", and what an import of its
+    references raises.
     """
-    present = change.checkout.load(name)
+    last = documents.last_number(change.connection, name)
+    if not last:
+        raise DocumentError("no-such-document", name=name, folder="the gallery")
+    check_version(name, last, seen)
+    there = change.checkout.find(name)
+    if there is None:
+        who.needs("approve")
     row = documents.version(change.connection, name, number)
     if row is None:
         raise ServiceError("no-such-version", name=name, number=number)
+    present = there or DocumentVersion.of(documents.newest(change.connection, name)).stored
     version = DocumentVersion.of(row)
     data = checked(version.text, name, version.stored.facts)
     admit_edit(present.data, data, who, settings)
-    if version.digest != present.digest or version.text != present.text:
+    if number == last and there is None:
+        _put(change, version, version.stored.receipt)
+    elif there is None or version.digest != present.digest or version.text != present.text:
         receipt = version.stored.receipt or present.receipt
         _put(
             change, version, None if receipt is None else _reviewed(receipt, present.receipt, version.digest)
         )
-    return change.save(name)
-
-
-def undelete(change: Change, name: str) -> Summary:
-    """Bring a deleted document back as it was, and return its row; nothing of it is served.
-
-    Raises DocumentError("no-such-document") for a name that no document ever had, and
-    ServiceError("not-deleted").
-    """
-    if not documents.last_number(change.connection, name):
-        raise DocumentError("no-such-document", name=name, folder="the gallery")
-    if change.checkout.find(name) is not None:
-        raise ServiceError("not-deleted", name=name)
-    version = DocumentVersion.of(documents.newest(change.connection, name))
-    _put(change, version, version.stored.receipt)
     return change.save(name)
 
 

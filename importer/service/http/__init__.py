@@ -16,7 +16,6 @@ ALL = (
     "review.router_review_page",
     "measurements.router",
     "releases.router",
-    "releases.router_restore",
     "recheck.router",
     "editor.router_preview",
     "editor.router",

@@ -118,6 +118,7 @@ class MemoryView(BaseModel):
     measured: list[Measured]
     plans: list[dict[str, object]] = Field(description="the chosen plan first, then the next-best ones")
     figures: list[FiguresView] = Field(description="those of the HTML report")
+    holds: list[DeviceHolds] | None = Field(description="what each device holds, with `devices`")
 
 
 class DeviceHolds(BaseModel):
@@ -211,10 +212,14 @@ class ValidationsView(BaseModel):
 
 
 @router.get(
-    "/{name}/memory", response_model=MemoryView, responses=problems("no-such-document", "no-receipt"),
+    "/{name}/memory", response_model=MemoryView,
+    responses=problems("no-such-document", "no-receipt", "network", "not-found"),
     summary="Memory, predicted and measured",
 )  # fmt: skip
-def memory(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
+def memory(
+    name: str, at: AtDesk, _who: Reader,
+    every: Annotated[bool, Query(alias="devices", description="judge each device of the table, too")] = False,
+) -> dict[str, object]:  # fmt: skip
     """Return the parts of the estimate, the engine's own figures, the device, and other plans."""
     stored = at.gallery.get(name)[1].stored
     receipt = stored.need_receipt()
@@ -228,6 +233,7 @@ def memory(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
         "binding": fit.get("binding"), "load": load or None, "terms": estimate.get("terms") or [],
         "total": estimate.get("total"), "measured": _measured(receipt), "plans": fit.get("plans") or [],
         "figures": _shown(pictures.of_memory(sheet(stored))),
+        "holds": [one.to_json() for one in device_answers(stored, at.settings.places)] if every else None,
     }  # fmt: skip
 
 
@@ -245,17 +251,6 @@ def _measured(receipt: Receipt) -> list[dict[str, object]]:
             if isinstance(values, Mapping) and {"predicted", "reported", "error"} <= values.keys():
                 found.append({"figure": figure, **values, **by})
     return found
-
-
-@router.get(
-    "/{name}/devices", response_model=list[DeviceHolds],
-    responses=problems("no-such-document", "no-receipt", "network", "not-found"),
-    summary="What each device holds of it",
-)  # fmt: skip
-def devices(name: str, at: AtDesk, _who: Reader) -> list[dict[str, object]]:
-    """Return the answer for each device of the table: the judgement of an import for that device."""
-    stored = at.gallery.get(name)[1].stored
-    return [one.to_json() for one in device_answers(stored, at.settings.places)]
 
 
 @router.get(

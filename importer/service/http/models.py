@@ -187,7 +187,7 @@ class DocumentRow(BaseModel):
     backend: str | None
     family: str | None
     kind: str | None
-    state: State
+    state: State | Literal["deleted"]
     review: str
     validation: str
     reason: str | None

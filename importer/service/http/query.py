@@ -154,11 +154,12 @@ async def document_filters(
     ] = None,
     updated_since: Since = None,
     released: Annotated[bool | None, Query(description="only what the gallery serves, or the rest")] = None,
+    deleted: Annotated[bool, Query(description="those that were deleted, and can be brought back")] = False,
 ) -> Filters:
     """Return the filters of a list of documents; of several values of one filter any will do."""
     return Filters(
         state or (), family or (), backend or (), q, review=review or (), validation=validation or (),
-        updated_since=utc(updated_since), released=released, model=model, kind=kind or (),
+        updated_since=utc(updated_since), released=released, deleted=deleted, model=model, kind=kind or (),
         modality=modality or (),
         tool_parser=tool_parser or (), reasoning_parser=reasoning_parser or (), license=license or (),
         quantization=quantization or (), size=size or (), attention=attention or (), tag=tag or (),

@@ -1,12 +1,11 @@
-"""What the gallery serves of a document: release, roll-back, withdrawal; restores and undeletion."""
+"""What the gallery serves of a document: release, roll-back, withdrawal; and restores of versions."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
 
 from importer.errors import DocumentError
 from importer.service.desk import AtDesk
@@ -15,8 +14,7 @@ from importer.service.http.headers import MOST, AskedOnce, IfMatch, etag, needed
 from importer.service.http.models import DocumentSummary, Note, ReleaseRequest, config_json
 from importer.service.problems import problems
 from importer.service.reads import Reads
-from importer.service.security import Approver, Importer, Reader, act
-from importer.storage import documents
+from importer.service.security import Approver, Importer, act
 
 router = APIRouter(prefix="/v1/configs/{name}", tags=["releases"], route_class=Reads)
 Number = Annotated[int, Path(ge=1, le=MOST)]
@@ -69,29 +67,8 @@ def withdraw(
         return once.answer(change.connection, config_json(summary), 200, {"ETag": etag(summary.version)})
 
 
-router_restore = APIRouter(prefix="/v1", tags=["documents"], route_class=Reads)
-
-
-class DeletedDocument(BaseModel):
-    """A document that was deleted; ``version`` is the number of its last version."""
-
-    name: str
-    model: str | None
-    backend: str | None
-    version: int
-    deleted_at: str
-
-
-class DeletedDocuments(BaseModel):
-    """A page of deleted documents, by name."""
-
-    items: list[DeletedDocument]
-    total: int
-    next: str | None = Field(description="the cursor of the next page")
-
-
-@router_restore.post(
-    "/configs/{name}/versions/{number}/restore", response_model=DocumentSummary,
+@router.post(
+    "/versions/{number}/restore", response_model=DocumentSummary,
     responses=problems(
         "no-such-document", "no-such-version", "precondition-failed", "precondition-required", "invalid",
         "bad-reference", "no-directories", "needs-approver", "key-reused",
@@ -103,42 +80,9 @@ def restore(
     once: AskedOnce, match: IfMatch, body: Note | None = None,
 ) -> Response:  # fmt: skip
     """Write that version as a new one, with its evidence. The review begins anew; what the gallery serves
-    stays. It needs `If-Match`.
+    stays. It needs `If-Match`. A deleted document comes back, for a key with the scope `approve`.
     """
     expected, note = needed_versions(match, name), None if body is None else body.note
     with at.gallery.change(act(request, who, "restore", note)) as change:
-        change.expect(name, expected)
-        summary = back.restore(change, name, number, who, at.settings)
+        summary = back.restore(change, name, number, who, at.settings, expected)
         return once.answer(change.connection, config_json(summary), 200, {"ETag": etag(summary.version)})
-
-
-@router_restore.post(
-    "/configs/{name}/undelete", response_model=DocumentSummary,
-    responses=problems("no-such-document", "not-deleted", "key-reused"),
-    summary="Bring a deleted document back",
-)  # fmt: skip
-def undelete(
-    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce, body: Note | None = None
-) -> Response:
-    """Bring a document back as it was when it was deleted. The gallery serves nothing of it."""
-    note = None if body is None else body.note
-    with at.gallery.change(act(request, who, "undelete", note)) as change:
-        summary = back.undelete(change, name)
-        return once.answer(change.connection, config_json(summary), 200, {"ETag": etag(summary.version)})
-
-
-@router_restore.get(
-    "/deleted", response_model=DeletedDocuments, responses=problems(), summary="Deleted documents by name"
-)
-def deleted_list(
-    at: AtDesk, _who: Reader, limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    cursor: Annotated[str, Query(max_length=200)] = "",
-) -> dict[str, object]:  # fmt: skip
-    """List documents that can be brought back. Pages continue with `cursor`."""
-    with at.database.reading() as connection:
-        rows, total = (
-            documents.page_deleted(connection, limit + 1, cursor),
-            documents.count_deleted(connection),
-        )
-    more = len(rows) > limit
-    return {"items": rows[:limit], "total": total, "next": rows[limit - 1]["name"] if more else None}

@@ -8,12 +8,12 @@ import { useView } from "../view.js";
 
 const T = TEXTS.deleted;
 
-export const load = ({ route, signal }) => get(["deleted"], { query: { cursor: route.query.get("cursor"), limit: 50 }, signal });
+export const load = ({ route, signal }) => get(["configs"], { query: { deleted: true, cursor: route.query.get("cursor"), limit: 50 }, signal });
 
 export function View({ data }) {
   const { me, route, again } = useView(), act = useAction(), [back, tell] = useState(null);
-  const undelete = (name) => async () => {
-    await post(["configs", name, "undelete"], { body: {} });
+  const undelete = ({ name, version }) => async () => {
+    await post(["configs", name, "versions", String(version), "restore"], { body: {}, match: `"${version}"` });
     await again();
     tell(name);
   };
@@ -22,8 +22,8 @@ export function View({ data }) {
     <p>{T.about}</p>,
     <p role="status">{back === null ? null : [T.done(back), " ", <Link to={["documents", back]}>{T.open(back)}</Link>]}</p>,
     data.items.length ? <Table label={T.title} heads={T.heads} kind="stack named" keys={data.items.map((one) => one.name)} rows={data.items.map((one) => [
-      one.name, <span class="break">{one.model ?? TEXTS.common.none}</span>, one.backend ?? TEXTS.common.none, String(one.version), <SoftWhen at={one.deleted_at} />,
-      <Action act={act} name={one.name} label={T.undelete} told={T.act(one.name)} disabled={!may(me, "approve")} onAct={undelete(one.name)} />,
+      one.name, <span class="break">{one.model ?? TEXTS.common.none}</span>, one.backend ?? TEXTS.common.none, String(one.version), <SoftWhen at={one.updated_at} />,
+      <Action act={act} name={one.name} label={T.undelete} told={T.act(one.name)} disabled={!may(me, "approve")} onAct={undelete(one)} />,
     ])} /> : <Empty text={T.empty}><Link to={["documents"]}>{T.back}</Link></Empty>,
     <Failure of={act} />,
     <Pager label={T.pages} to={["deleted"]} query={{}} cursor={route.query.get("cursor") ?? ""} next={data.next} />,

@@ -39,7 +39,7 @@ function Further({ name }) {
   return [
     <p class="buttons">
       <Action act={act} name="measure" label={T.measure} disabled={!may(me, "import")} onAct={measure} />
-      <Action act={act} name="devices" label={T.onDevices} onAct={async () => set(await get(["configs", name, "devices"]))} />
+      <Action act={act} name="devices" label={T.onDevices} onAct={async () => set((await get(["configs", name, "memory"], { query: { devices: true } })).holds)} />
     </p>,
     <p class="soft small">{T.measures}</p>,
     <Failure of={act} />,
