@@ -1,4 +1,4 @@
-"""Configuration from the environment: the home folder, switches, backends; numbers as text; and the clock."""
+"""Configuration from the environment: the home folder, switches; numbers as text; and the clock."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Backends: the names of engines in documents.
-NAMES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx", "sglang")
 # Variables that may hold the Hub's token.
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_PATH")
 DIGITS = 20  # of a number that a person or a client writes

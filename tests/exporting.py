@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
-from importer.config import NAMES
+from importer.backends import NAMES
 from importer.config_file import argument_check, schema
 from importer.config_file.argument_check import arguments_of
 from importer.config_file.receipt import Receipt

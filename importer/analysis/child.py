@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from importer import backends
 from importer.analysis import (
     STUDIES,
     AnalysisReason,
@@ -62,7 +63,7 @@ def analyse(question: Question) -> PackedAnalysis:
 
 def _analyse(question: Question) -> PackedAnalysis:
     snapshot, renderer = question.snapshot, Local()
-    kind = find_kind(snapshot, question.ignore_name, registries.load_capabilities("vllm"))
+    kind = find_kind(snapshot, question.ignore_name, registries.load_capabilities(backends.DEFAULT))
     problem = None if question.any_kind else kind.error(snapshot.label)
     if problem is not None:
         raise problem

@@ -12,7 +12,7 @@ from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from importer import config
+from importer import backends, config
 from importer.app.preferences import check_parsers, parse, recalled
 from importer.app.request import KEPT, OPTIONS, RULED, ImportOptions
 from importer.app.session import ImportSession
@@ -250,10 +250,11 @@ class ImportRequest:
 
     def _frontend(self, stored: StoredDocument | None, earlier: Mapping[str, Any]) -> Frontend | None:
         """Return the requested frontend, else the one in the file, else that of the last import."""
-        backend = self.preferences.values.get("backend", "vllm")
+        backend = self.preferences.values.get("backend", backends.DEFAULT)
         if self.frontend is not None or stored is None or "frontend" in self.preferences.unset:
             return self.frontend
-        return (frontend_of(stored.data) or earlier.get("frontend")) if backend == "vllm" else None
+        several = backends.of(backend).frontends
+        return (frontend_of(stored.data) or earlier.get("frontend")) if several else None
 
 
 @frozen

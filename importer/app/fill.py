@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from importer import backends
 from importer.app.decide import ImportRequest, decide_snapshot
 from importer.app.import_ import Plan, build_plan
 from importer.app.preferences import written
@@ -27,7 +28,7 @@ from importer.hub.reference import Reference
 from importer.progress import Progress, silent
 
 # What a file may leave out, though every document has it.
-FILLED_IN = {"name": "model", "backend": "vllm"}
+FILLED_IN = {"name": "model", "backend": backends.DEFAULT}
 # Where a mistake leaves nothing to decide for.
 NEEDED: tuple[KeyPath, ...] = ((), ("parameters",), ("parameters", "model"), ("backend",))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
+from importer import backends
 from importer.app.decide import ImportRequest
 from importer.app.gallery import (
     CONFIG,
@@ -44,8 +45,6 @@ SHA256 = 64  # hex digits
 NEAR = 2  # names in a finding
 UNKNOWN = (SchemaReason.UNKNOWN_KEY, SchemaReason.UNKNOWN_KEY_NEAR)
 UNPROVED = (Unavailable.NOT_INSTALLED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_KNOWN)
-CHECKED = ("vllm", "mlx", "mlx-vlm")  # backends whose configurations the schema holds whole
-LOCALAI_PARSERS = ("vllm", "sglang")  # LocalAI's other backends read no parser of the options
 MISSING = ("not-found", "revision-not-found", "private")  # refusals that end an installation
 # Kinds that have a finding of their own.
 TOLD = (
@@ -201,7 +200,7 @@ def _of_config(item: GalleryItem) -> Iterator[Located]:
 def _of_others(item: GalleryItem, path: KeyPath) -> bool:
     """Return whether the schema asks this of its own backends alone: keys to be there, and words."""
     words = path == ("backend",) or (path[:1] == ("known_usecases",) and len(path) > 1)
-    return item.backend not in CHECKED and (words or not path)
+    return "checked" not in backends.of(item.backend).in_localai and (words or not path)
 
 
 class _Hub:
@@ -256,7 +255,7 @@ def _of_parsers(
     """Yield where an entry's parsers are not those that are proved: by an import, else by the receipt."""
     if item.config is None or not registries.versions(item.backend):
         return
-    if item.stored is None and item.backend not in LOCALAI_PARSERS:
+    if item.stored is None and "parsers" not in backends.of(item.backend).in_localai:
         return
     why: Reason | None = None
     own_template = item.stored is not None and "chat_template" in mapping(item.stored.data.get("importer"))

@@ -7,7 +7,7 @@ from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from importer import config
+from importer import backends
 from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
@@ -399,7 +399,7 @@ def with_derived(data: Document) -> Document:
     if not isinstance(block, dict) or not isinstance(data.get("parameters"), dict):
         return data
     backend = data.get("backend")
-    sent = get(backend).client_sampling(data) if backend in config.NAMES and runs(backend) else {}
+    sent = get(backend).client_sampling(data) if backend in backends.NAMES and runs(backend) else {}
     own = {k: v for k, v in block.items() if k != "client_sampling"}
     return document_of({**data, "importer": {**own, **({"client_sampling": sent} if sent else {})}})
 

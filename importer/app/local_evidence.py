@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from importer import backends
 from importer.config_file.document import Document
 from importer.config_file.store import StoredDocument
 from importer.engines import model_folder, tokenizer
@@ -169,7 +170,6 @@ def offline_parsers(
     from importer.hub import local
     from importer.proof.prove import tokens_of
     from importer.validation.evidence_sources import OfflineParsers
-    from importer.validation.proof_check import INFERRING
 
     try:
         snapshot = local.resolve(str(weights), weights)
@@ -184,7 +184,7 @@ def offline_parsers(
     except RepositoryError:
         return nullcontext()
     worker = ParserWorker(FAMILY.get(backend, backend), python, frontend=frontend)
-    return OfflineParsers(worker, tokens, infers=backend in INFERRING)
+    return OfflineParsers(worker, tokens, infers=backends.of(backend).infers)
 
 
 def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from importer import config
+from importer import backends
 from importer.config_file import check, document_keys, schema
 from importer.config_file.argument_check import arguments_of, kind_name
 from importer.config_file.build import SCHEMA, put
@@ -143,7 +143,7 @@ def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
         return typed
     earlier = dict(receipt.request.get("preferences", {}))
     backend, wrote = stored.data.get("backend"), receipt.wrote
-    if wrote is not None and backend in config.NAMES and backend != wrote.get("backend"):
+    if wrote is not None and backend in backends.NAMES and backend != wrote.get("backend"):
         earlier["backend"] = backend
     remaining = {key: value for key, value in earlier.items() if key not in typed.unset}
     return Preferences({**_checked(remaining), **typed.values}, typed.unset)
@@ -156,7 +156,7 @@ def written(document: Document, wrote: Document | None) -> dict[str, object]:
 
 
 def _settings_of(document: Document) -> Iterator[tuple[str, Any]]:
-    if document.get("backend") in config.NAMES:
+    if document.get("backend") in backends.NAMES:
         yield "backend", document["backend"]
     for key, value in _map(document, "parameters").items():
         if key in PARAMETERS:
@@ -180,7 +180,7 @@ def _map(document: Document, key: str) -> Mapping[str, object]:
 
 def _checked(values: dict[str, object]) -> dict[str, object]:
     """Return values that a decision can have; raises UsageError("bad-value")."""
-    for key, known in (("kind", KINDS), ("backend", config.NAMES)):
+    for key, known in (("kind", KINDS), ("backend", backends.NAMES)):
         if key in values and values[key] not in known:
             raise _refused(Setting.SET, values[key], PreferenceReason.NOT_ONE_OF, key=key, known=known)
     for key in OPTIONS:
@@ -221,12 +221,12 @@ def _key(key: str, setting: Setting) -> str:
 
 def _arguments() -> frozenset[str]:
     """Return the arguments of all engines, that need no ``engine_args.`` before their names."""
-    return frozenset(name for engine in config.NAMES for name in arguments_of(engine))
+    return frozenset(name for engine in backends.NAMES for name in arguments_of(engine))
 
 
 def _is_engines(name: str) -> bool:
     """Return whether an engine has the argument, one that no document sets among them."""
-    return any(name in registry.arguments for registry in map(load, config.NAMES) if registry is not None)
+    return any(name in registry.arguments for registry in map(load, backends.NAMES) if registry is not None)
 
 
 def _value(key: str, text: str) -> Any:
@@ -267,7 +267,7 @@ def settable() -> list[tuple[str, str, str]]:
 def _of_engines() -> Iterator[tuple[str, str, str]]:
     """Yield each argument that a document may set: its name, its type, and the engines that have it."""
     engines: dict[str, dict[str, str]] = {}
-    for engine in config.NAMES:
+    for engine in backends.NAMES:
         for name, argument in arguments_of(engine).items():
             engines.setdefault(name, {})[engine] = kind_name(argument.kind)
     for name in sorted(engines):

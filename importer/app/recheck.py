@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from importer import config
+from importer import backends
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, Settled, build_plan, compare, of_values, resolve_and_decide
 from importer.app.session import ImportSession
@@ -156,7 +156,7 @@ def _identity(warning: Mapping[str, object], version: str | None) -> str:
     return text.replace(version, "") if version else text
 
 
-def check_version(version: str | None, engines: Sequence[str] = config.NAMES) -> None:
+def check_version(version: str | None, engines: Sequence[str] = backends.NAMES) -> None:
     """Raise UsageError("bad-value") for a required version that none of the engines has."""
     refused: UsageError | None = None
     for engine in () if version is None else engines:

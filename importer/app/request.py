@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Union, get_args, get_origin, get_type_hints
 
-from importer import config
+from importer import backends
 
 MOST = 100_000_000  # sequences, or tokens of one
 
@@ -60,7 +60,7 @@ class ImportOptions(TypedDict, total=False):
     name: Annotated[str | None, Option("the document's name (default: from the repository)", single=True)]
     backend: Annotated[str | None, Option(
         "the engine to write for; 'auto' leaves it to the server's own machine",
-        words=("auto", *config.NAMES))
+        words=("auto", *backends.NAMES))
     ]  # fmt: skip
     engine_version: Annotated[str | None, Option("write for this version's parsers", metavar="VERSION")]
     frontend: Annotated[Literal["python", "rust"] | None, Option(

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from importer import config
-from importer.chat_template.conventions import CONVENTIONS, PYTHONIC, offered
+from importer import backends, config
+from importer.backends import PYTHONIC
+from importer.chat_template.conventions import CONVENTIONS, offered
 from importer.chat_template.override import TemplateOverride
 from importer.decisions.decision import PYTHON, RUST, Frontend, Target
 from importer.engines import machine, registries
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from importer.engines.install import Installed
 
 HERE = "this-machine"  # the name of this machine for --device
-APPLE = ("mlx", "mlx-vlm", "vllm-mlx")
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 HARMONY = "gpt_oss"  # vllm-rs 0.33: ``chat/src/backend/hf.rs``
 
@@ -126,26 +126,27 @@ def for_model(target: Target, snapshot: Snapshot) -> Target:
 
 def check_frontend(backend: str, frontend: Frontend | None) -> None:
     """Raise UsageError("bad-value") for the frontend of another engine."""
-    if frontend is not None and backend != "vllm":
+    if frontend is not None and not backends.of(backend).frontends:
         problem = Reason(TargetReason.FRONTEND_OF_VLLM, backend=backend)
         raise UsageError("bad-value", setting=Setting.FRONTEND, value=frontend, problem=problem)
 
 
 def _builds(backend: str, kind: str | None, frontend: Frontend | None) -> tuple[str, ...]:
     """Return the engines that provide the backend for a kind of device, the device's own build first."""
-    if backend != "vllm":
+    every = backends.of(backend).builds
+    if not every:
         return (backend,)
     cards = kind in {"cuda", "rocm"} or frontend == RUST or (kind is None and machine.has_gpu())
-    return ("vllm-cuda", "vllm-cpu") if cards else ("vllm-cpu",)
+    return every if cards else every[-1:]
 
 
 def _further(backend: str, builds: tuple[str, ...]) -> tuple[str, ...]:
     """Return the other builds of vLLM: their parsers run on this machine, too, where a version is named."""
-    return tuple(one for one in ("vllm-cuda", "vllm-cpu") if backend == "vllm" and one not in builds)
+    return tuple(one for one in backends.of(backend).builds if one not in builds)
 
 
 def _is_plugin(convention: str, backend: str) -> bool:
-    return CONVENTIONS[convention].parsers[backend] == PYTHONIC
+    return backends.of(backend).conventions[convention] == PYTHONIC
 
 
 def _installed(build: str) -> Installed | None:
@@ -183,7 +184,8 @@ def device_for(name: str | None, memory: int | None, backend: str) -> Device:
 
 def check_weights(snapshot: Snapshot, backend: str, machine: Machine) -> None:
     """Raise UsageError("bad-value") for a named card, where the weights are in MLX's own quantisation."""
-    quantised = quantisation.read(snapshot) if machine.is_named_card and backend not in APPLE else None
+    on_card = machine.is_named_card and not backends.of(backend).on_apple
+    quantised = quantisation.read(snapshot) if on_card else None
     if quantised is not None and quantised.method == quantisation.MLX:
         from importer.signals.family import base_models
 
@@ -216,7 +218,7 @@ def parse_device(
 
 def machine_for(name: str | None) -> Machine:
     """Return the named device, else what vLLM would run on here, as readers of evidence need it."""
-    device = machine.this_machine("vllm") if is_here(name) else named(str(name))
+    device = machine.this_machine(backends.DEFAULT) if is_here(name) else named(str(name))
     major, _, minor = (device.capability or "").partition(".")
     capability = int(major) * 10 + int(minor) if major.isdecimal() and minor.isdecimal() else None
     kinds = {"cuda": "cuda", "metal": "metal", "cpu": "cpu"}  # cards of other makers count as AMD's
@@ -244,7 +246,8 @@ def with_template(target: Target, override: TemplateOverride) -> Target:
         problem = Reason(TargetReason.CALLS_UNREAD, backend=target.backend, known=target.templates)
     if problem is not None:
         raise UsageError("bad-value", setting=Setting.TEMPLATE, value=override.word, problem=problem)
-    if target.backend != "vllm" or target.frontend == RUST:  # which loads no plugin
+    plugs = PYTHONIC in backends.of(target.backend).conventions.values()
+    if not plugs or target.frontend == RUST:  # which loads no plugin
         return replace(target, templates=())
     tools = {**target.parsers["tool_parser"], PYTHONIC: "ImporterPythonicToolParser"}
     parsers = {**target.parsers, "tool_parser": tools}

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
 
+from importer import backends
 from importer.app import approvals, local_evidence
 from importer.app.local_evidence import (
     offline_parsers,
@@ -103,13 +104,13 @@ def for_run(stored: StoredDocument, engine: str, folder: Path) -> RunSettings | 
     """
     from importer.engines import get, install
 
-    backend = "vllm" if engine.startswith("vllm-c") else engine
+    backend = backends.serving(engine).name
     device = machine.this_machine(backend, cards=engine == CUDA)
     try:
         snapshot = local.resolve(str(folder), folder)
     except ImporterError:
         return None
-    installed = install.find(get(engine)) if backend == "vllm" else None  # others have one set of rules
+    installed = install.find(get(engine)) if backends.of(backend).planned else None
     read = shape.read(snapshot)
     held = weights.read(snapshot, read)
     for dtype in (WIDE, None) if _emulates(stored, device, backend) else (None,):
@@ -135,7 +136,7 @@ def _emulates(stored: StoredDocument, device: Device, backend: str) -> bool:
 
     In float32 each weight keeps its value, and long prompts are read several times as fast.
     """
-    emulated = backend == "vllm" and device.kind == "cpu" and not machine.computes_bfloat16()
+    emulated = backends.of(backend).planned and device.kind == "cpu" and not machine.computes_bfloat16()
     return emulated and stored.data.get(DTYPE) == "bfloat16" and DTYPE not in _set_by_person(stored)
 
 
@@ -351,7 +352,7 @@ def run_on(
     block = stored.data.get("importer", Block()).copy()
     frontend = frontend_of(stored.data)
     block["engine"] = {"name": backend, "version": installed.version}
-    if frontend is not None and backend == "vllm":
+    if frontend is not None and backends.of(backend).frontends:
         block["engine"]["frontend"] = frontend
     run = for_run(stored, engine.name, weights)
     fit = None if run is None else run.fit

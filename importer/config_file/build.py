@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from importer import backends
 from importer.config_file import document_keys
 from importer.config_file.attention import Attention
 from importer.config_file.document import DecisionRecord, Document, document_of
@@ -192,7 +193,8 @@ def build(
             put(data, path, decision.value)
             comments[_first(path, decision.value)] = comment(decision)
     told = decisions.get(QUANTIZATION)
-    if told is not None and told.status == "user" and told.value is not None and engine["name"] in TOLD:
+    takes = backends.of(engine["name"]).takes_quantization
+    if told is not None and told.status == "user" and told.value is not None and takes:
         data[QUANTIZATION], comments[QUANTIZATION,] = told.value, comment(told)
     if subject.model_id is not None and subject.revision is not None:
         source = {"type": "huggingface", "repo": subject.model_id, "revision": subject.revision}
@@ -207,7 +209,6 @@ def imported_description(model: str) -> str:
 
 
 QUANTIZATION = "quantization"  # a fact of the weights, that engines detect; a person's word is for the engine
-TOLD = ("vllm", "sglang")  # engines with an option for it
 
 
 def _usecases(decisions: Decisions) -> list[str]:

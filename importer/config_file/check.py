@@ -19,7 +19,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from importer import config
+from importer import backends
 from importer.config_file import argument_check, document_keys, engine_arguments
 from importer.config_file.argument_check import known
 from importer.config_file.document import Document, document_of
@@ -51,9 +51,7 @@ CONTEXT: Final = "max_model_len"
 AUTO = "auto"  # vLLM measures its memory, and takes the longest context that fits
 LIMITS: Final = "limit_mm_per_prompt"
 MODALITIES = ("image", "video", "audio")
-BY_FLAG = ("vllm", "vllm-mlx", "sglang")  # engines with options for their parsers
 VARIABLES: Final = "chat_template_kwargs"
-THINKING = "enable_thinking"  # the only variable of a chat template that mlx-vlm has an option for
 # Parameters of ``apply_chat_template`` and of the functions around it, in transformers, vLLM, SGLang, mlx-lm,
 # mlx-vlm and vllm-mlx: an engine passes the variables to them. Functions of a template are none, either.
 RESERVED = names(
@@ -68,7 +66,7 @@ RESERVED = names(
     "trust_request_mm_kwargs value"
 )
 # Variables that an engine's parser or encoder reads, also where no template names them.
-SWITCHES = (THINKING, "thinking", "reasoning_effort")
+SWITCHES = ("enable_thinking", "thinking", "reasoning_effort")
 UNKNOWN = (argument_check.ArgumentReason.UNKNOWN, argument_check.ArgumentReason.UNKNOWN_NEAR)
 
 
@@ -114,7 +112,7 @@ def faults(document: Document) -> Iterator[Fault]:
     ):
         yield (argument_check.KEY, *path), reason
     yield from _values(document)
-    flags = dict(_flags(document)) if engine == "vllm" else {}
+    flags = dict(_flags(document)) if backends.of(engine).takes_flags else {}
     for place, (name, value) in flags.items():
         for _, reason in argument_check.faults(engine, version, {name: value}):
             yield (document_keys.KEY, place), reason
@@ -128,7 +126,7 @@ def faults(document: Document) -> Iterator[Fault]:
 def arguments_of(document: Document) -> dict[str, object]:
     """Return the engine's arguments of a document, with those that vLLM's flags among ``options`` set."""
     written = document.get(argument_check.KEY)
-    flags = (pair for _, pair in _flags(document)) if document.get("backend") == "vllm" else ()
+    flags = (pair for _, pair in _flags(document)) if backends.of(document.get("backend")).takes_flags else ()
     return {**combined(flags), **(written if isinstance(written, Mapping) else {})}
 
 
@@ -148,16 +146,17 @@ def _values(document: Document) -> Iterator[Fault]:
             known = argument_check.of_value(str(document.get("backend")), version_of(document), key, value)
             yield from (((key,), reason) for _, reason in known)
     yield from _options(document)
-    for place, option in enumerate(document_keys.of(document) if document.get("backend") in BY_FLAG else ()):
+    by_flag = backends.of(document.get("backend")).by_flag
+    for place, option in enumerate(document_keys.of(document) if by_flag else ()):
         named = option.key in document_keys.OPTIONS and (option.value or "").lower() not in document_keys.NONE
         if named and not WORD.fullmatch(option.value or ""):
             yield (document_keys.KEY, place), Reason(ValueReason.NOT_A_NAME, value=option.value)
     chosen = {*variables} if isinstance(variables, Mapping) else set()
     for key in sorted(chosen & RESERVED):
         yield (VARIABLES, key), Reason(ValueReason.RESERVED, name=key)
-    if document.get("backend") == "mlx-vlm":
-        for key in sorted(chosen - {THINKING} - RESERVED):
-            yield (VARIABLES, key), Reason(ValueReason.VARIABLE_LOST, only=THINKING)
+    if (only := backends.of(document.get("backend")).variable) is not None:
+        for key in sorted(chosen - {only} - RESERVED):
+            yield (VARIABLES, key), Reason(ValueReason.VARIABLE_LOST, only=only)
 
 
 def _limits(document: Document) -> Iterator[Fault]:
@@ -167,7 +166,7 @@ def _limits(document: Document) -> Iterator[Fault]:
         near = argument_check.near(str(kind).lower(), MODALITIES)
         if near and kind not in MODALITIES:
             yield (LIMITS, kind), Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=LIMITS, near=near)
-        if isinstance(value, Mapping) and document.get("backend") != "vllm":
+        if isinstance(value, Mapping) and not backends.of(document.get("backend")).limits_inputs:
             wrong = Reason(argument_check.ArgumentReason.WRONG_TYPE, value="a map", kind="a whole number")
             yield (LIMITS, kind), wrong
 
@@ -175,7 +174,7 @@ def _limits(document: Document) -> Iterator[Fault]:
 def _length(document: Document) -> Iterator[Fault]:
     """Yield a context that is neither a number of tokens nor, on vLLM, left to the engine's memory."""
     length = document.get(CONTEXT)
-    if length == AUTO and document.get("backend") != "vllm":
+    if length == AUTO and not backends.of(document.get("backend")).auto_context:
         yield (CONTEXT,), Reason(ValueReason.NO_AUTO, engine=document.get("backend"))
     elif (isinstance(length, str) and length != AUTO) or length == AT_WILL:
         yield (CONTEXT,), Reason(ValueReason.NO_LENGTH, value=length)
@@ -192,7 +191,7 @@ def _options(document: Document) -> Iterator[Fault]:
             continue  # the schema's
         option = document_keys.parse(entry)
         near = argument_check.near(option.key.replace("-", "_").lower(), document_keys.OPTIONS)
-        if option.key.startswith("--") and engine != "vllm":
+        if option.key.startswith("--") and not backends.of(engine).takes_flags:
             reason = Reason(ValueReason.FLAG_FOR_VLLM, flag=option.key, engine=engine)
             yield (document_keys.KEY, place), reason
         elif near and option.key not in document_keys.OPTIONS and not option.key.startswith("--"):
@@ -215,7 +214,7 @@ def of_settings(values: Mapping[str, object], backend: str | None = None) -> Fau
         place[steps[-1]] = value
     first: Fault | None = None
     unknown: list[Fault] = []
-    for engine in (backend,) if backend in config.NAMES else config.NAMES:
+    for engine in (backend,) if backend in backends.NAMES else backends.NAMES:
         for version in reversed(versions(str(engine))):
             named = {"backend": engine, "importer": {"engine": {"version": version}}}
             found = next(faults(document_of({**document, **named})), None)
@@ -264,7 +263,7 @@ def flag(option: document_keys.Option) -> tuple[str, Any]:
     if name.startswith("no_") and option.value is None:
         return name.removeprefix("no_"), False
     opposite = name.replace("disable_", "enable_", 1)
-    registry = load("vllm")
+    registry = load(backends.DEFAULT)
     if registry is not None and registry.get(name) is None and registry.get(opposite) is not None:
         return opposite, option.value is not None and option.typed is False
     return name, _value(option)

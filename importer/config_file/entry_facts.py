@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field
 from typing import Any, Literal
 
+from importer import backends
 from importer.config_file.build import imported_description
 from importer.config_file.document import Document
 from importer.config_file.document_keys import digest, parser
@@ -29,16 +30,6 @@ LONG_CONTEXT = 128_000  # tokens
 SEES = ("image", "video")
 Described = Literal["person", "card", "facts"]
 OUTCOMES = ("pass", "fail", "inconclusive", "not-shown", "not-applicable")
-# The programs behind the names of engines, as their projects write them.
-PROGRAMS: Mapping[str, str] = {
-    "mlx": "mlx-lm",
-    "vllm": "vLLM",
-    "vllm-cpu": "vLLM",
-    "vllm-cuda": "vLLM",
-    "sglang": "SGLang",
-}
-
-
 KINDS: Mapping[str, str] = {
     "base": "base model", "chat": "chat model", "classifier": "classifier", "embedding": "embedding model",
     "reranker": "reranker", "reward": "reward model", "transcription": "model for transcription",
@@ -157,7 +148,8 @@ class ValidationRecord:
     @property
     def label(self) -> str:
         """Return engine and version, such as ``mlx-lm 0.32.2``."""
-        return " ".join(filter(None, (PROGRAMS.get(self.engine, self.engine), self.version)))
+        program = backends.serving(self.engine).program or self.engine
+        return " ".join(filter(None, (program, self.version)))
 
     @property
     def message(self) -> str:

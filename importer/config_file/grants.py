@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from importer import config
+from importer import backends
 from importer.config_file import argument_check, check, document_keys
 from importer.config_file.argument_check import DRAFTER
 from importer.config_file.effects import DOCUMENT, FREE, Effect, table
@@ -140,7 +140,7 @@ def _key(path: str, value: Any) -> Iterator[Grant]:
 
 def _newest() -> list[ArgumentRegistry]:
     """Return the newest registry of each engine."""
-    return [registry for name in config.NAMES if (registry := load(name)) is not None]
+    return [registry for name in backends.NAMES if (registry := load(name)) is not None]
 
 
 def _setting(name: str, value: Any, why: Effect) -> Grant:
@@ -149,7 +149,7 @@ def _setting(name: str, value: Any, why: Effect) -> Grant:
 
 def _variable(registries: list[ArgumentRegistry], name: str, value: Any) -> Effect | None:
     """Return why a variable is a grant: no engine of these reads it, or any engine has another effect."""
-    withheld = {table(engine).withheld(name, value) for engine in config.NAMES if table(engine).has(name)}
+    withheld = {table(engine).withheld(name, value) for engine in backends.NAMES if table(engine).has(name)}
     if withheld - {None}:  # a run may name another engine
         return min(filter(None, withheld))
     kinds = [r.variables[name] for r in registries if name in r.variables]

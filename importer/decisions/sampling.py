@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from importer import backends
 from importer.chat_template.samples import Thinking
 from importer.decisions.decision import (
     Chosen,
@@ -35,9 +36,6 @@ PARSER = "reasoning_parser"
 OTHERS = "generation_config."  # settings of transformers that engines lack
 # Tokens of an answer for servers with a short default: with reasoning, by vendors' advice, and without.
 ROOM = {True: 32_768, False: 8_192}
-CUTS = {"mlx": 512, "mlx-vlm": 2048}  # default limits of servers, in tokens of an answer
-# Temperatures of servers without a value (vllm/sampling_params.py, vllm_mlx/server.py); others are greedy.
-DRAWS = {"vllm": 1.0, "sglang": 1.0, "vllm-mlx": 0.7}
 
 
 MODE_TEXTS = {"thinking": "with thinking", "non_thinking": "without thinking"}
@@ -92,7 +90,7 @@ def thinks(thinking: Thinking | None, decisions: Decisions, backend: str) -> boo
     parser = decisions[PARSER].value is not None
     if thinking.switch in variables:
         return _switched(thinking, variables[thinking.switch])
-    if backend == "mlx-vlm" and thinking.switch == "enable_thinking":
+    if thinking.switch is not None and thinking.switch == backends.of(backend).variable:
         return parser  # its server sets the variable, for any default of the template
     if thinking.markers is None or thinking.default is not None:
         return thinking.default if thinking.markers else False
@@ -191,7 +189,7 @@ def _value(
 
 def _drawn(target: Target, decisions: Decisions) -> Decision | None:
     """Return what a server does to answers of a chat model whose temperature nothing names."""
-    kind, value = decisions.get("kind"), DRAWS.get(target.backend)
+    kind, value = decisions.get("kind"), backends.of(target.backend).draws
     if value is None or (kind is not None and kind.value != "chat"):
         return None
     return Undecided((Reason(SamplingReason.SERVER_DRAWS, engine=target.backend, value=value),))
@@ -250,7 +248,7 @@ def _length(
         return by_user(value, overruled(value, [*advised, *limits], Reason(WeighReason.USER_DECIDES)))
     lost = tuple(RejectedCandidate(e.value, e.source, e.reason) for e in limits)
     kind = decisions["kind"].value if "kind" in decisions else "chat"
-    cut = CUTS.get(target.backend) if kind != "base" else None  # a base model does not end by itself
+    cut = backends.of(target.backend).cut if kind != "base" else None  # a base model does not end by itself
     if cut is None:
         fills = Reason(SamplingReason.FILLS_CONTEXT)
         lost += tuple(

@@ -10,10 +10,9 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-from importer import launcher
+from importer import backends, launcher
 from importer.launcher import Purpose
 from importer.memory.devices import GIB, Device, Kind, of_kind
-from importer.memory.parallelism import ON_CARDS
 
 NAME = "this machine"
 SECONDS = 10.0  # limit for nvidia-smi
@@ -30,7 +29,7 @@ def this_machine(backend: str, *, cards: bool = True) -> Device:
 
     On processors vLLM has one worker for each memory node, bound to the memory of that node.
     """
-    if backend in ON_CARDS and cards and has_gpu():
+    if backends.of(backend).on_cards and cards and has_gpu():
         device = _cards()
         if device is not None:
             return device
@@ -38,7 +37,7 @@ def this_machine(backend: str, *, cards: bool = True) -> Device:
         nodes = node_memory()
         if len(nodes) > 1:  # a single node is the machine, and grows with the memory of some virtual ones
             return _own("cpu", min(total_memory() // len(nodes), *nodes), len(nodes))
-    apple = sys.platform == "darwin" and backend not in ON_CARDS
+    apple = sys.platform == "darwin" and not backends.of(backend).on_cards
     return _own("metal" if apple else "cpu", total_memory())
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from importer.chat_template.conventions import PYTHONIC
+from importer.backends import PYTHONIC
 from importer.config_file import argument_check, check, document_keys, template_file
 from importer.config_file.check import AUTO, CONTEXT
 from importer.config_file.document import Document, Setting, Settings

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable
 
+from importer import backends
 from importer.errors import RepositoryError
 from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
@@ -27,9 +28,6 @@ BESIDE = re.compile(r"[^/]+\.(?:json|jinja|txt|model|tiktoken)|additional_chat_t
 
 
 CODE = ".py"  # of models that bring their own
-
-
-UNPINNED = ("mlx", "mlx-vlm")  # engines that LocalAI gives an id without a commit
 
 
 def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
@@ -75,7 +73,7 @@ def content_digest(snapshot: Snapshot) -> str | None:
 
 def content_files(snapshot: Snapshot, backend: str) -> dict[str, str] | None:
     """Return path and hash of these files, for an engine that LocalAI can give no commit; else ``None``."""
-    if backend not in UNPINNED or content_digest(snapshot) is None:
+    if "unpinned" not in backends.of(backend).in_localai or content_digest(snapshot) is None:
         return None
     return {path: str(known) for path, known in sorted(_read(snapshot).items())}
 

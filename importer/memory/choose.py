@@ -21,13 +21,14 @@ from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from importer import backends
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import Device, Kind
 from importer.memory.estimate_types import Fit, Unknown
 from importer.memory.judgement import CONTEXT, judge, parts, rounded, too_large, usable
 from importer.memory.measured import Measured, is_measured
-from importer.memory.parallelism import FP8, KV_DTYPE, ON_CARDS, SHORTEST, SLOTS, FitRequest, LoadCase, Placed
+from importer.memory.parallelism import FP8, KV_DTYPE, SHORTEST, SLOTS, FitRequest, LoadCase, Placed
 from importer.memory.plan_settings import asked_facts, described_plan, fixed_layout, settings
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
@@ -215,7 +216,7 @@ def choose(
         facts = (*facts, Evidence(Rule.FITS, "dtype", dtype.value, Source.FIT, warning(why)))
     if device is None:
         return _judged(_neutral(case, facts), case)
-    if device.engine is not None and backend == "vllm":
+    if device.engine is not None and backends.of(backend).planned:
         why = Reason(PlanReason.OTHER_ENGINE, device=device.name, engine=device.engine, backend=backend)
         facts = (*facts, Evidence(Rule.FITS, "backend", backend, Source.FIT, warning(why)))
     from importer.memory.planner import deploy
@@ -267,7 +268,7 @@ def _chosen(case: LoadCase, plans: tuple[Candidate, ...], facts: tuple[Evidence,
 
 def reference(backend: str) -> Device:
     """Return the kind of device that sizes refer to where none is named: without limits, in all formats."""
-    kind: Kind = "cuda" if backend in ON_CARDS else "metal"
+    kind: Kind = "cuda" if backends.of(backend).on_cards else "metal"
     return Device("", kind, None, 1.0, frozenset({"fp32", "fp16", "bf16", "fp8", "nvfp4"}), "no device")
 
 
@@ -397,7 +398,7 @@ def _dtype(
     snapshot: Snapshot, shape: Shape, device: Device, backend: str, request: FitRequest
 ) -> Evidence | None:
     """Return the checkpoint's dtype, or the nearest that the device supports and vLLM accepts."""
-    if backend != "vllm" or shape.dtype is None or request.is_fixed("dtype"):
+    if not backends.of(backend).planned or shape.dtype is None or request.is_fixed("dtype"):
         return None
     overflows = not OVERFLOWS.isdisjoint(model_types(snapshot))
     stored, short = shape.dtype, {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
@@ -487,9 +488,9 @@ class DeviceAnswer:
 
 def unsuited(backend: str, device: Device) -> UnsuitedReason | None:
     """Return why an engine does not run on a device; ``None`` where it does."""
-    if backend in ON_CARDS and device.kind == "metal":
+    if backends.of(backend).on_cards and device.kind == "metal":
         return UnsuitedReason.NOT_ON_APPLE
-    return UnsuitedReason.ONLY_ON_APPLE if backend not in ON_CARDS and device.is_card else None
+    return UnsuitedReason.ONLY_ON_APPLE if not backends.of(backend).on_cards and device.is_card else None
 
 
 def answer(backend: str, device: Device, choose: Callable[[Device], Choice]) -> DeviceAnswer:

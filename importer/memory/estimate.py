@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil, prod
 
+from importer import backends
 from importer.memory import pages, rest
 from importer.memory.estimate_types import (
     Amount,
@@ -27,13 +28,11 @@ from importer.memory.rest import PREFILL
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.reasons import Reason
-from importer.signals.modalities import TEXT_ONLY
 
 STEP = 256  # tokens by which an array grows
 WIDE_STATES = {"mamba2", "delta", "kimi", "lightning"}  # with a recurrence in 32 bits
 # Model types with windows that mlx-lm masks without freeing the older tokens.
 KEEPS_ALL = {"gemma2", "llama4_text", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"}
-VLLM = ("vllm", "sglang")
 SHORTEST = 16  # tokens, the shortest context that is tried
 UNPROVED = 0.15  # for sparse and compressed caches on devices where no engine counted them
 # Tiles of an expert's width and of the hidden size. vLLM 0.33.0: ``oracle/mxfp4.py`` of its fused experts;
@@ -91,8 +90,8 @@ def state_size(cache: State, value: int) -> int:
 
 def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
     """Return the estimate for the fullest device; ``backend`` is a document's (``vllm``, ``mlx`` …)."""
-    paged = backend in VLLM
-    if (backend in TEXT_ONLY or load.text_only) and shape.tower:
+    paged = backends.of(backend).on_cards
+    if (backends.of(backend).text_only or load.text_only) and shape.tower:
         weights, shape = _without_tower(shape, weights)
     terms = [_weights(shape, weights, load, paged)]
     terms += _paged(shape, load) if paged else _growing(shape, load)
@@ -129,7 +128,7 @@ def longest(shape: Shape, whole: Fit, budget: int) -> Longest:
 def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
     """Return the estimate with another context; only the caches depend on the context."""
     load = replace(whole.load, context=context)
-    counted = _paged(shape, load) if whole.backend in VLLM else _growing(shape, load)
+    counted = _paged(shape, load) if backends.of(whole.backend).on_cards else _growing(shape, load)
     caches = [replace(t, amount=t.amount.times(whole.scale)) for t in counted]
     first, *others = (t for t in whole.terms if t.part not in {"kv cache", "states"})
     return replace(whole, load=load, terms=(first, *caches, *others))

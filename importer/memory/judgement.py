@@ -9,10 +9,11 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Literal
 
+from importer import backends
 from importer.frozen import frozen
 from importer.memory.config_keys import Keys
 from importer.memory.devices import GIB, Device
-from importer.memory.estimate import VLLM, longest
+from importer.memory.estimate import longest
 from importer.memory.estimate_types import Amount, Fit
 from importer.memory.experts import count
 from importer.memory.measured import is_measured
@@ -22,7 +23,6 @@ from importer.memory.parallelism import (
     EXPERTS,
     KV_DTYPE,
     LAYOUT,
-    ON_CARDS,
     SHORTEST,
     SLOTS,
     FitRequest,
@@ -216,7 +216,7 @@ def too_large(case: LoadCase, placed: Placed, *ways: Reason) -> tuple[Reason, Fi
 
 def _finished(case: LoadCase, values: FitRequest) -> LoadCase:
     """Return the case with nothing left to choose; where vLLM chooses the context, with a short one."""
-    free = values.get(CONTEXT) in ("auto", -1) and case.backend in ON_CARDS
+    free = values.get(CONTEXT) in ("auto", -1) and backends.of(case.backend).on_cards
     context = min(SHORTEST, case.context) if free else values.count(CONTEXT) or case.context
     values = replace(values, fixed=_Everything(), version=case.request.version)
     return replace(
@@ -226,7 +226,7 @@ def _finished(case: LoadCase, values: FitRequest) -> LoadCase:
 
 
 def _layout(case: LoadCase) -> Split:
-    if case.backend not in ON_CARDS:
+    if not backends.of(case.backend).on_cards:
         return Split()
     tensor, pipeline, data = (case.request.count(key) or 1 for key in LAYOUT[:3])
     return Split(tensor, pipeline, data, case.request.get(EXPERTS) is True)
@@ -252,7 +252,7 @@ def _memory(case: LoadCase, placed: Placed, fit: Fit) -> tuple[Word, Problem | N
     if held < min(SHORTEST, case.context):
         return "too-large", Problem(CONTEXT, too_large(case, placed)[0])
     why = Reason(JudgementReason.TOO_LONG, tokens=case.context, **fields)
-    return "too-large" if case.backend in VLLM else "may-not-start", Problem(CONTEXT, why)
+    return "too-large" if backends.of(case.backend).on_cards else "may-not-start", Problem(CONTEXT, why)
 
 
 def _cache(case: LoadCase, placed: Placed, fit: Fit, space: int) -> Problem | None:
@@ -283,14 +283,14 @@ def _states(case: LoadCase, placed: Placed, fit: Fit) -> Problem | None:
 
 def _start(case: LoadCase, split: Split) -> tuple[Problem, ...]:
     """Return what ends the engine's start beside the memory."""
-    if case.backend not in ON_CARDS:
+    if not backends.of(case.backend).on_cards:
         return ()
     found = []
-    if case.backend == "vllm" and case.dtype == "bfloat16" and "bf16" not in case.device.native:
+    if case.planned and case.dtype == "bfloat16" and "bf16" not in case.device.native:
         found.append(Problem(DTYPE, Reason(JudgementReason.NO_BFLOAT16, device=case.device.name)))
     if not divides(case.config, case.shape, split.tensor, experts=split.experts, copies=split.data):
         found.append(Problem(_layout_key(case), Reason(JudgementReason.NOT_EVEN, cards=split.tensor)))
-    if case.backend == "vllm":
+    if case.planned:
         found += [*_experts(case, split), *_fp8(case)]
     return tuple(found)
 

@@ -15,6 +15,7 @@ from functools import cache
 from math import isqrt
 from typing import Any, Literal, Protocol
 
+from importer import backends
 from importer.frozen import frozen
 from importer.hub.snapshot import whole
 from importer.memory import pages
@@ -226,7 +227,6 @@ def parted(splits: Iterable[Split], shape: Shape) -> Iterator[Split]:
 
 # Shares of a card; the second is tried where the default is at least the first.
 USUAL, FULLER_SHARE = 0.9, 0.95
-ON_CARDS = ("vllm", "sglang")  # engines that share a model over NVIDIA's cards
 TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
 DATA, EXPERTS = "engine_args.data_parallel_size", "engine_args.enable_expert_parallel"
 LOCAL = "engine_args.data_parallel_size_local"  # copies of one machine, where one server has several
@@ -257,7 +257,7 @@ def layouts(config: Mapping[str, object], shape: Shape, device: Device, backend:
 
     Tensor parallelism stays within a machine; stages, whole servers or experts take the others.
     """
-    if backend not in ON_CARDS:
+    if not backends.of(backend).on_cards:
         return [Split()]
     if device.kind == "cpu":
         counts = dict.fromkeys([*(2**n for n in range(device.count.bit_length())), device.count])
@@ -281,7 +281,7 @@ def layouts(config: Mapping[str, object], shape: Shape, device: Device, backend:
             for split in made
             if split.pipeline == split.replicas == 1 and device.count <= number
         )
-    if backend == "sglang":  # it is written with tensor parallelism alone, else as servers beside each other
+    if backends.of(backend).shares_evenly:  # else as servers beside each other
         plain = [s for s in found if s.pipeline == 1 and not s.experts]
         servers = dict.fromkeys(replace(s, data=1, replicas=s.copies) for s in plain)
         found = [s for s in plain if s.data == 1] or [*servers]
@@ -425,9 +425,14 @@ class LoadCase:
             return 0
         return (1 + (free // each if each > 0 else MOST_SLOTS)) * split.copies
 
+    @property
+    def planned(self) -> bool:
+        """Return whether the engine's cache, layouts and steps can be chosen."""
+        return backends.of(self.backend).planned
+
     def batched(self) -> int | None:
         """Return the tokens of one step that suit the goal; ``None`` leaves vLLM's own number."""
-        if self.backend != "vllm" or not self.device.is_card or self.pools:
+        if not self.planned or not self.device.is_card or self.pools:
             return None
         usual = pages.batched_default(self._plain_load(Split()))
         if self.aim.goal == "throughput":
@@ -441,7 +446,7 @@ class LoadCase:
 
         vLLM calls it ``mm_encoder_tp_mode: data``; for a model without it vLLM spreads the encoder as usual.
         """
-        if self.backend != "vllm" or split.tensor == 1 or not self.shape.tower:
+        if not self.planned or split.tensor == 1 or not self.shape.tower:
             return False
         if self.request.is_fixed(ENCODER):
             return bool(self.request.get(ENCODER) == "data")
@@ -459,7 +464,7 @@ class LoadCase:
 
         A few may all come to one copy, since nothing deals them out evenly. Pooled texts do not stay.
         """
-        wanted = self.aim.concurrency if self.backend == "vllm" and not self.pools else None
+        wanted = self.aim.concurrency if self.planned and not self.pools else None
         if wanted is None:
             return None
         return min(max(-(-wanted // split.copies), min(wanted, UNEVEN)), self.step_tokens(split))
@@ -475,7 +480,7 @@ class LoadCase:
         So it does for graphs of a model with states, and pooled texts have no such graphs.
         """
         states = any(isinstance(cached, State) for layer in self.shape.layers for cached in layer)
-        if self.backend != "vllm" or not self.device.is_card or self.device.memory is None or not states:
+        if not self.planned or not self.device.is_card or self.device.memory is None or not states:
             return None
         graphs = not self.pools and memory_arguments(self.backend).records_states(self.request)
         if not (graphs and pages.has(fit.load, pages.BLOCK_EACH)):
@@ -500,7 +505,7 @@ class LoadCase:
 
     @property
     def _version(self) -> str | None:
-        return self.request.version if self.backend == "vllm" else None
+        return self.request.version if self.planned else None
 
     def load(self, context: int, split: Split) -> Load:
         """Return the engine's settings; those that the document leaves open are the engine's defaults."""
@@ -532,21 +537,21 @@ class LoadCase:
 
     def _parts(self, split: Split) -> int:
         """Return the cards that each keep a part of a sequence: the set number where vLLM divides it."""
-        number = self.request.count(PARTED) if self.backend == "vllm" else None
+        number = self.request.count(PARTED) if self.planned else None
         if number is None:
             return split.parts
         return number if most(self.shape, split.tensor) % number == 0 else 1
 
     def pool(self, fit: Fit) -> dict[str, int] | None:
         """Return vLLM's cache: bytes of one block, and the blocks of one full sequence; else ``None``."""
-        if self.backend != "vllm":
+        if not self.planned:
             return None
         pool = pages.pool(self.shape, fit.load)
         return {"block": pool.block, "blocks": pool.blocks(pages.kept(fit.load), pages.in_flight(fit.load))}
 
     def would_hold(self) -> tuple[Device, ...]:
         """Return named devices that hold the whole context: the fewest cards, and the least total memory."""
-        kinds = {"cuda", "rocm"} if self.backend in ON_CARDS else {"metal"}
+        kinds = {"cuda", "rocm"} if backends.of(self.backend).on_cards else {"metal"}
         free = FitRequest({k: v for k, v in self.request.values.items() if k not in {*LAYOUT, SHARE}})
         able = [d for d in known().values() if d.kind in kinds and "bf16" in d.native]
         several = [replace(d, count=n) for d in able for n in (1, 2, 4, 8) if n == 1 or d.node >= n]
@@ -582,7 +587,7 @@ class LoadCase:
         if self.parts:
             found = list(parted(found, self.shape))
         fixed = [key for key in LAYOUT if self.request.is_fixed(key)]
-        if self.backend not in ON_CARDS or not fixed:
+        if not backends.of(self.backend).on_cards or not fixed:
             return found
         tensor, pipeline, data = (self.request.count(key) or 1 for key in (TENSOR, PIPELINE, DATA))
         exact = Split(tensor, pipeline, data, self.request.get(EXPERTS) is True)
@@ -598,7 +603,7 @@ class LoadCase:
         fixed = None if key is None else self.request.get(key)
         if isinstance(fixed, int | float) and not isinstance(fixed, bool) and 0 < fixed <= 1:
             return (float(fixed),)
-        raised = self.backend == "vllm" and self.device.is_card and USUAL <= self.device.share < FULLER_SHARE
+        raised = self.planned and self.device.is_card and USUAL <= self.device.share < FULLER_SHARE
         raised = raised and self.shape.pictures is None  # their encoder needs what the share leaves
         return (self.device.share, FULLER_SHARE) if raised else (self.device.share,)
 
@@ -622,7 +627,7 @@ class LoadCase:
 
     def space(self, fit: Fit) -> int | None:
         """Return the bytes of the whole cache, where the request sets them or the number of blocks."""
-        if self.backend != "vllm":
+        if not self.planned:
             return None
         blocks = self.request.count(BLOCKS)
         return blocks * pages.pool(self.shape, fit.load).block if blocks else self.request.count(CACHE)

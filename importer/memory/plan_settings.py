@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from importer import backends
 from importer.memory.devices import GIB
 from importer.memory.estimate_types import Fit
 from importer.memory.layers import Attention, Latent
@@ -19,7 +20,6 @@ from importer.memory.parallelism import (
     KV_DTYPE,
     LAYOUT,
     LOCAL,
-    ON_CARDS,
     PARTED,
     PIPELINE,
     SHARE,
@@ -66,8 +66,8 @@ def settings(plan: Candidate) -> list[Evidence]:
     SGLang gets tensor parallelism alone: it chooses its own share of a card. Engines on MLX get none.
     """
     backend = plan.case.backend
-    made = _written(plan) if backend in ON_CARDS else ()
-    if backend == "sglang":
+    made = _written(plan) if backends.of(backend).on_cards else ()
+    if backends.of(backend).shares_evenly:
         made = (e for e in made if e.key == TENSOR)
     return [e for e in made if not plan.case.request.is_fixed(e.key)]
 
@@ -82,7 +82,7 @@ def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
         yield Evidence(Rule.FITS, SLOTS, case.request.get(SLOTS), Source.FIT, warning(_held(plan)))
     fixed = [key for key in LAYOUT if case.request.is_fixed(key) and case.request.get(key) is not None]
     idle = case.device.count - split.devices if case.device.is_card else 0
-    if case.backend in ON_CARDS and fixed and idle > 0:
+    if backends.of(case.backend).on_cards and fixed and idle > 0:
         why = Reason(PlanReason.IDLE, count=idle, device=case.device.name)
         yield Evidence(Rule.FITS, fixed[0], case.request.get(fixed[0]), Source.FIT, warning(why))
 

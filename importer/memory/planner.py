@@ -207,7 +207,7 @@ def _suits(found: list[Candidate]) -> bool:
 
 def larger(case: LoadCase) -> tuple[Candidate, ...] | None:
     """Return plans for more cards of the same kind, the fewest that hold the request; ``None`` without."""
-    if not case.device.is_card or case.backend != "vllm":
+    if not case.device.is_card or not case.planned:
         return None
     count = case.device.count * 2
     least = case.weights.amount.low / max((case.device.memory or 1) * case.device.share, 1)
@@ -226,7 +226,7 @@ def with_fp8(case: LoadCase) -> LoadCase | None:
     """Return the case with keys and values in 8 bits, where device and engine have them; else ``None``."""
     request = case.request
     plain = pages.kv_name(case.shape, case.load(case.context, Split())) in pages.BYTES
-    able = case.backend == "vllm" and case.device.is_card and FP8 in case.device.native
+    able = case.planned and case.device.is_card and FP8 in case.device.native
     able = able and case.fp8_needs() is None
     attends = any(isinstance(c, Attention | Latent) for layer in case.shape.layers for c in layer)
     if not (plain and able and attends) or request.is_fixed(KV_DTYPE):
@@ -241,7 +241,7 @@ def with_parts(case: LoadCase, found: list[Candidate]) -> LoadCase | None:
     """
     request = case.request
     enough = [c for c in found if c.meets and not (case.aim.goal == "context" and c.is_fp8)]
-    able = case.backend == "vllm" and case.device.kind == "cuda" and case.device.engine is None
+    able = case.planned and case.device.kind == "cuda" and case.device.engine is None
     has = PARTED.rpartition(".")[2] in request.arguments and not request.is_fixed(PARTED)
     apart = [key for key in APART if request.get(key) is not None]
     return None if enough or apart or case.pools or not (able and has) else replace(case, parts=True)
@@ -253,7 +253,7 @@ def with_fewer(case: LoadCase) -> Iterator[LoadCase]:
     Where more were requested than vLLM runs by itself, that number precedes the few.
     """
     request, wanted = case.request, case.aim.concurrency
-    if case.backend != "vllm" or request.is_fixed(SLOTS) or case.pools:
+    if not case.planned or request.is_fixed(SLOTS) or case.pools:
         return
     if request.is_fixed(CONTEXT) and wanted is None:  # such a context is judged with vLLM's own number
         return

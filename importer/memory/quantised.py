@@ -14,6 +14,7 @@ from importer.hub.snapshot import whole as whole_snapshot
 from importer.memory.config_keys import whole
 from importer.memory.layers import Part, Role
 from importer.signals.architecture import text_config
+from importer.signals.quantisation import MLX
 
 ALWAYS: frozenset[Role] = frozenset({"norm", "router", "tower"})  # unquantised in every scheme
 LEFT_OUT = (
@@ -187,7 +188,7 @@ def _mlx(block: Mapping[str, object], bits: int, group: int, layers: int) -> Sch
     usual = cost({})
     special = {role: _mean(costs, usual, _expected(role, layers)) for role, costs in shares.items()}
     shares_left = {role: _share(numbers, layers) for role, numbers in left.items()}
-    return Scheme("mlx", usual, shares_left, special, all_roles=True)
+    return Scheme(MLX, usual, shares_left, special, all_roles=True)
 
 
 def _mean(costs: list[Fraction], usual: Fraction, expected: int) -> Fraction:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from importer import backends
 from importer.chat_template.cases import CaseStyle
 from importer.chat_template.find import Template
 from importer.chat_template.render import Rendered, RenderJob, Renders, Result, date_at, now
@@ -393,8 +394,7 @@ def _excerpt(text: str, at: int) -> str:
 
 
 IMAGES = ("image", "<|vision", "[IMG]")
-VLLM, PROMPTS_RUST = "vllm", "vllm-rust"
-SEEING = (VLLM, "mlx-vlm")  # mlx-lm refuses images; the Rust frontend needs the processor of a real model
+VLLM, PROMPTS_RUST = backends.VLLM.name, "vllm-rust"
 # A template writes up to 100,000 characters in the sandbox, and an engine may write more. Comparing takes
 # 0.5 s for each million characters of ours.
 LONGEST = 100_000  # characters of an engine's prompt that are compared
@@ -489,7 +489,7 @@ def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPromp
     Raises SandboxError.
     """
     shows = names_images(ours.template)
-    asked = cases(images=shows and ours.images and engine.frontend in SEEING)
+    asked = cases(images=shows and ours.images and backends.of(engine.frontend).sees)
     begun = now()
     try:
         version = engine.version()

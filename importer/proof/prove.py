@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from importer import backends
 from importer.chat_template.find import Template
 from importer.chat_template.learnt_format import learn_format
 from importer.chat_template.markers import SHAPE, mirror
@@ -127,7 +128,6 @@ PLAIN = "plain"  # the answer of a template without a switch
 HEARD = ("thinking-whole", "thinking-opened")
 SWITCHES = ("enable_thinking", "thinking")  # the names that clients send to most models
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
-CONFIGURED = ("vllm", "vllm-mlx", "sglang")  # engines that are started with the names of their parsers
 
 
 def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:
@@ -241,7 +241,7 @@ def _heeded(
 
     The same answers are read under each value of a switch; those of the template, and the usual names.
     """
-    if worker.engine not in CONFIGURED:
+    if not backends.of(worker.engine).by_flag:
         return {}
     own = {one.name: one.values for one in analysis.variables}
     names = dict.fromkeys((*SWITCHES, *own))
@@ -304,7 +304,7 @@ def _rarity(engine: str, key: str, verdicts: Sequence[ParserVerdict]) -> dict[st
 
 def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:
     """Return the parsers that the engine infers; empty for engines with configured parsers."""
-    if worker.engine in CONFIGURED:
+    if backends.of(worker.engine).by_flag:
         return {}
     chosen = worker.infer(tokens)
     return {"tool_parser": chosen.tool, "reasoning_parser": chosen.reasoning}

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
+from importer import backends
 from importer.chat_template.find import find
 from importer.decisions.decision import RUST, Chosen, Decision, PromptVerdict, Target
 from importer.decisions.parsers import HF
@@ -643,11 +644,11 @@ BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
 
 def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
     """Return the engine's own renderer for this model, a tokenizer mode or ``harmony``; else ``None``."""
-    if target.backend == "sglang":
+    if backends.of(target.backend).shares_evenly:
         first, bare = next(iter(architectures(snapshot)), ""), find(snapshot) is None
         modes = {**ENCODERS, **(WITHOUT_TEMPLATE if bare else {})}
         return next((mode for part, mode in modes.items() if part in first), None)
-    if target.backend != "vllm":
+    if not backends.of(target.backend).adapts:
         return None
     mistral = next(
         (f.value for f in facts if f.key == "engine_args.tokenizer_mode" and f.value == "mistral"), None

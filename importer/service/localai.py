@@ -23,6 +23,7 @@ from pydantic.config import JsonDict
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
+from importer import backends
 from importer.app.decide import Studied, finalize
 from importer.config_file import name_allocator
 from importer.errors import ImporterError, ServiceError
@@ -34,7 +35,7 @@ from importer.service.problems import status_of
 from importer.service.security import SCHEMES, identify
 from importer.storage.jobs import Job
 
-EXAMPLE: JsonDict = {"uri": "huggingface://Qwen/Qwen3-8B", "preferences": {"backend": "vllm"}}
+EXAMPLE: JsonDict = {"uri": "huggingface://Qwen/Qwen3-8B", "preferences": {"backend": backends.DEFAULT}}
 
 
 class ImportUri(BaseModel):

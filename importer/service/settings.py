@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from importer import config
+from importer import backends, config
 from importer.errors import ServiceError, UsageError
 from importer.frozen import frozen
 from importer.hub.endpoint import is_this_machine
@@ -57,8 +57,8 @@ def _networks(texts: list[str]) -> str | None:
 
 
 def _backends(names: list[str]) -> str | None:
-    odd = next((name for name in names if name not in config.NAMES), None)
-    return None if odd is None else f"{odd!r} is none of {', '.join(config.NAMES)}"
+    odd = next((name for name in names if name not in backends.NAMES), None)
+    return None if odd is None else f"{odd!r} is none of {', '.join(backends.NAMES)}"
 
 
 def _pools(texts: list[str]) -> str | None:
@@ -209,7 +209,7 @@ class Settings:
     @property
     def backends(self) -> tuple[str, ...]:
         """Return the backends that imports may be for."""
-        return tuple(self.backend) or config.NAMES
+        return tuple(self.backend) or backends.NAMES
 
     @property
     def limits(self) -> Limits:

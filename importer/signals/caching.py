@@ -7,6 +7,7 @@ written for a version that does not detect it.
 
 from __future__ import annotations
 
+from importer import backends
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import quantisation
@@ -28,7 +29,9 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
 def _cache(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     """Return the dtype of the KV cache of a checkpoint with scales for it; old versions need it set."""
     quantised = quantisation.read(snapshot)
-    if able.engine != "vllm" or quantised is None or quantised.cache is None or not quantised.named:
+    if not backends.of(able.engine).adapts or quantised is None or not quantised.named:
+        return []
+    if quantised.cache is None:
         return []
     if quantised.method == "compressed-tensors" and not able.takes_kv_scheme:
         reason = Reason(CacheReason.SCALES_TO_SET, cache=quantised.cache, engine=able.label)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from importer import backends
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, model_type
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule, warning
-from importer.signals.loading import MLX_ENGINES
 from importer.signals.reasons import CodeReason
 
 KEY = "code"
@@ -89,7 +89,7 @@ def _elsewhere(classes: list[Named]) -> Iterator[Reason]:
 
 def need(snapshot: Snapshot, able: Abilities, classes: list[Named]) -> Reason:
     """Return the reason why the engine needs the code, or starts without it."""
-    if able.engine in MLX_ENGINES:
+    if backends.of(able.engine).on_apple:
         parts = [n.part for n in classes if n.part in ("model_file", "AutoTokenizer")]
         type_name = model_type(snapshot)
         own = type_name is not None and able.remapped.get(type_name, type_name) in able.model_types

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
+from importer import backends
 from importer.chat_template.study import TemplateAnalysis
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
@@ -32,7 +33,7 @@ from importer.signals.reasons import GatherReason
 from importer.signals.template_markers import translate
 
 PARSERS = ("tool_parser", "reasoning_parser")
-NAMED_FOR = "vllm"  # the engine with the parser names of the tables
+NAMED_FOR = backends.DEFAULT  # the engine with the parser names of the tables
 
 
 def collect(

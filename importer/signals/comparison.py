@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
+from importer import backends
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.content import PART, TOKENIZERS, missing_parts, weight_files
@@ -63,9 +64,7 @@ NO_WEIGHTS = re.compile(
 # What mlx-lm loads, and vllm-mlx with it: each of these files, whatever an index names
 # (``mlx_lm.utils.load_model``). vLLM and SGLang load what the index names, or all files without an index
 # (``DefaultModelLoader._prepare_weights``); mlx-vlm loads all where no file of the index is there.
-GLOB, GLOBBING = "model*.safetensors", ("mlx", "vllm-mlx")
-FOLLOWING = ("vllm", "sglang")
-SAFETENSORS_ALONE = ("mlx", "mlx-vlm", "vllm-mlx")
+GLOB = "model*.safetensors"
 BITS = re.compile(
     r"(?:^|[-_.])((?:[wqa]?[2-8]-?bit|int[2-8]|[mn][xv]fp[468]|fp8|nf4|w[2-8]a(?:8|16)|awq|gptq))(?=[-_.]|$)"
 )
@@ -225,7 +224,7 @@ def findings(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
     weights = tuple(f.path for f in weight_files(snapshot.files))
     if weights:
         yield from _incomplete(snapshot, weights, engine)
-        if engine in GLOBBING and not any(fnmatchcase(w, GLOB) for w in weights):
+        if backends.of(engine).globs and not any(fnmatchcase(w, GLOB) for w in weights):
             fields = {"engine": engine, "names": GLOB, "file": weights[0]}
             yield Finding(weights, Reason(WeightFault.OTHER_NAMES, **fields))
         yield from _contradicted(snapshot)
@@ -269,7 +268,7 @@ def _incomplete(snapshot: Snapshot, weights: tuple[str, ...], engine: str) -> It
     lacking = tuple(sorted({*named} - {*weights}))
     foreign = named and len(lacking) == len(named)
     if foreign:
-        kind = WeightFault.FOREIGN_INDEX if engine in FOLLOWING else WeightDoubt.FOREIGN_INDEX
+        kind = WeightFault.FOREIGN_INDEX if backends.of(engine).on_cards else WeightDoubt.FOREIGN_INDEX
         yield Finding((INDEX,), Reason(kind, index=INDEX, file=lacking[0], count=len(named)))
     elif lacking:
         yield _missing(WeightFault.MISSING, lacking, len(named), index=INDEX)
@@ -279,7 +278,7 @@ def _incomplete(snapshot: Snapshot, weights: tuple[str, ...], engine: str) -> It
             yield _missing(WeightFault.PARTS_MISSING, parts, count)
         elif len({*map(_set_of, weights)}) > len({PART.sub("", weight) for weight in weights}):
             yield Finding(weights, Reason(WeightDoubt.SETS, files=weights[:SHOWN], count=len(weights)))
-    elif engine in GLOBBING:
+    elif backends.of(engine).globs:
         stray = tuple(w for w in weights if w not in named and fnmatchcase(w, GLOB) and not NAMED.search(w))
         if stray:
             fields = {"files": stray[:SHOWN], "index": INDEX, "engine": engine, "names": GLOB}
@@ -306,7 +305,7 @@ def _elsewhere(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
     if parts:
         yield _missing(WeightFault.PARTS_MISSING, parts, count)
     if pickles:
-        kind = WeightFault.PICKLES if engine in SAFETENSORS_ALONE else WeightDoubt.PICKLES
+        kind = WeightFault.PICKLES if backends.of(engine).on_apple else WeightDoubt.PICKLES
         yield Finding((pickles[0],), Reason(kind, file=pickles[0], engine=engine))
     elif folders:
         yield Finding(tuple(folders), Reason(WeightFault.IN_FOLDERS, folders=tuple(folders)[:SHOWN]))

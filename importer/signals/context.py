@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
+from importer import backends
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, whole
 from importer.reasons import Reason
@@ -69,7 +70,7 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
 
 def _sentence(snapshot: Snapshot, able: Abilities) -> Length | None:
     """Return the length of sentence-transformers, if any; vLLM puts it in place of its own."""
-    if able.engine != "vllm":
+    if not backends.of(able.engine).tasks:
         return None
     from importer.signals.kind import LENGTH, sentence_length
 
@@ -118,7 +119,7 @@ def _by_positions(snapshot: Snapshot, able: Abilities, base: Length) -> Length:
     behind the padding token, so the first rows of the table hold no position of a text.
     """
     config, named = config_of(snapshot), architectures(snapshot)
-    if able.engine != "vllm" or not any(a in able.pooling for a in named):
+    if not backends.of(able.engine).tasks or not any(a in able.pooling for a in named):
         return base
     tokens = _count(snapshot.json(TOKENIZER).get("model_max_length"))
     if config.get("position_embedding_type") == ABSOLUTE and tokens is not None and tokens < base.tokens:
@@ -175,7 +176,7 @@ def _defaults(config: Mapping[str, object], able: Abilities) -> Mapping[str, int
 
 
 def _assumed(snapshot: Snapshot, able: Abilities) -> Length | None:
-    if able.engine != "vllm" or "model_type" not in snapshot.json(FILE):
+    if not backends.of(able.engine).tasks or "model_type" not in snapshot.json(FILE):
         return None
     return Length(ASSUMED, Reason(LengthReason.ASSUMED, file=FILE, engine=able.label, tokens=ASSUMED))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from importer import backends
 from importer.chat_template.vocabulary import read_vocabulary
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
@@ -34,14 +35,15 @@ def declared_parsers(snapshot: Snapshot, engine: str) -> list[Evidence]:
     config = snapshot.json(FILE)
     named = config.get("tool_parser_type")
     if isinstance(named, str) and named:
-        parser = named if engine == "mlx" else translate("tool_parser", named, "mlx", engine)
+        own = backends.MLX.name
+        parser = named if engine == own else translate("tool_parser", named, own, engine)
         if parser is not None:
             quote = f"tool_parser_type: {named}"
             reason = Reason(ClaimReason.TOOL_PARSER_TYPE, file=FILE, quote=quote)
             facts.append(Evidence(Rule.REPOSITORY_CLAIM, "tool_parser", parser, FILE, reason, quote))
     fields = _fields(config.get("response_template"))
     for key, field in (("tool_parser", "tool_calls"), ("reasoning_parser", "thinking")):
-        if engine == "vllm" and field in fields:
+        if backends.of(engine).adapts and field in fields:
             reason = Reason(ClaimReason.RESPONSE_TEMPLATE, file=FILE, field=field)
             facts.append(Evidence(Rule.RESPONSE_TEMPLATE, key, "hf", FILE, reason, "response_template"))
     return facts

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from importer import backends
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.reference import is_id, made_from
@@ -43,7 +44,7 @@ def task_evidence(snapshot: Snapshot, kind: str, able: Abilities) -> list[Eviden
     if kind not in TASKS:
         return []
     facts = [*_outputs(snapshot, kind, able)]
-    if able.engine == "vllm" and kind in POOLS:
+    if backends.of(able.engine).tasks and kind in POOLS:
         facts += _flags(snapshot, kind, able)
     return facts
 
@@ -52,7 +53,8 @@ def task_backend(kind: str) -> list[Evidence]:
     """Return the evidence that vLLM alone serves such a model; the servers of MLX generate text only."""
     if kind not in TASKS:
         return []
-    return [Evidence(Rule.FILES, "backend", "vllm", FILE, Reason(TaskReason.SERVED_BY, of=kind), kind)]
+    served = Reason(TaskReason.SERVED_BY, of=kind)
+    return [Evidence(Rule.FILES, "backend", backends.DEFAULT, FILE, served, kind)]
 
 
 def labels(config: Mapping[str, object]) -> int:
@@ -291,7 +293,7 @@ INSTEAD = {
     NotChat.UNNAMED: KindRemedy.OWN_LIBRARY,
 }
 # Libraries of any model: a page that names one of them names no engine.
-GENERAL_LIBRARIES = frozenset({"transformers", "sentence-transformers", "safetensors", "pytorch", "mlx"})
+GENERAL_LIBRARIES = frozenset({"transformers", "sentence-transformers", "safetensors", "pytorch", MLX})
 LIBRARY = re.compile(r"[A-Za-z][\w.-]{1,39}", re.ASCII)
 # What an architecture of the engine's registry returns, and the kind of such a model.
 _POOLED = {

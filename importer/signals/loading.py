@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 
+from importer import backends
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed
 from importer.reasons import Reason
@@ -24,7 +25,6 @@ from importer.signals.modalities import sees
 from importer.signals.quantisation import MLX, Quantised, read
 from importer.signals.reasons import BackendReason, FormReason, LoadReason
 
-MLX_ENGINES = ("mlx", "mlx-vlm", "vllm-mlx")
 # Names that vLLM resolves to another before it looks a method up.
 ALIASES = {"auto-round": "inc", "autoround": "inc", "intel/auto-round": "inc"}
 # vLLM's own methods for ModelOpt's algorithms.
@@ -73,7 +73,7 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     if quantised is not None:
         verdict = loads(quantised, snapshot, able, machine)
         if verdict.reason is not None:
-            reason = _marked(verdict, verdict.reason, silent=able.engine in MLX_ENGINES)
+            reason = _marked(verdict, verdict.reason, silent=backends.of(able.engine).on_apple)
             if verdict.reason.kind is LoadReason.TRIAL_FAILED and not machine.named:
                 reason = verdict.reason  # the document is for no device in particular
             facts.append(Evidence(Rule.ENGINE, "quantization", quantised.method, able.label, reason))
@@ -108,7 +108,7 @@ def fits(snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
 
 def serves(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     """Return whether the engine has the model's architecture."""
-    if able.engine in MLX_ENGINES:
+    if backends.of(able.engine).on_apple:
         return _serves_mlx(snapshot, able)
     named = architectures(snapshot)
     if not able.architectures or not named:
@@ -156,7 +156,7 @@ def _serves_mlx(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
 
 def loads(quantised: Quantised, snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
     """Return whether the engine reads weights with this quantisation."""
-    if able.engine in MLX_ENGINES:
+    if backends.of(able.engine).on_apple:
         return _loads_mlx(quantised, snapshot, able)
     if quantised.method == MLX:
         return LoadVerdict(False, Reason(LoadReason.MLX_WEIGHTS, engine=able.engine))
@@ -234,7 +234,7 @@ def _loads_mlx(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> Loa
         return LoadVerdict(True, Reason(LoadReason.MLX_READS, engine=able.engine))
     able = _library(snapshot, able)
     engine, named, method = able.label, quantised.label, quantised.method
-    is_mlx_lm, type_name = (able.library or able.engine) == "mlx", str(model_type(snapshot))
+    is_mlx_lm, type_name = (able.library or able.engine) == backends.MLX.name, str(model_type(snapshot))
     if not able.methods:
         return LoadVerdict(None, Reason(LoadReason.NOT_RECORDED, engine=engine, quantisation=named))
     if method == "fp8" and is_mlx_lm and able.remapped.get(type_name, type_name) in able.fp8_types:
@@ -273,7 +273,7 @@ def _refused_tensor(quantised: Quantised, snapshot: Snapshot, able: Abilities) -
     return LoadVerdict(None, Reason(LoadReason.TENSORS_UNREAD, **fields)) if unsure else None
 
 
-MADE_FOR_MLX = "mlx"
+MADE_FOR_MLX = MLX
 OWNER = "mlx-community"  # publishes conversions to MLX alone
 
 
@@ -305,9 +305,9 @@ def backend_evidence(
     """
     if machine is not None and machine.is_named_card:
         reason = Reason(BackendReason.VLLM_SERVES)
-        return [Evidence(Rule.MACHINE, "backend", "vllm", machine.name, reason)]
+        return [Evidence(Rule.MACHINE, "backend", backends.DEFAULT, machine.name, reason)]
     apple = _apple(snapshot, able)
-    native = apple if platform == "darwin" else "vllm"
+    native = apple if platform == "darwin" else backends.DEFAULT
     facts = []
     quantised = read(snapshot)
     if quantised is not None and quantised.method == MLX:
@@ -317,7 +317,8 @@ def backend_evidence(
         reason = Reason(BackendReason.MLX_ORIGIN, quote=origin[1])
         facts.append(Evidence(Rule.FILES, "backend", apple, origin[0], reason, origin[1]))
     elif machine is not None and (quantised is None or quantised.named):  # an unnamed method decides nothing
-        facts += _instead(snapshot, machine, able, native, apple if native == "vllm" else "vllm")
+        other = apple if native == backends.DEFAULT else backends.DEFAULT
+        facts += _instead(snapshot, machine, able, native, other)
     kind = BackendReason.MLX_IS_NATIVE if native == apple else BackendReason.VLLM_SERVES
     where = "this machine" if machine is None else machine.name
     return [*facts, Evidence(Rule.MACHINE, "backend", native, where, Reason(kind))]
@@ -326,20 +327,21 @@ def backend_evidence(
 def takers(snapshot: Snapshot, machine: Machine, able: Known) -> dict[str, LoadVerdict]:
     """Return the engines that could load the model with their verdicts; engines known to fail are absent."""
     apple = _apple(snapshot, able)
-    verdicts = {name: fits(snapshot, able(name), machine) for name in ("vllm", apple)}
+    verdicts = {name: fits(snapshot, able(name), machine) for name in (backends.DEFAULT, apple)}
     return {
         name: verdict
         for name, verdict in verdicts.items()
-        if verdict.can or (name == "vllm" and verdict.can is None)
+        if verdict.can or (name == backends.DEFAULT and verdict.can is None)
     }
 
 
 def _apple(snapshot: Snapshot, able: Known) -> str:
     """Return ``mlx-vlm`` for a model with other inputs than text, unless only mlx-lm has its type."""
+    texts, inputs = backends.MLX.name, backends.MLX_VLM.name
     if not sees(snapshot):
-        return "mlx"
-    texts_only = serves(snapshot, able("mlx-vlm")).can is False and serves(snapshot, able("mlx")).can
-    return "mlx" if texts_only else "mlx-vlm"
+        return texts
+    texts_only = serves(snapshot, able(inputs)).can is False and serves(snapshot, able(texts)).can
+    return texts if texts_only else inputs
 
 
 def _instead(snapshot: Snapshot, machine: Machine, able: Known, native: str, other: str) -> list[Evidence]:
@@ -405,7 +407,7 @@ def forms(snapshot: Snapshot) -> Forms:
 def mistral_evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     """Return the forms for vLLM, where a repository has any of Mistral's own files; else nothing."""
     present = forms(snapshot)
-    if able.engine != "vllm" or not present.own:
+    if not backends.of(able.engine).adapts or not present.own:
         return []
     facts = []
     if present.own_tokenizer and not present.tokenizer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping
 
+from importer import backends
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import comparison
@@ -39,7 +40,6 @@ MOST = {"image": 16, "video": 2, "audio": 4}
 
 
 USUAL = 999  # vLLM's own, in every version since 0.14.1
-TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
 TOWERS = {"image": "image", "video": "image", "audio": "audio"}  # the tower of each input
 
 
@@ -101,7 +101,7 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
         return []
     if not named:
         return [_without_tower(snapshot, described), *_limits(able, {}, lost)]
-    if able.engine in TEXT_ONLY:
+    if backends.of(able.engine).text_only:
         reason = Reason(InputReason.ENGINE_TAKES_TEXT, engine=able.label, names=tuple(named))
         return [Evidence(Rule.ENGINE, "modalities", None, able.label, reason)]
     reason = Reason(InputReason.TAKES, names=tuple(named), shown=tuple(shown.values()))
@@ -122,7 +122,7 @@ def _without_tower(snapshot: Snapshot, described: Mapping[str, Reason]) -> Evide
 
 def _limits(able: Abilities, named: Mapping[str, int | None], lost: tuple[str, ...]) -> list[Evidence]:
     """Return vLLM's limit of each input for a request; 0 for one without a tower, so that none is loaded."""
-    if able.engine != "vllm":
+    if not backends.of(able.engine).limits_inputs:
         return []
     most = {name: min(MOST[name], limit or MOST[name]) for name, limit in named.items()}
     reason = Reason(InputReason.LIMITED, engine=able.label, usual=USUAL)

@@ -13,6 +13,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
+from importer import backends
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, mapping
 from importer.reasons import Reason
@@ -71,7 +72,7 @@ def merged(config: Mapping[str, object], changed: Mapping[str, object]) -> dict[
 
 def complete(snapshot: Snapshot, settings: Mapping[str, object], able: Abilities) -> Overrides:
     """Return the settings with the overrides that the version needs beside those of a person."""
-    own = given(settings) if able.engine == "vllm" else {}
+    own = given(settings) if backends.of(able.engine).adapts else {}
     if not own:
         return Overrides(settings, snapshot)
     added, reasons = _added(snapshot, own, able)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from importer import backends
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, whole
 from importer.reasons import Reason
@@ -48,7 +49,7 @@ def read(config: Mapping[str, object]) -> Heads | None:
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
     """Return the offer of these heads for vLLM, or why there is none; only the user switches them on."""
     heads = read(config_of(snapshot))
-    if heads is None or able.engine != "vllm":
+    if heads is None or not backends.of(able.engine).adapts:
         return []
     quote = heads.quote
     if not _drafts(snapshot, able):

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from importer import backends
 from importer.chat_template import find, offers
 from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.find import TemplateFault
@@ -36,7 +37,6 @@ from importer.signals.tables import parser_table
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("markers")
 KINDS: Mapping[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
-ENGINES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx", "sglang")
 SIMILAR = 0.5  # share of common markers from which two parsers are for one format
 FEW = 3  # markers; fewer of them more or less make no other format
 
@@ -58,7 +58,7 @@ class ParserMarkers:
 def load_parser_markers(engine: str, kind: Kind) -> Mapping[str, ParserMarkers]:
     """Return the markers of an engine's parsers, by name; empty for an engine without a table."""
     path = FOLDER / f"{engine}.json"
-    if engine not in ENGINES or not path.is_file():
+    if engine not in backends.NAMES or not path.is_file():
         return {}
     rows = json.loads(path.read_text(encoding="utf-8"))[kind]
     return {
@@ -68,7 +68,7 @@ def load_parser_markers(engine: str, kind: Kind) -> Mapping[str, ParserMarkers]:
 
 def warm() -> None:
     """Read all tables: the sandbox's child opens no file later."""
-    for engine in ENGINES:
+    for engine in backends.NAMES:
         for kind in KINDS.values():
             load_parser_markers(engine, kind)
 
@@ -160,7 +160,7 @@ def markers_in(text: str, engine: str, kind: Kind) -> Iterator[str]:
     yield from (marker for marker in seen if marker in text)
 
 
-ENGINE = "vllm"  # the names of the tables
+ENGINE = backends.DEFAULT  # the names of the tables
 COMMON = 5  # parsers that know a block's marker, from which it is no format of its own
 # Words of a name for a model that reasons; vendors use them for models of any family.
 REASONS = re.compile(r"(?:^|[^a-z])(?:thinking|think|thinker|reasoning|reasoner)(?:[^a-z]|$)", re.IGNORECASE)
@@ -188,7 +188,7 @@ def from_override(override: TemplateOverride, backend: str) -> list[Evidence]:
     """Return the parser that one of importer's own templates was written for, by the template's name."""
     if override.name not in CONVENTIONS:
         return []
-    parser = CONVENTIONS[override.name].parsers[backend]
+    parser = backends.of(backend).conventions[override.name]
     reason = Reason(ShownReason.MADE_FOR, convention=override.name, parser=parser)
     return [Evidence(Rule.TEMPLATE_OVERRIDE, "tool_parser", parser, override.source, reason)]
 

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
+from importer import backends
 from importer.proof.result import Proof
 from importer.reasons import Reason, ReasonKind
 from importer.validation import alternate_forms, mutations, proof_check, tokens, tool_markup
@@ -256,7 +257,7 @@ def parser_remedy(key: str, ctx: Context, proof: Proof, case: str | None = None)
         return Reason(Remedy.LEAVE_OUT_PARSER, key=key) if proof_check.renders_none(key, proof) else None
     if not reads:
         return Reason(Remedy.NO_PARSER_READS, key=key, engine=proof.engine, version=proof.version)
-    inferring, promised = proof.engine in proof_check.INFERRING, getattr(ctx.promise, key)
+    inferring, promised = backends.of(proof.engine).infers, getattr(ctx.promise, key)
     claimed, named = proof_check.claimed(key, ctx), proof_check.named(key, ctx, proof)
     best = promised if promised in reads else reads[0]
     if named in reads:

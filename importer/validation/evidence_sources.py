@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
+from importer import backends
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.parsers import HF
@@ -454,7 +455,6 @@ class Background:
     likelihood: Likelihood = field(default_factory=Likelihood)
 
 
-OWNERS = ("vllm", "vllm-mlx", "sglang")  # they own their models by their own name
 HEADER = re.compile(r"mlx_vlm/(\S+)")  # of mlx-vlm, in the header Server
 # Of mlx-lm, in system_fingerprint: its own version, that of mlx, the system.
 FINGERPRINT = re.compile(r"(\d+\.\d+[^-]*)-\d+\.\d+[^-]*-(?:Linux|macOS|Darwin)\b")
@@ -476,9 +476,10 @@ def recognise(client: Client, model: str) -> Make | None:
     except (ExchangeError, ValueError, RecursionError):
         listed = None
     if (header := HEADER.fullmatch(log[-1].server or "")) is not None:
-        return Make("mlx-vlm", header[1])
+        return Make(backends.MLX_VLM.name, header[1])
     owners = {entry.get("owned_by") for entry in _entries(listed)}
-    if (engine := next((name for name in OWNERS if name in owners), None)) is not None:
+    owning = (b.name for b in backends.BACKENDS.values() if b.by_flag and b.name in owners)
+    if (engine := next(owning, None)) is not None:
         return Make(engine, version(client))
     greeting = {"model": model, "messages": list(GREETING.messages), "max_tokens": 1}
     try:
@@ -486,7 +487,7 @@ def recognise(client: Client, model: str) -> Make | None:
     except ExchangeError:
         return None
     shown = FINGERPRINT.match(str(answer.get("system_fingerprint"))) if isinstance(answer, dict) else None
-    return None if shown is None else Make("mlx", shown[1])
+    return None if shown is None else Make(backends.MLX.name, shown[1])
 
 
 def version(client: Client) -> str | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from importer import backends
 from importer.config_file import document_keys
 from importer.config_file.document import Document
 from importer.engines.parsers import ParserQuestion
@@ -18,7 +19,6 @@ from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.tool_markup import call_markup, control_token, outside, thinking_markup, untagged
 
-INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
 ENCODED = re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris""")
 CALL, LAST = "get_weather", "Paris"  # what a call of the weather in Paris begins with, and its argument
@@ -36,7 +36,7 @@ def same_template(ctx: Context, proof: Proof) -> bool:
     if render is None or not proof.template or render.digest in ("", proof.template):
         return True
     renders = bool(proof.renders) and render.analysis is not None and render.analysis.renders == proof.renders
-    return renders and (proof.engine not in INFERRING or _infers_alike(ctx, proof))
+    return renders and (not backends.of(proof.engine).infers or _infers_alike(ctx, proof))
 
 
 def _infers_alike(ctx: Context, proof: Proof) -> bool:
@@ -54,7 +54,7 @@ def claimed(key: str, ctx: Context) -> str | None:
 
 def named(key: str, ctx: Context, proof: Proof) -> str | None:
     """Return the parser in use: of the document, or the one that an engine infers."""
-    if proof.engine in INFERRING:
+    if backends.of(proof.engine).infers:
         return claimed(key, ctx) or proof.inferred.get(key)
     promised: str | None = getattr(ctx.promise, key)
     return promised
@@ -85,7 +85,7 @@ def whole_in_pieces(ctx: Context) -> Reason | None:
     not.
     """
     proof = ctx.proof
-    if proof is None or proof.engine in INFERRING or not same_template(ctx, proof):
+    if proof is None or backends.of(proof.engine).infers or not same_template(ctx, proof):
         return None
     verdicts = {v.parser: v for v in proof.verdicts.get("tool_parser", ())}
     used = verdicts.get(named("tool_parser", ctx, proof) or "")

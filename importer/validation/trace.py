@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from importer import backends
 from importer.engines.parsers import ParserQuestion, Reading, Replay
 from importer.frozen import frozen
 from importer.proof.result import Proof
@@ -165,7 +166,7 @@ def _others(ctx: Context, prompt: Prompt, pair: ParserQuestion) -> Iterator[tupl
     for name in proof.reads("tool_parser")[:OTHERS] if prompt.tools else ():
         if name != pair.tool:
             yield Better("tool_parser", name, pair.tool), ParserQuestion(name, pair.reasoning)
-    if proof.engine in proof_check.INFERRING:
+    if backends.of(proof.engine).infers:
         return
     nothing = (None,) if pair.reasoning is not None else ()
     for parser in (*proof.reads("reasoning_parser")[:OTHERS], *nothing):

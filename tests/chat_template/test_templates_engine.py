@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from importer.backends import BACKENDS, PYTHONIC
 from importer.chat_template import cases
-from importer.chat_template.conventions import CONVENTIONS, PYTHONIC
 from importer.chat_template.find import Template
 from importer.chat_template.override import read, template_of
 from importer.chat_template.samples import Sample
@@ -48,8 +48,8 @@ TOOL = {
     },
 }
 READ = [
-    (engine, c.name, parser, own)
-    for c in CONVENTIONS.values() for engine, parser in c.parsers.items() for own in OWN
+    (engine, name, parser, own)
+    for engine, backend in BACKENDS.items() for name, parser in backend.conventions.items() for own in OWN
 ]  # fmt: skip
 # vLLM's hermes takes a call that does not end for the text of the next one.
 UNREAD = {"hermes": {"broken-beside"}}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from importer.chat_template.conventions import PYTHONIC
+from importer.backends import PYTHONIC
 from importer.config_file.store import load
 from importer.config_file.template_file import ChatTemplate
 from tests.commandline import BASE, CHAT, Desk, Ran

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from importer.app.local_evidence import rendering
-from importer.chat_template.conventions import PYTHONIC
+from importer.backends import PYTHONIC
 from importer.chat_template.find import Template
 from importer.config_file import template_file
 from importer.config_file.document_keys import digest

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer import config
+from importer import backends
 from importer.config_file import argument_check, effects
 from importer.config_file.effects import Effect
 from importer.config_file.engine_arguments import load, versions
@@ -237,7 +237,7 @@ NAMES = st.one_of(
 
 
 @pytest.mark.hypothesis
-@given(engine=st.sampled_from(config.NAMES), name=NAMES, value=st.sampled_from([1, "1", "true", "a", "/x"]))
+@given(engine=st.sampled_from(backends.NAMES), name=NAMES, value=st.sampled_from([1, "1", "true", "a", "/x"]))
 def test_no_random_name_is_free(engine: str, name: str, value: Any) -> None:
     """Names of each family: a variable is free by its place on the list alone, and by its type."""
     registry = load(engine)
@@ -247,7 +247,7 @@ def test_no_random_name_is_free(engine: str, name: str, value: Any) -> None:
     assert set_values({f"engine_args.{name}_x": value}, {"backend": engine})
 
 
-@pytest.mark.parametrize("engine", config.NAMES)
+@pytest.mark.parametrize("engine", backends.NAMES)
 def test_a_person_has_read_the_effect_of_every_name(engine: str) -> None:
     """Each name of a registry has an effect, no name has two, and a proposal is none."""
     read = effects.table(engine)

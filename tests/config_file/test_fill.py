@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from importer.config import NAMES
+from importer.backends import NAMES
 from importer.config_file import schema
 from importer.config_file.build import Built, to_text
 from importer.config_file.fill import fill

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from importer import config
+from importer import backends
 from importer.config_file import check
 from importer.config_file.check import RESERVED, SWITCHES, ModelConflict, ModelFacts, ValueReason
 from importer.config_file.document import document_of
@@ -26,7 +26,7 @@ OF_MODELS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", config.NAMES)
+@pytest.mark.parametrize("engine", backends.NAMES)
 @pytest.mark.parametrize("name", ["chat_template", "tokenize", "tools", "continue_final_message", "padding"])
 def test_no_argument_of_the_renderer_is_a_variable(engine: str, name: str) -> None:
     document = document_of({"backend": engine, "chat_template_kwargs": {name: "x", "enable_thinking": True}})
@@ -34,7 +34,7 @@ def test_no_argument_of_the_renderer_is_a_variable(engine: str, name: str) -> No
     assert found == [(("chat_template_kwargs", name), ValueReason.RESERVED)]
 
 
-@pytest.mark.parametrize("engine", config.NAMES)
+@pytest.mark.parametrize("engine", backends.NAMES)
 def test_a_variable_is_one_that_the_template_names(engine: str) -> None:
     named = ModelFacts(variables=("add_vision_id", "messages"))
     for chosen, kinds in (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer import config
+from importer import backends
 from importer.app.preferences import KINDS, RESERVED, check_parsers, parse
 from importer.cli.messages import hint
 from importer.config_file.document_keys import OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
@@ -102,7 +102,7 @@ def test_one_request_has_one_backend(other: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("backend", config.NAMES)
+@pytest.mark.parametrize("backend", backends.NAMES)
 def test_kinds_and_backends(kind: str, backend: str) -> None:
     assert parse([f"kind={kind}"], backend).values == {"backend": backend, "kind": kind}
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from importer.backends import BACKENDS
 from importer.chat_template.samples import Thinking
 from importer.config_file.build import comment, to_json
 from importer.decisions.decide import decide
@@ -21,7 +22,7 @@ from importer.decisions.decision import (
     Undecided,
     WeighReason,
 )
-from importer.decisions.sampling import CUTS, KEYS, SamplingReason, thinks
+from importer.decisions.sampling import KEYS, SamplingReason, thinks
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.sentences import render
@@ -205,7 +206,7 @@ def test_transformers_limits_are_shown_and_never_taken() -> None:
 
 def test_a_long_answer_has_room_where_the_server_would_cut_it() -> None:
     assert LENGTH not in decided(CONTEXT)
-    for backend, cut in CUTS.items():
+    for backend, cut in ((b.name, b.cut) for b in BACKENDS.values() if b.cut is not None):
         thought = decided(CONTEXT, thinking=ALWAYS, backend=backend)[LENGTH]
         plain = decided(CONTEXT, thinking=NEVER, backend=backend)[LENGTH]
         assert thought.value > plain.value > cut

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
-from importer import config
+from importer import backends
 from importer.app.request import OPTIONS
 from importer.config_file import document_keys
 from importer.errors import ServiceError
@@ -110,7 +110,7 @@ def test_each_format_of_an_export_is_on_the_page_of_a_document_that_may_have_it(
     )
     found = [*localai, *clusters, *(kind for kinds in engines.values() for kind in kinds)]
     assert sorted(found) == sorted(EXPORTS)
-    assert set(engines) == set(config.NAMES)
+    assert set(engines) == set(backends.NAMES)
 
 
 def test_every_verdict_on_the_memory_has_words() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from importer import backends
 from importer.engines import registries
-from importer.signals.template_markers import ENGINES, fitting, load_parser_markers, translate
+from importer.signals.template_markers import fitting, load_parser_markers, translate
 
 # Parsers whose markers stand in a library, or that read calls without any.
 WITHOUT = {
@@ -15,7 +16,7 @@ WITHOUT = {
 }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", backends.NAMES)
 def test_every_parser_of_the_pinned_version_has_an_entry(engine: str) -> None:
     registry = registries.load(engine, registries.PINNED[engine])
     assert set(registry.names("tool")) <= set(load_parser_markers(engine, "tool"))

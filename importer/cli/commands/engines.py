@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from importer import config
+from importer import backends
 from importer.cli import messages, options
 from importer.errors import UsageError
 
@@ -44,7 +44,7 @@ def add_arguments_validate(parser: argparse.ArgumentParser) -> None:
     options.folder(parser)
     parser.add_argument(
         "--engine",
-        choices=options.Names("engines", config.NAMES),
+        choices=options.Names("engines", backends.NAMES),
         help="an engine other than the document's",
     )
     parser.add_argument("--port", type=options.port, help="the engine's port (default: a free one)")
@@ -199,7 +199,7 @@ def add_arguments_doctor(parser: argparse.ArgumentParser) -> None:
         "name", metavar="NAME|FILE", nargs="?", help="a document (default: this machine, all engines)"
     )
     options.folder(parser)
-    parser.add_argument("--engine", choices=config.NAMES, help="an engine other than the document's")
+    parser.add_argument("--engine", choices=backends.NAMES, help="an engine other than the document's")
     options.json(parser, "one line of JSON per check")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from importer import config
+from importer import backends
 from importer.cli import options
 from importer.cli.commands import Action, add_actions
 from importer.errors import UsageError
@@ -66,7 +66,7 @@ def _run_devices(arguments: argparse.Namespace) -> None:
 
 def _add_parsers(parser: argparse.ArgumentParser) -> None:
     """Add the engine and its version."""
-    parser.add_argument("--backend", choices=config.NAMES, help="one engine (default: all)")
+    parser.add_argument("--backend", choices=backends.NAMES, help="one engine (default: all)")
     options.of_import(parser, "engine_version", "frontend")
     options.json(parser, "one line of JSON per parser")
 
@@ -78,9 +78,9 @@ def _run_parsers(arguments: argparse.Namespace) -> None:
 
     if arguments.engine_version is not None and arguments.backend is None:
         raise UsageError("bad-option", option="--engine-version", problem="is for one engine; add --backend")
-    if arguments.frontend is not None and arguments.backend != "vllm":
+    if arguments.frontend is not None and not backends.of(arguments.backend).frontends:
         raise UsageError("bad-option", option="--frontend", problem="is for vLLM; add --backend vllm")
-    names = [arguments.backend] if arguments.backend else [n for n in config.NAMES if versions(n)]
+    names = [arguments.backend] if arguments.backend else [n for n in backends.NAMES if versions(n)]
     rows = [
         {"engine": r.engine, "version": r.version, "kind": kind, "parser": name, "aliases": entry.aliases}
         for r in (load(name, arguments.engine_version, arguments.frontend) for name in names)

@@ -12,6 +12,7 @@ import pydantic
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
+from importer import backends
 from importer.app import preferences
 from importer.app.decide import ImportRequest
 from importer.app.request import MOST, OPTIONS, ImportOptions, Option
@@ -85,7 +86,7 @@ def _conflicting(key: str) -> str:
 Choices = dict[Annotated[Text, AfterValidator(_conflicting)], Literal["mine", "theirs"]]
 # Any value passes: a line that is no reference is refused by itself, and the other lines are imported.
 Line = Annotated[Any, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": REFERENCE})]
-EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
+EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": backends.DEFAULT, "set": {"temperature": 0.6}}
 # Exactly one of both; in this form, and not as ``oneOf``, generators of clients still make one type of it.
 ONE: JsonDict = {
     "if": {"required": ["references"]},

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from importer import config
+from importer import backends
 from importer.app.decide import Studied, study_snapshot
 from importer.app.parser_choice import check_edited
 from importer.config import now
@@ -94,8 +94,8 @@ def editor(
     """Return schema, arguments, types, choices and limits; of a version that is not known, those of the one
     before it. Defaults are the engine's own and not in these lists.
     """
-    if backend not in config.NAMES:
-        raise EngineError("unknown-engine", name=backend, known=", ".join(config.NAMES))
+    if backend not in backends.NAMES:
+        raise EngineError("unknown-engine", name=backend, known=", ".join(backends.NAMES))
     registry = engine_arguments.load(backend, version)
     body, tag = _body(backend, None if registry is None else registry.version)
     headers = {"ETag": tag, "Cache-Control": "no-cache"}

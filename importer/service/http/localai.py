@@ -7,6 +7,7 @@ import re
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from importer.backends import of as backend_of
 from importer.config import now
 from importer.config_file.effective import Editor, patched
 from importer.config_file.review import builds
@@ -24,7 +25,6 @@ from importer.service.security import act
 from importer.storage import audit, jobs, processes, releases
 
 router = APIRouter(tags=["localai"], route_class=localai.Envelope)
-DETECTED = ("mlx", "mlx-vlm", "vllm")  # decided by files and machine; others have to be requested
 NEWEST = 1000  # operations that are listed
 FAILED: dict[int | str, dict[str, object]] = {
     code: {"model": localai.Failed, "description": text}
@@ -136,7 +136,7 @@ def backends(at: AtDesk, _who: Reader) -> Response:
     return json_answer(
         [
             {
-                "name": name, "modality": "text", "auto_detect": name in DETECTED,
+                "name": name, "modality": "text", "auto_detect": "detected" in backend_of(name).in_localai,
                 "description": registries.load_capabilities(name).label,
                 "installed": not builds(name).isdisjoint(engines),
             }

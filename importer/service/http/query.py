@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field, TypeAdapter
 
 from importer.app.states import State
+from importer.backends import NAMES
 from importer.errors import ServiceError
 from importer.service.domain.import_request import Body, Text
 from importer.storage.documents import Filters, Listed, Room, Value, order, whole
@@ -111,7 +112,6 @@ def room_of(device: str) -> Room:
 
     Raises UsageError: "unknown-device", "bad-value"; ServiceError("bad-request") where its memory is unknown.
     """
-    from importer import config
     from importer.memory.choose import unsuited
     from importer.memory.devices import named
     from importer.memory.parallelism import FULLER_SHARE, USUAL
@@ -121,7 +121,7 @@ def room_of(device: str) -> Room:
         raise refusal("device", "its memory is not known; name a device with a size")
     raised = chosen.is_card and USUAL <= chosen.share < FULLER_SHARE
     share = FULLER_SHARE if raised else chosen.share
-    backends = tuple(name for name in config.NAMES if unsuited(name, chosen) is None)
+    backends = tuple(name for name in NAMES if unsuited(name, chosen) is None)
     return Room(int(chosen.memory * share) * chosen.count, backends)
 
 

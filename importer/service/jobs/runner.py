@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
+from importer import backends
 from importer.app.decide import Studied
 from importer.app.session import ImportSession
 from importer.config import now
@@ -53,7 +54,7 @@ class Runner:
         # A job or a preview uses one child at a time, so none of them waits for another.
         self.bench = ImportSession(sandbox=Sandbox(2 * settings.imports + settings.previews + 1))
         me = this_process()
-        own = this_machine("vllm")
+        own = this_machine(backends.DEFAULT)
         known = (*read_pool_setting(settings.pool),)
         self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
         self.me = Executor(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from importer import backends
 from importer.reasons import Reason, ReasonKind
 from importer.validation import diagnosis, proof_check
 from importer.validation.context import Context, Judgement
@@ -109,7 +110,7 @@ def _change(better: Better, ctx: Context) -> Reason:
     proof = ctx.proof
     if better.parser is None:
         return Reason(Remedy.LEAVE_OUT_PARSER, key=better.key)
-    if proof is not None and proof.engine in proof_check.INFERRING:
+    if proof is not None and backends.of(proof.engine).infers:
         return Reason(
             Remedy.SET_PARSER_TYPE,
             key=better.key,

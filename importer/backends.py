@@ -1,0 +1,116 @@
+"""The backends of documents: what importer asks about an engine, answered once for each.
+
+A module asks for a property of a backend and not for its name, so that a further one is declared here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from importer.frozen import frozen
+
+PYTHONIC = "importer_pythonic"  # importer's own tool parser, a plugin for vLLM
+
+
+@frozen
+class Backend:
+    """The properties of an engine that documents name as their backend; those of an unknown one are off.
+
+    ``program``       its name for people, as its project writes it.
+    ``builds``        the engines that serve it, the one for cards first.
+    ``on_cards``      whether it shares a model over NVIDIA's cards.
+    ``on_apple``      whether it is one of MLX, for Apple's devices.
+    ``by_flag``       whether it is started with the names of its parsers; others infer them from the files.
+    ``frontends``     its servers, where there are several.
+    ``takes_flags``   whether ``options`` of a document hold flags of its server.
+    ``takes_quantization``  whether it has an option for the quantisation of weights.
+    ``planned``       whether its cache, layouts and steps are computed, so that they can be chosen.
+    ``shares_evenly`` whether documents have its tensor parallelism alone, and no share of a card.
+    ``tasks``         whether it serves models that pool or transcribe.
+    ``sees``          whether its prompts of images can be asked for.
+    ``text_only``     whether it loads no towers of vision and sound.
+    ``limits_inputs`` whether inputs of a request have limits, which may be maps.
+    ``auto_context``  whether a context may be left to its memory.
+    ``adapts``        whether it reads Mistral's own files, overrides of the configuration, scales for its
+                      cache, and heads that draft.
+    ``variable``      the only template variable of its command line; ``None`` where all have a place.
+    ``globs``         whether it loads every file of weights by a pattern of names.
+    ``cut``           its limit of an answer, in tokens, where a request has none.
+    ``draws``         its temperature where nothing names one; ``None``: greedy, or the model's.
+    ``conventions``   importer's conventions for tools that it can read, each with the parser.
+    ``in_localai``    what LocalAI does with it: ``checked`` (its configurations are known whole), ``parsers``
+                      (read from the options), ``detected`` (by files), ``unpinned`` (gets no commit).
+    """
+
+    name: str
+    program: str = ""
+    builds: tuple[str, ...] = ()
+    on_cards: bool = False
+    on_apple: bool = False
+    by_flag: bool = False
+    frontends: tuple[str, ...] = ()
+    takes_flags: bool = False
+    takes_quantization: bool = False
+    planned: bool = False
+    shares_evenly: bool = False
+    tasks: bool = False
+    sees: bool = False
+    text_only: bool = False
+    limits_inputs: bool = False
+    auto_context: bool = False
+    adapts: bool = False
+    variable: str | None = None
+    globs: bool = False
+    cut: int | None = None
+    draws: float | None = None
+    conventions: Mapping[str, str] = field(default_factory=dict)
+    in_localai: frozenset[str] = frozenset()
+
+    @property
+    def infers(self) -> bool:
+        """Return whether its server chooses parsers by the model's files."""
+        return self.on_apple and not self.by_flag
+
+    @property
+    def installed_as(self) -> str:
+        """Return the engine to install on any machine."""
+        return self.builds[-1] if self.builds else self.name
+
+
+VLLM = Backend(
+    "vllm", "vLLM", ("vllm-cuda", "vllm-cpu"),
+    on_cards=True, by_flag=True, frontends=("python", "rust"), takes_flags=True, takes_quantization=True,
+    planned=True, tasks=True, sees=True, limits_inputs=True, auto_context=True, adapts=True, draws=1.0,
+    conventions={"pythonic": PYTHONIC, "json": "hermes"},
+    in_localai=frozenset({"checked", "parsers", "detected"}),
+)  # fmt: skip
+MLX = Backend(
+    "mlx", "mlx-lm", on_apple=True, text_only=True, globs=True, cut=512, conventions={"json": "json_tools"},
+    in_localai=frozenset({"checked", "detected", "unpinned"}),
+)  # fmt: skip
+MLX_VLM = Backend(
+    "mlx-vlm", on_apple=True, sees=True, variable="enable_thinking", cut=2048,
+    conventions={"json": "json_tools"}, in_localai=frozenset({"checked", "detected", "unpinned"}),
+)  # fmt: skip
+VLLM_MLX = Backend(
+    "vllm-mlx", on_apple=True, by_flag=True, globs=True, draws=0.7, conventions={"json": "hermes"}
+)
+SGLANG = Backend(
+    "sglang", "SGLang", on_cards=True, by_flag=True, takes_quantization=True, shares_evenly=True, draws=1.0,
+    in_localai=frozenset({"parsers"}),
+)  # fmt: skip
+BACKENDS: Mapping[str, Backend] = {b.name: b for b in (VLLM, MLX, MLX_VLM, VLLM_MLX, SGLANG)}
+NAMES = tuple(BACKENDS)
+DEFAULT = VLLM.name  # serves every kind of model; the tables have the names of its parsers
+
+
+def of(name: object) -> Backend:
+    """Return the backend of a name, or of a document's value; one without properties for any other."""
+    found = BACKENDS.get(name) if isinstance(name, str) else None
+    return found or Backend(str(name))
+
+
+def serving(engine: str) -> Backend:
+    """Return the backend that an engine serves, such as ``vllm`` for ``vllm-cpu``."""
+    return next((backend for backend in BACKENDS.values() if engine in backend.builds), of(engine))
