@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
+from importer.config_file import engine_data
 from importer.config_file.document import Document
 from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load, names
 from importer.hub.reference import is_directory
@@ -34,68 +35,7 @@ class Refusal(ReasonKind):
 
 SECRETS = re.compile(r"(?:^|_)(?:api_key|hf_token|auth_token|password|passphrase|secret|credentials?)(?:_|$)")
 DRAFTER = "speculative_config.model"  # a second repository, at a commit of its own
-# The values of an argument that may hold more: the name of a class, or of a folder.
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "vllm.generation_config": ("auto", "vllm"),
-    "vllm.distributed_executor_backend": ("mp", "ray", "uni"),
-    "sglang.speculative_algorithm": ("EAGLE", "NEXTN", "NGRAM"),  # others need a second model, or a file
-    "vllm.compilation_config.backend": ("", "eager", "inductor"),
-    "sglang.model_impl": ("auto", "sglang", "transformers", "mindspore"),
-}
-# Lists that vLLM leaves open: "other custom values can be supported via plugins", say its ``config/model.py``
-# and ``config/load.py``. Its registries have names that the lists lack.
-OPEN = frozenset({"vllm.tokenizer_mode", "vllm.load_format"})
 DIGITS = re.compile(r"[0-9]+")
-# Arguments of earlier releases, with their present names; of ``EngineArgs`` from 0.6.6 to 0.33.0.
-RENAMED: Mapping[str, Mapping[str, str]] = {
-    "vllm": {
-        "cuda_graph_sizes": "cudagraph_capture_sizes",
-        "disable_log_requests": "enable_log_requests",
-        "disable_mm_preprocessor_cache": "mm_processor_cache_gb",
-        "enable_multimodal_encoder_data_parallel": "mm_encoder_tp_mode",
-        "eplb_log_balancedness": "eplb_config.log_balancedness",
-        "eplb_step_interval": "eplb_config.step_interval",
-        "eplb_window_size": "eplb_config.window_size",
-        "guided_decoding_backend": "structured_outputs_config.backend",
-        "guided_decoding_disable_additional_properties":
-            "structured_outputs_config.disable_additional_properties",
-        "guided_decoding_disable_any_whitespace": "structured_outputs_config.disable_any_whitespace",
-        "max_seq_len_to_capture": "max_cudagraph_capture_size",
-        "ngram_prompt_lookup_max": "speculative_config.prompt_lookup_max",
-        "ngram_prompt_lookup_min": "speculative_config.prompt_lookup_min",
-        "num_redundant_experts": "eplb_config.num_redundant_experts",
-        "num_speculative_tokens": "speculative_config.num_speculative_tokens",
-        "override_pooler_config": "pooler_config",
-        "rope_scaling": "hf_overrides.rope_parameters",
-        "rope_theta": "hf_overrides.rope_parameters",
-        "speculative_draft_tensor_parallel_size": "speculative_config.draft_tensor_parallel_size",
-        "speculative_max_model_len": "speculative_config.max_model_len",
-        "speculative_model": "speculative_config.model",
-        "speculative_model_quantization": "speculative_config.quantization",
-        "task": "runner",
-        "worker_use_ray": "distributed_executor_backend",
-        **dict.fromkeys(
-            ("calculate_kv_scales", "device", "disable_async_output_proc", "enable_bf16x3_router_gemm",
-             "enable_lora_bias", "enable_mamba_fine_grained_prefix_cache", "enable_prompt_adapter",
-             "enable_reasoning",
-             "guided_decoding_disable_fallback", "logits_processor_pattern", "lora_extra_vocab_size",
-             "max_long_partial_prefills", "max_num_partial_prefills", "multi_step_stream_outputs",
-             "num_lookahead_slots", "num_scheduler_steps", "override_attention_dtype",
-             "override_neuron_config", "preemption_mode", "scheduler_delay_factor", "swap_space",
-             "tokenizer_pool_size", "use_v2_block_manager"), "",
-        ),
-    },
-}  # fmt: skip
-# Arguments of ``mlx.launch``, that starts mlx-lm's server in several processes.
-ADDED: Mapping[str, Mapping[str, Argument]] = {
-    "mlx": {
-        "pipeline_parallel_size": Argument("pipeline_parallel_size", "int", limits={"ge": 1}),
-        "distributed_executor_backend": Argument(
-            "distributed_executor_backend", {"one_of": ["ring", "mpi", "jaccl", "jaccl-ring", "nccl"]}
-        ),
-        "hostfile": Argument("hostfile", "str"),
-    }
-}
 # The command of importer sets them: address, model, commit, keys, certificates; or they end the server.
 LAUNCHER = names(
     "host port root_path fastapi_root_path grpc grpc_port grpc_mode smg_grpc_mode headless config model "
@@ -107,51 +47,15 @@ FOR_CLIENTS = names(
     "enable_prompt_embeds enable_mm_embeds enable_custom_logit_processor enable_scale_out tool_server "
     "allowed_local_media_path"
 )
-# Arguments with a key of their own in a document.
-_COMMON = {
-    "chat_template": "importer.chat_template",
-    "tool_call_parser": "tool_parser",
-    "reasoning_parser": "reasoning_parser",
-    "enable_auto_tool_choice": "tool_parser",
-    "trust_remote_code": "trust_remote_code",
-    "default_chat_template_kwargs": "chat_template_kwargs",
-}
-# Switches with a key of their own that documents for LocalAI have below ``engine_args``, too.
-EITHER = ("vllm.enforce_eager", "vllm.disable_log_stats")
-_VLLM = ("dtype", "max_model_len", "load_format", "gpu_memory_utilization", "enforce_eager",
-         "tensor_parallel_size", "disable_log_stats", "limit_mm_per_prompt")  # fmt: skip
-OWN_PLACES: Mapping[str, Mapping[str, str]] = {
-    "vllm": _COMMON
-    | {key: key for key in _VLLM}
-    | {"override_generation_config": "parameters", "spec_method": "engine_args.speculative_config",
-       "spec_model": "engine_args.speculative_config", "spec_tokens": "engine_args.speculative_config"},
-    "sglang": _COMMON
-    | {"served_model_name": "name", "dtype": "dtype", "quantization": "quantization",
-       "load_format": "load_format", "tp_size": "tensor_parallel_size",
-       "limit_mm_data_per_request": "limit_mm_per_prompt"},
-    "mlx": _COMMON
-    | {"temp": "parameters.temperature", "top_p": "parameters.top_p", "top_k": "parameters.top_k",
-       "min_p": "parameters.min_p", "max_tokens": "parameters.max_tokens",
-       "chat_template_args": "chat_template_kwargs", "use_default_chat_template": "importer.chat_template",
-       "pipeline": "engine_args.pipeline_parallel_size"},
-    "mlx-vlm": _COMMON
-    | {"max_tokens": "parameters.max_tokens", "enable_thinking": "chat_template_kwargs.enable_thinking"},
-    "vllm-mlx": _COMMON
-    | {"served_model_name": "name", "max_tokens": "parameters.max_tokens",
-       "max_request_tokens": "parameters.max_tokens",
-       "default_temperature": "parameters.temperature", "default_top_p": "parameters.top_p",
-       "default_top_k": "parameters.top_k", "default_min_p": "parameters.min_p",
-       "default_presence_penalty": "parameters.presence_penalty",
-       "default_repetition_penalty": "parameters.repeat_penalty"},
-}  # fmt: skip
 
 
 def refusal(engine: str, name: str) -> Reason | None:
     """Return why no document sets the argument ``name`` of ``engine_args``; ``None`` where one may."""
-    place = OWN_PLACES.get(engine, {}).get(name)
-    if name in ADDED.get(engine, {}):
+    data = engine_data.load(engine)
+    place = data.own_places.get(name)
+    if name in data.added:
         return None
-    if place is not None and f"{engine}.{name}" not in EITHER:
+    if place is not None and name not in data.either:
         return Reason(Refusal.OWN_PLACE, key=name, place=place)
     if name in LAUNCHER:
         return Reason(Refusal.LAUNCHER, key=name)
@@ -210,14 +114,14 @@ def arguments_of(engine: str, version: str | None = None) -> Mapping[str, Argume
     registry = load(engine, version)
     if registry is None:
         return {}
-    named = {**registry.arguments, **ADDED.get(engine, {})}
+    named = {**registry.arguments, **engine_data.load(engine).added}
     return {n: a for n, a in named.items() if refusal(engine, n) is None}
 
 
 def known(engine: str, version: str | None, name: str) -> Argument | None:
     """Return the argument with a name or an alias."""
     registry = load(engine, version)
-    added = ADDED.get(engine, {}).get(name)
+    added = engine_data.load(engine).added.get(name)
     return added or (None if registry is None else registry.get(name))
 
 
@@ -258,7 +162,10 @@ def kind_name(kind: Kind) -> str:
 def unknown(registry: ArgumentRegistry, name: str) -> Reason:
     """Return the reason for a name that the version lacks, with near ones."""
     plain = name.replace("-", "_").lower()
-    of, present = f"{registry.engine} {registry.version}", RENAMED.get(registry.engine, {}).get(plain)
+    of, present = (
+        f"{registry.engine} {registry.version}",
+        engine_data.load(registry.engine).renamed.get(plain),
+    )
     if present is not None:
         kind = ArgumentReason.RENAMED if present else ArgumentReason.REMOVED
         return Reason(kind, of=of, **({"name": f"engine_args.{present}"} if present else {}))
@@ -309,9 +216,9 @@ class _Check:
                 yield path, Reason(ArgumentReason.OUT_OF_RANGE, value=one, limit=">= 0")
 
     def _of(self, kind: Kind, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
-        name = f"{self._registry.engine}.{'.'.join(path)}"
-        kind = {"one_of": [*CHOICES[name]]} if name in CHOICES else kind
-        kind = "str" if name in OPEN and _is_further(kind, value) else kind
+        name, data = ".".join(path), engine_data.load(self._registry.engine)
+        kind = {"one_of": data.choices[name]} if name in data.choices else kind
+        kind = "str" if name in data.open and _is_further(kind, value) else kind
         if len(path) > DEEPEST:
             yield path, Reason(ArgumentReason.WRONG_TYPE, value="…", kind="less deep")
         elif isinstance(kind, str):

@@ -12,10 +12,12 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from importer.config_file import argument_check, check, document_keys, schema, template_file
+from importer import backends
+from importer.config_file import argument_check, check, document_keys, engine_data, schema, template_file
 from importer.config_file.document import Document, Setting, Settings
 from importer.config_file.engine_arguments import Argument, version_of
 from importer.config_file.template_file import ChatTemplate
+from importer.engines import deaths
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
 from importer.frozen import frozen
@@ -197,6 +199,24 @@ class Engine(Protocol):
         """Return ``parameters`` and ``stopwords`` that it cannot be started with, under the document's
         names.
         """
+
+
+class Declared:
+    """The parts of an engine that the files of its backend declare."""
+
+    __slots__ = ()
+    name: str
+
+    @property
+    def deaths(self) -> tuple[Death, ...]:
+        """Return the known causes of its end in its log, the most specific first."""
+        return deaths.of_backend(backends.serving(self.name).name)
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """Return the features of its server."""
+        offered = engine_data.load(backends.serving(self.name).name).offers
+        return frozenset(OFFERS) if engine_data.ALL in offered else offered
 
 
 def locked(lock: Path) -> Pip:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final, Literal
 
+from importer.config_file import engine_data
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
 
@@ -171,6 +174,24 @@ class DeathCause:
 
     reason: Reason
     attribution: Attribution = ENGINE
+
+
+@cache
+def of_backend(name: str) -> tuple[Death, ...]:
+    """Return the known causes of an engine's end, by its file of deaths."""
+    rows = engine_data.table(f"{name}.deaths.toml").get("deaths", ())
+    found = (_shared(row["like"]) if "like" in row else (_death_of(row),) for row in rows)
+    return tuple(itertools.chain.from_iterable(found))
+
+
+def _shared(name: str) -> tuple[Death, ...]:
+    """Return the causes of another engine that its library has in common with it."""
+    rows = engine_data.table(f"{name}.deaths.toml")["deaths"]
+    return tuple(_death_of(row) for row in rows if row.get("shared"))
+
+
+def _death_of(row: Mapping[str, Any]) -> Death:
+    return Death(row["pattern"], Died(row["kind"]), row.get("part", ENGINE))
 
 
 def of_parser(reason: object) -> bool:

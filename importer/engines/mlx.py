@@ -13,6 +13,7 @@ from importer.config_file.document import Document, Setting
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
+    Declared,
     Launch,
     Pip,
     Readiness,
@@ -25,7 +26,6 @@ from importer.engines.base import (
     sent_by_client,
     stopwords,
 )
-from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.folders import Folder, why
@@ -45,70 +45,6 @@ FLAGS = {
 PER_REQUEST = ("repeat_penalty", "presence_penalty", "frequency_penalty", "seed")
 # Its server answers while the weights still load, and goes on answering 503 when loading has failed.
 READY = Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt": "a", "max_tokens": 1}))
-# Causes of the end of every server on mlx.
-MLX_DEATHS = (
-    Death(
-        r"No module named 'mlx_(?:lm|vlm)\.tool_parsers\.(?P<parser>\w+)'",
-        Died.TOKENIZERS_PARSER,
-        CONFIGURATION,
-    ),
-    Death(
-        r"(?P<words>Failed to parse tokenizer\.json|Couldn't instantiate the backend tokenizer"
-        r"|Unrecognized processing class|has an empty prompt)",
-        Died.TOKENIZER_BROKEN,
-        ENVIRONMENT,
-    ),
-    Death(
-        r"No such file or directory: '\S*config\.json'|Config not found at"
-        r"|resolved config\.json at \S+ could not be read"
-        r"|(?:JSONDecodeError|Failed to load model): (?:Unterminated|Expecting|Extra data|Invalid)",
-        Died.JSON_BROKEN,
-        ENVIRONMENT,
-    ),
-    Death(
-        r"(?:Args|Config)\.__init__\(\) missing \d+ required positional arguments?: (?P<keys>.*)",
-        Died.CONFIG_LACKS,
-        CONFIGURATION,
-    ),
-    Death(r"module 'torch' has no attribute '(?P<dtype>\w+)'", Died.NO_DTYPE, CONFIGURATION),
-    Death(
-        r"Expected shape \(.*?\) but received shape \(.*?\) for parameter (?P<words>[\w.]+)\b",
-        Died.WEIGHTS_UNFIT,
-        CONFIGURATION,
-    ),
-    Death(
-        r"\d+ parameters not in model[^\n]{0,40}\n(?:[\w.]{1,200}\.biases[,. ]{0,2}\n)?"
-        r"[\w.]{1,200}\.scales\b",
-        Died.QUANTISATION_UNTOLD,
-        CONFIGURATION,
-    ),
-    Death(
-        r"(?P<words>Missing \d+ parameters|\d+ parameters not in model)",
-        Died.WEIGHTS_UNFIT,
-        CONFIGURATION,
-    ),
-    Death(
-        r"(?P<words>\[load_safetensors\].*|SafetensorError.*)",
-        Died.WEIGHTS_BROKEN,
-        ENVIRONMENT,
-    ),
-    Death(
-        r"MemoryError|std::bad_alloc|\[malloc\]|Unable to allocate",
-        Died.NO_MEMORY_FOR_WEIGHTS,
-        ENVIRONMENT,
-    ),
-    Death(
-        r"error: (?P<words>argument \S+: .*|unrecognized arguments: .*)",
-        Died.OPTION_REFUSED,
-        CONFIGURATION,
-    ),
-)
-DEATHS = (
-    Death(r"Address already in use", Died.PORT_TAKEN, ENVIRONMENT),
-    Death(r"(?P<words>Model type \S+) not supported", Died.MODEL_TYPE_UNSUPPORTED, CONFIGURATION),
-    *MLX_DEATHS,
-    Death(r"No module named '?(?P<module>[\w.]+)'?$", Died.NO_MODULE, ENVIRONMENT),
-)
 PIPELINE = "pipeline_parallel_size"
 BACKEND = "distributed_executor_backend"
 HOSTFILE = "hostfile"
@@ -122,22 +58,15 @@ START = (
 
 
 @frozen
-class Mlx:
+class Mlx(Declared):
     """The adapter of mlx-lm, on Apple silicon and on any x86-64 or ARM Linux."""
 
     name: str = "mlx"
     distributions: tuple[str, ...] = ("mlx-lm",)
     readiness: Readiness = READY
-    deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = True
     needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
-    offers: frozenset[str] = frozenset(
-        (
-            "completions", "logprobs", "usage", "top-k", "penalties", "cut-calls", "tools-as-sent",
-            "cached", "switches", "bias", "seed", "renamed-limit",
-        )
-    )  # fmt: skip
 
     def plan(self) -> tuple[Pip, ...]:
         """Return one command: every package of the constraints, checked by its hash.

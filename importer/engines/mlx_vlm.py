@@ -11,6 +11,7 @@ from importer.config_file.document import Document, Setting
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
+    Declared,
     Launch,
     Pip,
     Readiness,
@@ -26,8 +27,7 @@ from importer.engines.base import (
     without_flags,
     written,
 )
-from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
-from importer.engines.mlx import MLX_DEATHS, check_code
+from importer.engines.mlx import check_code
 from importer.engines.registries import PINNED
 from importer.frozen import frozen
 from importer.reasons import Reason
@@ -42,32 +42,18 @@ PER_REQUEST = (
 OWN_DEFAULTS = {"temperature": 0, "top_p": 1, "top_k": 0}
 READY = Readiness("/health")  # it opens its port when the weights are loaded
 THINKING = "enable_thinking"  # the only template variable of its command line
-DEATHS = (
-    Death(r"address already in use", Died.PORT_TAKEN, ENVIRONMENT),
-    Death(r"(?P<words>Model type \S+) not supported", Died.MODEL_TYPE_UNSUPPORTED, CONFIGURATION),
-    *MLX_DEATHS,
-    Death(r"Failed to load model: (?P<words>.*)", Died.LAST_WORDS, ENGINE),
-    Death(r"No module named '?(?P<module>[\w.]+)'?\W*$", Died.NO_MODULE, ENVIRONMENT),
-)
 
 
 @frozen
-class MlxVlm:
+class MlxVlm(Declared):
     """The adapter of mlx-vlm, on Apple silicon and on any x86-64 or ARM Linux."""
 
     name: str = "mlx-vlm"
     distributions: tuple[str, ...] = ("mlx-vlm",)
     readiness: Readiness = READY
-    deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = False
     needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
-    offers: frozenset[str] = frozenset(
-        (
-            "logprobs", "drawn", "top-k", "penalties", "messages", "counts", "responses", "call-pieces",
-            "images", "bias", "seed",
-        )
-    )  # fmt: skip
 
     def plan(self) -> tuple[Pip, ...]:
         """Return one command: every package of the constraints, checked by its hash.

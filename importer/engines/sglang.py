@@ -12,6 +12,7 @@ from importer.config_file.document_keys import SAMPLING
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
+    Declared,
     Launch,
     Plan,
     Readiness,
@@ -25,7 +26,6 @@ from importer.engines.base import (
     word,
     written,
 )
-from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX, TORCH
@@ -45,39 +45,18 @@ OBJECTS = {
 # Its server has no option for them: a request, or the model's own generation_config.json.
 PER_REQUEST = SAMPLING
 READINESS = Readiness(seconds=1800)  # it answers after the first generated token
-DEATHS = (
-    Death(r"CUDA out of memory", Died.NO_MEMORY_FOR_WEIGHTS, ENVIRONMENT),
-    Death(r"Not enough memory", Died.NO_MEMORY_FOR_CACHE, ENVIRONMENT),
-    Death(
-        r"(?P<words>Model architectures \[.*?\] (?:are not supported|failed to be inspected))",
-        Died.ARCHITECTURE,
-        CONFIGURATION,
-    ),
-    Death(
-        r"error: (?P<words>argument \S+: .*|unrecognized arguments: .*)", Died.OPTION_REFUSED, CONFIGURATION
-    ),
-    Death(r"ModuleNotFoundError: No module named '?(?P<module>\S+?)'?$", Died.NO_MODULE, ENVIRONMENT),
-)
 
 
 @frozen
-class SGLang:
+class SGLang(Declared):
     """The adapter of SGLang: an OpenAI server with parsers and limits set at its start."""
 
     name: str = "sglang"
     distributions: tuple[str, ...] = ("sglang",)
     readiness: Readiness = READINESS
-    deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = True
     needs_card: bool = True
     system: tuple[tuple[str, str], ...] = ()
-    offers: frozenset[str] = frozenset(
-        (
-            "completions", "tool-choice", "structured", "guided", "logprobs", "usage", "stop", "top-k",
-            "penalties", "cut-calls", "tools-as-sent", "messages", "counts", "responses", "call-pieces",
-            "switches", "limit", "images", "bias", "renamed-limit",
-        )
-    )  # fmt: skip
 
     def plan(self) -> Plan:
         """Return the release with its libraries for cards, else only what its parsers import.

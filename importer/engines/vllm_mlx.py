@@ -13,6 +13,7 @@ from importer.config_file.document import Document, Setting
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
+    Declared,
     Launch,
     Plan,
     Readiness,
@@ -24,8 +25,7 @@ from importer.engines.base import (
     without_flags,
     written,
 )
-from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
-from importer.engines.mlx import MLX_DEATHS, check_code
+from importer.engines.mlx import check_code
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX, parsers
 from importer.frozen import frozen
@@ -53,44 +53,18 @@ THINKING = "enable_thinking"
 # Its prefix cache stays below the home folder, by the path of the weights alone, where other weights of that
 # path would use it. Its working folder is removed after it.
 HOME = {"HOME": "."}
-DEATHS = (
-    Death(r"address already in use", Died.PORT_TAKEN, ENVIRONMENT),
-    Death(
-        r"argument (?P<option>--(?:tool-call|reasoning)-parser): invalid choice: (?P<parser>'[^']*')",
-        Died.PARSER_NOT_THERE,
-        CONFIGURATION,
-    ),
-    Death(r"(?P<words>Model type \S+) not supported", Died.MODEL_TYPE_UNSUPPORTED, CONFIGURATION),
-    *MLX_DEATHS,
-    Death(r"Failed to load model: (?P<words>.*)", Died.LAST_WORDS, ENGINE),
-    Death(r"^Error: (?P<words>.*)", Died.LAST_WORDS, CONFIGURATION),
-    Death(r"No module named '?(?P<module>[\w.]+)'?\W*$", Died.NO_MODULE, ENVIRONMENT),
-)
 
 
 @frozen
-class VllmMlx:
+class VllmMlx(Declared):
     """The adapter of vllm-mlx, on Apple silicon and on any x86-64 or ARM Linux."""
 
     name: str = "vllm-mlx"
     distributions: tuple[str, ...] = ("vllm-mlx",)
     readiness: Readiness = READY
-    deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = False
     needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
-    offers: frozenset[str] = frozenset(
-        (
-            "completions",
-            "usage",
-            "cut-calls",
-            "tools-as-sent",
-            "messages",
-            "responses",
-            "switches",
-            "images",
-        )
-    )
 
     def plan(self) -> Plan:
         """Return an install with a torch for processors, from PyTorch's index where pip's own settings

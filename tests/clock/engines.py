@@ -6,8 +6,9 @@ import json
 from types import SimpleNamespace
 
 from gen_defaults.sources import outside, vllm_docs
+from importer.backends import NAMES
 from importer.chat_template.samples import Sample, SampleCall
-from importer.engines import logs, mlx, mlx_vlm, process, vllm, vllm_mlx
+from importer.engines import deaths, logs, process
 from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import verdicts
@@ -24,7 +25,7 @@ from importer.validation.prompts import SUM
 from importer.validation.reply import EventParser, Reply, ToolCall
 from tests.clock.repositories import as_is, pieces
 
-DEATHS = (*vllm.DEATHS, *mlx.DEATHS, *mlx_vlm.DEATHS, *vllm_mlx.DEATHS)
+DEATHS = tuple(death for name in NAMES for death in deaths.of_backend(name))
 TOOL = {
     "type": "function",
     "function": {"name": "get_weather", "parameters": {"properties": {"city": {}, "day": {}}}},

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from benchmarks.settings import refused
 from benchmarks.settings import settings as random_settings
-from importer.config_file import argument_check, check, schema
-from importer.config_file.argument_check import RENAMED, arguments_of
+from importer import backends
+from importer.config_file import argument_check, check, engine_data, schema
+from importer.config_file.argument_check import arguments_of
 from importer.config_file.build import put
 from importer.config_file.engine_arguments import load, version_of
 from importer.engines.base import Address
@@ -133,7 +134,9 @@ def test_a_list_that_the_engine_leaves_open_takes_further_names(mode: str) -> No
 
 def test_arguments_of_earlier_releases_have_present_names() -> None:
     """No release that is known has both; each present name is an argument, or one of its members."""
-    for engine, names in RENAMED.items():
+    assert engine_data.load(backends.VLLM.name).renamed
+    for engine in backends.NAMES:
+        names = engine_data.load(engine).renamed
         registry = load(engine, None)
         assert registry is not None
         for before, after in names.items():
