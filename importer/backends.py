@@ -6,15 +6,12 @@ A module asks for a property of a backend and not for its name, so that a furthe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
-
-from importer.frozen import frozen
+from typing import Literal, NamedTuple
 
 PYTHONIC = "importer_pythonic"  # importer's own tool parser, a plugin for vLLM
 
 
-@frozen
-class Backend:
+class Backend(NamedTuple):
     """The properties of an engine that documents name as their backend; those of an unknown one are off.
 
     ``program``       its name for people, as its project writes it.
@@ -27,6 +24,8 @@ class Backend:
     ``takes_quantization``  whether it has an option for the quantisation of weights.
     ``planned``       whether its cache, layouts and steps are computed, so that they can be chosen.
     ``shares_evenly`` whether documents have its tensor parallelism alone, and no share of a card.
+    ``encoders``      what names its own encoders of chats: a model's ``architecture``, or a ``mode`` of its
+                      tokenizer; empty where every chat has a template.
     ``tasks``         whether it serves models that pool or transcribe.
     ``sees``          whether its prompts of images can be asked for.
     ``text_only``     whether it loads no towers of vision and sound.
@@ -54,6 +53,7 @@ class Backend:
     takes_quantization: bool = False
     planned: bool = False
     shares_evenly: bool = False
+    encoders: Literal["", "architecture", "mode"] = ""
     tasks: bool = False
     sees: bool = False
     text_only: bool = False
@@ -64,7 +64,7 @@ class Backend:
     globs: bool = False
     cut: int | None = None
     draws: float | None = None
-    conventions: Mapping[str, str] = field(default_factory=dict)
+    conventions: Mapping[str, str] = {}
     in_localai: frozenset[str] = frozenset()
 
     @property
@@ -81,8 +81,8 @@ class Backend:
 VLLM = Backend(
     "vllm", "vLLM", ("vllm-cuda", "vllm-cpu"),
     on_cards=True, by_flag=True, frontends=("python", "rust"), takes_flags=True, takes_quantization=True,
-    planned=True, tasks=True, sees=True, limits_inputs=True, auto_context=True, adapts=True, draws=1.0,
-    conventions={"pythonic": PYTHONIC, "json": "hermes"},
+    planned=True, encoders="mode", tasks=True, sees=True, limits_inputs=True, auto_context=True,
+    adapts=True, draws=1.0, conventions={"pythonic": PYTHONIC, "json": "hermes"},
     in_localai=frozenset({"checked", "parsers", "detected"}),
 )  # fmt: skip
 MLX = Backend(
@@ -97,7 +97,8 @@ VLLM_MLX = Backend(
     "vllm-mlx", on_apple=True, by_flag=True, globs=True, draws=0.7, conventions={"json": "hermes"}
 )
 SGLANG = Backend(
-    "sglang", "SGLang", on_cards=True, by_flag=True, takes_quantization=True, shares_evenly=True, draws=1.0,
+    "sglang", "SGLang", on_cards=True, by_flag=True, takes_quantization=True, shares_evenly=True,
+    encoders="architecture", draws=1.0,
     in_localai=frozenset({"parsers"}),
 )  # fmt: skip
 BACKENDS: Mapping[str, Backend] = {b.name: b for b in (VLLM, MLX, MLX_VLM, VLLM_MLX, SGLANG)}

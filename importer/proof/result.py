@@ -644,11 +644,12 @@ BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
 
 def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
     """Return the engine's own renderer for this model, a tokenizer mode or ``harmony``; else ``None``."""
-    if backends.of(target.backend).shares_evenly:
+    encoders = backends.of(target.backend).encoders
+    if encoders == "architecture":
         first, bare = next(iter(architectures(snapshot)), ""), find(snapshot) is None
         modes = {**ENCODERS, **(WITHOUT_TEMPLATE if bare else {})}
         return next((mode for part, mode in modes.items() if part in first), None)
-    if not backends.of(target.backend).adapts:
+    if encoders != "mode":
         return None
     mistral = next(
         (f.value for f in facts if f.key == "engine_args.tokenizer_mode" and f.value == "mistral"), None

@@ -294,4 +294,4 @@ def test_help_imports_no_room_below_the_command_line() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
     rooms = {name.split(".")[1] for name in json.loads(done.stderr.replace("'", '"'))}
-    assert rooms == {"app", "cli", "config", "errors", "reasons", "sentences", "version"}
+    assert rooms == {"app", "backends", "cli", "config", "errors", "reasons", "sentences", "version"}

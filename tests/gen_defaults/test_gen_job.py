@@ -8,8 +8,8 @@ import pytest
 
 from gen_defaults import report
 from gen_defaults.place import load
+from importer.backends import NAMES
 from importer.signals.tables import parse_sampling
-from importer.signals.template_markers import ENGINES
 from tests.gen_checkout import WHEEL, altered, made, place, run, vendor_file
 from tests.gen_releases import DOCS, FAMILIES, VLLM, everything, unsloth
 from tests.package_index import sdist, wheel
@@ -27,7 +27,7 @@ def test_everything_is_made_and_made_alike_again(made, capsys):
         "importer/engines/registries/vllm-0.9.10.json", "importer/engines/registries/vllm-mlx-0.1.0.json",
         "importer/engines/registries/sglang-0.5.0.json",
         "inference_defaults.json", "parser_defaults.json",
-        *(f"importer/signals/markers/{engine}.json" for engine in ENGINES),
+        *(f"importer/signals/markers/{engine}.json" for engine in NAMES),
     }  # fmt: skip
     capsys.readouterr()
     assert run(made) == 0

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from importer import backends
 from tests.syntax import MODULES, ROOT, nodes, written
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
@@ -267,6 +268,27 @@ def test_yaml_is_read_in_one_place() -> None:
         if isinstance(node, ast.Attribute) and reading.match(written(node))
     }
     assert readers == READS_YAML
+
+
+NAMES_ENGINES = {
+    "importer.backends",  # the one declaration
+    "importer.config_file.check", "importer.config_file.engine_arguments",  # rules in code, by the backend
+    "importer.memory.parallelism",
+    "importer.signals.quantisation",  # a method of the same name
+    "importer.service.http.models", "importer.service.http.recheck",  # examples of requests
+}  # fmt: skip
+
+
+def test_a_backend_is_asked_for_its_properties_and_not_for_its_name() -> None:
+    names = set(backends.NAMES)
+    found = {
+        module
+        for module, path in MODULES.items()
+        if room(module) not in ("engines", "exports", "demo")
+        for node in nodes(path)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
+    }
+    assert found == NAMES_ENGINES
 
 
 def test_a_command_of_the_user_is_run_in_one_place() -> None:
