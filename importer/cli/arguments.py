@@ -203,7 +203,7 @@ class _HelpAll(argparse.Action):
 
 
 def _bare() -> Parser:
-    lines = [f"  importer {f'{name} {c.usage}'.strip():<33} {c.help}" for name, c in COMMANDS.items()]
+    lines = [f"  importer {f'{name} {c.usage}'.strip():<34} {c.help}" for name, c in COMMANDS.items()]
     made = _Bare(
         prog="importer",
         description=DESCRIPTION,
