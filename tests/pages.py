@@ -94,7 +94,7 @@ class Seen:
         assert self.page.locator(STRANGE).count() == 0
         assert self.page.evaluate("window.harmed") is None
         odd = [c for c in self.complaints if not any(e in c for e in expected)]
-        assert odd == []
+        assert odd == [], odd
 
     def grave(self) -> list[Any]:
         """What axe finds serious or critical; the browser's own channel brings it in, past the policy."""

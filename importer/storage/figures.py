@@ -13,7 +13,7 @@ from importer.storage.database import Database
 from importer.storage.retention import Keep, Limits
 
 J = tables.jobs.c
-COUNTED = ("configs", "versions", "releases", "receipts", "jobs", "events", "audit", "rechecks")
+COUNTED = ("configs", "versions", "receipts", "jobs", "events", "audit", "rechecks")
 # Of each kind that is deleted by age: its table, and the column of the age.
 AGED: Mapping[str, tuple[Table, str]] = {
     "jobs": (tables.jobs, "ended_at"), "audit": (tables.audit, "at"),

@@ -60,8 +60,9 @@ def seeded(service: Service) -> None:
     rows.append({**rows[0], **harm, "run_passed": 1, "run_failed": 1, "run_total": 2})
     columns = {name: None for row in rows for name in row}
     with gallery_of(service) as gallery, gallery.database.writing() as connection:
-        filled = [{**columns, **dict.fromkeys(("release", "revision", "run_at")), **row} for row in rows]
-        connection.execute(insert(tables.configs), [one | {"row": rendered(one)} for one in filled])
+        whole = dict.fromkeys(tables.configs.columns.keys())
+        listed = [one | {"row": rendered({**whole, **one})} for one in ({**columns, **row} for row in rows)]
+        connection.execute(insert(tables.configs), listed)
         changed(connection)
         record(connection, AuditContext(HARM, HARM, HOSTILE), HARM, {HARM: HOSTILE})
 
