@@ -132,7 +132,9 @@ def test_one_document_is_one_statement_and_parses_nothing(folder: Path) -> None:
 
 def test_a_row_is_what_the_api_declares(folder: Path) -> None:
     with counted(folder, configs.list_) as (client, _):
-        [row] = client.get("/v1/configs", params={"limit": 1}).json()["items"]
+        answer = client.get("/v1/configs", params={"limit": 1})
+        assert answer.headers["Content-Type"] == "application/json"
+        [row] = answer.json()["items"]
     assert DocumentSummary.model_validate(row).model_dump() == row
     assert {*row["facts"]} == {*DocumentSummary.model_fields["facts"].annotation.model_fields}  # type: ignore[union-attr]
 

@@ -90,7 +90,8 @@ def list_(
     found, total = at.gallery.page(filters, limit + 1, position(sort, cursor), sort)
     after = cursor_of(sort, found[limit - 1]) if len(found) > limit else None
     items = ",".join(one.row for one in found[:limit])
-    return Response(f'{{"items":[{items}],"total":{total},"next":{dumps(after)}}}')
+    body = f'{{"items":[{items}],"total":{total},"next":{dumps(after)}}}'
+    return Response(body, media_type="application/json")
 
 
 @router.get(
