@@ -29,6 +29,8 @@ class EngineData:
     """What is known of an engine's server; nothing of an engine without a file.
 
     ``offers``      its features, by the names of ``engines.base.OFFERS``.
+    ``options``     keys of a document with the options of its server: ``numbers``, ``words``, ``objects``,
+                    ``sampling``.
     ``own_places``  arguments with a key of their own in a document, each with that key.
     ``renamed``     arguments of earlier releases with their present names, empty for one that has gone.
     ``choices``     all values of an argument that may hold more, such as the name of a class; dotted names.
@@ -38,6 +40,7 @@ class EngineData:
     """
 
     offers: frozenset[str] = frozenset()
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     own_places: Mapping[str, str] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
     choices: Mapping[str, list[str]] = field(default_factory=dict)
@@ -53,6 +56,7 @@ def load(engine: str) -> EngineData:
     added = data.get("added", {})
     return EngineData(
         offers=frozenset(data.get("offers", ())),
+        options=data.get("options", {}),
         own_places=COMMON | data["own_places"] if data else {},
         renamed={**data.get("renamed", {}), **dict.fromkeys(data.get("removed", ()), "")},
         choices=data.get("choices", {}),

@@ -280,6 +280,40 @@ def word(document: Document, key: str, value: object) -> str:
     return value
 
 
+def limits(document: Document, engine: str) -> Iterator[str]:
+    """Yield an option for each number, word and object of a document that the engine has one for.
+
+    Raises DocumentError("invalid").
+    """
+    options = engine_data.load(engine).options
+    size = document.get("context_size")
+    if document.get(check.CONTEXT) is None and size is not None:
+        yield f"--{options['numbers'][check.CONTEXT]}={number(document, 'context_size', size)}"
+    for key, flag in options["numbers"].items():
+        value = document.get(key)
+        auto = (key, value) == (check.CONTEXT, check.AUTO) and backends.of(engine).auto_context
+        if value is not None:
+            yield f"--{flag}={value if auto else number(document, key, value)}"
+    for key, flag in options["words"].items():
+        if document.get(key) is not None:
+            yield f"--{flag}={word(document, key, document.get(key))}"
+    for key, flag in options["objects"].items():
+        if document.get(key):
+            yield f"--{flag}={json.dumps(document.get(key))}"
+
+
+def sampling(document: Document, engine: str) -> Iterator[Words]:
+    """Yield an option for each sampling value; a negative ``top_k`` (none, as vLLM writes it) becomes 0.
+
+    Raises DocumentError("invalid").
+    """
+    values = parameters(document)
+    for key, flag in engine_data.load(engine).options["sampling"].items():
+        if key in values:
+            text = number(document, f"parameters.{key}", values[key])
+            yield f"--{flag}", ["0" if key == "top_k" and text.startswith("-") else text]
+
+
 def required_template(document: Document, template: ChatTemplate | None) -> ChatTemplate | None:
     """Return the template to start with; raises DocumentError("invalid") where the named one is missing."""
     if template_file.named(document) and template is None:

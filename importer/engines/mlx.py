@@ -20,8 +20,6 @@ from importer.engines.base import (
     Unstartable,
     invalid,
     locked,
-    number,
-    parameters,
     required_template,
     sent_by_client,
     stopwords,
@@ -34,14 +32,6 @@ from importer.reasons import Reason
 VERSION = "0.32.2"
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx.txt"
 LONGEST = 100_000  # bytes of a template, that is one argument: Linux has room for 131,072
-# Sampling at the start of the server, for requests without values. Without --temp it is greedy.
-FLAGS = {
-    "temperature": "--temp",
-    "top_p": "--top-p",
-    "top_k": "--top-k",
-    "min_p": "--min-p",
-    "max_tokens": "--max-tokens",
-}
 PER_REQUEST = ("repeat_penalty", "presence_penalty", "frequency_penalty", "seed")
 # Its server answers while the weights still load, and goes on answering 503 when loading has failed.
 READY = Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt": "a", "max_tokens": 1}))
@@ -87,18 +77,11 @@ class Mlx(Declared):
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
     ) -> list[str]:
-        """Return the server's options; a negative ``top_k`` (none, as vLLM writes it) becomes 0.
-
-        Raises DocumentError("invalid").
-        """
-        from importer.engines.base import apart, without_flags, written
+        """Return the server's options; raises DocumentError("invalid")."""
+        from importer.engines.base import apart, sampling, without_flags, written
 
         arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
-        for key, flag in FLAGS.items():
-            value = parameters(document).get(key)
-            if value is not None:
-                argument = number(document, f"parameters.{key}", value)
-                arguments += [flag, "0" if key == "top_k" and argument.startswith("-") else argument]
+        arguments += apart(sampling(document, self.name))
         without_flags(document, "mlx-lm")
         arguments += apart(written(document, self.name, leave=KEYS))
         if (other := required_template(document, template)) is not None:

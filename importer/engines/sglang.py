@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from importer.engines.base import (
     Readiness,
     Step,
     joined,
-    number,
+    limits,
     required_template,
     sent_by_client,
     stopwords,
@@ -35,13 +34,6 @@ VERSION = PINNED["sglang"]
 # What its chat server imports: the packages of the constraints, without those of cards.
 PARSERS = Path(__file__).with_name("constraints") / "sglang.txt"
 TEMPLATE = "chat_template.jinja"
-# Keys of the document, and the option of each (``server_args.py``, 0.5.23).
-NUMBERS = {"max_model_len": "context-length", "tensor_parallel_size": "tp-size"}
-WORDS = {"dtype": "dtype", "quantization": "quantization", "load_format": "load-format"}
-OBJECTS = {
-    "limit_mm_per_prompt": "limit-mm-data-per-request",
-    "chat_template_kwargs": "default-chat-template-kwargs",
-}
 # Its server has no option for them: a request, or the model's own generation_config.json.
 PER_REQUEST = SAMPLING
 READINESS = Readiness(seconds=1800)  # it answers after the first generated token
@@ -103,7 +95,7 @@ class SGLang(Declared):
         arguments.append(f"--served-model-name={document['name']}")
         if revision is not None:
             arguments.append(f"--revision={revision}")
-        arguments += [*_parsers(document), *_limits(document), *_extra(document)]
+        arguments += [*_parsers(document), *limits(document, self.name), *_extra(document)]
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True:
@@ -122,20 +114,6 @@ def _parsers(document: Document) -> Iterator[str]:
         name = document_keys.parser(document, key)
         if name is not None:
             yield f"--{flag}={word(document, key, name)}"
-
-
-def _limits(document: Document) -> Iterator[str]:
-    if document.get("max_model_len") is None and document.get("context_size") is not None:
-        yield f"--context-length={number(document, 'context_size', document['context_size'])}"
-    for key, flag in NUMBERS.items():
-        if document.get(key) is not None:
-            yield f"--{flag}={number(document, key, document.get(key))}"
-    for key, flag in WORDS.items():
-        if document.get(key) is not None:
-            yield f"--{flag}={word(document, key, document.get(key))}"
-    for key, flag in OBJECTS.items():
-        if document.get(key):
-            yield f"--{flag}={json.dumps(document.get(key))}"
 
 
 def _extra(document: Document) -> Iterator[str]:

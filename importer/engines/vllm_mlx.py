@@ -22,6 +22,7 @@ from importer.engines.base import (
     number,
     parameters,
     required_template,
+    sampling,
     without_flags,
     written,
 )
@@ -33,17 +34,6 @@ from importer.frozen import frozen
 VERSION = PINNED["vllm-mlx"]
 CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-mlx.txt"
 TORCH = "2.13.0"  # any; by default pip brings three GB of CUDA's libraries
-# Sampling at the start of the server. Its defaults are 0.7 with top_p 0.9, also with other values in the
-# model's generation_config.json.
-FLAGS = {
-    "temperature": "--default-temperature",
-    "top_p": "--default-top-p",
-    "top_k": "--default-top-k",
-    "min_p": "--default-min-p",
-    "presence_penalty": "--default-presence-penalty",
-    "repeat_penalty": "--default-repetition-penalty",
-    "max_tokens": "--max-tokens",
-}
 MOST_TOKENS = 32_768  # its limit for one answer, unless --max-request-tokens raises it
 # Without it, a request during another one gets a 503. With it, top_k and penalties are ignored in silence
 # (0.6.0).
@@ -120,11 +110,8 @@ class VllmMlx(Declared):
 
 
 def _sampling(document: Document) -> Iterator[str]:
-    sampling = parameters(document)
-    for key in (k for k in FLAGS if k in sampling):
-        value = number(document, f"parameters.{key}", sampling[key])
-        yield f"{FLAGS[key]}={'0' if key == 'top_k' and value.startswith('-') else value}"
-    most = sampling.get("max_tokens")
+    yield from joined(sampling(document, "vllm-mlx"))
+    most = parameters(document).get("max_tokens")
     if isinstance(most, int) and most > MOST_TOKENS:
         yield f"--max-request-tokens={number(document, 'parameters.max_tokens', most)}"
 
