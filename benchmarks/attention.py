@@ -17,9 +17,9 @@ from importer.app.decide import ImportRequest
 from importer.app.import_ import plan
 from importer.app.session import ImportSession
 from importer.cli.bulk import in_order
-from importer.config_file.attention import Attention
-from importer.config_file.name_allocator import Names
-from importer.config_file.store import Store
+from importer.document.attention import Attention
+from importer.document.name_allocator import Names
+from importer.document.store import Store
 from importer.errors import ImporterError
 from importer.hub.local import ANYWHERE
 from importer.reasons import Reason, key_of

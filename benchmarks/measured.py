@@ -14,7 +14,7 @@ from pathlib import Path
 
 from importer.app.api import import_model
 from importer.app.measure import measure
-from importer.config_file.store import Store
+from importer.document.store import Store
 from importer.engines import get
 from importer.errors import ImporterError
 from importer.hub.local import ANYWHERE

@@ -16,9 +16,9 @@ from importer.app.import_ import Plan, build_plan
 from importer.app.preferences import parse
 from importer.app.session import ImportSession
 from importer.chat_template.override import FILE, TemplateOverride
-from importer.config_file.name_allocator import Names
-from importer.config_file.store import Store
-from importer.config_file.template_file import ChatTemplate
+from importer.document.name_allocator import Names
+from importer.document.store import Store
+from importer.document.template_file import ChatTemplate
 from importer.errors import ImporterError
 from importer.exports import get
 from importer.exports.base import ExportRefused, Options

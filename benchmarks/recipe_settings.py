@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gen_defaults.recipe_commands import PLACEHOLDER, Flags, flagged
-from importer.config_file.engine_arguments import load as registry
+from importer.document.engine_arguments import load as registry
 
 # Flags of ``vllm serve`` with a place of their own in a document; all others are keys of ``engine_args``.
 PLACES = {

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import check
-from importer.config_file.argument_check import arguments_of
-from importer.config_file.engine_arguments import Argument, Kind, load, version_of
+from importer.document import check
+from importer.document.argument_check import arguments_of
+from importer.document.engine_arguments import Argument, Kind, load, version_of
 from importer.errors import ImporterError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, Options

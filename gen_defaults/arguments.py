@@ -16,7 +16,7 @@ from typing import Any
 
 from gen_defaults.place import write
 from importer import launcher
-from importer.config_file.engine_arguments import FOLDER, SCHEMA, file_name
+from importer.document.engine_arguments import FOLDER, SCHEMA, file_name
 from importer.engines import get, install
 from importer.engines.registries import FAMILY
 from importer.launcher import Purpose, isolated

@@ -3,7 +3,7 @@
 vLLM makes its configuration for small models without weights, on processors or on a pretended card. Nothing
 is loaded and nothing calculated.
 
-    python conflicts_worker.py cuda < REGISTRY      # a file of importer/config_file/arguments_of
+    python conflicts_worker.py cuda < REGISTRY      # a file of importer/document/arguments_of
 """
 
 # mypy: ignore-errors

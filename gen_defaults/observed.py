@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from importer.config_file.receipt import Receipt
-from importer.config_file.store import receipt_at
+from importer.document.receipt import Receipt
+from importer.document.store import receipt_at
 from importer.errors import ImporterError
 from importer.signals.family import match
 from importer.signals.observed import CallForm, proposed

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 from gen_defaults.place import write
 from gen_defaults.syntax import Sources
 from importer import launcher
-from importer.config_file import effects
-from importer.config_file.effects import Effect
-from importer.config_file.engine_arguments import SCHEMA, SETTINGS, Kind, file_name, load, versions
+from importer.document import effects
+from importer.document.effects import Effect
+from importer.document.engine_arguments import SCHEMA, SETTINGS, Kind, file_name, load, versions
 from importer.launcher import Purpose, isolated
 from importer.wheels.index import Index, IndexFailure, Release
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from importer.cli.main import run
-from importer.config_file import schema
+from importer.document import schema
 from importer.sandbox.pool import Sandbox
 from tests.hubserver import Content, HubServer, Repo, isolate
 from tests.waiting import PATIENCE

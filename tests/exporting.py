@@ -11,9 +11,9 @@ import yaml
 from hypothesis import strategies as st
 
 from importer.backends import NAMES
-from importer.config_file import argument_check, schema
-from importer.config_file.argument_check import arguments_of
-from importer.config_file.receipt import Receipt
+from importer.document import argument_check, schema
+from importer.document.argument_check import arguments_of
+from importer.document.receipt import Receipt
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, ExportRefused, Options

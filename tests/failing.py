@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from importer.config_file.receipt import SCHEMA
 from importer.demo import MODEL
+from importer.document.receipt import SCHEMA
 from importer.engines import ENGINES
 from importer.engines.mlx import READY, Mlx
 from importer.errors import ServiceError

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from importer import import_model
-from importer.config_file.receipt import ReviewEntry
-from importer.config_file.store import StoredDocument, load
+from importer.document.receipt import ReviewEntry
+from importer.document.store import StoredDocument, load
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.releases import release
 from importer.storage import keys

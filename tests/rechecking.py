@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from importer.config_file import schema
+from importer.document import schema
 from tests.commandline import BASE, Desk, Ran, desk
 
 __all__ = ["desk"]

@@ -7,8 +7,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
-from importer.config_file.receipt import Receipt, parse
-from importer.config_file.store import Store
+from importer.document.receipt import Receipt, parse
+from importer.document.store import Store
 from importer.reasons import Reason
 from importer.reports.report_model import ProbeOutcome, ReportModel, Run
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Report

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from importer.config_file.document_keys import same
+from importer.document.document_keys import same
 
 KEYS = ("name", "backend", "parameters", "options", "a", "b c", "x-y", "ü", "'")
 WORDS = (

@@ -9,7 +9,7 @@ from typing import Any
 from importer.app.preferences import settable
 from importer.cli.commands import COMMANDS as COMMANDS_OF
 from importer.cli.commands import completion, described
-from importer.config_file.document_keys import FACTS, OPTIONS
+from importer.document.document_keys import FACTS, OPTIONS
 from importer.engines import ENGINES, get, registries
 from importer.engines.base import OFFERS
 from importer.engines.doctor import CHECKS

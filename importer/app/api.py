@@ -18,12 +18,12 @@ from importer.app.import_ import Plan, merge_plan, plan, write
 from importer.app.request import OPTIONS, ImportOptions
 from importer.app.session import ImportSession
 from importer.config import now
-from importer.config_file.attention import Attention
-from importer.config_file.build import to_text
-from importer.config_file.document import Document, OutcomeRecord, Report
-from importer.config_file.name_allocator import Names
-from importer.config_file.receipt import Receipt, ReviewEntry
-from importer.config_file.store import Store, StoredDocument, named
+from importer.document.attention import Attention
+from importer.document.build import to_text
+from importer.document.document import Document, OutcomeRecord, Report
+from importer.document.name_allocator import Names
+from importer.document.receipt import Receipt, ReviewEntry
+from importer.document.store import Store, StoredDocument, named
 from importer.frozen import frozen
 from importer.hub import digests
 from importer.hub.local import ANYWHERE

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from importer import config
-from importer.config_file.grants import Grant, runs
-from importer.config_file.store import StoredDocument
+from importer.document.grants import Grant, runs
+from importer.document.store import StoredDocument
 from importer.errors import DocumentError
 
 

@@ -23,13 +23,13 @@ from importer.chat_template.override import AS_WRITTEN, TemplateOverride
 from importer.chat_template.request_coverage.findings import KEY as REQUEST_COVERAGE
 from importer.chat_template.request_coverage.findings import VARIABLES, CoverageKind
 from importer.chat_template.study import TemplateAnalysis
-from importer.config_file import engine_arguments
-from importer.config_file.document_keys import frontend_of
-from importer.config_file.name_allocator import Slot
-from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, Frontend, Preferences, Target, decide_setting
 from importer.decisions.parsers import SILENT_KINDS
+from importer.document import engine_arguments
+from importer.document.document_keys import frontend_of
+from importer.document.name_allocator import Slot
+from importer.document.store import StoredDocument
 from importer.errors import EngineError, HubError, RepositoryError, Setting, UsageError
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot

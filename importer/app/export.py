@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importer.config_file.grants import runs
-from importer.config_file.store import StoredDocument
-from importer.config_file.template_file import ChatTemplate
+from importer.document.grants import runs
+from importer.document.store import StoredDocument
+from importer.document.template_file import ChatTemplate
 from importer.errors import DocumentError
 from importer.exports import get
 from importer.exports.base import Device, Exported, ExportRefused, Options, Origin

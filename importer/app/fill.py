@@ -11,16 +11,16 @@ from importer.app.decide import ImportRequest, decide_snapshot
 from importer.app.import_ import Plan, build_plan
 from importer.app.preferences import written
 from importer.app.session import ImportSession
-from importer.config_file import schema
-from importer.config_file.build import to_text
-from importer.config_file.document_keys import KeyPath, digest, dotted, frontend_of
-from importer.config_file.fill import Filled, fill
-from importer.config_file.name_allocator import Names, slug
-from importer.config_file.receipt import Receipt
-from importer.config_file.schema import problems, reason
-from importer.config_file.store import Store, StoredDocument, load, receipt_path, write_all
-from importer.config_file.yaml_edit.source_map import YamlProblem
 from importer.decisions.decision import Preferences
+from importer.document import schema
+from importer.document.build import to_text
+from importer.document.document_keys import KeyPath, digest, dotted, frontend_of
+from importer.document.fill import Filled, fill
+from importer.document.name_allocator import Names, slug
+from importer.document.receipt import Receipt
+from importer.document.schema import problems, reason
+from importer.document.store import Store, StoredDocument, load, receipt_path, write_all
+from importer.document.yaml_edit.source_map import YamlProblem
 from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.hub.local import AllowedFolders

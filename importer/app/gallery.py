@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from importer import yaml_reader
-from importer.config_file import template_file
-from importer.config_file.document_keys import Change, KeyPath, differences, parse, parser
-from importer.config_file.schema import document_faults
-from importer.config_file.store import Store, StoredDocument, receipt_path
-from importer.config_file.yaml_edit.source_map import SourceMap, TextReason
+from importer.document import template_file
+from importer.document.document_keys import Change, KeyPath, differences, parse, parser
+from importer.document.schema import document_faults
+from importer.document.store import Store, StoredDocument, receipt_path
+from importer.document.yaml_edit.source_map import SourceMap, TextReason
 from importer.errors import DocumentError, ImporterError, UsageError
 from importer.exports.base import ExportRefused
 from importer.exports.localai_gallery import GalleryEntry

@@ -21,15 +21,15 @@ from importer.app.gallery import (
 from importer.app.import_ import resolve_and_decide
 from importer.app.overview import FILES, PublicationReason, publishable
 from importer.app.session import ImportSession
-from importer.config_file import schema
-from importer.config_file.argument_check import near
-from importer.config_file.document_keys import OPTIONS, KeyPath
-from importer.config_file.effective import OUTDATED, READING, EvidenceReason, effective, refutation
-from importer.config_file.receipt import Receipt
-from importer.config_file.review import validation
-from importer.config_file.schema import SchemaReason
-from importer.config_file.store import StoredDocument
 from importer.decisions.parsers import Unavailable
+from importer.document import schema
+from importer.document.argument_check import near
+from importer.document.document_keys import OPTIONS, KeyPath
+from importer.document.effective import OUTDATED, READING, EvidenceReason, effective, refutation
+from importer.document.receipt import Receipt
+from importer.document.review import validation
+from importer.document.schema import SchemaReason
+from importer.document.store import StoredDocument
 from importer.engines import registries
 from importer.errors import HubError, ImporterError
 from importer.hub.local import ANYWHERE

@@ -12,10 +12,10 @@ from urllib.parse import quote, unquote
 from importer.app.gallery import ERROR, Gallery, GalleryFinding, GalleryItem
 from importer.app.gallery_check import check
 from importer.app.overview import DRAFT, FILES, publishable
-from importer.config_file.document_keys import OPTIONS
-from importer.config_file.effective import decisions
-from importer.config_file.review import validation
-from importer.config_file.store import StoredDocument, make_folder, write_all
+from importer.document.document_keys import OPTIONS
+from importer.document.effective import decisions
+from importer.document.review import validation
+from importer.document.store import StoredDocument, make_folder, write_all
 from importer.errors import DocumentError
 from importer.exports.localai_gallery import HUB
 from importer.frozen import frozen

@@ -12,8 +12,10 @@ from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
-from importer.config_file import grants, merge, schema, template_file
-from importer.config_file.attention import (
+from importer.decisions.decide import PARSERS
+from importer.decisions.decision import Decision
+from importer.document import grants, merge, schema, template_file
+from importer.document.attention import (
     Attention,
     AttentionReason,
     attention,
@@ -22,16 +24,14 @@ from importer.config_file.attention import (
     of_grant,
     other_device,
 )
-from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
-from importer.config_file.check import RecordedFacts, facts_json, model_faults, read_model_facts
-from importer.config_file.check import faults as check_values
-from importer.config_file.document import Document, Remark, document_of
-from importer.config_file.document_keys import Change, KeyPath, differences, digest, dotted
-from importer.config_file.merge import Conflict, Merge, Take, of_conflicts
-from importer.config_file.name_allocator import Names, check
-from importer.config_file.store import Store, StoredDocument
-from importer.decisions.decide import PARSERS
-from importer.decisions.decision import Decision
+from importer.document.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
+from importer.document.check import RecordedFacts, facts_json, model_faults, read_model_facts
+from importer.document.check import faults as check_values
+from importer.document.document import Document, Remark, document_of
+from importer.document.document_keys import Change, KeyPath, differences, digest, dotted
+from importer.document.merge import Conflict, Merge, Take, of_conflicts
+from importer.document.name_allocator import Names, check
+from importer.document.store import Store, StoredDocument
 from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
@@ -46,7 +46,7 @@ from importer.signals.reasons import StopReason
 from importer.version import __version__
 
 if TYPE_CHECKING:
-    from importer.config_file.receipt import Receipt, ReviewEntry
+    from importer.document.receipt import Receipt, ReviewEntry
 
 
 class OfferReason(ReasonKind):
@@ -96,7 +96,7 @@ class Plan(Decided):
 
     def receipt(self, *, weights: bool = True) -> Receipt:
         """Return a new receipt: review pending, never validated; with ``weights`` it has their digests."""
-        from importer.config_file.receipt import Receipt, evidence_json
+        from importer.document.receipt import Receipt, evidence_json
         from importer.hub import digests
         from importer.hub.content import content_digest, content_files
 
@@ -438,7 +438,7 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
 
 def _receipt(settled: Settled) -> Receipt:
     """Return the plan's receipt with the parts of the last one that still hold."""
-    from importer.config_file.review import carry_over
+    from importer.document.review import carry_over
 
     remarks: list[Remark] = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
     receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old

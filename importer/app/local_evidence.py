@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from importer import backends
-from importer.config_file.document import Document
-from importer.config_file.store import StoredDocument
+from importer.document.document import Document
+from importer.document.store import StoredDocument
 from importer.engines import model_folder, tokenizer
 from importer.engines.tokenizer import MergedWords, TokenTable
 from importer.errors import ImporterError, RepositoryError
@@ -25,8 +25,8 @@ from importer.validation.evidence_sources import Likelihood, recorded
 from importer.validation.probes.server import altered
 
 if TYPE_CHECKING:
-    from importer.config_file.template_file import ChatTemplate
     from importer.decisions.decision import Frontend
+    from importer.document.template_file import ChatTemplate
     from importer.proof.result import ParserVerdict, Proof
     from importer.validation.evidence_sources import Background, OfflineParsers
     from importer.validation.rendering import PromptRendering
@@ -192,7 +192,7 @@ def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
 
     ``None`` where the receipt has none that can be read.
     """
-    from importer.config_file.review import builds
+    from importer.document.review import builds
     from importer.proof.result import Proof
 
     recorded = stored.receipt.proof if stored.receipt is not None else None

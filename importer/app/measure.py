@@ -22,11 +22,11 @@ from importer.app.session import ImportSession
 from importer.app.target import HERE
 from importer.app.validate import CUDA, fetched
 from importer.config import now
-from importer.config_file import engine_arguments
-from importer.config_file.document import Block, Document, document_of
-from importer.config_file.document_keys import digest
-from importer.config_file.merge import Take
-from importer.config_file.store import Store, StoredDocument
+from importer.document import engine_arguments
+from importer.document.document import Block, Document, document_of
+from importer.document.document_keys import digest
+from importer.document.merge import Take
+from importer.document.store import Store, StoredDocument
 from importer.engines import machine
 from importer.engines.deaths import Died
 from importer.engines.logs import Lacking

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from importer.app.states import INVALID, STATES, State
-from importer.config_file.document_keys import OPTIONS
-from importer.config_file.effective import refutation
-from importer.config_file.entry_facts import EntryFacts, entry_facts
-from importer.config_file.receipt import Receipt
-from importer.config_file.review import row, validation, warnings
-from importer.config_file.store import Store, StoredDocument
+from importer.document.document_keys import OPTIONS
+from importer.document.effective import refutation
+from importer.document.entry_facts import EntryFacts, entry_facts
+from importer.document.receipt import Receipt
+from importer.document.review import row, validation, warnings
+from importer.document.store import Store, StoredDocument
 from importer.errors import DocumentError
 from importer.exports.base import ExportRefused, Origin
 from importer.exports.localai_gallery import GalleryEntry, entry

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from importer.app.decide import ImportRequest
 from importer.app.preferences import check_parsers
 from importer.app.target import bind, machine_for, with_template
-from importer.config_file.document_keys import KEY, OPTIONS, frontend_of, parse, parser
-from importer.config_file.engine_arguments import version_of
 from importer.decisions.decision import Preferences
+from importer.document.document_keys import KEY, OPTIONS, frontend_of, parse, parser
+from importer.document.engine_arguments import version_of
 from importer.engines import registries
 from importer.errors import UsageError
 from importer.hub.snapshot import listed

@@ -9,15 +9,15 @@ from difflib import get_close_matches
 from typing import Any
 
 from importer import backends
-from importer.config_file import check, document_keys, schema
-from importer.config_file.argument_check import arguments_of, kind_name
-from importer.config_file.build import SCHEMA, put
-from importer.config_file.check import ModelFacts
-from importer.config_file.document import Document
-from importer.config_file.document_keys import ABSENT, FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL, same
-from importer.config_file.engine_arguments import load
-from importer.config_file.store import StoredDocument
 from importer.decisions.decision import Preferences, Target
+from importer.document import check, document_keys, schema
+from importer.document.argument_check import arguments_of, kind_name
+from importer.document.build import SCHEMA, put
+from importer.document.check import ModelFacts
+from importer.document.document import Document
+from importer.document.document_keys import ABSENT, FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL, same
+from importer.document.engine_arguments import load
+from importer.document.store import StoredDocument
 from importer.errors import DocumentError, Setting, UsageError
 from importer.reasons import Reason, ReasonKind
 from importer.signals import speculation

@@ -9,14 +9,14 @@ from importer import backends
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, Settled, build_plan, compare, of_values, resolve_and_decide
 from importer.app.session import ImportSession
-from importer.config_file.attention import Attention
-from importer.config_file.document_keys import FACTS, Change, canonical, dotted
-from importer.config_file.merge import Conflict
-from importer.config_file.name_allocator import Names
-from importer.config_file.receipt import Receipt
-from importer.config_file.review import change_json
-from importer.config_file.store import Store
 from importer.decisions.decision import Decision
+from importer.document.attention import Attention
+from importer.document.document_keys import FACTS, Change, canonical, dotted
+from importer.document.merge import Conflict
+from importer.document.name_allocator import Names
+from importer.document.receipt import Receipt
+from importer.document.review import change_json
+from importer.document.store import Store
 from importer.engines import registries
 from importer.errors import DocumentError, ImporterError, RepositoryError, UsageError
 from importer.frozen import frozen

@@ -12,9 +12,9 @@ from typing import Any, cast
 from importer.app import approvals
 from importer.app.measure import measure
 from importer.app.validate import record, validate_document
-from importer.config_file import schema
-from importer.config_file.document import Report
-from importer.config_file.store import Store, StoredDocument
+from importer.document import schema
+from importer.document.document import Report
+from importer.document.store import Store, StoredDocument
 from importer.engines import get, install
 from importer.engines.machine import cards_named, this_machine
 from importer.errors import DocumentError, ImporterError, RemoteError

@@ -27,10 +27,10 @@ from importer.app.local_evidence import (
     template_rendering,
 )
 from importer.app.preferences import written
-from importer.config_file.document import Block, Document, Report, document_of
-from importer.config_file.document_keys import frontend_of
-from importer.config_file.grants import Grant
-from importer.config_file.store import Store, StoredDocument
+from importer.document.document import Block, Document, Report, document_of
+from importer.document.document_keys import frontend_of
+from importer.document.grants import Grant
+from importer.document.store import Store, StoredDocument
 from importer.engines import machine
 from importer.errors import EngineError, ImporterError
 from importer.frozen import frozen

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from importer.config_file.effective import OFFERERS, EffectiveValue, effective
-from importer.config_file.receipt import Receipt
-from importer.config_file.store import StoredDocument
+from importer.document.effective import OFFERERS, EffectiveValue, effective
+from importer.document.receipt import Receipt
+from importer.document.store import StoredDocument
 from importer.engines.registries import sampling_defaults
 from importer.errors import DocumentError
 from importer.frozen import frozen

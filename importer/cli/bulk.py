@@ -26,9 +26,9 @@ from importer.cli import output
 from importer.cli.importing import error_line, written
 from importer.cli.options import chosen
 from importer.config import home
-from importer.config_file.document_keys import json_text
-from importer.config_file.name_allocator import Names
-from importer.config_file.store import Store
+from importer.document.document_keys import json_text
+from importer.document.name_allocator import Names
+from importer.document.store import Store
 from importer.errors import DocumentError, UsageError, described
 from importer.hub.local import ANYWHERE
 from importer.hub.rate_limit import Budget, under

@@ -16,12 +16,12 @@ from importer import launcher
 from importer.cli import output
 from importer.cli.importing import user
 from importer.config import now
-from importer.config_file import schema
-from importer.config_file.build import SCHEMA_FILE
-from importer.config_file.check import RecordedFacts
-from importer.config_file.effective import Editor, renewed
-from importer.config_file.schema import problems
-from importer.config_file.store import Store, load, write_all
+from importer.document import schema
+from importer.document.build import SCHEMA_FILE
+from importer.document.check import RecordedFacts
+from importer.document.effective import Editor, renewed
+from importer.document.schema import problems
+from importer.document.store import Store, load, write_all
 from importer.errors import DocumentError, UsageError
 
 FALLBACK = "vi"

@@ -12,7 +12,7 @@ from importer import engines
 from importer.app import approvals
 from importer.app.export import export
 from importer.cli import output
-from importer.config_file.store import named, write_all
+from importer.document.store import named, write_all
 from importer.engines import install
 from importer.errors import DocumentError, ImporterError, UsageError
 from importer.exports import FORMATS, get

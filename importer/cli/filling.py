@@ -11,7 +11,7 @@ from importer.app.fill import Filling, plan, write
 from importer.app.session import ImportSession
 from importer.cli import output
 from importer.cli.options import chosen
-from importer.config_file.document_keys import json_text
+from importer.document.document_keys import json_text
 from importer.hub.local import ANYWHERE
 from importer.sentences import counted
 

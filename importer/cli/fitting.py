@@ -11,9 +11,9 @@ from importer.app import approvals
 from importer.app.measure import device_answers, measure, measure_document, needs_device
 from importer.app.session import ImportSession
 from importer.cli import output
-from importer.config_file.document_keys import differences
-from importer.config_file.review import change_json
-from importer.config_file.store import Store, StoredDocument, named
+from importer.document.document_keys import differences
+from importer.document.review import change_json
+from importer.document.store import Store, StoredDocument, named
 from importer.errors import UsageError
 from importer.hub.local import ANYWHERE
 from importer.memory.choose import Answer, DeviceAnswer

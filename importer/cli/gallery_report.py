@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from importer.app.gallery import ERROR, NOTE, WARNING, GalleryChange, GalleryFinding
 from importer.cli import messages
-from importer.config_file.document_keys import ABSENT, Change, KeyPath, dotted, json_text
+from importer.document.document_keys import ABSENT, Change, KeyPath, dotted, json_text
 from importer.errors import one_line
 from importer.sentences import counted
 from importer.version import __version__

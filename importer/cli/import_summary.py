@@ -7,12 +7,12 @@ from typing import Any
 
 from importer.app.import_ import Plan
 from importer.cli import messages, output
-from importer.config_file.attention import Attention
-from importer.config_file.build import source
-from importer.config_file.document_keys import IMPORTANT, REMARKS, UNWRITTEN
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.decisions.sampling import TEMPERATURE, SamplingReason
+from importer.document.attention import Attention
+from importer.document.build import source
+from importer.document.document_keys import IMPORTANT, REMARKS, UNWRITTEN
 from importer.memory.choose import Choice
 from importer.memory.parallelism import cache_bytes
 from importer.memory.plan_settings import gib

@@ -16,12 +16,12 @@ from importer.cli import messages, output
 from importer.cli.import_summary import attention, import_lines
 from importer.cli.options import INSTALLED, chosen
 from importer.config import now
-from importer.config_file.build import to_json
-from importer.config_file.document_keys import json_text
-from importer.config_file.grants import set_values
-from importer.config_file.merge import BOOKKEEPING
-from importer.config_file.name_allocator import Names
-from importer.config_file.store import Store
+from importer.document.build import to_json
+from importer.document.document_keys import json_text
+from importer.document.grants import set_values
+from importer.document.merge import BOOKKEEPING
+from importer.document.name_allocator import Names
+from importer.document.store import Store
 from importer.engines import get
 from importer.errors import DocumentError, ImporterError, ValidationError
 from importer.hub.local import ANYWHERE
@@ -29,7 +29,7 @@ from importer.sandbox import Sandbox
 from importer.sentences import render
 
 if TYPE_CHECKING:
-    from importer.config_file.receipt import ReviewEntry
+    from importer.document.receipt import ReviewEntry
 
 
 def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
@@ -73,7 +73,7 @@ def _show(planned: Plan, path: Path) -> None:
 
 def _explain(planned: Plan) -> None:
     """Print every decision with its reasons, the evidence, the fit, the proof and the unknowns to stderr."""
-    from importer.config_file.receipt import evidence_json
+    from importer.document.receipt import evidence_json
 
     worded = {key: to_json(decision, messages.INSTEAD) for key, decision in planned.decisions.items()}
     output.console(stderr=True).print(output.decisions(worded))
@@ -85,7 +85,7 @@ def _explain(planned: Plan) -> None:
 
 def _review(arguments: argparse.Namespace, request: ImportRequest, settled: Settled) -> ReviewEntry | bool:
     """Return the approval of --yes or of the terminal; True leaves it pending, False stops."""
-    from importer.config_file.receipt import ReviewEntry
+    from importer.document.receipt import ReviewEntry
 
     if arguments.yes:
         return settled.approval(_approval_by_option(), request) or True
@@ -138,7 +138,7 @@ def _write(
 ) -> None:
     from importer.app import approvals
     from importer.cli.validating import after_import
-    from importer.config_file.receipt import ReviewEntry
+    from importer.document.receipt import ReviewEntry
     from importer.hub import digests
 
     planned = settled.plan
@@ -187,7 +187,7 @@ def written(decided: Decided, names: Names, store: Store, arguments: argparse.Na
 
 def _approval_by_option() -> ReviewEntry:
     """Return the review that --yes records."""
-    from importer.config_file.receipt import ReviewEntry
+    from importer.document.receipt import ReviewEntry
 
     return ReviewEntry("approved", f"{user()} (--yes)", now())
 

@@ -69,7 +69,7 @@ def line(text: str) -> None:
 
 def json_line(data: object) -> None:
     """Print data as one line of JSON to stdout."""
-    from importer.config_file.document_keys import json_text
+    from importer.document.document_keys import json_text
 
     printed_json(json_text(data))
 
@@ -166,7 +166,7 @@ def layout(plan: Mapping[str, Any]) -> str:
 
 def change(changed: Mapping[str, object]) -> str:
     """Return ``path: before → after`` for the JSON of a change."""
-    from importer.config_file.document_keys import ABSENT, shown
+    from importer.document.document_keys import ABSENT, shown
 
     return (
         f"{changed['path']}: {shown(changed.get('before', ABSENT))} → {shown(changed.get('after', ABSENT))}"

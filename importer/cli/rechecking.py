@@ -13,8 +13,8 @@ from importer.app.session import ImportSession
 from importer.cli import bulk, messages, output
 from importer.cli.import_summary import attention
 from importer.cli.options import FOLDER
-from importer.config_file.build import source
-from importer.config_file.store import Store
+from importer.document.build import source
+from importer.document.store import Store
 from importer.errors import ImporterError, described
 from importer.hub.local import ANYWHERE
 from importer.hub.rate_limit import Budget, under

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from importer import config
 from importer.cli import output
-from importer.config_file.document_keys import shown
-from importer.config_file.store import receipt_at, write_all
+from importer.document.document_keys import shown
+from importer.document.store import receipt_at, write_all
 from importer.errors import UsageError
 from importer.reports import FORMATS, ReportFormat, of_file
 from importer.reports.compare import RunComparison, compare
 from importer.reports.report_model import ReportModel, duration, of_receipt, sheet
 
 if TYPE_CHECKING:
-    from importer.config_file.store import StoredDocument
+    from importer.document.store import StoredDocument
 
 WORSE = 1  # the exit code where a comparison found something that got worse
 RECEIPT = ".receipt.json"
@@ -98,7 +98,7 @@ def _print(text: str, *, one_line: bool) -> None:
 
 
 def _sheet(name: str, folder: str) -> ReportModel:
-    from importer.config_file.store import named
+    from importer.document.store import named
 
     return sheet(named(name, folder)[1])
 

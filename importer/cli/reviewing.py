@@ -14,10 +14,10 @@ from importer.cli import messages, output
 from importer.cli.editing import edit
 from importer.cli.importing import user
 from importer.config import now
-from importer.config_file.effective import effective
-from importer.config_file.receipt import ReviewEntry
-from importer.config_file.review import page, record_review
-from importer.config_file.store import Store, StoredDocument
+from importer.document.effective import effective
+from importer.document.receipt import ReviewEntry
+from importer.document.review import page, record_review
+from importer.document.store import Store, StoredDocument
 from importer.engines.registries import sampling_defaults
 from importer.errors import DocumentError, UsageError
 from importer.exports.base import loss_json

@@ -20,9 +20,9 @@ from importer.cli.validation_options import (
     chosen_server,
     required_abilities,
 )
-from importer.config_file.document import FormRecord, Report
-from importer.config_file.grants import Grant, set_values
-from importer.config_file.store import Store, StoredDocument, named
+from importer.document.document import FormRecord, Report
+from importer.document.grants import Grant, set_values
+from importer.document.store import Store, StoredDocument, named
 from importer.errors import AbilityError, EngineError, UsageError, ValidationError
 from importer.hub.local import ANYWHERE
 from importer.hub.snapshot import Snapshot

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from importer.cli import messages
-from importer.config_file.schema import at, faults
+from importer.document.schema import at, faults
 from importer.errors import UsageError
 from importer.frozen import frozen
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from importer import backends
-from importer.config_file import argument_check, check, document_keys, engine_data, schema, template_file
-from importer.config_file.document import Document, Setting, Settings
-from importer.config_file.engine_arguments import Argument, version_of
-from importer.config_file.template_file import ChatTemplate
+from importer.document import argument_check, check, document_keys, engine_data, schema, template_file
+from importer.document.document import Document, Setting, Settings
+from importer.document.engine_arguments import Argument, version_of
+from importer.document.template_file import ChatTemplate
 from importer.engines import deaths
 from importer.engines.deaths import Death
 from importer.errors import DocumentError

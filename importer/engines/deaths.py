@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, Literal
 
-from importer.config_file import engine_data
+from importer.document import engine_data
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
 

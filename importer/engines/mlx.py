@@ -8,9 +8,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from importer.config_file import argument_check
-from importer.config_file.document import Document, Setting
-from importer.config_file.template_file import ChatTemplate
+from importer.document import argument_check
+from importer.document.document import Document, Setting
+from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
     Declared,

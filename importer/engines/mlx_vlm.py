@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from importer.config_file import argument_check, document_keys
-from importer.config_file.document import Document, Setting
-from importer.config_file.template_file import ChatTemplate
+from importer.document import argument_check, document_keys
+from importer.document.document import Document, Setting
+from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
     Declared,

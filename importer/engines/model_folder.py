@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from importer.config_file import template_file
+from importer.document import template_file
 from importer.engines import registries
 from importer.engines.base import TEMPLATE, Unstartable
 from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, DeathCause, Died

@@ -19,9 +19,9 @@ from pathlib import Path
 import psutil
 
 from importer import config, demo, launcher, tracing
-from importer.config_file import argument_check, template_file
-from importer.config_file.document import Document
-from importer.config_file.template_file import ChatTemplate
+from importer.document import argument_check, template_file
+from importer.document.document import Document
+from importer.document.template_file import ChatTemplate
 from importer.engines import install, logs, model_folder, start_trials
 from importer.engines.base import Engine, Launch, Readiness, grouped
 from importer.engines.deaths import CONFIGURATION, ENGINE, OF_FILES, OF_WEIGHTS, DeathCause, Died

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from importer.config_file import argument_check, document_keys, template_file
-from importer.config_file.document import Document, Setting
-from importer.config_file.document_keys import SAMPLING
-from importer.config_file.template_file import ChatTemplate
+from importer.document import argument_check, document_keys, template_file
+from importer.document.document import Document, Setting
+from importer.document.document_keys import SAMPLING
+from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
     Declared,

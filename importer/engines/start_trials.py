@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from importer.config_file import argument_check
-from importer.config_file.document import Document, document_of
+from importer.document import argument_check
+from importer.document.document import Document, document_of
 from importer.engines import model_folder, registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
 from importer.engines.logs import Lacking

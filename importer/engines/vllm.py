@@ -14,11 +14,11 @@ import psutil
 
 from importer import backends
 from importer.backends import PYTHONIC
-from importer.config_file import argument_check, check, document_keys, engine_data, template_file
-from importer.config_file.document import Document, Setting, Settings
-from importer.config_file.document_keys import frontend_of
-from importer.config_file.template_file import ChatTemplate
 from importer.decisions.decision import RUST
+from importer.document import argument_check, check, document_keys, engine_data, template_file
+from importer.document.document import Document, Setting, Settings
+from importer.document.document_keys import frontend_of
+from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
     Declared,

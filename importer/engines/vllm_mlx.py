@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import argument_check, document_keys
-from importer.config_file.document import Document, Setting
-from importer.config_file.template_file import ChatTemplate
+from importer.document import argument_check, document_keys
+from importer.document.document import Document, Setting
+from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
     Declared,

@@ -10,8 +10,8 @@ from functools import partial
 from importlib import import_module
 from typing import cast
 
-from importer.config_file.document import Document
-from importer.config_file.receipt import Receipt
+from importer.document.document import Document
+from importer.document.receipt import Receipt
 from importer.errors import UsageError
 from importer.exports.base import Export, Exported, ExportRefused, Options
 from importer.frozen import frozen

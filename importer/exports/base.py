@@ -13,13 +13,13 @@ from typing import Any, Literal, Self
 
 import yaml
 
-from importer.config_file import template_file
-from importer.config_file.check import CONTEXT
-from importer.config_file.document import Document, document_of
-from importer.config_file.document_keys import OPTIONS, digest, parse, parser
-from importer.config_file.effective import EDITED, effective
-from importer.config_file.receipt import Receipt
-from importer.config_file.template_file import ChatTemplate
+from importer.document import template_file
+from importer.document.check import CONTEXT
+from importer.document.document import Document, document_of
+from importer.document.document_keys import OPTIONS, digest, parse, parser
+from importer.document.effective import EDITED, effective
+from importer.document.receipt import Receipt
+from importer.document.template_file import ChatTemplate
 from importer.engines.base import NEUTRAL, Unstartable, invalid
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
-from importer.config_file.document import Document
-from importer.config_file.receipt import Receipt
+from importer.document.document import Document
+from importer.document.receipt import Receipt
 from importer.exports.base import (
     ExportComment,
     Exported,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from importer.config_file.document import Document
-from importer.config_file.receipt import Receipt
+from importer.document.document import Document
+from importer.document.receipt import Receipt
 from importer.engines.base import Address
 from importer.exports import sglang
 from importer.exports.base import ExportComment, Exported, ExportRefused, Options, Origin, yaml_text

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import shlex
 
-from importer.config_file.document import Document
-from importer.config_file.receipt import Receipt
+from importer.document.document import Document
+from importer.document.receipt import Receipt
 from importer.exports.base import (
     ExportComment,
     Exported,

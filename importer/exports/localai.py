@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from importer.config_file import argument_check, schema, template_file
-from importer.config_file.check import AUTO, CONTEXT, LIMITS, MODALITIES
-from importer.config_file.document import Document, Parameters, document_of
-from importer.config_file.document_keys import OPTIONS, parse, parser, write
-from importer.config_file.engine_arguments import version_of
-from importer.config_file.receipt import Receipt
+from importer.document import argument_check, schema, template_file
+from importer.document.check import AUTO, CONTEXT, LIMITS, MODALITIES
+from importer.document.document import Document, Parameters, document_of
+from importer.document.document_keys import OPTIONS, parse, parser, write
+from importer.document.engine_arguments import version_of
+from importer.document.receipt import Receipt
 from importer.engines import registries
 from importer.engines.base import Address
 from importer.engines.mlx import Mlx

@@ -14,10 +14,10 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from importer.config_file.document import Document
-from importer.config_file.entry_facts import entry_facts
-from importer.config_file.name_allocator import ending
-from importer.config_file.receipt import Receipt
+from importer.document.document import Document
+from importer.document.entry_facts import entry_facts
+from importer.document.name_allocator import ending
+from importer.document.receipt import Receipt
 from importer.exports.base import Exported, ExportRefused, Loss, Options, Origin, yaml_text
 from importer.exports.localai import model
 from importer.frozen import frozen

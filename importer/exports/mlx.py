@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from importer.config_file import template_file
-from importer.config_file.argument_check import variable_of
-from importer.config_file.document import Document, Setting
-from importer.config_file.document_keys import OPTIONS, parse
-from importer.config_file.receipt import Receipt
-from importer.config_file.template_file import ChatTemplate
+from importer.document import template_file
+from importer.document.argument_check import variable_of
+from importer.document.document import Document, Setting
+from importer.document.document_keys import OPTIONS, parse
+from importer.document.receipt import Receipt
+from importer.document.template_file import ChatTemplate
 from importer.engines.base import TEMPLATE, Address
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from importer.config_file.document import Document
-from importer.config_file.receipt import Receipt
+from importer.document.document import Document
+from importer.document.receipt import Receipt
 from importer.engines.base import grouped
 from importer.engines.vllm import is_rust
 from importer.exports.base import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from importer.config_file import argument_check, template_file
-from importer.config_file.document import Document
-from importer.config_file.receipt import Receipt
-from importer.config_file.template_file import ChatTemplate
+from importer.document import argument_check, template_file
+from importer.document.document import Document
+from importer.document.receipt import Receipt
+from importer.document.template_file import ChatTemplate
 from importer.engines.base import Address, grouped, number
 from importer.engines.sglang import SGLang
 from importer.exports.base import (

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from importer.config_file import argument_check, template_file
-from importer.config_file.document import Document
-from importer.config_file.receipt import Receipt
-from importer.config_file.template_file import ChatTemplate
+from importer.document import argument_check, template_file
+from importer.document.document import Document
+from importer.document.receipt import Receipt
+from importer.document.template_file import ChatTemplate
 from importer.engines.base import Address, Unstartable, grouped, invalid, number, stopwords
 from importer.engines.registries import PINNED
 from importer.engines.vllm import SPACE, Vllm, VllmCpu, VllmCuda, is_rust, server, sizes_cache, variables

@@ -17,8 +17,8 @@ from functools import cache
 from typing import Any
 
 from importer import config
-from importer.config_file.document import Document
-from importer.config_file.receipt import Receipt
+from importer.document.document import Document
+from importer.document.receipt import Receipt
 from importer.engines.vllm import flag, is_rust
 from importer.errors import UsageError
 from importer.exports.base import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Literal
 
-from importer.config_file.document_keys import same
+from importer.document.document_keys import same
 from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.reports.report_model import ProbeOutcome, ReportModel, Run

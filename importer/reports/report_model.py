@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from importer.config_file.document import DecisionRecord, Fact, OutcomeRecord, Report, ReviewRecord
-from importer.config_file.document_keys import OPTIONS
-from importer.config_file.effective import decisions
-from importer.config_file.review import validation
+from importer.document.document import DecisionRecord, Fact, OutcomeRecord, Report, ReviewRecord
+from importer.document.document_keys import OPTIONS
+from importer.document.effective import decisions
+from importer.document.review import validation
 from importer.frozen import frozen
 
 if TYPE_CHECKING:
-    from importer.config_file.receipt import Receipt
-    from importer.config_file.store import StoredDocument
+    from importer.document.receipt import Receipt
+    from importer.document.store import StoredDocument
 
 
 OUTCOMES = ("pass", "fail", "inconclusive", "not-shown", "not-applicable")

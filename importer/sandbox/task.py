@@ -19,7 +19,7 @@ TASKS = (
     "importer.analysis:ANALYSE",
     "importer.chat_template.study:STUDY",
     "importer.analysis:FOR_ENGINE",
-    "importer.config_file.slow_patterns:TRY",
+    "importer.document.slow_patterns:TRY",
 )
 
 

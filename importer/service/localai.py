@@ -25,7 +25,7 @@ from starlette.exceptions import HTTPException
 
 from importer import backends
 from importer.app.decide import Studied, finalize
-from importer.config_file import name_allocator
+from importer.document import name_allocator
 from importer.errors import ImporterError, ServiceError
 from importer.service import messages
 from importer.service.desk import AtDesk, json_answer

@@ -15,10 +15,10 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from importer.config_file import template_file
-from importer.config_file.document import Report
-from importer.config_file.receipt import Receipt
-from importer.config_file.store import StoredDocument, load, receipt_path, write_all
+from importer.document import template_file
+from importer.document.document import Report
+from importer.document.receipt import Receipt
+from importer.document.store import StoredDocument, load, receipt_path, write_all
 from importer.errors import RemoteError
 from importer.frozen import frozen
 

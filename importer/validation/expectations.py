@@ -6,8 +6,8 @@ from collections.abc import Container, Mapping
 from dataclasses import field
 from typing import Any
 
-from importer.config_file import document_keys
-from importer.config_file.document import Document
+from importer.document import document_keys
+from importer.document.document import Document
 from importer.frozen import frozen
 from importer.hub.snapshot import listed, mapping
 from importer.reasons import Reason, ReasonKind

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from importer import backends
-from importer.config_file import document_keys
-from importer.config_file.document import Document
+from importer.document import document_keys
+from importer.document.document import Document
 from importer.engines.parsers import ParserQuestion
 from importer.proof.result import RENDERS_NONE, ParserVerdict, Proof
 from importer.reasons import Reason

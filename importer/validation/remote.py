@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePath
 
-from importer.config_file.document import Block, Document
-from importer.config_file.review import builds
+from importer.document.document import Block, Document
+from importer.document.review import builds
 from importer.engines import get
 from importer.errors import EngineError, UsageError
 from importer.signals.evidence import TASKS

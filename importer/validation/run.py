@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from importer import tracing
-from importer.config_file.document import Document
+from importer.document.document import Document
 from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
 from importer.registry import PartReason

@@ -18,7 +18,7 @@ from importer import aio, import_model, why
 from importer.app import decide
 from importer.app.decide import ImportRequest
 from importer.app.request import OPTIONS
-from importer.config_file.store import Store
+from importer.document.store import Store
 from importer.errors import DocumentError, UsageError
 from tests.waiting import PATIENCE
 

@@ -9,8 +9,8 @@ import pytest
 
 from importer.app import local_evidence
 from importer.cli.main import run
-from importer.config_file.store import Store, StoredDocument
 from importer.demo import MODEL
+from importer.document.store import Store, StoredDocument
 from importer.engines.tokenizer import MergedWords
 from importer.hub import ANYWHERE, cache
 from importer.sentences import render

@@ -18,8 +18,8 @@ from importer.chat_template.override import read, template_of
 from importer.chat_template.samples import Sample
 from importer.chat_template.vocabulary import Vocabulary
 from importer.cli.main import run
-from importer.config_file.store import Store
 from importer.demo import MODEL
+from importer.document.store import Store
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from importer.config_file.receipt import Receipt, parse
-from importer.config_file.review import validation
-from importer.config_file.store import load
+from importer.document.receipt import Receipt, parse
+from importer.document.review import validation
+from importer.document.store import load
 from importer.reasons import Reason
 from importer.validation.client import Client, Exchange, secrets_of, without
 from importer.validation.errors import ServerUnreachable

@@ -18,9 +18,9 @@ import importer.hub
 from importer.app.decide import Decided, ImportRequest
 from importer.cli import bulk
 from importer.cli.bulk import Journal
-from importer.config_file import schema
-from importer.config_file.name_allocator import Names
-from importer.config_file.store import Store
+from importer.document import schema
+from importer.document.name_allocator import Names
+from importer.document.store import Store
 from importer.errors import HubError, UsageError
 from importer.hub import client
 from importer.hub.client import Deadline

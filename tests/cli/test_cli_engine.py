@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from importer.cli.main import run
-from importer.config_file import schema
 from importer.demo import MODEL
+from importer.document import schema
 from importer.engines.install import Installed
 from importer.validation.probes import PROBES
 from tests.tiers import one_of_each

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from importer.config_file import schema
+from importer.document import schema
 from tests.commandline import Desk
 from tests.hub.test_headers import shard
 from tests.hubserver import Repo

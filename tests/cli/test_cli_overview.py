@@ -17,11 +17,11 @@ from importer.app.overview import rows as rows_of
 from importer.app.states import SORTS, STATES
 from importer.cli import import_summary, messages
 from importer.cli.listing import table
-from importer.config_file.attention import Attention, AttentionReason
-from importer.config_file.document_keys import REMARKS
-from importer.config_file.review import together
-from importer.config_file.store import Store
 from importer.decisions.request_coverage import CoverageEffect
+from importer.document.attention import Attention, AttentionReason
+from importer.document.document_keys import REMARKS
+from importer.document.review import together
+from importer.document.store import Store
 from importer.reasons import Reason
 from tests.commandline import CHAT, Desk
 from tests.hubserver import Repo

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from importer.app import preferences
-from importer.config_file import schema
+from importer.document import schema
 from tests.commandline import Desk
 
 SETTINGS: list[tuple[str, tuple[str, ...], Any]] = [

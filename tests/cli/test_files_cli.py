@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from importer.config_file import schema
-from importer.config_file.build import build, to_text
 from importer.decisions.decision import Chosen
+from importer.document import schema
+from importer.document.build import build, to_text
 from importer.reasons import Reason
 from importer.signals.reasons import DraftReason
 from tests.commandline import BASE, Desk
-from tests.config_file.test_document import ENGINE, SUBJECT, decisions
+from tests.document.test_document import ENGINE, SUBJECT, decisions
 from tests.facts import as_reason
 from tests.hubserver import Repo
 

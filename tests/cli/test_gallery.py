@@ -21,9 +21,9 @@ import yaml
 from importer.app import gallery
 from importer.app.gallery import GalleryReason
 from importer.app.overview import UNVALIDATED, publishable
-from importer.config_file import schema
-from importer.config_file.store import Store
 from importer.demo import MODEL
+from importer.document import schema
+from importer.document.store import Store
 from importer.engines.install import Installed
 from tests.cli.test_effective_everywhere import edit, imported
 from tests.commandline import Desk, receipt

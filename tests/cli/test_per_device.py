@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from importer.config_file.name_allocator import Slot, ending, variant_names
+from importer.document.name_allocator import Slot, ending, variant_names
 from importer.memory.devices import short_name
 from tests.commandline import BASE, Desk, receipt
 from tests.failing import WEIGHTS

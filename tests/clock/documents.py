@@ -7,10 +7,10 @@ import json
 
 from importer import yaml_reader
 from importer.app.target import is_here
-from importer.config_file import check, document_keys, merge, name_allocator
-from importer.config_file.schema import problems
-from importer.config_file.yaml_edit import patch, source_map
-from importer.config_file.yaml_edit.cst import Layout
+from importer.document import check, document_keys, merge, name_allocator
+from importer.document.schema import problems
+from importer.document.yaml_edit import patch, source_map
+from importer.document.yaml_edit.cst import Layout
 from importer.errors import UsageError
 from importer.exports import base as export_text
 from importer.exports import localai_gallery, vllm_recipe
@@ -119,22 +119,22 @@ def targeted(text: str) -> None:
 READERS = (
     ("YAML", yaml_reader.read, "yaml_reader", 1_500, as_is),
     ("YAML's nodes", yaml_reader.compose, "yaml_reader", 1_500, as_is),
-    ("a document's text", source_map.parse_yaml, "config_file.yaml_edit.source_map", 1_500, as_is),
-    ("what is wrong with a document", problems, "config_file.yaml_edit.source_map", 1_500, as_is),
-    ("layout", placed, "config_file.yaml_edit.cst", 1_500, as_is),
-    ("layout of many keys", placed, "config_file.yaml_edit.cst", 800, keys),
-    ("an edit", edited, "config_file.yaml_edit.patch config_file.yaml_edit.cst", 1_000, as_is),
-    ("an edit of many keys", edited, "config_file.yaml_edit.patch config_file.yaml_edit.cst", 250, keys),
-    ("a merge of many keys", merged, "config_file.merge config_file.document_keys", 160, keys),
-    ("differences", compared, "config_file.document_keys", 800, keys),
-    ("options", optioned, "config_file.document_keys", 2_000, as_is),
-    ("a document's arguments", checked, ("config_file.check config_file.argument_check "
-     "config_file.argument_check config_file.engine_arguments"), 4_000, as_is),
+    ("a document's text", source_map.parse_yaml, "document.yaml_edit.source_map", 1_500, as_is),
+    ("what is wrong with a document", problems, "document.yaml_edit.source_map", 1_500, as_is),
+    ("layout", placed, "document.yaml_edit.cst", 1_500, as_is),
+    ("layout of many keys", placed, "document.yaml_edit.cst", 800, keys),
+    ("an edit", edited, "document.yaml_edit.patch document.yaml_edit.cst", 1_000, as_is),
+    ("an edit of many keys", edited, "document.yaml_edit.patch document.yaml_edit.cst", 250, keys),
+    ("a merge of many keys", merged, "document.merge document.document_keys", 160, keys),
+    ("differences", compared, "document.document_keys", 800, keys),
+    ("options", optioned, "document.document_keys", 2_000, as_is),
+    ("a document's arguments", checked, ("document.check document.argument_check "
+     "document.argument_check document.engine_arguments"), 4_000, as_is),
     ("a device's name", is_here, "app.target", 20_000, as_is),
     ("a file of an entry", localai_gallery.PATH.fullmatch, "exports.localai_gallery", 20_000, as_is),
     ("a node's name", vllm_recipe.SEVERAL.search, "exports.vllm_recipe", 20_000, as_is),
     ("a receipt's pieces", lambda t: [*documents.cut_receipt(t)], "storage.documents", 20_000, as_is),
-    ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t)), "config_file.name_allocator", 20_000, as_is),
+    ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t)), "document.name_allocator", 20_000, as_is),
     ("a request's depth", lambda t: security.too_deep(t.encode("utf-8", "replace")), "service.security", 20_000, as_is),
     ("a request's JSON", lambda t: models.json_object(t.encode("utf-8", "replace")), "service.http.models", 20_000, as_is),
     ("a patch", patched, "service.http.models service.localai", 6_000, as_is),

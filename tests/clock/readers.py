@@ -52,8 +52,8 @@ READERS = tuple(
 # Modules with a pattern or a parser that read no stranger's text, or read one that something else bounds.
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
-        kept config_file.effects config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.registries
-        engines.parsers exports.compose exports.kubernetes exports.vllm analysis config_file.receipt
+        kept document.effects document.yaml_edit.render document.schema document.store document.build engines.registries
+        engines.parsers exports.compose exports.kubernetes exports.vllm analysis document.receipt
         service.http.pages storage.jobs storage.document_rows memory.config_keys
         storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
         service.domain.workflow storage.rechecks storage.retention
@@ -61,7 +61,7 @@ _REASONS = {
         service.http.openapi service.http.localai
         cli.commands.documents cli.bulk cli.messages cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
-        cli.arguments cli.validation_options cli.reviewing config_file.template_file engines.vllm
+        cli.arguments cli.validation_options cli.reviewing document.template_file engines.vllm
         app.preferences service.settings""",
     "it asks this machine and what is installed on it": """
         engines.doctor.host engines.doctor.case engines.doctor.memory engines.doctor.model
@@ -73,7 +73,7 @@ _REASONS = {
         engines.model_folder sentences memory.pages hub.weights
         signals.family app.gallery_site hub.search
         """,
-    "it is about time itself: a bounded child tries what it is given": "config_file.slow_patterns",
+    "it is about time itself: a bounded child tries what it is given": "document.slow_patterns",
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",
     "it runs in an engine's own environment": """
         engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.scripted_core engines.parser_worker.serving

@@ -8,8 +8,8 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from importer.config_file import slow_patterns
-from importer.config_file.slow_patterns import parsed, words
+from importer.document import slow_patterns
+from importer.document.slow_patterns import parsed, words
 
 Shape = Callable[[int], str]
 # ``a: 1`` on ten thousand lines, tags that never end, and whatever else begins over and over.

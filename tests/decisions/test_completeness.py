@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.chat_template.samples import Thinking
-from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, KnownNone, Preferences, Target, Undecided
 from importer.decisions.parsers import ParserReason
+from importer.document.attention import AttentionReason, attention
 from importer.proof.completeness import ranked
 from importer.proof.result import ParserVerdict, Proof
 from importer.reasons import Reason

@@ -14,11 +14,11 @@ from importer.chat_template.request_coverage.findings import (
     CoverageKind,
     RequestCoverage,
 )
-from importer.config_file.attention import attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, Undecided
 from importer.decisions.parsers import ParserReason
 from importer.decisions.request_coverage import CoverageEffect, SwitchReason
+from importer.document.attention import attention
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, is_warning
 from tests.commandline import CHAT, Desk, desk, document, receipt

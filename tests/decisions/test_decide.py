@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.config_file.build import to_json
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, KnownNone, Preferences, Target, Undecided
 from importer.decisions.parsers import ParserReason
+from importer.document.build import to_json
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, is_warning
 from tests.facts import as_reason, losses, whys

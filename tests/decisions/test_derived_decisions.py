@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Decision, Preferences, Undecided
 from importer.decisions.parsers import DerivedReason, PairReason
+from importer.document.attention import AttentionReason, attention
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule
 from tests.decisions.test_decide import VLLM, fact

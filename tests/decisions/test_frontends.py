@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importer.config_file.attention import attention
-from importer.config_file.build import source
 from importer.decisions.decision import Chosen, Decision, KnownNone, Target, Undecided
 from importer.decisions.decision import RejectedCandidate as Rejected
 from importer.decisions.parsers import FrontendReason, elsewhere, settle
+from importer.document.attention import attention
+from importer.document.build import source
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.evidence import Source

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from importer import backends
 from importer.app.preferences import KINDS, RESERVED, check_parsers, parse
 from importer.cli.messages import hint
-from importer.config_file.document_keys import OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
 from importer.decisions.decision import Preferences, Target
+from importer.document.document_keys import OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
 from importer.errors import UsageError
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)

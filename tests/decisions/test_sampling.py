@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from importer.backends import BACKENDS
 from importer.chat_template.samples import Thinking
-from importer.config_file.build import comment, to_json
 from importer.decisions.decide import decide
 from importer.decisions.decision import (
     Chosen,
@@ -23,6 +22,7 @@ from importer.decisions.decision import (
     WeighReason,
 )
 from importer.decisions.sampling import KEYS, SamplingReason, thinks
+from importer.document.build import comment, to_json
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.sentences import render

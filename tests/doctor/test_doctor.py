@@ -15,8 +15,8 @@ import pytest
 from importer.app import validate
 from importer.cli import messages
 from importer.cli.main import run as command
-from importer.config_file.store import load
 from importer.demo import MODEL
+from importer.document.store import load
 from importer.engines import doctor, get, install
 from importer.engines.deaths import ENVIRONMENT
 from importer.engines.doctor import CHECKS, DoctorCase, everything, refuse

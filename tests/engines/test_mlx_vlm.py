@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from importer.config_file.argument_check import arguments_of
 from importer.demo import MODEL
+from importer.document.argument_check import arguments_of
 from importer.engines import registries
 from importer.engines.logs import explain
 from importer.engines.mlx_vlm import MlxVlm

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from importer.config_file import check
+from importer.document import check
 from importer.engines import get, logs, vllm
 from importer.engines.base import Step, steps
 from importer.engines.machine import has_gpu

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from importer.app.target import bind
-from importer.config_file.document_keys import frontend_of
+from importer.document.document_keys import frontend_of
 from importer.engines import registries, vllm
 from importer.engines.vllm import VllmCpu, VllmCuda
 from importer.errors import DocumentError, UsageError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from importer.app.target import bind
-from importer.config_file.argument_check import arguments_of
+from importer.document.argument_check import arguments_of
 from importer.engines import registries
 from importer.engines.logs import explain
 from importer.engines.vllm_mlx import VERSION, VllmMlx

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from importer.config_file import schema
-from importer.config_file.document_keys import digest
-from importer.config_file.receipt import Receipt, ReviewEntry
-from importer.config_file.template_file import ChatTemplate
+from importer.document import schema
+from importer.document.document_keys import digest
+from importer.document.receipt import Receipt, ReviewEntry
+from importer.document.template_file import ChatTemplate
 from importer.engines.base import Address
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm

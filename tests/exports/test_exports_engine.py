@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from benchmarks.settings import value
-from importer.config_file import argument_check
-from importer.config_file.engine_arguments import load
 from importer.demo import MODEL
+from importer.document import argument_check
+from importer.document.engine_arguments import load
 from importer.engines.install import Installed
 from importer.engines.process import free_port
 from importer.engines.vllm import VllmCuda

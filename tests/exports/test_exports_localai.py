@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from importer.config_file import schema
+from importer.document import schema
 from importer.errors import DocumentError
 from importer.exports.base import Loss
 from importer.exports.localai_gallery import GalleryEntry, entry

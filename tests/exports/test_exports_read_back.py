@@ -13,7 +13,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from importer.config_file import schema
+from importer.document import schema
 from importer.engines.base import Address
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm

@@ -12,8 +12,8 @@ from benchmarks.recipe_settings import read_script, values_of, without
 from gen_defaults import recipe_facts
 from gen_defaults.recipe_book import Book
 from gen_defaults.recipe_commands import deployments
-from importer.config_file import schema
-from importer.config_file.receipt import Receipt
+from importer.document import schema
+from importer.document.receipt import Receipt
 from importer.exports import FORMATS
 from importer.exports.base import Exported, ExportRefused, Loss, Options
 from importer.exports.vllm_recipe import node_of, nodes, precision

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from benchmarks.settings import refused
 from benchmarks.settings import settings as random_settings
 from importer import backends
-from importer.config_file import argument_check, check, engine_data, schema
-from importer.config_file.argument_check import arguments_of
-from importer.config_file.build import put
-from importer.config_file.engine_arguments import load, version_of
+from importer.document import argument_check, check, engine_data, schema
+from importer.document.argument_check import arguments_of
+from importer.document.build import put
+from importer.document.engine_arguments import load, version_of
 from importer.engines.base import Address
 from importer.engines.vllm import VllmCuda
 from importer.reasons import Reason

@@ -19,8 +19,8 @@ import yaml
 
 from importer.app.validate import ready, run_on
 from importer.chat_template import find
-from importer.config_file.store import Store, StoredDocument, load, receipt_path
-from importer.config_file.template_file import ChatTemplate
+from importer.document.store import Store, StoredDocument, load, receipt_path
+from importer.document.template_file import ChatTemplate
 from importer.engines import get, install
 from importer.engines.base import Document, Engine, Launch
 from importer.engines.process import free_port

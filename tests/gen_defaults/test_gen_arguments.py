@@ -14,7 +14,7 @@ import pytest
 
 from gen_defaults import arguments
 from importer import launcher
-from importer.config_file import engine_arguments
+from importer.document import engine_arguments
 from importer.engines import get, install
 from importer.engines.registries import FAMILY, PINNED
 from importer.launcher import Purpose, isolated

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gen_defaults import settings
-from importer.config_file import effects
-from importer.config_file.effects import Effect
+from importer.document import effects
+from importer.document.effects import Effect
 
 TABLE = """
 import os

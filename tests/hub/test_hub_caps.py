@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from importer.config_file import store, template_file
+from importer.document import store, template_file
 from importer.errors import DocumentError, HubError
 from importer.hub import ANYWHERE, cache, listing, local, parse, resolve, safetensors
 from importer.hub.cache import load as cached

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from importer.app import validate
-from importer.config_file.store import StoredDocument, load
+from importer.document.store import StoredDocument, load
 from importer.errors import ImporterError, ServiceError
 from importer.hub import ANYWHERE, AllowedFolders, cache, parse, resolve
 from importer.hub.weights import readable

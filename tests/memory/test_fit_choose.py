@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, KnownNone, Preferences, Target
+from importer.document.attention import AttentionReason, attention
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose

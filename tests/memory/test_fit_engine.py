@@ -17,9 +17,9 @@ from gen_defaults import shapes
 from importer.app.api import import_model
 from importer.app.remote import measured_at, run_task
 from importer.cli.main import run
-from importer.config_file import schema
-from importer.config_file.store import Store
 from importer.demo import MODEL
+from importer.document import schema
+from importer.document.store import Store
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.config_file.schema import load
+from importer.document.schema import load
 from importer.engines import ENGINES
 from importer.exports import FORMATS as EXPORTS
 from importer.reports import FORMATS as RENDERERS

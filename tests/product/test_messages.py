@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from importer.app.overview import PublicationReason
-from importer.config_file.entry_facts import EntryReason
+from importer.document.entry_facts import EntryReason
 from importer.memory.plans import PlanReason
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import counted, joined, moment, placeholders, render, sentence

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 ROOMS = (
     "version", "frozen", "backends", "reasons", "sentences", "errors", "registry", "config", "kept",
     "tracing", "storage", "progress", "launcher", "wheels", "yaml_reader", "sandbox",
-    "hub", "chat_template", "signals", "memory", "decisions", "config_file",
+    "hub", "chat_template", "signals", "memory", "decisions", "document",
     "engines", "exports", "proof", "validation", "reports", "transport", "analysis", "app", "service", "cli",
 )  # fmt: skip
 APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the demo model with its training
@@ -55,12 +55,12 @@ MAY_START = {
 }
 READS_YAML = {
     "importer.yaml_reader",
-    "importer.config_file.yaml_edit.cst",
+    "importer.document.yaml_edit.cst",
 }  # the latter what the former has accepted
 KNOWS_YAML = READS_YAML | {
-    "importer.config_file.yaml_edit.patch", "importer.config_file.yaml_edit.render",
-    "importer.config_file.yaml_edit.source_map",
-    "importer.config_file.build", "importer.exports.base",  # nodes to edit, to point at, to write
+    "importer.document.yaml_edit.patch", "importer.document.yaml_edit.render",
+    "importer.document.yaml_edit.source_map",
+    "importer.document.build", "importer.exports.base",  # nodes to edit, to point at, to write
 }  # fmt: skip
 FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "multiprocessing", "torch", "vllm", "mlx"}
 
@@ -272,7 +272,7 @@ def test_yaml_is_read_in_one_place() -> None:
 
 NAMES_ENGINES = {
     "importer.backends",  # the one declaration
-    "importer.config_file.check", "importer.config_file.engine_arguments",  # rules in code, by the backend
+    "importer.document.check", "importer.document.engine_arguments",  # rules in code, by the backend
     "importer.memory.parallelism",
     "importer.signals.quantisation",  # a method of the same name
     "importer.service.http.models", "importer.service.http.recheck",  # examples of requests

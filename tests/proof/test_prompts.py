@@ -15,9 +15,9 @@ from importer.chat_template.cases import CaseStyle
 from importer.chat_template.find import Template
 from importer.chat_template.render import Rendered, RenderJob, date_at, now
 from importer.chat_template.vocabulary import Vocabulary
-from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, PromptVerdict, Target
+from importer.document.attention import AttentionReason, attention
 from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused

@@ -15,8 +15,8 @@ import pytest
 
 from importer.chat_template.vocabulary import Vocabulary
 from importer.cli.main import run
-from importer.config_file.store import Store
 from importer.demo import MODEL
+from importer.document.store import Store
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.parsers import ParserWorker, Tokens

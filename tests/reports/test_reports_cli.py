@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.config_file import schema
-from importer.config_file.receipt import parse
-from importer.config_file.store import Store
+from importer.document import schema
+from importer.document.receipt import parse
+from importer.document.store import Store
 from importer.reports import FORMATS, html, junit, terminal
 from importer.reports.compare import compare
 from importer.reports.report_model import of_receipt, sheet

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from importer.cli.main import run
-from importer.config_file import schema
-from importer.config_file.store import Store
 from importer.demo import MODEL
+from importer.document import schema
+from importer.document.store import Store
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve

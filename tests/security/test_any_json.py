@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from importer.app.decide import ImportRequest, decide_snapshot
 from importer.app.import_ import build_plan
 from importer.app.session import ImportSession
-from importer.config_file.build import to_text
-from importer.config_file.name_allocator import Names
-from importer.config_file.store import Store
 from importer.decisions.decision import Preferences
+from importer.document.build import to_text
+from importer.document.name_allocator import Names
+from importer.document.store import Store
 from importer.errors import ImporterError, InternalError
 from importer.hub import listing
 from importer.hub.snapshot import RepoFile, Snapshot

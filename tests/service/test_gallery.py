@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from importer.app.overview import publication_state
-from importer.config_file.document_keys import digest
-from importer.config_file.receipt import Receipt, ReviewEntry
-from importer.config_file.store import StoredDocument
+from importer.document.document_keys import digest
+from importer.document.receipt import Receipt, ReviewEntry
+from importer.document.store import StoredDocument
 from importer.errors import DocumentError, ServiceError, UsageError
 from importer.sentences import render
 from importer.service.domain.gallery import Gallery

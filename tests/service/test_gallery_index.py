@@ -11,7 +11,7 @@ import httpx
 import pytest
 import yaml
 
-from importer.config_file import schema
+from importer.document import schema
 from importer.exports.base import ExportComment, yaml_text
 from importer.reasons import Reason
 from importer.service.domain.index import GalleryIndex, IndexPage, Served, text

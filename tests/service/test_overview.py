@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from importer.app.overview import PublicationState
-from importer.config_file.receipt import Receipt
-from importer.config_file.store import StoredDocument
+from importer.document.receipt import Receipt
+from importer.document.store import StoredDocument
 from importer.service.domain.listing import columns
 from importer.storage import document_rows, documents
 from importer.storage.audit import AuditContext

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from importer.app.overview import row_of
-from importer.config_file import schema
-from importer.config_file.store import Store
+from importer.document import schema
+from importer.document.store import Store
 from tests.commandline import CHAT
 from tests.hubserver import Repo
 from tests.localai_client import GALLERY_MODEL, METADATA, MODEL_CONFIG, decoded

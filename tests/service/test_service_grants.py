@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from importer.app.session import ImportSession
-from importer.config_file.receipt import ReviewEntry
-from importer.config_file.store import StoredDocument
+from importer.document.receipt import ReviewEntry
+from importer.document.store import StoredDocument
 from importer.hub.local import AllowedFolders
 from importer.service.domain.gallery import Gallery
 from importer.service.jobs.live_jobs import LiveJob

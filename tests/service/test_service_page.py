@@ -13,7 +13,7 @@ import pytest
 
 from importer import backends
 from importer.app.request import OPTIONS
-from importer.config_file import document_keys
+from importer.document import document_keys
 from importer.errors import ServiceError
 from importer.exports import FORMATS as EXPORTS
 from importer.memory.choose import Verdict

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences, Target
+from importer.document.attention import AttentionReason, attention
 from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
 from importer.memory import shape

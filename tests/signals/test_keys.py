@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from importer.config_file import schema
-from importer.config_file.document_keys import FACTS, OPTIONS, REMARKS, SAMPLING, TOP_LEVEL
+from importer.document import schema
+from importer.document.document_keys import FACTS, OPTIONS, REMARKS, SAMPLING, TOP_LEVEL
 from tests.product.test_structure import room
 from tests.syntax import MODULES, nodes, written
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.app.remote import RemoteOptions, report_of
-from importer.config_file.store import load
+from importer.document.store import load
 from importer.errors import RemoteError
 from importer.transport import exchange as module
 from importer.transport.bundle import MARK, Bundle, Frame, Result

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from importer.chat_template.markers import FORMS, variants
-from importer.config_file.document import Document
+from importer.document.document import Document
 from importer.errors import UsageError
 from importer.progress import Step
 from importer.validation import client as client_module

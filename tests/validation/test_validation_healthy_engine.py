@@ -9,7 +9,7 @@ import pytest
 
 from importer.app.validate import run_on, validate_against
 from importer.cli.main import run
-from importer.config_file.store import Store
+from importer.document.store import Store
 from importer.engines import get, install
 from importer.engines.process import serve
 from importer.hub import ANYWHERE

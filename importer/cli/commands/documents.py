@@ -12,8 +12,8 @@ from importer.cli import options
 
 if TYPE_CHECKING:
     from importer.app.overview import Overview
-    from importer.config_file.receipt import Receipt
-    from importer.config_file.store import StoredDocument
+    from importer.document.receipt import Receipt
+    from importer.document.store import StoredDocument
 
 
 def add_arguments_list(parser: argparse.ArgumentParser) -> None:
@@ -39,8 +39,8 @@ def run_list(arguments: argparse.Namespace) -> None:
     """Print a row for each document, those that cannot be read included."""
     from importer.app import overview
     from importer.cli import listing, output
-    from importer.config_file.review import together
-    from importer.config_file.store import Store
+    from importer.document.review import together
+    from importer.document.store import Store
 
     rows = together(overview.rows(Store(Path(arguments.folder))))
     if arguments.state:
@@ -66,7 +66,7 @@ def add_arguments_show(parser: argparse.ArgumentParser) -> None:
 
 def _values(stored: StoredDocument) -> list[dict[str, object]]:
     """Return the effective values of a document."""
-    from importer.config_file.effective import effective
+    from importer.document.effective import effective
     from importer.engines.registries import sampling_defaults
 
     return [
@@ -82,8 +82,8 @@ def run_show(arguments: argparse.Namespace) -> None:
     """
     from importer.app.overview import overview
     from importer.cli import output, reporting
-    from importer.config_file.review import row
-    from importer.config_file.store import Store
+    from importer.document.review import row
+    from importer.document.store import Store
 
     store = Store(Path(arguments.folder))
     stored = store.load(arguments.name)
@@ -107,7 +107,7 @@ def run_show(arguments: argparse.Namespace) -> None:
 def _print(stored: StoredDocument, shown: Overview) -> None:
     """Print everything in the order text, decisions, fit, probes, facts, states."""
     from importer.cli import listing, output
-    from importer.config_file.effective import decisions
+    from importer.document.effective import decisions
 
     receipt = stored.need_receipt()
     console = output.console()
@@ -153,7 +153,7 @@ def run_why(arguments: argparse.Namespace) -> None:
     """Print a paragraph for each value. Raises DocumentError."""
     from importer.app.why import explanations
     from importer.cli import output
-    from importer.config_file.store import Store
+    from importer.document.store import Store
 
     found = explanations(Store(Path(arguments.folder)).load(arguments.name), arguments.key)
     if arguments.json:

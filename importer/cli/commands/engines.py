@@ -233,7 +233,7 @@ def _of_machine(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
 
 def _of_document(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
     from importer.app.validate import inspect
-    from importer.config_file.store import named
+    from importer.document.store import named
     from importer.engines import doctor
     from importer.hub.local import ANYWHERE
 

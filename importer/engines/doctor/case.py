@@ -17,7 +17,7 @@ from typing import Any, Literal, TypedDict
 import psutil
 
 from importer import config
-from importer.config_file.document import Document
+from importer.document.document import Document
 from importer.engines import get, install
 from importer.engines.base import Engine
 from importer.engines.deaths import ENVIRONMENT, Attribution

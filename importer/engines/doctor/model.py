@@ -10,8 +10,8 @@ from typing import Any
 
 from importer.backends import PYTHONIC
 from importer.chat_template import find
-from importer.config_file import document_keys
 from importer.decisions.decision import RUST
+from importer.document import document_keys
 from importer.engines import registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution
 from importer.engines.doctor.case import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from importer.config_file.check import RecordedFacts
-from importer.config_file.document import Document
-from importer.config_file.schema import document_faults
-from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
+from importer.document.check import RecordedFacts
+from importer.document.document import Document
+from importer.document.schema import document_faults
+from importer.document.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError, ImporterError
 from importer.hub.snapshot import listed
 from importer.reasons import Reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from importer.config_file.merge import Conflict
+from importer.document.merge import Conflict
 from importer.errors import ImporterError, one_line
 from importer.service import messages
 from importer.storage.jobs import Failure

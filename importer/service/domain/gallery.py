@@ -14,12 +14,12 @@ from sqlalchemy import Connection
 
 from importer.app.overview import publication_state
 from importer.config import now
-from importer.config_file.document import Document
-from importer.config_file.receipt import Receipt
-from importer.config_file.receipt import parse as parse_receipt
-from importer.config_file.store import Store, StoredDocument, receipt_path
-from importer.config_file.template_file import ChatTemplate, ChatTemplateReason, named, named_template
-from importer.config_file.template_file import place as template_path
+from importer.document.document import Document
+from importer.document.receipt import Receipt
+from importer.document.receipt import parse as parse_receipt
+from importer.document.store import Store, StoredDocument, receipt_path
+from importer.document.template_file import ChatTemplate, ChatTemplateReason, named, named_template
+from importer.document.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.frozen import frozen
 from importer.reasons import Reason

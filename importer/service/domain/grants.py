@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from importer.app.decide import ImportRequest
-from importer.config_file.document_keys import KeyPath
-from importer.config_file.grants import Grant, GrantReason, grants, runs, set_values
-from importer.config_file.store import StoredDocument
+from importer.document.document_keys import KeyPath
+from importer.document.grants import Grant, GrantReason, grants, runs, set_values
+from importer.document.store import StoredDocument
 from importer.errors import ImporterError, ServiceError
 from importer.frozen import frozen
 from importer.hub import parse

@@ -16,7 +16,7 @@ from importer import backends
 from importer.app import preferences
 from importer.app.decide import ImportRequest
 from importer.app.request import MOST, OPTIONS, ImportOptions, Option
-from importer.config_file import name_allocator, schema
+from importer.document import name_allocator, schema
 from importer.errors import Setting, UsageError
 from importer.hub.reference import LONGEST as REFERENCE
 from importer.hub.reference import parse

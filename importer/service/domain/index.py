@@ -12,7 +12,7 @@ from email.utils import formatdate, parsedate_to_datetime
 from threading import Lock
 from typing import Any
 
-from importer.config_file.name_allocator import slug
+from importer.document.name_allocator import slug
 from importer.frozen import frozen
 from importer.storage import releases
 from importer.storage.database import Database

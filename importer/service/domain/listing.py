@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from importer.app.overview import PublicationState, needs_attention, publication_state
-from importer.config_file.entry_facts import EntryFacts, entry_facts
-from importer.config_file.review import carried, warnings
-from importer.config_file.store import StoredDocument
+from importer.document.entry_facts import EntryFacts, entry_facts
+from importer.document.review import carried, warnings
+from importer.document.store import StoredDocument
 from importer.exports.base import loss_json
 from importer.exports.localai import losses
 from importer.hub.snapshot import mapping, text

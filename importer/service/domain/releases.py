@@ -15,10 +15,10 @@ from importer.app.overview import (
     publishable,
 )  # fmt: skip
 from importer.config import now
-from importer.config_file.document import ReviewRecord
-from importer.config_file.receipt import Receipt
-from importer.config_file.store import StoredDocument, receipt_path, write_all
-from importer.config_file.template_file import place as template_path
+from importer.document.document import ReviewRecord
+from importer.document.receipt import Receipt
+from importer.document.store import StoredDocument, receipt_path, write_all
+from importer.document.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.reasons import Reason
 from importer.service.domain.document_text import checked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from importer.app.measure import needs_device
-from importer.config_file.receipt import Receipt
+from importer.document.receipt import Receipt
 from importer.engines import get
 from importer.errors import ServiceError
 from importer.frozen import frozen

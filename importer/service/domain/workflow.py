@@ -16,12 +16,12 @@ from importer.chat_template import find
 from importer.chat_template.cases import CALLS, QUESTION, STYLES, Turn, tools_for
 from importer.chat_template.render import Rendered, Renderer, RenderJob, RenderRefused
 from importer.chat_template.vocabulary import read_vocabulary
-from importer.config_file import document_keys, schema
-from importer.config_file.document import ProofVerdict
-from importer.config_file.document_keys import KeyPath, same
-from importer.config_file.effective import Editor, effective, value_at
-from importer.config_file.review import validation
-from importer.config_file.store import StoredDocument
+from importer.document import document_keys, schema
+from importer.document.document import ProofVerdict
+from importer.document.document_keys import KeyPath, same
+from importer.document.effective import Editor, effective, value_at
+from importer.document.review import validation
+from importer.document.store import StoredDocument
 from importer.engines.registries import loader_of, sampling_defaults
 from importer.errors import HubError, ImporterError, ServiceError
 from importer.frozen import frozen

@@ -13,11 +13,11 @@ from fastapi.responses import Response
 
 from importer.app.export import export_valid
 from importer.config import now
-from importer.config_file import document_keys
-from importer.config_file.document_keys import differences
-from importer.config_file.effective import Editor, patched
-from importer.config_file.review import change_json, page
-from importer.config_file.store import StoredDocument
+from importer.document import document_keys
+from importer.document.document_keys import differences
+from importer.document.effective import Editor, patched
+from importer.document.review import change_json, page
+from importer.document.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device

@@ -17,13 +17,13 @@ from importer import backends
 from importer.app.decide import Studied, study_snapshot
 from importer.app.parser_choice import check_edited
 from importer.config import now
-from importer.config_file import argument_check, engine_arguments, schema
-from importer.config_file.document_keys import differences, digest
-from importer.config_file.effective import Editor, renewed
-from importer.config_file.engine_arguments import Argument
-from importer.config_file.name_allocator import Names
-from importer.config_file.review import change_json, refuted
-from importer.config_file.store import StoredDocument, write_all
+from importer.document import argument_check, engine_arguments, schema
+from importer.document.document_keys import differences, digest
+from importer.document.effective import Editor, renewed
+from importer.document.engine_arguments import Argument
+from importer.document.name_allocator import Names
+from importer.document.review import change_json, refuted
+from importer.document.store import StoredDocument, write_all
 from importer.engines import registries
 from importer.errors import DocumentError, EngineError, ImporterError, ServiceError, UsageError
 from importer.hub import parse, resolve

@@ -15,12 +15,12 @@ from pydantic import BaseModel, Field
 
 from importer.app.decide import Studied, finalize, prove_studied
 from importer.app.import_ import Plan, build_plan, compare
-from importer.config_file.build import to_json
-from importer.config_file.grants import Grant, GrantReason
-from importer.config_file.name_allocator import Names
-from importer.config_file.receipt import evidence_json
-from importer.config_file.review import change_json
-from importer.config_file.store import Store
+from importer.document.build import to_json
+from importer.document.grants import Grant, GrantReason
+from importer.document.name_allocator import Names
+from importer.document.receipt import evidence_json
+from importer.document.review import change_json
+from importer.document.store import Store
 from importer.errors import ImporterError, ServiceError
 from importer.frozen import frozen
 from importer.hub import parse

@@ -9,9 +9,9 @@ from fastapi.responses import Response
 
 from importer.backends import of as backend_of
 from importer.config import now
-from importer.config_file.effective import Editor, patched
-from importer.config_file.review import builds
-from importer.config_file.store import StoredDocument
+from importer.document.effective import Editor, patched
+from importer.document.review import builds
+from importer.document.store import StoredDocument
 from importer.engines import registries
 from importer.errors import ImporterError, ServiceError
 from importer.service import localai, messages

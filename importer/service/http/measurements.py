@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
 from importer.app.measure import device_answers
-from importer.config_file.receipt import Receipt
+from importer.document.receipt import Receipt
 from importer.errors import ServiceError
 from importer.hub.snapshot import mapping
 from importer.reports import pictures

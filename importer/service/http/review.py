@@ -15,9 +15,9 @@ from sqlalchemy import Connection
 from importer.app.states import State
 from importer.app.why import explanations
 from importer.config import now
-from importer.config_file.document_keys import IMPORTANT, differences, same
-from importer.config_file.receipt import ReviewEntry
-from importer.config_file.review import change_json, record_review, warnings
+from importer.document.document_keys import IMPORTANT, differences, same
+from importer.document.receipt import ReviewEntry
+from importer.document.review import change_json, record_review, warnings
 from importer.errors import ImporterError
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain import validations, workflow

@@ -8,8 +8,8 @@ from dataclasses import replace
 from importer.app.decide import Decided, ImportRequest, Studied, finalize, prove_studied, study_snapshot
 from importer.app.import_ import build_plan, merge_plan, write
 from importer.app.session import ImportSession
-from importer.config_file.name_allocator import Names
-from importer.config_file.review import carried
+from importer.document.name_allocator import Names
+from importer.document.review import carried
 from importer.errors import ServiceError
 from importer.hub import digests, parse, resolve
 from importer.hub.rate_limit import Budget, under

@@ -15,7 +15,7 @@ from importer.app.measure import for_a_device, measure, plan_measured, settle
 from importer.app.remote import RemoteOptions, measured_at, report_of
 from importer.app.session import ImportSession
 from importer.app.validate import record, run_document, weights_of
-from importer.config_file.store import StoredDocument
+from importer.document.store import StoredDocument
 from importer.engines import get, install
 from importer.hub.local import AllowedFolders
 from importer.hub.weights import readable

@@ -1,0 +1,318 @@
+"""A folder of documents, ``<name>.yaml`` beside ``<name>.receipt.json``, and atomic writes."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from importer.document import schema, template_file
+from importer.document.build import SCHEMA_FILE
+from importer.document.check import RecordedFacts, recorded_facts
+from importer.document.document import Document
+from importer.document.document_keys import digest
+from importer.document.schema import checked
+from importer.errors import DocumentError
+from importer.frozen import frozen
+from importer.hub.folders import read_plain, why
+from importer.hub.reference import is_directory
+from importer.reasons import Reason, ReasonKind
+
+if TYPE_CHECKING:
+    from importer.document.receipt import Receipt
+
+
+def write_all(contents: Mapping[Path, str]) -> None:
+    """Write every file or none: all are written beside their places first, then renamed.
+
+    Raises DocumentError("not-a-folder") and DocumentError("cannot-write").
+    """
+    staged: list[tuple[Path, Path]] = []
+    try:
+        for path, text in contents.items():
+            staged.append((_stage(path, text), path))
+        for temporary, path in staged:
+            temporary.replace(path)
+    except OSError as error:
+        raise DocumentError(
+            "cannot-write", path=error.filename or path, problem=error.strerror or error
+        ) from None
+    finally:
+        for temporary, _ in staged:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Create ``folder``; raises DocumentError where a file stands in its place."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise DocumentError("not-a-folder", path=folder) from None
+    except OSError as error:
+        raise DocumentError("cannot-write", path=folder, problem=error.strerror or error) from None
+
+
+def _stage(path: Path, text: str) -> Path:
+    make_folder(path.parent)
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}.part")
+    # The caller's umask decides who may read a new file: engines run under other users.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            with suppress(OSError):  # a new file has no mode to keep
+                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+LONGEST = 16 * 1024 * 1024  # bytes of a document: a long one has ten thousand
+LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
+
+
+class StoreReason(ReasonKind):
+    """Why a document's files cannot be used."""
+
+    MISSING = "missing", "it is missing"
+    DAMAGED = "damaged", "it is damaged"
+
+
+@frozen
+class StoredDocument:
+    """A document on disk: text, data and their digest, and its receipt if there is a readable one."""
+
+    path: Path
+    text: str
+    data: Document
+    digest: str
+    receipt: Receipt | None
+
+    @property
+    def name(self) -> str:
+        """Return the file's name without its ending."""
+        return self.path.stem
+
+    @property
+    def model(self) -> str | None:
+        """Return the id or directory of the model: the receipt's, else the document's own."""
+        if self.receipt is not None:
+            return self.receipt.model_id or self.receipt.directory
+        block, parameters = self.data.get("importer"), self.data.get("parameters")
+        names = [block.get("model_id")] if isinstance(block, dict) else []
+        names += [parameters.get("model")] if isinstance(parameters, dict) else []
+        return next((s for s in names if isinstance(s, str)), None)
+
+    @property
+    def backend(self) -> str:
+        """Return the engine that serves it; where the file leaves it open, the engine of its fill."""
+        block = self.data.get("importer")
+        engine = block.get("engine") if isinstance(block, dict) else None
+        return str(self.data.get("backend") or (engine["name"] if isinstance(engine, dict) else ""))
+
+    @property
+    def device(self) -> str | None:
+        """Return the device that its last import named."""
+        return None if self.receipt is None else self.receipt.device
+
+    @property
+    def own_device(self) -> str | None:
+        """Return the device of a document for this device alone; ``None`` for any other document."""
+        return None if self.receipt is None else self.receipt.own_device
+
+    @property
+    def reference(self) -> str:
+        """Return the reference of the model, absolute for a directory, which is relative to the file's
+        folder.
+
+        A name without a slash is a directory there, as LocalAI has it.
+        """
+        model = str(self.data["parameters"]["model"])
+        if model.startswith("~") or not (is_directory(model) or "/" not in model):
+            return model
+        return str((self.path.parent / model).absolute())
+
+    @property
+    def facts(self) -> RecordedFacts | None:
+        """Return the facts of the model that its import recorded."""
+        return recorded_facts(self.receipt)
+
+    def check(self) -> None:
+        """Raise DocumentError: "invalid" with every problem and its line, or "chat-template"."""
+        checked(self.text, self.path, self.facts)
+        self.chat_template()
+
+    def chat_template(self) -> template_file.ChatTemplate | None:
+        """Return the template that is not the model's own; raises DocumentError("chat-template")."""
+        return template_file.of(self.data, self.path)
+
+    @property
+    def approved(self) -> bool:
+        """Return whether a person has approved the present data."""
+        return self.receipt is not None and self.receipt.state(self.digest) == "approved"
+
+    def need_receipt(self) -> Receipt:
+        """Return the receipt; raises DocumentError("no-receipt")."""
+        if self.receipt is None:
+            there = receipt_path(self.path).exists()
+            problem = Reason(StoreReason.DAMAGED if there else StoreReason.MISSING)
+            raise DocumentError("no-receipt", path=self.path, problem=problem)
+        return self.receipt
+
+
+@frozen
+class Store:
+    """The documents in one folder."""
+
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        """Return where the document ``name`` lies."""
+        return self.folder / f"{name}.yaml"
+
+    def load(self, name: str) -> StoredDocument:
+        """Read a document and its receipt; raises DocumentError."""
+        stored = self.find(name)
+        if stored is None:
+            raise DocumentError("no-such-document", name=name, folder=self.folder)
+        return stored
+
+    def find(self, name: str) -> StoredDocument | None:
+        """Return the document; ``None`` without such a file in this very folder."""
+        if name != Path(name).name or not os.path.exists(self.path(name)):  # noqa: PTH110 - never raises
+            return None
+        return load(self.path(name))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder's lock for one writer, so that a free name stays free until it is written.
+
+        Raises DocumentError where the folder cannot be made.
+        """
+        make_folder(self.folder)
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def names(self) -> list[str]:
+        """Return every document's name, sorted; whether it can be read shows when it is.
+
+        Raises DocumentError("not-a-folder"); a folder that is not there has none.
+        """
+        try:
+            with os.scandir(self.folder) as entries:
+                return sorted(e.name.removesuffix(".yaml") for e in entries if _is_document(e.name))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            if error.errno == errno.ENOTDIR:
+                raise DocumentError("not-a-folder", path=self.folder) from None
+            raise DocumentError("invalid", path=self.folder, problem=error.strerror) from None
+
+    def write(self, text: str, receipt: Receipt, template: str | None = None) -> Path:
+        """Write document, receipt, the schema for editors and the template it names; all or nothing."""
+        make_folder(self.folder)
+        path = self.path(receipt.name)
+        contents = {path: text, receipt_path(path): receipt.to_text()}
+        if template is not None:
+            contents = {template_file.place(path): template, **contents}
+        schema_file = self.folder / SCHEMA_FILE
+        if not _holds(schema_file, schema.text("document")):
+            contents = {schema_file: schema.text("document"), **contents}
+        write_all(contents)
+        return path
+
+    def amend(self, name: str, change: Callable[[Receipt], Receipt]) -> None:
+        """Replace the present receipt, if it can be read, even if the document has changed or is missing."""
+        with self.locked():
+            receipt = _receipt(receipt_path(self.path(name)))
+            if receipt is not None:
+                self.write_receipt(name, change(receipt))
+
+    def write_receipt(self, name: str, receipt: Receipt) -> None:
+        """Replace the receipt of the document ``name`` alone."""
+        write_all({receipt_path(self.path(name)): receipt.to_text()})
+
+
+def load(path: Path) -> StoredDocument:
+    """Read the document at ``path``; raises DocumentError("no-such-document") and ("no-receipt")."""
+    from importer.document.yaml_edit.source_map import TextReason, read
+
+    try:
+        text = read_plain(path, LONGEST).decode()  # its own line ends stay when it is written back
+    except FileNotFoundError:
+        raise DocumentError("no-such-document", name=path.name, folder=path.parent) from None
+    except (OSError, UnicodeDecodeError) as error:
+        problem = why(error) if isinstance(error, OSError) else Reason(TextReason.NOT_UTF8)
+        raise DocumentError("invalid", path=path, problem=problem) from None
+    data = read(text, path)
+    return StoredDocument(path, text, data, digest(data), _receipt(receipt_path(path)))
+
+
+def _is_document(name: str) -> bool:
+    return name.endswith(".yaml") and not name.startswith(".")
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_text(encoding="utf-8") == text
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def named(name: str, folder: str) -> tuple[Store, StoredDocument]:
+    """Return what NAME|FILE means: a document of ``folder``, or the file itself. Raises DocumentError."""
+    path = Path(name)
+    is_file = path.suffix in {".yaml", ".yml"} or path.parent != Path()
+    store = Store(path.parent if is_file else Path(folder))
+    return store, load(path) if is_file else store.load(name)
+
+
+def receipt_path(path: Path) -> Path:
+    """Return the receipt's place beside a document."""
+    return path.with_name(f"{path.stem}.receipt.json")
+
+
+def receipt_at(path: Path) -> Receipt:
+    """Return the receipt in a file, with or without its document.
+
+    Raises DocumentError("no-such-document") and ("no-receipt").
+    """
+    receipt = _receipt(path)
+    if receipt is None:
+        if not path.exists():
+            raise DocumentError("no-such-document", name=path.name, folder=path.parent)
+        raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.DAMAGED))
+    return receipt
+
+
+def _receipt(path: Path) -> Receipt | None:
+    """Return the receipt, if it fits its schema; raises DocumentError("newer-receipt")."""
+    from importer.document.receipt import check_number, parse
+
+    try:
+        data = json.loads(read_plain(path, LONGEST_RECEIPT))
+    except (OSError, ValueError, RecursionError):
+        return None
+    check_number(data, path)
+    try:
+        schema.check("receipt", data, path)
+    except (ValueError, RecursionError, DocumentError):
+        return None
+    return parse(data)
