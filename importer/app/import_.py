@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +47,7 @@ from importer.version import __version__
 
 if TYPE_CHECKING:
     from importer.document.receipt import Receipt, ReviewEntry
+    from importer.engines.base import Engine
 
 
 class OfferReason(ReasonKind):
@@ -204,7 +205,7 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
     if client:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
-        decisions = _with_limits(decisions, client, adapter.offers, engine)
+        decisions = _with_limits(decisions, client, adapter, engine)
     facts = read_model_facts(snapshot, target.able, built.data, decided.variables)
     check_document(built.data, request.preferences, facts)
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
@@ -214,7 +215,7 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
 def _with_limits(
     decisions: Mapping[str, Decision],
     client: Mapping[str, object],
-    offers: Collection[str],
+    adapter: Engine,
     engine: Mapping[str, object],
 ) -> dict[str, Decision]:
     """Return the decisions, with a reason on each value that this version of the engine is not started
@@ -223,9 +224,9 @@ def _with_limits(
     name = " ".join(str(engine[k]) for k in ("name", "version") if engine[k])
     sent = {key for one in client for key in (one, f"parameters.{one}")}
     reasons = dict.fromkeys(sent, Reason(OfferReason.CLIENTS_SEND, engine=name))
-    if "stop" not in offers:
-        reasons["stopwords"] = Reason(OfferReason.NO_STOP_WORDS, engine=name)
     added = decisions.get("stopwords")
+    if added is not None and added.value is not None and "stop" not in adapter.offers:
+        reasons["stopwords"] = Reason(OfferReason.NO_STOP_WORDS, engine=name)
     if (
         added is not None
         and "stopwords" in reasons
