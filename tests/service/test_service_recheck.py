@@ -91,6 +91,10 @@ def test_a_conflict_is_reported_in_advance(service: Service) -> None:
         ("parameters.temperature", 0.5, 0.7)
     ]
     assert {one["path"]: one["after"] for one in found["edits"]} == {"parameters.temperature": 0.5}
+    asked = {"reference": f"acme/{name}", "backend": "vllm", "name": name}
+    preview = service.client.post("/v1/imports/preview", json=asked).json()
+    assert (preview["conflicts"], preview["edits"]) == (found["conflicts"], found["edits"])
+    assert [one["path"] for one in preview["changes"]] == [one["path"] for one in found["changes"]]
 
 
 def test_another_version_of_the_engine(service: Service) -> None:
