@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from gen_defaults.place import write
-from importer import launcher
+from importer import backends, launcher
 from importer.document.engine_arguments import FOLDER, SCHEMA, file_name
 from importer.engines import get, install
-from importer.engines.registries import FAMILY
 from importer.launcher import Purpose, isolated
 
 WORKER = Path(__file__).with_name("arguments_worker.py")
@@ -60,8 +59,8 @@ def main(arguments: list[str]) -> int:
         if data is None:
             status = 1
             continue
-        path = FOLDER / file_name(FAMILY.get(name, name), str(installed.version))
-        text = render(FAMILY.get(name, name), str(installed.version), name, data)
+        path = FOLDER / file_name(backends.serving(name).name, str(installed.version))
+        text = render(backends.serving(name).name, str(installed.version), name, data)
         sys.stderr.write(f"{path.name}: {'written' if write({path: text}) else 'unchanged'}\n")
     return status
 

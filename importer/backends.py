@@ -113,5 +113,6 @@ def of(name: object) -> Backend:
 
 
 def serving(engine: str) -> Backend:
-    """Return the backend that an engine serves, such as ``vllm`` for ``vllm-cpu``."""
-    return next((backend for backend in BACKENDS.values() if engine in backend.builds), of(engine))
+    """Return the backend that an engine serves, such as ``vllm`` for ``vllm-cpu``, or that a program is."""
+    named = (b for b in BACKENDS.values() if engine in b.builds or engine == b.program)
+    return next(named, of(engine))

@@ -166,7 +166,7 @@ def offline_parsers(
     from importer.chat_template import find
     from importer.chat_template.vocabulary import read_vocabulary
     from importer.engines.parsers import ParserWorker
-    from importer.engines.registries import FAMILY, loader_of
+    from importer.engines.registries import loader_of
     from importer.hub import local
     from importer.proof.prove import tokens_of
     from importer.validation.evidence_sources import OfflineParsers
@@ -183,7 +183,7 @@ def offline_parsers(
         tokens, _declared = tokens_of(snapshot, template, read_vocabulary(snapshot))
     except RepositoryError:
         return nullcontext()
-    worker = ParserWorker(FAMILY.get(backend, backend), python, frontend=frontend)
+    worker = ParserWorker(backends.serving(backend).name, python, frontend=frontend)
     return OfflineParsers(worker, tokens, infers=backends.of(backend).infers)
 
 

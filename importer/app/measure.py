@@ -20,7 +20,7 @@ from importer.app.local_evidence import snapshot_of
 from importer.app.recheck import planned_again
 from importer.app.session import ImportSession
 from importer.app.target import HERE
-from importer.app.validate import CUDA, fetched
+from importer.app.validate import fetched
 from importer.config import now
 from importer.document import engine_arguments
 from importer.document.document import Block, Document, document_of
@@ -221,7 +221,7 @@ def needs_device(stored: StoredDocument) -> None:
 
 def _device(stored: StoredDocument, engine: Engine) -> Device:
     """Return this machine's device, with as many cards as the document is laid out on."""
-    here = machine.this_machine(stored.backend, cards=engine.name == CUDA)
+    here = machine.this_machine(stored.backend, cards=engine.needs_card)
     values, needed = FitRequest(stored.data), 1
     for key in (TENSOR, PIPELINE, DATA):
         needed *= values.count(key) or 1

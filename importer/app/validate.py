@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 DTYPE = "dtype"
 # Keys that a run may set or leave out.
 OURS = (DTYPE, CONTEXT, SHARE, CACHE, KV_DTYPE, LOCAL, PARTED, *LAYOUT)
-CUDA = "vllm-cuda"  # the build for cards
 WIDE = "float32"  # for a processor that has to make bfloat16 of it at every step
 
 
@@ -105,7 +104,7 @@ def for_run(stored: StoredDocument, engine: str, folder: Path) -> RunSettings | 
     from importer.engines import get, install
 
     backend = backends.serving(engine).name
-    device = machine.this_machine(backend, cards=engine == CUDA)
+    device = machine.this_machine(backend, cards=get(engine).needs_card)
     try:
         snapshot = local.resolve(str(folder), folder)
     except ImporterError:

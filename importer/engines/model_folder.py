@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from importer import backends
 from importer.document import template_file
-from importer.engines import registries
 from importer.engines.base import TEMPLATE, Unstartable
 from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, DeathCause, Died
 from importer.errors import DocumentError, RepositoryError
@@ -42,7 +42,7 @@ def compared(cause: DeathCause, folder: Path, engine: str) -> DeathCause:
     with suppress(RepositoryError):
         paths = [file.path for file in weight_files(local.listing(folder))]
         own = tensor_headers.examined(local.resolve(str(folder), folder), paths, exact=False, offline=True)
-        for one in findings(own, registries.FAMILY.get(engine, engine)):
+        for one in findings(own, backends.serving(engine).name):
             copied = one.reason.kind in OF_COPIES
             sure = one.stops or cause.reason.kind is not Died.LAST_WORDS
             if sure and (copied or (one.stops and one.reason.kind is not WeightFault.UNQUANTISED)):

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from importer import backends
 from importer.chat_template.loader import ANY, Loader, Opener
 from importer.decisions.decision import PYTHON, RUST, Frontend
 from importer.errors import Setting, UsageError
@@ -32,10 +33,8 @@ PINNED = {
     "vllm-mlx": "0.6.0",
     "sglang": "0.5.23",
 }
-# Other names of an engine.
 # Parsers of vLLM's Rust frontend that read calls and reasoning in one, by the module of their sources.
 JOINT = "vllm_parser::unified"
-FAMILY = {"vllm-cpu": "vllm", "vllm-cuda": "vllm", "mlx-lm": "mlx"}
 NEAR = 5
 
 
@@ -120,14 +119,14 @@ class Registry:
 
 def versions(engine: str) -> tuple[str, ...]:
     """Return the versions with a registry, the oldest first; none for an engine without parsers."""
-    family = FAMILY.get(engine, engine)
+    family = backends.serving(engine).name
     names = (path.stem.removeprefix(f"{family}-") for path in FOLDER.glob(f"{family}-[0-9]*.json"))
     return tuple(sorted(names, key=_order))
 
 
 def frontends(engine: str, version: str | None) -> tuple[Frontend, ...]:
     """Return the frontends of a version that has several, the default one first; else none."""
-    several = FAMILY.get(engine, engine) == "vllm" and version in versions(f"vllm-{RUST}")
+    several = backends.serving(engine).frontends and version in versions(f"vllm-{RUST}")
     return (PYTHON, RUST) if several else ()
 
 
@@ -137,7 +136,7 @@ def load(engine: str, version: str | None = None, frontend: Frontend | None = No
     ``0.32`` is the newest known 0.32; a version between two known ones has the registry of the nearest.
     Raises UsageError("bad-value") for a version without a registry, and for one without the frontend.
     """
-    family = FAMILY.get(engine, engine)
+    family = backends.serving(engine).name
     if frontend == RUST:
         return _rust(family, version)
     known = versions(family)
@@ -225,13 +224,13 @@ CAPABILITIES_FOLDER = Path(__file__).with_name("abilities_of")
 
 def load_capabilities(engine: str, version: str | None = None) -> Abilities:
     """Return the abilities of a version, by default of the pinned one; only the names without a file."""
-    family = FAMILY.get(engine, engine)
+    family = backends.serving(engine).name
     return _read_ability(family, version or PINNED.get(family))
 
 
 def loader_of(engine: str) -> Loader:
     """Return the loader of the chat template; ``ANY`` for an engine whose loader is not known."""
-    return LOADERS.get(FAMILY.get(engine, engine), ANY)
+    return LOADERS.get(backends.serving(engine).name, ANY)
 
 
 @cache

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from gen_defaults import arguments
-from importer import launcher
+from importer import backends, launcher
 from importer.document import engine_arguments
 from importer.engines import get, install
-from importer.engines.registries import FAMILY, PINNED
+from importer.engines.registries import PINNED
 from importer.launcher import Purpose, isolated
 
 TOY = """
@@ -216,7 +216,7 @@ def test_vllm_refuses_every_conflict_that_is_written_by_hand(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("engine", sorted(PINNED))
 def test_every_pinned_version_has_its_arguments(engine: str) -> None:
-    family = FAMILY.get(engine, engine)
+    family = backends.serving(engine).name
     registry = engine_arguments.load(family, PINNED[engine])
     assert registry is not None
     assert registry.version == PINNED[engine]
@@ -230,7 +230,7 @@ def test_the_files_are_what_the_installed_engines_say(engine: str) -> None:
     installed = install.find(get(engine))
     if installed is None:
         pytest.skip(f"{engine} is not installed")
-    family, version = FAMILY.get(engine, engine), str(installed.version)
+    family, version = backends.serving(engine).name, str(installed.version)
     path = engine_arguments.FOLDER / engine_arguments.file_name(family, version)
     data = arguments.read(engine, str(installed.python))
     assert data is not None

@@ -16,13 +16,14 @@ import pytest
 from jsonschema import Draft202012Validator
 from playwright.sync_api import expect
 
+from importer import backends
 from importer.cli import arguments
 from importer.decisions.decision import KnownNone, Undecided
 from importer.demo import MODEL
 from importer.engines import ENGINES, get
 from importer.engines.install import Installed
 from importer.engines.process import serve
-from importer.engines.registries import FAMILY, PINNED
+from importer.engines.registries import PINNED
 from importer.errors import BRANCHES
 from importer.signals.evidence import Rule, Status
 from importer.validation.registry import listed
@@ -111,7 +112,7 @@ def test_every_variable_is_told() -> None:
 def test_every_engine_is_told() -> None:
     section = PAGES[ROOT / "docs" / "engines.md"].partition("## Install an engine")[2].partition("\n## ")[0]
     told = dict(re.findall(r"^\| `([\w-]+)` \| [\w-]+ ([\d.]+)", section, re.MULTILINE))
-    assert told == {name: PINNED.get(name) or PINNED[FAMILY[name]] for name in ENGINES}
+    assert told == {name: PINNED.get(name) or PINNED[backends.serving(name).name] for name in ENGINES}
 
 
 def test_statuses_and_claims_are_those_of_the_code() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from importer import backends
 from importer.backends import PYTHONIC
 from importer.chat_template import find
 from importer.decisions.decision import RUST
@@ -153,7 +154,7 @@ def snapshot(case: DoctorCase) -> Result:
     own = tensor_headers.examined(
         local.resolve(str(folder), folder), [f.path for f in weight_files(listed)], exact=False, offline=True
     )
-    engine = "" if case.engine is None else registries.FAMILY.get(case.engine.name, case.engine.name)
+    engine = "" if case.engine is None else backends.serving(case.engine.name).name
     found = next((one for one in findings(own, engine) if one.stops), None)
     if found is not None:
         reason = Reason(DoctorReason.FOLDER, folder=folder, problem=found.reason)
