@@ -38,7 +38,7 @@ COMMANDS: Mapping[str, Command] = {
     "review": Command(
         "NAME", "accept, edit or reject one document; --approve and --reject ask nothing", True
     ),
-    "recheck": Command("[NAME...]", "compare with a new import, and explain each change", True),
+    "recheck": Command("[NAME...]", "show what an import would change now", True),
     "fill": Command("FILE", "add to a hand-written document what it leaves out", True),
     "export": Command("NAME|FILE FORMAT", "write it for another consumer; --list shows the formats", True),
     "report": Command("NAME|FILE", "write its validations as text, JSON, JUnit XML or a page", True),

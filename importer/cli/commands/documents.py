@@ -192,7 +192,10 @@ def add_arguments_recheck(parser: argparse.ArgumentParser) -> None:
     """Add the documents, and the engine's version."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="documents (default: all in the folder)")
     options.folder(parser)
-    options.of_import(parser, "engine_version", "offline")
+    parser.add_argument(
+        "--engine-version", metavar="VERSION", help="compare with an import for this version of the engine"
+    )
+    options.of_import(parser, "offline")
     options.json(parser, "one line of JSON per document")
 
 
