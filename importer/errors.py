@@ -129,7 +129,7 @@ DocumentKind = Literal[
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
     "port-taken", "no-weights", "weights-not-local", "unreachable", "locked", "would-not-run",
-    "worker-failed", "not-measured",
+    "worker-failed", "not-measured", "parsers-not-fetched",
 ]  # fmt: skip
 ServiceKind = Literal[
     "bad-request", "bad-json", "no-key", "wrong-scope", "needs-approver", "code-not-approved", "foreign-page",
@@ -371,6 +371,10 @@ class EngineError(ImporterError):
             "{variable} names {path}, and that is no Python with {packages}.", more=("name",)
         ),
         "install-failed": Kind("Installing {name} failed: {problem}.", "The full log is {log}."),
+        "parsers-not-fetched": Kind(
+            "The parsers of {name} were not fetched: {problem}.",
+            "Parsers prove without their engine; IMPORTER_PARSERS=off goes on without them.",
+        ),
         "engine-died": Kind(
             "{name} ended before it was ready (exit {code}): {problem}.",
             "At fault: {blames}. The full log is {log}.",

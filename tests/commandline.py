@@ -127,6 +127,9 @@ class Desk:
         return python
 
 
+KEPT = ("IMPORTER_HOME", "IMPORTER_PARSERS")  # a test that fetches parsers says so
+
+
 @pytest.fixture
 def desk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -135,7 +138,7 @@ def desk(
     repos = {"acme/base": Repo(BASE), "other/base": Repo(BASE), "acme/chat": Repo(CHAT)}
     with HubServer(repos, tokens=(TOKEN,)) as hub:
         isolate(monkeypatch, tmp_path, hub.url)
-        for name in [n for n in os.environ if n.startswith("IMPORTER_") and n != "IMPORTER_HOME"]:
+        for name in [n for n in os.environ if n.startswith("IMPORTER_") and n not in KEPT]:
             monkeypatch.delenv(name)
         monkeypatch.chdir(tmp_path)
         with ExitStack() as held:

@@ -15,7 +15,7 @@ import huggingface_hub.constants  # noqa: F401 - read from the environment once,
 import pytest
 from hypothesis import HealthCheck, settings
 
-from importer.engines import get, install
+from importer.engines import get, install, parser_sources, registries
 from importer.engines.install import Installed
 from importer.wheels import index, web
 from tests.package_index import PackageIndex, serving
@@ -34,6 +34,7 @@ settings.load_profile("project")
 LONGEST_ID = 80  # characters
 # Seconds until a server sees that its test is over: by default half a second, of every one of them.
 BaseServer.serve_forever.__defaults__ = (0.01,)
+os.environ[parser_sources.VARIABLE] = parser_sources.OFF  # a test that fetches parsers says so
 SPARES.install()
 WARM_WORKERS.install()
 
@@ -126,7 +127,17 @@ def engine(name: str) -> Any:
     return installed
 
 
+def parsers(backend: str) -> Any:
+    """A fixture: the parsers of an engine's pinned version, fetched into the user's home once."""
+
+    @pytest.fixture(scope="session")
+    def fetched() -> Installed:
+        return parser_sources.fetch(backend, registries.PINNED[backend])
+
+    return fetched
+
+
 mlx_engine, mlx_vlm_engine, vllm_mlx_engine = engine("mlx"), engine("mlx-vlm"), engine("vllm-mlx")
-sglang_engine = engine("sglang")  # its parsers
+sglang_engine, vllm_parsers = parsers("sglang"), parsers("vllm")  # without the engines
 vllm_engine = engine("vllm-cpu")
 vllm_cuda_engine = engine("vllm-cuda")  # without a card its parsers and its Rust frontend

@@ -7,22 +7,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from importlib.util import find_spec
-from pathlib import Path
-from types import ModuleType
 
-import xgrammar  # noqa: F401 - before a stand-in for torchvision can be found
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "importer" / "engines" / "parser_worker"))
-from absent import stand_in
-
-package = ModuleType("sglang")
-package.__path__ = [*find_spec("sglang").submodule_search_locations]
-sys.modules["sglang"] = package
-stand_in("torchvision")
-
-from sglang.srt.server_args import ServerArgs  # noqa: E402
-from sglang.srt.utils.server_args_config_parser import ConfigArgumentMerger  # noqa: E402
+from sglang.srt.server_args import ServerArgs
+from sglang.srt.utils.server_args_config_parser import ConfigArgumentMerger
 
 parser = argparse.ArgumentParser()
 ServerArgs.add_cli_args(parser)

@@ -48,7 +48,7 @@ class Recordings:
 
         ``start`` starts the process, where a question has no recording.
         """
-        versions = _versions(worker._python)
+        versions = _versions(worker.python)
         if not any(version.split("-")[0] in ENGINES for version in versions):
             return None
         engine, *_ = worker._arguments

@@ -72,7 +72,8 @@ class Service:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "IMPORTER_"))}
         home = engine_variables() if engines else {"IMPORTER_HOME": str(folder / "home")}
         self.env = {
-            **kept, **home, "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "PYTHONPATH": str(REPO),
+            **kept, **home, "IMPORTER_PARSERS": "off",
+            "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "PYTHONPATH": str(REPO),
             "IMPORTER_SERVE_DATABASE": database or f"sqlite:///{folder / 'gallery.sqlite'}",
             **(env or {}),
         }  # fmt: skip

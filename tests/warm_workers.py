@@ -85,7 +85,7 @@ def _kind(worker: ParserWorker) -> Hashable:
     files = [Path(word) for word in worker._arguments if Path(word).is_file()]
     variables = launcher.environment(Purpose.PARSERS, SETTINGS)
     return (
-        str(worker._python), str(parsers.SCRIPT), *worker._arguments, *(file.read_bytes() for file in files),
+        str(worker.python), str(parsers.SCRIPT), *worker._arguments, *(file.read_bytes() for file in files),
         *sorted((name, value) for name, value in variables.items() if name not in UNREAD),
     )  # fmt: skip
 

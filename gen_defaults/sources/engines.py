@@ -13,6 +13,7 @@ from gen_defaults.inference import Rule
 from gen_defaults.parser_tables import TABLES, Rows, Tables
 from gen_defaults.place import load
 from gen_defaults.sources.request import SCHEMA, SourceAnswer, SourceRequest
+from importer.engines.parser_worker.parts import PARTS
 from importer.wheels.index import SDIST, Index, IndexFailure, Release, order
 
 NEWEST = ""
@@ -44,7 +45,8 @@ def reader(engine: str) -> Callable[[SourceRequest], SourceAnswer]:
             newest = release is releases[-1]
             texts, digest = _texts(engine, request.index, release, parsers_too=newest and engine == "vllm")
             rows, rules = _parsed(engine, release, texts)
-            files[_path(request, engine, release)] = render(engine, release, digest, rows, rules)
+            parts = _parts(engine, request.index, release)
+            files[_path(request, engine, release)] = render(engine, release, digest, parts, rows, rules)
             modules = {p.removesuffix(".py").replace("/", "."): t for p, t in texts.items()}
         return SourceAnswer(files, modules=modules if engine == "vllm" else {})
 
@@ -64,8 +66,11 @@ def chosen(known: Mapping[str, Release], prefixes: Iterable[str]) -> list[Releas
     return list(newest.values())
 
 
-def render(engine: str, release: Release, digest: str, rows: Rows, inference: list[Rule]) -> str:
-    """Return the registry as text; raises IndexFailure where a kind has no parser: the sources have moved."""
+def render(engine: str, release: Release, digest: str, parts: str, rows: Rows, inference: list[Rule]) -> str:
+    """Return the registry as text, with the digest of its ``parts`` where it has any.
+
+    Raises IndexFailure where a kind has no parser: the sources have moved.
+    """
     kinds: dict[str, list[dict[str, Any]]] = {}
     for kind, of_kind in rows.items():
         if not of_kind:
@@ -83,7 +88,8 @@ def render(engine: str, release: Release, digest: str, rows: Rows, inference: li
             for name, cls, module in of_kind
         ]
     source = {**release.to_json(), "read": digest}
-    registry = {"schema": SCHEMA, "engine": engine, "version": release.version, "source": source, **kinds}
+    about = {"schema": SCHEMA, "engine": engine, "version": release.version, "source": source}
+    registry: dict[str, Any] = about | ({"parts": parts} if parts else {}) | kinds
     if READ[engine].chooses and not inference:
         raise IndexFailure(f"{release.file} has no rules of choosing a parser where they were looked for")
     if inference:
@@ -146,6 +152,13 @@ def _texts(engine: str, index: Index, release: Release, *, parsers_too: bool) ->
     last = IN_SDIST.get(engine, "")
     texts = index.part(release, lambda p: is_needed(p) or (parsers_too and p.startswith(places)), last)
     return dict(texts.texts), texts.only(is_needed).digest
+
+
+def _parts(engine: str, index: Index, release: Release) -> str:
+    """Return the digest of the sources that the parsers are made of; empty where they are not asked alone."""
+    parts = PARTS.get(engine)
+    texts = None if parts is None else index.part(release, parts.wants)
+    return "" if parts is None or texts is None or parts.entry not in texts.texts else texts.digest
 
 
 def _parsed(engine: str, release: Release, texts: dict[str, str]) -> tuple[Rows, list[Rule]]:

@@ -365,6 +365,9 @@ def study_snapshot(
         ask=bench.proves,
         frontend=request.frontend,
         kind=None if request.for_device is None else machine.kind,
+        parsers_of=lambda backend, version: bench.parsers_of(
+            backend, version, progress, offline=request.offline
+        ),
     )
     target = bound.target if request.template is None else with_template(bound.target, request.template)
     target = for_model(target, snapshot)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from importer.analysis import ANALYSE, FOR_ENGINE, Analysis, EngineQuestion, Facts, Question, too_costly
 from importer.decisions.decision import PYTHON, Frontend, Target
+from importer.decisions.parsers import Unavailable
+from importer.errors import ImporterError
+from importer.progress import Progress
 from importer.proof.result import Proof
+from importer.reasons import Reason
 from importer.sandbox import OverLimit, Sandbox
 from importer.sandbox.task import Closing
 
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
     from importer.chat_template.find import Template
     from importer.chat_template.study import TemplateAnalysis
     from importer.chat_template.vocabulary import Vocabulary
+    from importer.engines.install import Installed
     from importer.engines.parsers import Budget, ParserWorker, Tokens
     from importer.proof.result import FrontendPrompts
 
@@ -26,12 +33,21 @@ BUDGETS = 64  # more than imports that are under way at a time
 class ImportSession(Closing):
     """A sandbox and parser workers, shared by the imports of a run and by threads. A context manager.
 
-    ``proves``   whether proofs are run with the parsers of installed engines.
+    ``proves``   whether proofs are run with the parsers of engines.
+    ``consents`` is asked once before parsers are fetched from the package index; without it they are.
     ``sandbox``  reads the repositories' texts; its owner closes it. Without one, the session opens its own.
     """
 
-    def __init__(self, *, proves: bool = True, sandbox: Sandbox | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        proves: bool = True,
+        sandbox: Sandbox | None = None,
+        consents: Callable[[str], bool] = lambda _engine: True,
+    ) -> None:
         self.proves = proves
+        self._consents = cache(consents)
+        self._fetching = Lock()
         self.sandbox = sandbox or Sandbox()
         self._stack = ExitStack()
         if sandbox is None:
@@ -60,6 +76,29 @@ class ImportSession(Closing):
         if isinstance(facts, OverLimit):
             raise too_costly(bound.snapshot, facts)
         return facts
+
+    def parsers_of(
+        self, backend: str, version: str, progress: Progress, *, offline: bool = False
+    ) -> Installed | Reason | None:
+        """Return an engine's parsers without the engine, fetched where that is allowed; why they were not
+        fetched, or ``None`` where there are none.
+        """
+        from importer.engines import parser_sources
+
+        if parser_sources.mode() == parser_sources.OFF:
+            return None
+        found = parser_sources.find(backend, version)
+        fetches = parser_sources.mode() == parser_sources.AUTO and not offline
+        if found is not None or not fetches or version not in parser_sources.versions(backend):
+            return found
+        with self._fetching:
+            why = parser_sources.failed_lately(backend, version)
+            if why is None and self._consents(f"{backend} {version}"):
+                try:
+                    return parser_sources.fetch(backend, version, progress)
+                except ImporterError as error:  # the import goes on without a proof
+                    parser_sources.note_failure(backend, version, why := error.message)
+        return None if why is None else Reason(Unavailable.NOT_FETCHED, problem=why)
 
     def prove(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -68,13 +69,15 @@ def bind(
     ask: bool = True,
     frontend: Frontend | None = None,
     kind: str | None = None,
+    parsers_of: Callable[[str, str], Installed | Reason | None] = lambda _backend, _version: None,
 ) -> BoundTarget:
     """Return the target: ``version`` if there is one, else the installed engine's, else the pinned one.
 
     ``frontend`` is vLLM's, by default the one in Python. ``kind`` is that of the device: ``cuda`` has a build
     of vLLM with versions of its own. With ``ask`` the target has the Python of an installed engine of the
-    target's version; where there is none, and no version was required, that of another version. Raises
-    UsageError("bad-value") for a version without a registry, or without the frontend.
+    target's version, else that of the parsers alone (``parsers_of``); where there are none, and no version
+    was required, that of another version. Raises UsageError("bad-value") for a version without a registry, or
+    without the frontend.
     """
     from importer.engines import runs
 
@@ -98,7 +101,9 @@ def bind(
     )
     exact = next((i for i in (*installed, *named) if i.version == registry.version), None)
     other = next((i for i in installed if version is None and frontend != RUST and i.version in known), None)
-    provider = (exact or other) if ask else None
+    alone = None if exact or not ask or frontend == RUST else parsers_of(backend, registry.version)
+    unfetched = alone if isinstance(alone, Reason) else None
+    provider = (exact or (None if isinstance(alone, Reason) else alone) or other) if ask else None
     able = registries.load_capabilities(backend, registry.version)
     stands_in = version is not None and not f"{registry.version}.".startswith(f"{version}.")
     meant = version if stands_in else registry.version
@@ -108,6 +113,7 @@ def bind(
         templates=tuple(t for t in offered(backend) if frontend != RUST or not _is_plugin(t, backend)),
         proved_by=None if provider is None or provider.version == meant else provider.version,
         nearest=registry.version if stands_in else None,
+        unfetched=unfetched if provider is None else None,
         unread=next((i.version for i in installed if i.version not in known), None) if ask else None,
         **_of_frontend(backend, registry, frontend),
     )

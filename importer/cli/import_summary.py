@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from importer.app.import_ import Plan
+from importer.chat_template.request_coverage.findings import CoverageKind
 from importer.cli import messages, output
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
-from importer.decisions.sampling import TEMPERATURE, SamplingReason
+from importer.decisions.sampling import SamplingReason
 from importer.document.attention import Attention
 from importer.document.build import source
 from importer.document.document_keys import IMPORTANT, REMARKS, UNWRITTEN
@@ -17,6 +18,7 @@ from importer.memory.choose import Choice
 from importer.memory.parallelism import cache_bytes
 from importer.memory.plan_settings import gib
 from importer.memory.plans import Plan as Deployment
+from importer.reasons import Reason
 from importer.signals import speculation
 from importer.signals.reasons import DraftReason
 
@@ -44,14 +46,16 @@ def import_lines(planned: Plan) -> Iterator[str]:
         ("plan", *["next"] * len(planned.fit.plans)), _compared(planned.fit), strict=False
     ):
         yield from map(output.plain, _plan(word, layout))
-    temperature = planned.decisions.get(TEMPERATURE)
-    drawn = (
-        []
-        if temperature is None
-        else [one for one in temperature.why if one.kind is SamplingReason.SERVER_DRAWS]
-    )
-    yield from (output.plain(f"worth knowing: {messages.text(reason)}") for reason in drawn)
+    worth = [one for decision in planned.decisions.values() for one in decision.why if _worth_knowing(one)]
+    yield from (output.plain(f"worth knowing: {messages.text(reason)}") for reason in worth)
     yield from _offers(planned.decisions)
+
+
+def _worth_knowing(reason: Reason) -> bool:
+    """Return whether clients have to know of it: who draws, and which turns are answered with an error."""
+    problem = reason.fields.get("problem")
+    refuses = isinstance(problem, Reason) and problem.kind is CoverageKind.REFUSED
+    return refuses or reason.kind is SamplingReason.SERVER_DRAWS
 
 
 def _offers(decisions: Mapping[str, Decision]) -> Iterator[str]:

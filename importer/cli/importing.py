@@ -6,6 +6,7 @@ import argparse
 import getpass
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,10 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     request = ImportRequest.of(arguments.reference, chosen(arguments))
     if arguments.validate not in (None, INSTALLED):
         get(arguments.validate)  # an unknown engine is an error before anything is done
-    with output.progress(arguments.reference) as progress, ImportSession(sandbox=sandbox) as bench:
+    with (
+        output.progress(arguments.reference) as progress,
+        ImportSession(sandbox=sandbox, consents=partial(_may_fetch, arguments, progress)) as bench,
+    ):
         planned = plan(request, names := Names(store), bench, ANYWHERE, progress)
     path = store.path(planned.name)
     first = names.first(planned.snapshot, planned.name)
@@ -61,6 +65,14 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         _write(arguments, request, settled, store, review)
     if arguments.json:
         output.json_line(settled.report(path))
+
+
+def _may_fetch(arguments: argparse.Namespace, progress: output.Progress, engine: str) -> bool:
+    """Return whether the parsers of an engine may be fetched: a person at a terminal decides."""
+    if arguments.yes or arguments.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    question = f"The parsers of {engine} prove this without the engine: 70 MB, once. Fetch them? [Y/n] "
+    return (progress.ask(question) or "").strip().lower() in {"", "y", "yes"}
 
 
 def _show(planned: Plan, path: Path) -> None:

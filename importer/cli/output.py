@@ -251,6 +251,14 @@ class Progress:
         text = _text(f"{self._title}: {counted}{plain(step)}")
         self._display.update(self._task, description=text, completed=done, total=total)
 
+    def ask(self, question: str) -> str | None:
+        """Return what a person answers; the display is away meanwhile."""
+        self.stop()
+        answer = ask(question)
+        if self._display is not None:
+            self._display.start()
+        return answer
+
     def stop(self) -> None:
         """Remove the display."""
         if self._timer is not None:

@@ -111,6 +111,7 @@ class Target:
     ``built_in``  whether the frontend reads this model by code of its own, and rejects every parser by name.
     ``proved_by`` the version whose parsers take part in the proof, where it is another one.
     ``nearest``   the version whose registry stands for that of ``version``, where it is another one.
+    ``unfetched`` why the parsers of this version could not be fetched.
     ``unread``    the installed version where its parsers are not known here, so that they are not asked.
     """
 
@@ -126,6 +127,7 @@ class Target:
     elsewhere: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     joint: frozenset[str] = frozenset()
     proved_by: str | None = None
+    unfetched: Reason | None = None
     unread: str | None = None
     nearest: str | None = None
     guessed: str | None = None

@@ -356,6 +356,7 @@ class Unavailable(ReasonKind):
         "not-known",
         "not proved: {engine} {version} is installed, and this importer does not know its parsers",
     )
+    NOT_FETCHED = "not-fetched", "not proved: {problem}"
 
 
 SILENT_KINDS: Mapping[str, Reason] = {
@@ -645,7 +646,8 @@ def _proved(
     silent = next((e for e in claims if e.value is None), None)
     if silent is not None:
         return KnownNone((silent.reason, proof.reason), lost)
-    doubt = _not_judged(proof, *_unjudged(proof))
+    # Some parsers need more of their engine than its sources: nobody can change that here.
+    doubt = () if proof.value.get("alone") else _not_judged(proof, *_unjudged(proof))
     if not complete:
         return Undecided((proof.reason, *doubt), lost)
     if all(name in proof.value["liberal"] for name in complete):
@@ -807,6 +809,8 @@ def _nothing_known(key: str, facts: Sequence[Evidence]) -> Reason:
 def _unproved(target: Target) -> Reason:
     if target.proves:
         return Reason(Unavailable.NOTHING_RENDERED)
+    if target.unfetched is not None:
+        return target.unfetched
     if not target.runs:
         return Reason(Unavailable.NOT_RUN_HERE, engine=target.backend)
     if target.unread is not None:

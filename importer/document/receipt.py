@@ -139,8 +139,9 @@ class Receipt:
 
     @property
     def proved_by(self) -> str:
-        """Return engine and version of the proof, such as ``mlx 0.32.2``."""
-        return " ".join(str(mapping(self.proof).get(part)) for part in ("engine", "version"))
+        """Return what was asked for the proof, such as ``mlx 0.32.2``."""
+        proof = mapping(self.proof)
+        return f"{'parsers of ' if proof.get('alone') else ''}{proof.get('engine')} {proof.get('version')}"
 
     def to_text(self) -> str:
         """Return the file's text: indented JSON, keys in the order above."""

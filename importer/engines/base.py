@@ -146,16 +146,27 @@ OFFERS: dict[str, str] = {
 }
 
 
-class Engine(Protocol):
-    """One engine. A new one is a module with such a class and a line in ``importer.engines.ENGINES``."""
+class Environment(Protocol):
+    """What is installed into an environment of its own."""
 
     @property
     def name(self) -> str:
-        """Return the name of the backend in documents."""
+        """Return its name: of an engine the backend in documents."""
 
     @property
     def distributions(self) -> tuple[str, ...]:
         """Return the packages that may provide it; the first installed one has the version."""
+
+    @property
+    def system(self) -> tuple[tuple[str, str], ...]:
+        """Return system libraries that its wheels leave out, each with the package of Debian."""
+
+    def plan(self) -> Plan:
+        """Return the pip commands for its environment on this machine, in order, versions pinned."""
+
+
+class Engine(Environment, Protocol):
+    """One engine. A new one is a module with such a class and a line in ``importer.engines.ENGINES``."""
 
     @property
     def readiness(self) -> Readiness:
@@ -170,10 +181,6 @@ class Engine(Protocol):
         """Return the features of its server, out of ``OFFERS``."""
 
     @property
-    def system(self) -> tuple[tuple[str, str], ...]:
-        """Return system libraries that its wheels leave out, each with the package of Debian."""
-
-    @property
     def takes_template(self) -> bool:
         """Return whether it can be started with a chat template; else a copy of the model's folder gets
         it.
@@ -182,9 +189,6 @@ class Engine(Protocol):
     @property
     def needs_card(self) -> bool:
         """Return whether its server runs on cards only; its parsers may be installed without one."""
-
-    def plan(self) -> Plan:
-        """Return the pip commands for its environment on this machine, in order, versions pinned."""
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
@@ -227,7 +231,7 @@ def locked(lock: Path) -> Pip:
     return ("install", "--require-hashes", "--no-deps", "--requirement", str(lock))
 
 
-def steps(engine: Engine) -> tuple[Step, ...]:
+def steps(engine: Environment) -> tuple[Step, ...]:
     """Return the plan with every command as a step."""
     return tuple(step if isinstance(step, Step) else Step(step) for step in engine.plan())
 

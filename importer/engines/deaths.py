@@ -26,6 +26,7 @@ class Accident(ReasonKind):
     OVERRUN = "overrun", "it took longer than {seconds:g} s"
     MEMORY = "memory", "it took more memory than it may"
     MODULE = "module", "its module does not import ({words})"
+    ABSENT = "absent", "it uses {words}, which is not among the sources of the parsers"
 
 
 class ParserFailure(ReasonKind):

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Literal
 
 from importer import config, launcher
-from importer.engines.base import Engine, Pip, Step, steps
+from importer.engines.base import Engine, Environment, Pip, Step, steps
 from importer.engines.deaths import ENGINE, ENVIRONMENT, DeathCause, Died
 from importer.errors import DocumentError, EngineError
 from importer.frozen import frozen
@@ -35,9 +35,10 @@ from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
 from importer.wheels import PIP
 
-Origin = Literal["managed", "variable", "current"]
+Origin = Literal["managed", "variable", "current", "parsers"]
 LAYOUT = 1  # of the folder; a change makes every environment new
 STAMP = "installed.json"
+SOURCES = "sources"  # beside the environment of parsers without their engine
 LOG = "install.log"
 QUESTION_SECONDS = 30.0
 ASK_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
@@ -67,7 +68,7 @@ class Installed:
     root: Path | None = None
 
 
-def root_of(engine: Engine) -> Path:
+def root_of(engine: Environment) -> Path:
     """Return the folder of the managed environment."""
     return config.home() / "engines" / engine.name
 
@@ -88,7 +89,7 @@ def find(engine: Engine) -> Installed | None:
                 "engine-python", variable=variable, path=python, name=engine.name, packages=packages
             )
         return Installed(engine.name, version, python, "variable")
-    return _managed(engine) or _current(engine)
+    return managed(engine) or _current(engine)
 
 
 def need(engine: Engine) -> Installed:
@@ -99,19 +100,19 @@ def need(engine: Engine) -> Installed:
     return installed
 
 
-def install(engine: Engine, progress: Progress | None = None) -> Installed:
+def install(engine: Environment, progress: Progress | None = None) -> Installed:
     """Make the managed environment with the caller's pip and its settings, unless it is complete.
 
     Raises EngineError("install-failed"), DocumentError("cannot-write").
     """
     report = progress or silent
-    installed = _managed(engine)
+    installed = managed(engine)
     if installed is not None:
         return installed
     root = root_of(engine)
     try:
-        with _locked(root, report):
-            return _managed(engine) or _make(engine, root, report)
+        with folder_locked(root, report):
+            return managed(engine) or _make(engine, root, report)
     except OSError as error:
         raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
 
@@ -122,7 +123,7 @@ def remove(engine: Engine) -> bool:
     if not root.exists():
         return False
     try:
-        with _locked(root, silent):
+        with folder_locked(root, silent):
             (root / STAMP).unlink(missing_ok=True)
             shutil.rmtree(root)
     except OSError as error:
@@ -152,7 +153,7 @@ def environment(python: Path) -> str:
     return " ".join(f"{place} {changed}" for place, changed in found)
 
 
-def digest(engine: Engine) -> str:
+def digest(engine: Environment) -> str:
     """Return the sha256 over everything that decides the content of an environment, constraint files
     included.
     """
@@ -168,16 +169,13 @@ def digest(engine: Engine) -> str:
     return hashlib.sha256(json.dumps([LAYOUT, words]).encode()).hexdigest()
 
 
-def _managed(engine: Engine) -> Installed | None:
+def managed(engine: Environment) -> Installed | None:
+    """Return the managed environment, where it is complete and made by the present plan."""
     root = root_of(engine)
-    try:
-        stamp = json.loads((root / STAMP).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    stamp = stamped(root)
+    if stamp.get("digest") != digest(engine):
         return None
-    python = _python(root)
-    # The link is dead where its Python has been removed.
-    if not isinstance(stamp, dict) or stamp.get("digest") != digest(engine) or not python.exists():
-        return None
+    python = python_of(root)
     return Installed(engine.name, str(stamp["version"]), python, "managed", root)
 
 
@@ -207,7 +205,7 @@ def distribution_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _make(engine: Engine, root: Path, report: Progress) -> Installed:
+def _make(engine: Environment, root: Path, report: Progress) -> Installed:
     venv, log = root / "venv", root / LOG
     root.mkdir(exist_ok=True)
     (root / STAMP).unlink(missing_ok=True)
@@ -219,17 +217,17 @@ def _make(engine: Engine, root: Path, report: Progress) -> Installed:
     try:
         report("making an environment")
         bare = ["--without-pip"] if _has_pip() else []
-        _run(engine, isolated("-m", "venv", *bare, str(venv)), log, report)
+        run(engine.name, isolated("-m", "venv", *bare, str(venv)), log, report)
         for step in steps(engine):
             _perform(engine, step, root, report)
-        version = _version(_python(root), engine.distributions)
+        version = _version(python_of(root), engine.distributions)
         if version is None:
             absent = Reason(InstallReason.PACKAGE_ABSENT)
             raise EngineError("install-failed", name=engine.name, problem=absent, log=log)
-        installed = Installed(engine.name, version, _python(root), "managed", root)
+        installed = Installed(engine.name, version, python_of(root), "managed", root)
         libraries = bring(root, installed.python, dict(engine.system), report)
         stamp = {"digest": digest(engine), "engine": engine.name, "version": version, "python": sys.version}
-        _write_stamp(root, stamp | {"libraries": " ".join(libraries)})
+        write_stamp(root, stamp | {"libraries": " ".join(libraries)})
         complete = True
         return installed
     finally:
@@ -237,11 +235,11 @@ def _make(engine: Engine, root: Path, report: Progress) -> Installed:
             shutil.rmtree(venv, ignore_errors=True)
 
 
-def _perform(engine: Engine, step: Step, root: Path, report: Progress) -> None:
-    python, log = str(_python(root)), root / LOG
+def _perform(engine: Environment, step: Step, root: Path, report: Progress) -> None:
+    python, log = str(python_of(root)), root / LOG
     if step.unless is not None:
         try:
-            _run(engine, isolated("-c", step.unless, python=python), log, silent)
+            run(engine.name, isolated("-c", step.unless, python=python), log, silent)
         except EngineError:
             report(f"{step.pip[0]}ing what does not run: {' '.join(step.pip[1:])[:80]}")
         else:
@@ -255,19 +253,19 @@ def _perform(engine: Engine, step: Step, root: Path, report: Progress) -> None:
         _pip(engine, python, step.otherwise, log, report)
 
 
-def _pip(engine: Engine, python: str, words: Pip, log: Path, report: Progress) -> None:
+def _pip(engine: Environment, python: str, words: Pip, log: Path, report: Progress) -> None:
     # The caller's pip serves other environments too: it is newer than the one a new environment would bring.
     pip = [*PIP, "--python", python] if _has_pip() else isolated("-m", "pip", python=python)
     # Compiling all of it would take half the time of an install; Python compiles what it comes to use.
     options = ["--no-input", "--no-compile", "--progress-bar", "off"] if words[0] == "install" else []
-    _run(engine, [*pip, "--disable-pip-version-check", words[0], *options, *words[1:]], log, report)
+    run(engine.name, [*pip, "--disable-pip-version-check", words[0], *options, *words[1:]], log, report)
 
 
 def _has_pip() -> bool:
     return find_spec("pip") is not None
 
 
-def _run(engine: Engine, command: Sequence[str], log: Path, report: Progress) -> None:
+def run(name: str, command: Sequence[str], log: Path, report: Progress = silent) -> None:
     """Run a command, its output into the log, its steps to ``report``."""
     with log.open("ab") as written:
         process = launcher.start(command, Purpose.INSTALL, stdout=launcher.PIPE, stderr=launcher.STDOUT)
@@ -286,10 +284,28 @@ def _run(engine: Engine, command: Sequence[str], log: Path, report: Progress) ->
     if status != 0:
         ended = Reason(InstallReason.COMMAND_ENDED, command=" ".join(command[1:4]), status=status)
         problem = last_error or ended
-        raise EngineError("install-failed", name=engine.name, problem=problem, log=log)
+        raise EngineError("install-failed", name=name, problem=problem, log=log)
 
 
-def _write_stamp(root: Path, stamp: Mapping[str, str]) -> None:
+def sources_of(python: Path) -> Path | None:
+    """Return the sources of parsers beside an environment's Python, as ``parser_worker`` looks for them;
+    ``None`` for an engine.
+    """
+    sources = python.parent.parent.parent / SOURCES
+    return sources if sources.is_dir() else None
+
+
+def stamped(root: Path) -> Mapping[str, object]:
+    """Return the stamp of a folder; an empty one where it is not complete, or its Python was removed."""
+    try:
+        stamp = json.loads((root / STAMP).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return stamp if isinstance(stamp, dict) and python_of(root).exists() else {}
+
+
+def write_stamp(root: Path, stamp: Mapping[str, str]) -> None:
+    """Mark a folder as complete."""
     partial = root / f".{STAMP}"
     partial.write_text(json.dumps(stamp, indent=2) + "\n", encoding="utf-8")
     partial.replace(root / STAMP)
@@ -326,12 +342,13 @@ def _ask(python: Path, code: str, *words: str) -> str | None:
     return done.output if done.code == 0 else None
 
 
-def _python(root: Path) -> Path:
+def python_of(root: Path) -> Path:
+    """Return the Python of the environment in a managed folder."""
     return root / "venv" / "bin" / "python"
 
 
 @contextmanager
-def _locked(root: Path, report: Progress) -> Iterator[None]:
+def folder_locked(root: Path, report: Progress) -> Iterator[None]:
     """Hold the lock of the folder; the system drops the lock of a process that ends."""
     root.parent.mkdir(parents=True, exist_ok=True)
     with (root.parent / f".{root.name}.lock").open("wb") as lock:

@@ -186,6 +186,7 @@ SETTINGS = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_CONFIGURE_LOGGING": "0",
     "DO_NOT_TRACK": "1",
+    "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",  # it would build an extension for PyTorch
     "MALLOC_ARENA_MAX": "2",  # or each thread reserves 64 MiB of the address space, that the worker bounds
 }
 
@@ -352,7 +353,7 @@ class ParserWorker(Closing):
     ) -> None:
         self.engine = engine
         self.frontend = frontend
-        self._python = python
+        self.python = python
         self._registry: Registry | None = None
         script = f"{engine}-{RUST}" if frontend == RUST else engine
         self._arguments = [script] if plugin is None or frontend == RUST else [script, plugin]
@@ -522,14 +523,14 @@ class ParserWorker(Closing):
         self.budget.left -= START_COST
 
     def _start(self) -> None:
-        command = isolated(str(SCRIPT), *self._arguments, python=self._python)
+        command = isolated(str(SCRIPT), *self._arguments, python=self.python)
         try:
             self._conversation = JsonLinesWorker(command, Purpose.PARSERS, SETTINGS)
             for _ in self._conversation.ask("hello", START_SECONDS):
                 pass
         except OSError as error:
             raise self._failed(
-                Reason(WorkerReason.NOT_STARTED, python=self._python, problem=error.strerror)
+                Reason(WorkerReason.NOT_STARTED, python=self.python, problem=error.strerror)
             ) from None
         except WorkerLostError as loss:
             raise self._failed(loss.reason) from None

@@ -66,6 +66,7 @@ class Registry:
     """The parsers of one version. ``source`` names the released file and its sha256.
 
     ``guesses``  by kind, the parts of a model's id that vLLM's Rust frontend takes a parser by, in its order.
+    ``parts``    the digest of the sources that its parsers are made of; empty where they need the engine.
     """
 
     engine: str
@@ -73,6 +74,7 @@ class Registry:
     source: Mapping[str, str]
     entries: Mapping[Kind, Mapping[str, RegistryEntry]]
     guesses: Mapping[Kind, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    parts: str = ""
 
     @property
     def joint(self) -> frozenset[str]:
@@ -191,7 +193,7 @@ def parsed(data: Mapping[str, Any]) -> Registry:
     guesses: dict[Kind, tuple[tuple[str, str], ...]] = {
         kind: tuple((r["in_id"], r["parser"]) for r in rules if r["kind"] == kind) for kind in entries
     }
-    return Registry(data["engine"], data["version"], data["source"], entries, guesses)
+    return Registry(data["engine"], data["version"], data["source"], entries, guesses, data.get("parts", ""))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""SGLang: its server needs an NVIDIA card; without one its environment holds its parsers, for the proof."""
+"""SGLang: its server needs an NVIDIA card; its parsers are asked without it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from importer.engines.base import (
     Launch,
     Plan,
     Readiness,
-    Step,
     joined,
     limits,
     required_template,
@@ -25,14 +24,10 @@ from importer.engines.base import (
     word,
     written,
 )
-from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
-from importer.engines.vllm import PYTORCH_INDEX, TORCH
 from importer.frozen import frozen
 
 VERSION = PINNED["sglang"]
-# What its chat server imports: the packages of the constraints, without those of cards.
-PARSERS = Path(__file__).with_name("constraints") / "sglang.txt"
 TEMPLATE = "chat_template.jinja"
 # Its server has no option for them: a request, or the model's own generation_config.json.
 PER_REQUEST = SAMPLING
@@ -51,17 +46,8 @@ class SGLang(Declared):
     system: tuple[tuple[str, str], ...] = ()
 
     def plan(self) -> Plan:
-        """Return the release with its libraries for cards, else only what its parsers import.
-
-        The release requires libraries of NVIDIA's, 8 GB that no machine without a card can use.
-        """
-        if has_gpu():
-            return (("install", f"sglang=={VERSION}"),)
-        install = ("install", f"torch=={TORCH}+cpu", "--requirement", str(PARSERS))
-        return (
-            Step(install, otherwise=("install", "--extra-index-url", PYTORCH_INDEX, *install[1:])),
-            ("install", "--no-deps", f"sglang=={VERSION}"),
-        )
+        """Return the release with its libraries for cards, 8 GB; its parsers alone are ``sglang-parsers``."""
+        return (("install", f"sglang=={VERSION}"),)
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None

@@ -24,6 +24,7 @@ from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import RUST, Target
 from importer.decisions.parsers import HF
 from importer.engines import registries
+from importer.engines.install import sources_of
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Tokens
 from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
@@ -230,6 +231,7 @@ def prove(
         heeds=_heeded(analysis, ways[0], verdicts.get("reasoning_parser", ()), worker),
         near=near_miss(by_field["tool_parser"], ways, parsers, worker) if lost else None,
         pairs=together,
+        alone=sources_of(worker.python) is not None,
         accidents=worker.accidents,
     )
 

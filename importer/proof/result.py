@@ -431,6 +431,7 @@ class Proof:
     ``near``      where no parser reads the calls: the parser that would, but for the spelling of a marker.
     ``plain``     for a template that shows no reasoning: the reasoning parsers that lose its plain answer.
     ``pairs``     reasoning parser to the tool parsers beside which the server loses more than each alone.
+    ``alone``     whether the engine's parsers were asked without the engine.
     ``accidents`` answers that this machine spoilt; a proof with any is no use later, and is in no receipt so.
     """
 
@@ -451,6 +452,7 @@ class Proof:
     heeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     near: Reason | None = None
     pairs: Mapping[str, Mapping[str, Reason]] = field(default_factory=dict)
+    alone: bool = False
     accidents: int = 0
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
@@ -462,6 +464,11 @@ class Proof:
     def shown(self) -> str:
         """Return the version for people, with a frontend that is not the one in Python."""
         return self.version if self.frontend in (None, "python") else f"{self.version} {self.frontend}"
+
+    @property
+    def judge(self) -> str:
+        """Return what was asked, for people: the engine, or its parsers alone."""
+        return f"parsers of {self.engine}" if self.alone else self.engine
 
     @property
     def failed(self) -> bool:
@@ -486,6 +493,7 @@ class Proof:
                 "refuted": {v.parser: v.reason for v in verdicts if v.reason is not None}
                 | (dict(self.plain) if key == "reasoning_parser" else {}),
                 "asked": bool(verdicts),
+                "alone": self.alone,
                 "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
                 "liberal": [v.parser for v in verdicts if v.reads and v.liberal],
                 "unsettled": [v.parser for v in verdicts if v.unsettled and not v.reads],
@@ -503,7 +511,7 @@ class Proof:
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
             if key == "reasoning_parser":
                 value |= {"heeds": {k: [*v] for k, v in self.heeds.items()}, "pairs": self.pairs}
-            engine = f"{self.engine} {self.shown}"
+            engine = f"{self.judge} {self.shown}"
             facts.append(Evidence(Rule.PROOF, key, value, engine, self._reason(key, reads)))
         return facts
 
@@ -527,7 +535,7 @@ class Proof:
             unproved = Reason(ProofReason.NOT_PROVED, why=self.unasked.get(key, NOTHING))
             return warning(unproved) if self.failed and key in self.unasked else unproved
         return Reason(
-            ProofReason.READ, count=len(reads), of=len(verdicts), field=key, engine=self.engine,
+            ProofReason.READ, count=len(reads), of=len(verdicts), field=key, engine=self.judge,
             version=self.shown, parsers=tuple(reads[:SHOWN]), more=len(reads) > SHOWN, assumed=self.assumed,
         )  # fmt: skip
 
@@ -545,6 +553,7 @@ class Proof:
         return {
             "engine": self.engine,
             "version": self.version,
+            "alone": self.alone,
             "frontend": self.frontend,
             "template": self.template,
             "renders": self.renders,
@@ -583,6 +592,7 @@ class Proof:
             data["inferred"],
             data["tools_rendered"],
             data["frontend"],
+            alone=bool(data.get("alone")),
             derived=None if data["derived"] is None else DerivedTemplate.from_json(data["derived"]),
             prompts=tuple(map(FrontendPrompts.from_json, data["prompts"])),
             plain={name: recorded("", twin) for name, twin in data["plain"].items()},
@@ -594,7 +604,7 @@ class Proof:
 
     def explain(self) -> Iterator[str]:
         """Yield the rendered completions and the verdict on each parser, as lines of text."""
-        yield f"proof on {self.engine} {self.shown}, template {self.template[:12]}"
+        yield f"proof on {self.judge} {self.shown}, template {self.template[:12]}"
         for case, text in self.written.items():
             yield f"  {case} writes {text!r}"
         for key, verdicts in self.verdicts.items():

@@ -8,6 +8,7 @@ import pytest
 
 from tests.commandline import BASE, CHAT, TOKEN, Desk, document, receipt
 from tests.hubserver import Repo
+from tests.template_texts import CHATML_JSON
 
 # The line of --json
 
@@ -226,3 +227,17 @@ def test_kinds_that_are_not_served(desk: Desk) -> None:
     ran = desk("acme/ears", "--json")
     assert (ran.code, ran.line["error"]["kind"]) == (4, "not-chat")
     assert desk("acme/ears", "--json", "--set", "kind=chat", "--dry-run").code == 0
+
+
+def test_turns_that_a_template_refuses_are_worth_knowing(desk: Desk) -> None:
+    """No warning: the model was trained so, and clients have to know."""
+    model = desk.folder / "strict"
+    model.mkdir()
+    (model / "config.json").write_text('{"architectures": ["LlamaForCausalLM"], "model_type": "llama"}')
+    one = "{% if m.role == 'system' and not loop.first %}{{ raise_exception('one only') }}{% endif %}"
+    text = f"{{% for m in messages %}}{one}{{% endfor %}}{CHATML_JSON}"
+    (model / "chat_template.jinja").write_text(text)
+    ran = desk(model, "--backend", "vllm", "--dry-run")
+    assert "worth knowing: in the chat template a second system turn" in ran.out
+    assert "is refused: one only" in ran.out
+    assert "system turn" not in ran.err

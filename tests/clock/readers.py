@@ -62,7 +62,7 @@ _REASONS = {
         cli.commands.documents cli.bulk cli.messages cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
         cli.arguments cli.validation_options cli.reviewing document.template_file engines.vllm
-        app.preferences service.settings""",
+        app.preferences service.settings engines.parser_sources""",
     "it asks this machine and what is installed on it": """
         engines.doctor.host engines.doctor.case engines.doctor.memory engines.doctor.model
         launcher engines.install engines.machine engines.tokenizer
@@ -76,6 +76,7 @@ _REASONS = {
     "it is about time itself: a bounded child tries what it is given": "document.slow_patterns",
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",
     "it runs in an engine's own environment": """
+        engines.parser_worker.parts engines.parser_worker.sglang_parts engines.parser_worker.stand_ins
         engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.scripted_core engines.parser_worker.serving
         engines.parser_worker.tokens engines.parser_worker.vllm_rust_worker engines.parser_worker.vocabulary engines.parser_worker.wire""",
     "it is run by hand, over releases that are looked at": """

@@ -1,4 +1,4 @@
-"""SGLang's worker in its environment: its own chat server over the tokens of a sample, without a card."""
+"""SGLang's worker without the engine: its own chat server, of its sources, over the tokens of a sample."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importer.engines.install import Installed
 from importer.engines.parsers import ParserQuestion, ParserWorker, Reading
 from tests.engines.test_parser_worker_engine import CALL, CHATML, JSON, OPENED, TAGS, TALK, THOUGHT
 
-pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.xdist_group("parsers")]
+pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
 NATIVE = "{{ messages }}{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
 
 

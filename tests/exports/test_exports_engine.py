@@ -21,6 +21,7 @@ from benchmarks.settings import value
 from importer.demo import MODEL
 from importer.document import argument_check
 from importer.document.engine_arguments import load
+from importer.engines import get, install
 from importer.engines.install import Installed
 from importer.engines.process import free_port
 from importer.engines.vllm import VllmCuda
@@ -112,14 +113,17 @@ def by_sglang(engine: Installed, *lines: list[str]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.nightly
-def test_sglang_reads_every_value_of_the_document(sglang_engine: Installed, tmp_path: Path) -> None:
+def test_sglang_reads_every_value_of_the_document(tmp_path: Path) -> None:
+    engine = install.find(get("sglang"))
+    if engine is None:
+        pytest.skip("SGLang is not installed; it needs a card")
     values = a_value_of_each("sglang", "0.5.23")
     document = ON_SGLANG | {"engine_args": values}
     config = tmp_path / "tiny.yaml"
     config.write_text(text("sglang-config", document | {"engine_args": ON_SGLANG["engine_args"]}))
     (command,) = commands(text("sglang-command", document))
     told, by_config, refused = by_sglang(
-        sglang_engine, command[2:], ["--config", str(config)], [*command[2:], "--no-such-option=1"]
+        engine, command[2:], ["--config", str(config)], [*command[2:], "--no-such-option=1"]
     )
     expected = {
         "model_path": "acme/Tiny-8B", "revision": COMMIT, "host": "127.0.0.1", "port": 30000,

@@ -149,7 +149,9 @@ def add_arguments_engine(parser: argparse.ArgumentParser) -> None:
     """Add the three actions."""
     from importer.engines import CHOSEN, ENGINES
 
-    names = ", ".join((*dict(ENGINES.every()), *CHOSEN))
+    names = ", ".join(
+        (*dict(ENGINES.every()), *CHOSEN, "vllm-parsers[==VERSION]", "sglang-parsers[==VERSION]")
+    )
     actions = parser.add_subparsers(dest="action", metavar="install|list|remove", required=True)
     for action, text in (
         ("install", "install an engine (pinned; does nothing when it is there)"),
@@ -166,30 +168,39 @@ def run_engine(arguments: argparse.Namespace) -> None:
 
 def _install(arguments: argparse.Namespace) -> None:
     from importer.cli import output
-    from importer.engines import get, install
+    from importer.engines import get, install, parser_sources
 
+    alone = parser_sources.parse(arguments.engine)
     with output.progress(f"installing {arguments.engine}") as progress:
-        installed = install.install(get(arguments.engine), progress)
+        if alone is not None:
+            installed = parser_sources.fetch(*alone, progress)
+        else:
+            installed = install.install(get(arguments.engine), progress)
     output.note(f"{installed.engine} {installed.version} is installed in {installed.root}.")
 
 
 def _remove(arguments: argparse.Namespace) -> None:
     from importer.cli import output
-    from importer.engines import get, install
+    from importer.engines import get, install, parser_sources
 
-    removed = install.remove(get(arguments.engine))
+    alone = parser_sources.parse(arguments.engine)
+    removed = install.remove(get(arguments.engine)) if alone is None else parser_sources.remove(*alone)
     output.note(f"Removed {arguments.engine}." if removed else f"{arguments.engine} was not installed.")
 
 
 def _list(arguments: argparse.Namespace) -> None:
     from importer.cli import output
-    from importer.engines import ENGINES, get, install
+    from importer.engines import ENGINES, get, install, parser_sources
 
     rows = []
     for name, _ in ENGINES.every():
         installed = install.find(get(name))
         version, python = (None, None) if installed is None else (installed.version, str(installed.python))
         rows.append({"engine": name, "version": version, "python": python})
+    rows += [
+        {"engine": one.engine, "version": one.version, "python": str(one.python)}
+        for one in parser_sources.every()
+    ]
     output.parts(ENGINES, rows, ("engine", "version", "python"), json=arguments.json)
 
 

@@ -20,9 +20,6 @@ from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import xgrammar  # noqa: F401 - it and transformers look for torchvision before a stand-in can be found
-
-from .absent import stand_in
 from .by_name import class_for, set_up_by_name
 from .grammar import forbidden_by
 from .replay import in_two, replay
@@ -40,7 +37,6 @@ def _without_client() -> None:
 
 
 _without_client()
-stand_in("torchvision")
 warnings.simplefilter("ignore")  # it warns of each quantisation that a machine without cards lacks
 
 from sglang.srt.entrypoints.openai import serving_chat  # noqa: E402

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from .stand_ins import StandInUsed
+
 Operation = Callable[[Mapping[str, Any]], Iterator[Any]]
 GIB = 1 << 30
 
@@ -55,7 +57,7 @@ def serve(line: Line, operations: Mapping[str, Operation]) -> None:
         try:
             for item in operations[request["op"]](request):
                 line.send({"id": request["id"], "item": item})
-        except (Overrun, Exception) as error:
+        except (Overrun, StandInUsed, Exception) as error:
             line.send({"id": request["id"], "error": describe(error)})
         else:
             line.send({"id": request["id"], "done": True})
@@ -95,7 +97,7 @@ def attempt(seconds: float, action: Callable[[], Mapping[str, Any]]) -> Mapping[
     try:
         with at_most(seconds):
             return action()
-    except (Overrun, Exception, SystemExit) as error:
+    except (Overrun, StandInUsed, Exception, SystemExit) as error:
         return {"error": failure(error)}
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)  # the alarm may have fired while it was being removed
@@ -107,14 +109,17 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def accident(error: BaseException | None) -> dict[str, Any] | None:
-    """Return ``overrun`` with its ``seconds``, ``memory`` or ``module``, also where an engine wraps the
-    error in its own; ``None`` for an error that is the same on every machine.
+    """Return ``overrun`` with its ``seconds``, ``memory``, ``absent`` or ``module``: effects of this machine.
+
+    It may be wrapped in an engine's own error; ``None`` for one that is the same on every machine.
     """
     while error is not None:
         if isinstance(error, Overrun):
             return {"kind": "overrun", "seconds": error.seconds}
         if isinstance(error, MemoryError):
             return {"kind": "memory"}
+        if isinstance(error, StandInUsed):
+            return {"kind": "absent", "words": error.name}
         if isinstance(error, ImportError):
             return {"kind": "module", "words": describe(error)}
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

