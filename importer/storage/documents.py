@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -376,8 +376,7 @@ class Version:
 VERSION = [V[f.name] for f in fields(Version) if f.name != "receipt"] + [V.receipt_hash]
 
 
-@frozen
-class Listed:
+class Listed(NamedTuple):
     """A document of a page: its name, its ``place`` in the order, and its row as JSON."""
 
     name: str
@@ -400,7 +399,7 @@ def page(
     chosen = query.order_by(*ordered).limit(limit).subquery()
     rows = select(C.name, chosen.c.place, C.row).join_from(chosen, configs, C.name == chosen.c.name)
     ends = [one.desc() if descends else one for one in (chosen.c.place, C.name)]
-    return [Listed(*row) for row in connection.execute(rows.order_by(*ends))]
+    return [Listed._make(row) for row in connection.execute(rows.order_by(*ends))]
 
 
 @frozen

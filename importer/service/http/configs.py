@@ -89,7 +89,7 @@ def list_(
     """List documents. Pages continue with `cursor`; `total` counts all documents of the filters."""
     found, total = at.gallery.page(filters, limit + 1, position(sort, cursor), sort)
     after = cursor_of(sort, found[limit - 1]) if len(found) > limit else None
-    items = ",".join(one.row for one in found[:limit])
+    items = ",".join([one.row for one in found[:limit]])
     body = f'{{"items":[{items}],"total":{total},"next":{dumps(after)}}}'
     return Response(body, media_type="application/json")
 
