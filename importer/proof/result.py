@@ -235,7 +235,7 @@ def _splits(fields: Fields) -> str:
 class ProofReason(ReasonKind):
     """Results of a proof, or reasons why there is none."""
 
-    READ = "read", _read_text, "{engine} {version}"
+    READ = "read", _read_text, "{judge} {version}"
     NOT_PROVED = "not-proved", "not proved: {why}"
     NOTHING_RENDERED = "nothing-rendered", "there was nothing to render"
     NO_CALLS = "no-calls", "the template renders no tool calls", "no calls rendered"
@@ -535,8 +535,8 @@ class Proof:
             unproved = Reason(ProofReason.NOT_PROVED, why=self.unasked.get(key, NOTHING))
             return warning(unproved) if self.failed and key in self.unasked else unproved
         return Reason(
-            ProofReason.READ, count=len(reads), of=len(verdicts), field=key, engine=self.judge,
-            version=self.shown, parsers=tuple(reads[:SHOWN]), more=len(reads) > SHOWN, assumed=self.assumed,
+            ProofReason.READ, count=len(reads), of=len(verdicts), field=key, engine=self.engine,
+            judge=self.judge, version=self.shown, parsers=tuple(reads[:SHOWN]), more=len(reads) > SHOWN, assumed=self.assumed,
         )  # fmt: skip
 
     def streaming(self, key: str, parser: str | None) -> Reason | None:

@@ -70,7 +70,7 @@ UNDECIDING = {
         "StopReason": "unnamed",
         "SwitchReason": "heeds unheard",
         "ThinkingSign": "base block card name tokens",
-        "Unavailable": "not-installed not-known not-run-here nothing-known nothing-rendered",
+        "Unavailable": "not-fetched not-installed not-known not-run-here nothing-known nothing-rendered",
         "UnservedReason": "adapts encoder-decoder names-nothing no-head",
         "CoverageEffect": "loses template-offered tools-hidden tools-off tools-sometimes",
         "CoverageReason": "checked variables",
@@ -85,6 +85,7 @@ UNDECIDING = {
 }
 # The longest value that each field really has.
 LONGEST: dict[str, Any] = {
+    "judge": "parsers of vllm",
     "family": max((name for table in tables.TABLES for name in tables.raw(table)["families"]), key=len),
     "model_type": "multi_modality_conversation_v2", "part": "text_config", "file": "preprocessor_config.json",
     "engine": "vllm-mlx 0.32.2", "version": "0.32.2", "right": 12, "asked": 12, "proved": "0.32.2",
@@ -129,7 +130,7 @@ def check_short(kind: ReasonKind) -> None:
     reason = Reason(kind, **LONGEST | {"engine": LONGEST["engine"] if versioned else "vllm-mlx"})
     made = short(reason)
     assert made
-    assert len(made.split()) <= 3, made
+    assert len(made.split()) <= 4, made
     for status in get_args(Status):
         shown = comment(
             Chosen(7.25, status, (reason,), (RejectedCandidate(1.5, "inference_defaults.json", reason),))
@@ -147,7 +148,7 @@ def test_a_comment_names_what_decided() -> None:
     assert comment(Chosen(0.6, "table", (table,), lost)) == "table: qwen3, thinking; not 1.5 (t.json)"
     long = (RejectedCandidate(1.5, "x" * 60, table),)
     assert comment(Chosen(0.6, "table", (table,), long)) == "table: qwen3, thinking; not 1.5"
-    read = Reason(ProofReason.READ, engine="vllm", version="0.32.0")
+    read = Reason(ProofReason.READ, engine="vllm", judge="vllm", version="0.32.0")
     named = Reason(ModelNameReason.PARSER, family="qwen3")
     assert comment(Chosen("hermes", "proved", (read, named))) == "proved (vllm 0.32.0); family qwen3"
     assert source(Chosen("hermes", "proved", (read, named))) == "proved (vllm 0.32.0)"

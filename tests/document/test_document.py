@@ -32,7 +32,7 @@ from tests.facts import as_reason
 
 SUBJECT = DocumentSubject("tiny", "acme/Tiny", "acme/Tiny", "acme/Tiny", "a" * 40)
 ENGINE = {"name": "vllm", "version": "9.9"}
-READ = Reason(ProofReason.READ, engine="vllm", version="0.32.0")
+READ = Reason(ProofReason.READ, engine="vllm", judge="vllm", version="0.32.0")
 VALUE = Reason(GenerationReason.VALUE, file="generation_config.json", quote="do_sample: false")
 
 

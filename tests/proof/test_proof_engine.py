@@ -280,9 +280,11 @@ def test_a_parser_that_loses_plain_answers_is_incomplete(vllm: ParserWorker) -> 
 
 
 def test_a_format_that_no_list_has_is_learnt_and_read(vllm: ParserWorker) -> None:
-    """Calls in JSON between markers of nobody: a derived template reads them, not a parser of bare JSON."""
+    """Calls in JSON between markers of nobody: where that is asked for, a derived template reads them."""
     text = texts.CHATML_JSON.replace("<tool_call>", "<anvil>").replace("</tool_call>", "</anvil>")
-    fact = ask(vllm, text, CHATML[:2]).evidence()[0]
+    words = CHATML[:2]
+    assert ask(vllm, text, words).derived is None
+    fact = prove(study_of(text, words), tokens_of(words), True, vllm, derives=True).evidence()[0]
     assert {*fact.value["liberal"], "hf"} == {*fact.value["reads"]}
     assert (fact.value["derived"], "hermes" in fact.value["reads"]) == (["tool_parser"], False)
 
