@@ -536,7 +536,8 @@ class Proof:
             return warning(unproved) if self.failed and key in self.unasked else unproved
         return Reason(
             ProofReason.READ, count=len(reads), of=len(verdicts), field=key, engine=self.engine,
-            judge=self.judge, version=self.shown, parsers=tuple(reads[:SHOWN]), more=len(reads) > SHOWN, assumed=self.assumed,
+            judge=self.judge, version=self.shown, parsers=tuple(reads[:SHOWN]),
+            more=len(reads) > SHOWN, assumed=self.assumed,
         )  # fmt: skip
 
     def streaming(self, key: str, parser: str | None) -> Reason | None:
