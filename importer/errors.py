@@ -45,6 +45,7 @@ class Setting(StrEnum):
     KEY_NAME = "key_name"
     MEMORY = "memory"
     NAME = "name"
+    PARSERS = "parsers"
     REVISION = "revision"
     SET = "set"
     TEMPLATE = "template"

@@ -135,6 +135,7 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | ATTENTION | {
     "Setting.frontend": "--frontend",
     "Setting.goal": "--goal",
     "Setting.hub_hosts": "IMPORTER_HUB_HOSTS",
+    "Setting.parsers": "IMPORTER_PARSERS",
     "Setting.key_name": "NAME",
     "Setting.memory": "--memory",
     "Setting.name": "--name",

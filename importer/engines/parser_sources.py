@@ -35,7 +35,7 @@ from importer.engines.install import (
     write_stamp,
 )
 from importer.engines.install import root_of as environment_root
-from importer.errors import EngineError
+from importer.errors import EngineError, Setting, UsageError
 from importer.frozen import frozen
 from importer.launcher import isolated
 from importer.progress import Progress, silent
@@ -53,6 +53,7 @@ class SourcesReason(ReasonKind):
     """Why an engine's parsers are not fetched."""
 
     NOT_KNOWN = "not-known", "of {engine} only the sources of {known} are known"
+    NO_MODE = "no-mode", "{word!r} is none of {known}"
     CHANGED = "changed", "the index gives other sources than those that importer knows"
 
 
@@ -70,9 +71,15 @@ class Packages:
 
 
 def mode() -> str:
-    """Return whether parsers are fetched (``auto``, the default), used where they are, or not used."""
-    named = os.environ.get(VARIABLE, "").strip().lower()
-    return named if named in MODES else AUTO
+    """Return whether parsers are fetched (``auto``, the default), used where they are, or not used.
+
+    Raises UsageError("bad-value") for another word in ``IMPORTER_PARSERS``.
+    """
+    named = os.environ.get(VARIABLE, "").strip().lower() or AUTO
+    if named not in MODES:
+        problem = Reason(SourcesReason.NO_MODE, word=named, known=MODES)
+        raise UsageError("bad-value", setting=Setting.PARSERS, value=named, problem=problem)
+    return named
 
 
 def versions(backend: str) -> tuple[str, ...]:

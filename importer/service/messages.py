@@ -23,6 +23,7 @@ INSTEAD: Mapping[str, Text] = {
     "Setting.database": "the server's database",
     "Setting.endpoint": "the server's HF_ENDPOINT",
     "Setting.hub_hosts": "the server's IMPORTER_HUB_HOSTS",
+    "Setting.parsers": "the server's IMPORTER_PARSERS",
     "Setting.key_name": "name",
 }  # fmt: skip
 
@@ -109,7 +110,7 @@ ELSEWHERE = frozenset({
 })  # fmt: skip
 # Values that no request reaches, or whose schema refuses a wrong one first.
 UNREACHED = frozenset({
-    Setting.DATABASE, Setting.ENDPOINT, Setting.GOAL, Setting.HUB_HOSTS, Setting.CONCURRENCY, Setting.CONTEXT,
+    Setting.DATABASE, Setting.ENDPOINT, Setting.GOAL, Setting.HUB_HOSTS, Setting.PARSERS, Setting.CONCURRENCY, Setting.CONTEXT,
 })  # fmt: skip
 # The field of a request that a setting is.
 FIELDS: Mapping[Setting, str] = {

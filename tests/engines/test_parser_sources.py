@@ -9,6 +9,7 @@ import pytest
 from importer.app.session import ImportSession
 from importer.app.target import bind
 from importer.cli.main import run
+from importer.demo import MODEL
 from importer.engines import parser_sources, registries
 from importer.engines.parser_worker.parts import PARTS
 from importer.errors import EngineError
@@ -80,6 +81,16 @@ def test_nothing_is_fetched_where_that_is_said(
         assert bench.parsers_of("vllm", "0.32.0", silent) is None, "a person declined"
         assert bench.parsers_of("vllm", "0.33.0", silent, offline=True) is None
     assert not package_index.asked
+
+
+def test_another_word_for_the_mode_is_one_sentence(
+    importer_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(parser_sources.VARIABLE, "on")
+    assert run([str(MODEL), "--backend", "vllm", "--dry-run"]) == 2
+    assert (
+        "Invalid value for IMPORTER_PARSERS: 'on' is none of auto, installed, off." in capsys.readouterr().err
+    )
 
 
 def test_an_unknown_version_is_one_sentence(importer_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
