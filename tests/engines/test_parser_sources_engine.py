@@ -9,8 +9,9 @@ import pytest
 
 from importer.cli.main import run
 from importer.demo import MODEL
-from importer.engines import parser_sources
+from importer.engines import parser_sources, registries
 from importer.engines.install import Installed, sources_of
+from importer.engines.parser_worker.parts import PARTS
 from importer.engines.parsers import ParserWorker
 from tests import template_texts as texts
 from tests.proof.test_proof_engine import ask
@@ -39,6 +40,25 @@ def test_the_parsers_alone_say_what_the_engine_says(
         whole, parts = (ask(worker, TEMPLATES[name], WORDS) for worker in (engine, alone))
     assert (whole.alone, parts.alone, parts.accidents) == (False, True, 0)
     assert replace(parts, alone=False).to_json() == whole.to_json()
+
+
+@pytest.mark.parametrize(
+    ("backend", "version"),
+    [
+        pytest.param(backend, version, marks=[pytest.mark.nightly] * (version != registries.PINNED[backend]))
+        for backend in PARTS
+        for version in parser_sources.versions(backend)
+    ],
+)
+def test_the_parsers_of_every_known_version_read_their_format(backend: str, version: str) -> None:
+    fetched = parser_sources.fetch(backend, version)
+    with ParserWorker(backend, fetched.python) as worker:
+        proof = ask(worker, TEMPLATES["CHATML_JSON"], WORDS)
+        listed = {(one.kind, one.name) for one in worker.list()}
+    registry = registries.load(backend, version)
+    assert listed == {(kind, name) for kind in ("tool", "reasoning") for name in registry.names(kind)}
+    assert "hermes" in proof.reads("tool_parser")
+    assert (proof.version, proof.alone) == (version, True)
 
 
 def test_an_import_without_an_engine_is_proved(

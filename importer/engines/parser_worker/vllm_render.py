@@ -13,10 +13,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-from vllm.renderers import chat_utils, hf
+from vllm.renderers import hf
 from vllm.renderers.hf import resolve_chat_template_content_format, safe_apply_chat_template
 
 from .wire import attempt
+
+try:
+    from vllm.renderers import chat_utils
+except ImportError:  # before 0.32
+    from vllm.entrypoints import chat_utils
 
 PLACEHOLDER = "<##IMAGE##>"  # stands for the token of the model's own class, that is not loaded
 

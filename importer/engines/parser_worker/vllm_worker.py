@@ -1,6 +1,7 @@
 """vLLM's parsers, run in the steps of its chat completion server.
 
-The steps are those of 0.32 (``chat_completion/serving.py``, ``renderers/online_renderer.py``). The parser
+The steps are those of 0.32 (``chat_completion/serving.py``, ``renderers/online_renderer.py``); 0.27 gives its
+parsers neither the tokenizer when they are composed nor the ids of the prompt. The parser
 class is composed by ``ParserManager.get_parser`` and tried on the tokenizer; ``adjust_request`` of one
 instance settles whether special tokens stay in the text. A second instance gets the tools and the template's
 variables, and reads the detokenised text and the token ids, the end-of-turn token among the ids only. A
@@ -9,6 +10,7 @@ stream gets deltas, the last one marked as finished, which flushes the rest.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ from .replay import Assembled, in_two, reading, replay
 from .vocabulary import Watched, common_suffix, encode, forget, own, synthetic
 from .wire import Operation, attempt
 
+TOKENIZER_GIVEN = "tokenizer" in inspect.signature(ParserManager.get_parser).parameters
 HARMONY = "gpt_oss"  # the model_type for which the server always takes its harmony parser
 Pair = Mapping[str, "str | None"]
 Judge = Callable[[Any, Pair, Mapping[str, Any], Any], Mapping[str, Any]]
@@ -170,12 +173,13 @@ def harmony_number() -> Callable[[str], int | None]:
 
 def compose(pair: Pair, tokenizer: Any, harmony: bool) -> Any:
     """Return the parser class of the server for ``--tool-call-parser`` and ``--reasoning-parser``."""
+    given = {"tokenizer": tokenizer} if TOKENIZER_GIVEN else {}
     return ParserManager.get_parser(
         tool_parser_name=pair["tool"],
         reasoning_parser_name=pair["reasoning"],
         enable_auto_tools=pair["tool"] is not None,
         is_harmony=harmony,
-        tokenizer=tokenizer,
+        **given,
     )
 
 
@@ -189,7 +193,7 @@ def output_of(parser_class: Any, sample: Mapping[str, Any], tokenizer: Any) -> O
     )
     variables = request.build_chat_params(None, "auto").chat_template_kwargs
     if (
-        parser_class.always_adjust_request
+        getattr(parser_class, "always_adjust_request", False)
         or parser_class.reasoning_parser_cls is not None
         or request.tool_choice != "none"
     ):
@@ -237,7 +241,8 @@ def whole(parser_class: Any, pair: Pair, sample: Mapping[str, Any], tokenizer: A
 def read_whole(parser_class: Any, pair: Pair, output: Output, tokenizer: Any) -> dict[str, Any]:
     """Return the reading of a request that does not stream."""
     parser = fresh(parser_class, tokenizer, output.request, output.variables)
-    parser.set_prompt_token_ids(output.prompt_ids)
+    if hasattr(parser, "set_prompt_token_ids"):
+        parser.set_prompt_token_ids(output.prompt_ids)
     reasoning, content, calls = parser.parse(
         "".join(output.pieces),
         output.request,
