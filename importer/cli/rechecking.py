@@ -23,7 +23,7 @@ from importer.sentences import counted
 
 CHANGED = 1  # the exit code where something would change, as diff has it
 UNPROVED = (
-    "{documents} had a proof of the engine's parsers and would have none: the version is not installed "
+    "{documents} had a proof of the engine's parsers and would have none: those of the version are not "
     "here. 'importer engine list' shows what is."
 )
 # A new import goes on with these by itself.

@@ -38,7 +38,7 @@ from importer.wheels import PIP
 Origin = Literal["managed", "variable", "current", "parsers"]
 LAYOUT = 1  # of the folder; a change makes every environment new
 STAMP = "installed.json"
-SOURCES = "sources"  # beside the environment of parsers without their engine
+SOURCES = "importer-parser-sources"  # beside the environment of parsers without their engine
 LOG = "install.log"
 QUESTION_SECONDS = 30.0
 ASK_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"

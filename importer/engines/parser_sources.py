@@ -35,7 +35,7 @@ from importer.engines.install import (
     write_stamp,
 )
 from importer.engines.install import root_of as environment_root
-from importer.errors import EngineError, Setting, UsageError
+from importer.errors import DocumentError, EngineError, Setting, UsageError
 from importer.frozen import frozen
 from importer.launcher import isolated
 from importer.progress import Progress, silent
@@ -158,8 +158,11 @@ def fetch(backend: str, version: str, progress: Progress = silent) -> Installed:
     progress(f"fetching the parsers of {name}")
     texts = read(backend, registry)  # first: a machine without a network learns it here
     packages = install(Packages(), progress)
-    with folder_locked(root, progress):
-        made = find(backend, version) or _make(backend, registry, root, packages, texts)
+    try:
+        with folder_locked(root, progress):
+            made = find(backend, version) or _make(backend, registry, root, packages, texts)
+    except OSError as error:
+        raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
     _mark(backend, version).unlink(missing_ok=True)
     return made
 
@@ -168,8 +171,12 @@ def remove(backend: str, version: str) -> bool:
     """Remove the parsers of a version; returns whether there were any. The shared packages stay."""
     root = root_of(backend, version)
     here = root.exists()
-    with folder_locked(root, silent):
-        shutil.rmtree(root, ignore_errors=True)
+    try:
+        with folder_locked(root, silent):
+            if here:
+                shutil.rmtree(root)
+    except OSError as error:
+        raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
     return here
 
 

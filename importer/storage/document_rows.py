@@ -17,8 +17,8 @@ OTHER = "other"
 DIFFERS = "differs"  # the reason that an import would change the document
 # Kinds of what needs attention, the gravest first. Those of an import are the kinds of its warnings.
 KINDS = (
-    "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", DIFFERS,
-    "grant", "needs-code", "foreign-code", "prompts", "parser", "no-tools",
+    "will-not-start", "does-not-fit", "may-not-start", "no-receipt", "failed", "outdated", "edited",
+    "no-entry", DIFFERS, "grant", "needs-code", "foreign-code", "prompts", "parser", "no-tools",
     "request-coverage", "conflict", "other-device", OTHER,
 )  # fmt: skip
 # Parameters of a model below each bound.
@@ -96,10 +96,15 @@ def urgency(kinds: str | None) -> int:
     return max((len(KINDS) - KINDS.index(kind) for kind in present if kind in KINDS), default=0)
 
 
-def checked(connection: Connection, name: str, at: str, *, differs: bool) -> None:
-    """Record that a document was compared with an import, and whether that would change it."""
-    found = connection.execute(select(C.attention).where(C.name == name)).scalar()
-    named = words({*(found or "").split()} - {DIFFERS} | ({DIFFERS} if differs else set()))
+def checked(connection: Connection, name: str, version: int, at: str, *, differs: bool) -> None:
+    """Record that a version was compared with an import, and whether that would change it; a later one is not
+    marked. The caller holds the database's lock.
+    """
+    present = (C.name == name, C.version == version, C.deleted_at.is_(None))
+    found = connection.execute(select(C.attention).where(*present)).first()
+    if found is None:
+        return
+    named = words({*(found[0] or "").split()} - {DIFFERS} | ({DIFFERS} if differs else set()))
     put(connection, name, {"checked_at": at, "attention": named, "urgency": urgency(named)})
     changed(connection)
 

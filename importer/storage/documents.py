@@ -490,7 +490,9 @@ def add(connection: Connection, new: Version, listed: Json) -> None:
 def delete_documents(connection: Connection, deletion: Version) -> None:
     """Add the version that records a deletion, and remove the document from the list."""
     _insert(connection, deletion)
+    links = connection.execute(select(C.links).where(C.name == deletion.name)).scalar()
     row = {
+        "links": json.dumps({key: link for key, link in json.loads(links or "{}").items() if key != "entry"}),
         "version": deletion.number,
         "release": None,
         "deleted_at": deletion.at,

@@ -65,8 +65,8 @@ def record(
         "error": None if error is None else json.dumps(error),
     }  # fmt: skip
     connection.execute(update(tables.rechecks).where(K.job == job, K.name == name).values(row))
-    if outcome in ("unchanged", "differs"):
-        document_rows.checked(connection, name, at, differs=outcome == "differs")
+    if version is not None and outcome in ("unchanged", "differs"):
+        document_rows.checked(connection, name, version, at, differs=outcome == "differs")
 
 
 def outcomes(connection: Connection, job: str) -> dict[str, int]:

@@ -42,10 +42,10 @@ def test_an_index_that_gives_other_sources_is_refused(
     entry = PARTS["vllm"].entry
     package_index.add("vllm", registry.source["file"], wheel({entry: "import os; os.abort()\n"}))
     with pytest.raises(EngineError) as refused:
-        parser_sources.read("vllm", registry)
+        parser_sources.fetch("vllm", "0.32.0")
     assert refused.value.kind == "parsers-not-fetched"
     assert "other sources than those that importer knows" in refused.value.message
-    assert not (importer_home / "parsers").exists()
+    assert not (importer_home / "engines" / "parsers").exists()
 
 
 def test_an_import_goes_on_where_nothing_can_be_fetched(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -12,6 +12,7 @@ from importer.app.overview import PublicationState
 from importer.document.receipt import Receipt
 from importer.document.store import StoredDocument
 from importer.service.domain.listing import columns
+from importer.service.http.query import AttentionKind
 from importer.storage import document_rows, documents
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
@@ -146,18 +147,26 @@ def test_each_facet_ignores_its_own_filter_and_heeds_the_others(four: Database) 
     assert found.values["size"] == {None: 2, "1b-4b": 1, "35b-100b": 1}
 
 
+def test_every_kind_of_a_warning_is_a_kind_of_a_row() -> None:
+    assert {*get_args(AttentionKind)} == {*document_rows.KINDS}
+
+
 def test_a_document_that_an_import_would_change_needs_attention(four: Database) -> None:
     cache = CountCache()
     with four.writing() as connection:
         before = cache.facets(connection, Filters(), None).values["attention"].get("differs")
-        document_rows.checked(connection, "small", "2026", differs=True)
+        version = documents.last_number(connection, "small")
+        document_rows.checked(connection, "small", version - 1, "2026", differs=True)  # of an older version
+        [small] = documents.page(connection, Filters(q="small"), 1)
+        assert json.loads(small.row)["attention"] == []
+        document_rows.checked(connection, "small", version, "2026", differs=True)
         after = cache.facets(connection, Filters(), None).values["attention"].get("differs")
         [small] = documents.page(connection, Filters(q="small"), 1)
     assert (before, after) == (None, 1)
     assert json.loads(small.row)["attention"] == ["differs"]
     assert names(four, "-attention")[2] == "small"
     with four.writing() as connection:
-        document_rows.checked(connection, "small", "2026", differs=False)
+        document_rows.checked(connection, "small", version, "2026", differs=False)
     assert names(four, attention=["differs"]) == []
 
 

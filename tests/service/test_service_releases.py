@@ -133,6 +133,23 @@ def test_a_roll_back_is_judged_as_a_release_is(service: Service) -> None:
     assert entry(service, name) is None
 
 
+def test_a_run_that_failed_since_keeps_an_earlier_version_of_the_same_data_out(service: Service) -> None:
+    """Version by version the same text: the last run of it counts, whoever names an older one."""
+    name = fresh(service, "failing")
+    published(service, name)
+    good = service.config(name)["release"]
+    ask(service, ALL, "POST", f"{name}/withdraw").raise_for_status()
+    validated(service, name, "the call came back as text")
+    for body in ({"version": good}, {"version": good, "unvalidated": True}):
+        answer = ask(service, ALL, "POST", f"{name}/release", json=body, headers=ANY)
+        said = problem(answer, 409, "not-ready-to-release")
+        assert "tool-call" in said["detail"]
+    assert entry(service, name) is None
+    ask(service, ALL, "DELETE", name, headers=ANY).raise_for_status()
+    listed = service.client.get("/v1/configs", params={"deleted": "true"}).json()["items"]
+    assert not [one for one in listed if one["name"] == name and "entry" in one["links"]]
+
+
 def test_an_approver_may_release_without_a_validation_and_it_is_recorded(service: Service) -> None:
     """Most models are imported where their hardware is not; who decided it stands in the audit log."""
     name = fresh(service, "cardless")

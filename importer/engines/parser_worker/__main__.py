@@ -1,9 +1,9 @@
 """The start of a worker: ``python -I <this file> ENGINE [plugin]`` serves an engine's parsers over
 standard streams.
 
-Where a folder ``sources`` lies beside the environment, the engine is what is there, and the rest of it stood
-in. This folder is loaded as a package of its own, so neither importer nor its modules can be imported from
-here: next to this folder lie modules named like the engines.
+Where ``importer-parser-sources`` lies beside the environment, the engine is what is there, and the rest of it
+stood in. This folder is loaded as a package of its own, so nothing of importer can be imported from here:
+next to it lie modules named like the engines.
 """
 
 import importlib
@@ -26,7 +26,7 @@ if __name__ == "__main__":
     # The line protocol takes over the descriptors before the engine is imported: engines print on import.
     wire = importlib.import_module(f"{PACKAGE}.wire")
     line = wire.Line()
-    sources = Path(sys.prefix).parent / "sources"
+    sources = Path(sys.prefix).parent / "importer-parser-sources"
     if sources.is_dir():
         parts = importlib.import_module(f"{PACKAGE}.parts").PARTS[sys.argv[1]]
         importlib.import_module(f"{PACKAGE}.stand_ins").install(parts, sources)

@@ -1,8 +1,9 @@
 """An engine's parsers from its sources alone: every other module of the engine is a stand-in.
 
 A stand-in can be imported, named in annotations, and be a base class or a decorator while modules are
-imported. It has no behaviour: whatever uses it afterwards raises StandInUsed, so that a parser which needs
-more than is here is not judged, and never reads wrongly. Packages that are not installed stand in likewise.
+imported. It has no behaviour: afterwards a call, a loop, a comparison of order, a test of its truth, its
+length or ``with`` raise StandInUsed, so that a parser which needs more than is here is not judged. Packages
+that are not installed stand in likewise.
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ def _earlier(
 ) -> tuple[StoredDocument, frozenset[PublicationReason], int | None]:
     """Return an earlier version, the policy for it, and the version that it takes the place of.
 
-    Raises ServiceError: "no-such-version", "not-ready-to-release" for data that were rejected since.
+    Raises ServiceError: "no-such-version", "not-ready-to-release" for data that were rejected since, or
+    whose last validation failed.
     """
     row = documents.version(change.connection, name, number)
     if row is None:
@@ -82,6 +83,9 @@ def _earlier(
     if last is not None and last["state"] == "rejected":
         why = Reason(PublicationReason.REJECTED, **{key: last.get(key) for key in ("by", "at", "note")})
         raise ServiceError("not-ready-to-release", name=name, state="rejected", why=why)
+    failed = (one for one in publishable(present) if one.kind is PublicationReason.FAILED)
+    if row.digest == present.digest and (reason := next(failed, None)) is not None:  # a later run
+        raise ServiceError("not-ready-to-release", name=name, state="approved", why=reason)
     was_served = row.state == "published"
     left = None if served is None else max(served.version, served.left or 0)
     back = left if left is not None and left > number else None

@@ -87,6 +87,7 @@ class RecheckSteps:
                 found = Rechecked(name, None, {}, refused=error)
             number = folder.fetched[name].number
         with self._gallery.database.writing() as connection:
+            self._gallery.database.alone(connection)
             if queue.lost(connection, [job]):
                 raise Stopped
             outcome: rechecks.Outcome = "differs" if found.changed else "unchanged"

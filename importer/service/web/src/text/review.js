@@ -80,7 +80,7 @@ export const REVIEW = {
     about: (version) => `Found by the last recheck${version ? `, for version ${version} of the engine` : ""}. `,
     outdated: "The document has changed since then. ",
     weights: (paths) => `Other weights: ${paths.join(", ")}.`,
-    unproved: "This version of the engine is not installed here, so its parsers were not asked.",
+    unproved: "The parsers of this version are not here, so they were not asked.",
     again: "Import again",
   },
   changes: "Changes",
