@@ -354,6 +354,7 @@ AFTER_SHOWING = {"exists", "not-a-folder"}  # met when the decisions have been s
 # Have a test of their own in tests/cli/test_errors.py: they need a process of their own, or have no --json.
 APART = {
     "install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed",
+    "parsers-not-fetched",  # tests/engines/test_parser_sources.py
     "less-able",  # of a validated model: tests/cli/test_cli_engine.py
     "editor", "edited",  # tests/cli/test_review_terminal.py
     *ServiceError.kinds,  # tests/service/test_service_problems.py

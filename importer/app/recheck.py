@@ -123,6 +123,7 @@ def recheck(
     except UsageError as error:
         return replace(found, refused=error, left_out=True)
     try:
+        stored.check()
         request = ImportRequest.from_json(found.request, offline=offline).after(stored)
         planned = planned_again(request, receipt, store, bench, places)
         settled = compare(planned, store)

@@ -84,11 +84,12 @@ class ImportSession(Closing):
         fetched, or ``None`` where there are none.
         """
         from importer.engines import parser_sources
+        from importer.hub import endpoint
 
         if parser_sources.mode() == parser_sources.OFF:
             return None
         found = parser_sources.find(backend, version)
-        fetches = parser_sources.mode() == parser_sources.AUTO and not offline
+        fetches = parser_sources.mode() == parser_sources.AUTO and not (offline or endpoint.offline())
         if found is not None or not fetches or version not in parser_sources.versions(backend):
             return found
         with self._fetching:

@@ -117,7 +117,7 @@ def install(engine: Environment, progress: Progress | None = None) -> Installed:
         raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
 
 
-def remove(engine: Engine) -> bool:
+def remove(engine: Environment) -> bool:
     """Remove the managed environment; returns whether there was one."""
     root = root_of(engine)
     if not root.exists():
@@ -299,9 +299,10 @@ def stamped(root: Path) -> Mapping[str, object]:
     """Return the stamp of a folder; an empty one where it is not complete, or its Python was removed."""
     try:
         stamp = json.loads((root / STAMP).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return stamp if isinstance(stamp, dict) and python_of(root).exists() else {}
+    whole = isinstance(stamp, dict) and "version" in stamp and python_of(root).exists()
+    return stamp if whole else {}
 
 
 def write_stamp(root: Path, stamp: Mapping[str, str]) -> None:

@@ -10,6 +10,7 @@ the registry of the version holds: an index that lies is found by it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -34,7 +35,9 @@ from importer.engines.install import (
     stamped,
     write_stamp,
 )
+from importer.engines.install import remove as remove_environment
 from importer.engines.install import root_of as environment_root
+from importer.engines.machine import has_gpu
 from importer.errors import DocumentError, EngineError, Setting, UsageError
 from importer.frozen import frozen
 from importer.launcher import isolated
@@ -89,12 +92,15 @@ def versions(backend: str) -> tuple[str, ...]:
 
 
 def parse(name: str) -> tuple[str, str] | None:
-    """Return backend and version of ``vllm-parsers`` or ``vllm-parsers==0.32.0``, by default the newest that
-    is known; ``None`` for other names.
+    """Return backend and version of ``vllm-parsers`` or ``vllm-parsers==0.32.0``, by default the version
+    that an import here is for; ``None`` for other names.
     """
     found = re.fullmatch(rf"(\w+){SUFFIX}(?:==([\w.]+))?", name)
     known = versions(found[1]) if found else ()
-    return None if found is None or not known else (found[1], found[2] or known[-1])
+    if found is None or not known:
+        return None
+    build = "vllm-cuda" if found[1] == "vllm" and has_gpu() else found[1]
+    return found[1], found[2] or registries.PINNED[build]
 
 
 def every() -> Iterator[Installed]:
@@ -113,21 +119,35 @@ def root_of(backend: str, version: str) -> Path:
 
 
 def find(backend: str, version: str) -> Installed | None:
-    """Return the parsers of a version, where they are on this disk and whole."""
+    """Return the parsers of a version, where they are on this disk, whole and unchanged."""
     if version not in registries.versions(backend) or managed(Packages()) is None:
         return None
     root, registry = root_of(backend, version), registries.load(backend, version)
     if not registry.parts or stamped(root).get("digest") != _digest(registry):
         return None
+    if _of_sources(backend, root / SOURCES) != registry.parts:
+        return None
     return Installed(f"{backend}{SUFFIX}", version, python_of(root), "parsers", root)
+
+
+def _of_sources(backend: str, sources: Path) -> str:
+    """Return the digest over the sources on this disk, as ``Texts.digest`` is over those of a wheel."""
+    from importer.engines.parser_worker.parts import PARTS
+
+    found = {path.relative_to(sources).as_posix(): path for path in sources.rglob("*.py")}
+    total = hashlib.sha256()
+    for name, path in sorted(found.items()):
+        if PARTS[backend].wants(name):
+            total.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()
 
 
 def failed_lately(backend: str, version: str) -> str | None:
     """Return why the parsers of a version could not be fetched within the last hour."""
     mark = _mark(backend, version)
     try:
-        return mark.read_text("utf-8") if time.time() - mark.stat().st_mtime < PAUSE else None
-    except OSError:
+        return (mark.read_text("utf-8") or None) if time.time() - mark.stat().st_mtime < PAUSE else None
+    except (OSError, ValueError):
         return None
 
 
@@ -168,16 +188,18 @@ def fetch(backend: str, version: str, progress: Progress = silent) -> Installed:
 
 
 def remove(backend: str, version: str) -> bool:
-    """Remove the parsers of a version; returns whether there were any. The shared packages stay."""
+    """Remove the parsers of a version; returns whether there were any. The packages go with the last."""
     root = root_of(backend, version)
-    here = root.exists()
+    if not root.exists():
+        return False
     try:
         with folder_locked(root, silent):
-            if here:
-                shutil.rmtree(root)
+            shutil.rmtree(root)
+        if not [*every()]:
+            remove_environment(Packages())
     except OSError as error:
         raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
-    return here
+    return True
 
 
 def _digest(registry: registries.Registry) -> str:
@@ -188,6 +210,16 @@ def _make(
     backend: str, registry: registries.Registry, root: Path, packages: Installed, texts: Mapping[str, str]
 ) -> Installed:
     shutil.rmtree(root, ignore_errors=True)
+    try:
+        return _written(backend, registry, root, packages, texts)
+    except OSError:
+        shutil.rmtree(root, ignore_errors=True)
+        raise
+
+
+def _written(
+    backend: str, registry: registries.Registry, root: Path, packages: Installed, texts: Mapping[str, str]
+) -> Installed:
     sources, log = root / SOURCES, root / "install.log"
     for path, text in texts.items():
         place = sources / path

@@ -61,6 +61,20 @@ def test_the_parsers_of_every_known_version_read_their_format(backend: str, vers
     assert (proof.version, proof.alone) == (version, True)
 
 
+def test_sources_that_changed_are_not_asked(vllm_parsers: Installed) -> None:
+    """A parser whose file is cut short would lose, and another be proved in its place."""
+    found = sources_of(vllm_parsers.python)
+    assert found is not None
+    parser = found / "vllm" / "tool_parsers" / "hermes_tool_parser.py"
+    whole = parser.read_bytes()
+    try:
+        parser.write_bytes(whole[: len(whole) // 2])
+        assert parser_sources.find("vllm", vllm_parsers.version) is None
+    finally:
+        parser.write_bytes(whole)
+    assert parser_sources.find("vllm", vllm_parsers.version) == vllm_parsers
+
+
 def test_an_import_without_an_engine_is_proved(
     vllm_parsers: Installed, monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory,
     capsys: pytest.CaptureFixture[str],

@@ -99,7 +99,7 @@ def test_what_a_proof_says() -> None:
     tool, reasoning = PROOF.evidence()
     refuted = Reason(ProofReason.CASE, case="one-call", problem=as_reason("read no call"))
     assert tool.value == {
-        "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "liberal": [],
+        "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "alone": False, "liberal": [],
         "forbidden": {}, "unsettled": [], "unjudged": {}, "streamed": {}, "complete": ["xml"],
         "incomplete": {}, "equal": {}, "settings": {},
         "tools_rendered": True, "derived": [], "guessed": [], "near": None,
