@@ -102,8 +102,8 @@ def bind(
     exact = next((i for i in (*installed, *named) if i.version == registry.version), None)
     other = next((i for i in installed if version is None and frontend != RUST and i.version in known), None)
     alone = None if exact or not ask or frontend == RUST else parsers_of(backend, registry.version)
-    unfetched = alone if isinstance(alone, Reason) else None
-    provider = (exact or (None if isinstance(alone, Reason) else alone) or other) if ask else None
+    unfetched, alone = (alone, None) if isinstance(alone, Reason) else (None, alone)
+    provider = (exact or alone or other) if ask else None
     able = registries.load_capabilities(backend, registry.version)
     stands_in = version is not None and not f"{registry.version}.".startswith(f"{version}.")
     meant = version if stands_in else registry.version

@@ -10,7 +10,6 @@ the registry of the version holds: an index that lies is found by it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -19,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from importer import config
+from importer import config, wheels
 from importer.engines import registries
 from importer.engines.base import Plan, locked
 from importer.engines.install import (
@@ -131,15 +130,11 @@ def find(backend: str, version: str) -> Installed | None:
 
 
 def _of_sources(backend: str, sources: Path) -> str:
-    """Return the digest over the sources on this disk, as ``Texts.digest`` is over those of a wheel."""
+    """Return the digest over the sources on this disk."""
     from importer.engines.parser_worker.parts import PARTS
 
-    found = {path.relative_to(sources).as_posix(): path for path in sources.rglob("*.py")}
-    total = hashlib.sha256()
-    for name, path in sorted(found.items()):
-        if PARTS[backend].wants(name):
-            total.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return total.hexdigest()
+    named = ((path.relative_to(sources).as_posix(), path) for path in sources.rglob("*.py"))
+    return wheels.digest_of((name, path.read_bytes()) for name, path in named if PARTS[backend].wants(name))
 
 
 def failed_lately(backend: str, version: str) -> str | None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, cast
 
+from importer.wheels import digest_of
 from importer.wheels.web import Web, local
 
 BLOCK = 1 << 16  # bytes of a range request
@@ -57,10 +58,7 @@ class Texts:
     @property
     def digest(self) -> str:
         """Return one SHA-256 over the paths and contents of everything that was read."""
-        total = hashlib.sha256()
-        for path, text in sorted(self.texts.items()):
-            total.update(f"{path}\0{hashlib.sha256(text.encode()).hexdigest()}\n".encode())
-        return total.hexdigest()
+        return digest_of((path, text.encode()) for path, text in self.texts.items())
 
 
 def whole(

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypedDict
 
 import psutil
 
-from importer import config
+from importer import backends, config
 from importer.document.document import Document
 from importer.engines import get, install
 from importer.engines.base import Engine
@@ -29,7 +29,7 @@ from importer.reasons import Reason
 from importer.sentences import render
 
 GB = 10**9
-VLLM = ("vllm-cpu", "vllm-cuda")
+VLLM = backends.of("vllm").builds
 X86 = ("x86_64", "AMD64")
 LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
 LONGEST = 2**20  # characters read of a file that another program wrote
