@@ -51,7 +51,7 @@ def trace(ctx: Context, wrong: Judgement) -> Trace | None:
     """Return the stages of a prompt whose answer was judged wrong; ``None`` where its text is not known."""
     if ctx.offline is None or wrong.prompt.extra:
         return None
-    prompt, seen = wrong.prompt, _drawn(ctx, wrong.prompt)
+    prompt, seen = wrong.prompt, _drawn(ctx, wrong)
     if seen is None:
         return None
     reply, drawn = seen
@@ -109,9 +109,17 @@ def _tokens(ctx: Context, prompt: Prompt) -> Fact:
     )
 
 
-def _drawn(ctx: Context, prompt: Prompt) -> tuple[Reply, Drawn] | None:
-    """Return an answer with its own tokens, and the text of these."""
+def _drawn(ctx: Context, wrong: Judgement) -> tuple[Reply, Drawn] | None:
+    """Return an answer that is as wrong as the judged one, with the text of its own tokens.
+
+    An answer drawn anew may be right. Then the judged one is traced, where all of it is text: nothing was
+    read out of it.
+    """
+    prompt, came = wrong.prompt, wrong.reply
     reply, text = ctx.look(prompt), ctx.rendered(prompt)
+    alone = came is not None and came.content.strip() and not (came.reasoning.strip() or came.tool_calls)
+    if came is not None and alone and (reply is None or isinstance(wrong.judge(reply), Pass)):
+        reply = replace(came, behind=came.content)
     if reply is None or text is None:
         return None
     return reply, Drawn(text, without_end(reply.written, ctx.render.stops if ctx.render else ()), prompt)
@@ -248,7 +256,8 @@ def _written(ctx: Context, drawn: Drawn, facts: Sequence[Fact], better: Better |
     proof = ctx.proof
     if proof is None or not proof_check.same_template(ctx, proof):
         return _fact(Stage.DRAWN, "unseen", prompt, FactReason.NOT_PROVED)
-    key = "tool_parser" if prompt.tools else "reasoning_parser"
+    called = call_markup(drawn.text) is not None  # where no tool is offered, no parser is to read it
+    key = "tool_parser" if prompt.tools or called else "reasoning_parser"
     read = known[Stage.PARSED].state == "holds"
     apart = Stage.STREAM in known and known[Stage.STREAM].state == "broken" and _streams(key, ctx, proof)
     if (not read and better is None and proof.reads(key)) or apart:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,29 @@ import pytest
 from importer.app.local_evidence import offline_parsers
 from importer.engines import get, install
 from importer.engines.parsers import ParserQuestion, ReadCall, Reading
+from importer.proof.result import ParserVerdict, Proof
 from importer.reasons import Reason
+from importer.validation.attribution import stage_cause
+from importer.validation.calls import judge_unread
 from importer.validation.evidence_sources import Drawn, OfflineParsers, as_reply
-from importer.validation.outcome import ORDER, Fact, FactReason, Stage, State, by_stage, first_broken
-from importer.validation.prompts import GREETING, WEATHER
+from importer.validation.outcome import (
+    ORDER,
+    Fact,
+    FactReason,
+    Outcome,
+    Pass,
+    Stage,
+    State,
+    by_stage,
+    first_broken,
+)
+from importer.validation.prompts import GREETING, GREETING_WITH_TOOL, WEATHER
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.trace import _sound, parts
+from tests.facts import as_reason
 from tests.faults.bench import run
 from tests.faults.registry import FAULTS
-from tests.judging import MODEL
+from tests.judging import MODEL, asked, rendering, said
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call>'
 
@@ -101,3 +116,37 @@ def test_a_text_that_no_proved_parser_reads_is_the_models() -> None:
     assert states == {"template": "holds", "tokens": "holds", "drawn": "broken", "parsed": "broken",
                       "whole": "holds"}  # fmt: skip
     assert all(one["text"] and one["prompt"] == WEATHER.name for one in failed["cause"]["facts"])
+
+
+PASSES = Pass(as_reason("no call"))
+FENCED = '```json\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n```'
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("mlx")
+@pytest.mark.parametrize(
+    ("judged", "state", "attribution"), [(FENCED, "broken", "model"), (CALL, "holds", "engine")]
+)
+def test_the_judged_answer_is_traced_where_a_new_one_is_right(
+    judged: str,
+    state: State,
+    attribution: str,
+    offline: OfflineParsers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A model called a tool to say hello in one answer of several; the next one greeted."""
+
+    def read(reply: Reply) -> Outcome:
+        return (None if reply.tool_calls else judge_unread(reply, GREETING_WITH_TOOL)) or PASSES
+
+    drawn = Reply("Hello!", "", (), "stop", logprobs=({"token": "Hello!"},))
+    ctx = asked(
+        lambda body: drawn if body.get("logprobs") else said(judged), monkeypatch, tool_parser="json_tools"
+    )
+    verdicts = (ParserVerdict("json_tools", "", ("call",), {}, ("call",)),)
+    proof = Proof("mlx", "0.32.2", "", {"tool_parser": verdicts}, {}, inferred={"tool_parser": "json_tools"})
+    with rendering(MODEL) as render:
+        here = replace(ctx, render=render, offline=offline, proof=proof)
+        outcome = stage_cause.placed(here.judged(GREETING_WITH_TOOL, read), here)
+    assert by_stage(outcome.facts)[Stage.PARSED].state == state
+    assert outcome.attribution == attribution
