@@ -22,8 +22,7 @@ RECORDED := tests/proof tests/chat_template tests/validation/test_models.py \
 .PHONY: demo page test test-fast test-nightly recordings faults lint bench docs lock clean
 
 demo: .venv/ready
-	$(BIN)/importer engine install mlx
-	$(BIN)/importer ./importer/demo/model --name demo --backend mlx --dir .demo --yes --validate
+	$(BIN)/importer demo
 
 page: $(PAGE)
 

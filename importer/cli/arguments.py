@@ -89,7 +89,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    """Return the arguments as a namespace whose ``command`` names what to do; raises UsageError."""
+    """Return the arguments as a namespace whose ``command`` names what to do; none are those of ``--help``.
+
+    Raises UsageError.
+    """
+    argv = argv or ["--help"]
     command, words = _split(argv)
     bare = argv[:1] != [command]
     if bare and (near := _meant(argv)):

@@ -18,6 +18,7 @@ from playwright.sync_api import expect
 
 from importer import backends
 from importer.cli import arguments
+from importer.cli.commands import demo
 from importer.decisions.decision import KnownNone, Undecided
 from importer.demo import MODEL
 from importer.engines import ENGINES, get
@@ -180,10 +181,11 @@ def lasting(session: str) -> list[str]:
     return [re.sub(r"[\d.]+ (s|tokens/s)\b", r"N \1", line) for line in session.splitlines()]
 
 
-def test_the_session_is_that_of_make_demo() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+def test_the_session_is_that_of_the_demo() -> None:
     session = docs.pasted(ROOT / "docs" / "start.md")
-    assert all(command in makefile.replace("$(BIN)/", "") for command in docs.commands(session))
+    assert "$(BIN)/importer demo\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    words = [f"./{MODEL.relative_to(ROOT)}", *demo.steps(".demo")["import"][1:]]
+    assert docs.commands(session) == [shlex.join(["importer", *words])]
     assert "demo: validated on mlx" in session
     assert len(lasting(session)) > 12
 

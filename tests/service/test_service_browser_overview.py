@@ -231,7 +231,7 @@ def test_one_document_is_copied_saved_restored_and_deleted(seen: Seen, service: 
     for button, expected in {
         "Copy: the digest": service.config(name)["digest"],
         "Copy: the GALLERIES line": (
-            f'GALLERIES=[{{"name":"importer","url":"{seen.url}/gallery/index.yaml"}}]'
+            f'''export GALLERIES='[{{"name":"importer","url":"{seen.url}/gallery/index.yaml"}}]''''
         ),
     }.items():
         page.get_by_role("button", name=button).press("Enter")

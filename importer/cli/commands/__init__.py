@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, Command] = {
         "NAME|FILE", "print its memory, or measure it with random weights; --devices: all devices", True
     ),
     "validate": Command("NAME|FILE", "run a document and probe it", True),
+    "run": Command("NAME|FILE", "serve it, and print a request for it; --chat talks to it", True),
     "engine": Command("install|list|remove", "manage the engines' environments"),
     "doctor": Command("[NAME|FILE]", "find what would stop a run", True),
     "serve": Command("", "run the gallery service: REST, jobs, review, a gallery for LocalAI"),
@@ -58,6 +59,7 @@ COMMANDS: Mapping[str, Command] = {
     "info": Command(
         "keys|devices|parsers|match", "list settings, devices and parsers, or match names against the tables"
     ),
+    "demo": Command("", "import, validate and show a small model that ships with importer"),
     "completion": Command("bash|zsh|tcsh", "print a completion script for a shell"),
 }
 
@@ -65,7 +67,7 @@ COMMANDS: Mapping[str, Command] = {
 # The headings of the help, each with its module; a command of none has a module of its own.
 GROUPS = {
     "documents": ("list", "show", "why", "review", "recheck", "fill", "export", "report"),
-    "engines": ("fit", "validate", "engine", "doctor"),
+    "engines": ("fit", "validate", "run", "engine", "doctor"),
     "service": ("serve", "admin"),
 }
 # Words that are no command, with what is meant by them.

@@ -1,4 +1,4 @@
-"""Commands of engines: fit, validate, engine, doctor."""
+"""Commands of engines: fit, validate, run, engine, doctor."""
 
 from __future__ import annotations
 
@@ -143,6 +143,27 @@ def run_validate(arguments: argparse.Namespace) -> None:
     from importer.cli import validating
 
     validating.validate(arguments)
+
+
+def add_arguments_run(parser: argparse.ArgumentParser) -> None:
+    """Add the document, its engine, and what to do with it."""
+    parser.add_argument("name", metavar="NAME|FILE")
+    options.folder(parser)
+    parser.add_argument(
+        "--engine",
+        choices=options.Names("engines", backends.NAMES),
+        help="an engine other than the document's",
+    )
+    parser.add_argument("--port", type=options.port, help="the engine's port (default: a free one)")
+    parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
+    parser.add_argument("--chat", action="store_true", help="answer what you type, a line at a time")
+
+
+def run_run(arguments: argparse.Namespace) -> None:
+    """Serve the document on this machine until Ctrl-C; raises ImporterError."""
+    from importer.cli import running
+
+    running.run(arguments)
 
 
 def add_arguments_engine(parser: argparse.ArgumentParser) -> None:

@@ -53,7 +53,7 @@ def add_arguments_import(parser: argparse.ArgumentParser) -> None:
     options.of_import(parser, LAST[0])
     options.explain(parser)
     options.of_import(parser, *LAST[1:])
-    parser.add_argument("--version", action="version", version=f"importer {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"importer {__version__}")
 
 
 def run_import(arguments: argparse.Namespace) -> None:

@@ -338,7 +338,7 @@ export const TEXTS = {
   gallery: {
     title: "Gallery",
     about: "To add the released models to LocalAI, start it with this variable:",
-    line: (galleries) => `GALLERIES=${galleries}`,
+    line: (galleries) => `export GALLERIES='${galleries}'`,
     published: "Published",
     nothing: "No releases yet. ",
     ready: "Documents ready for release",

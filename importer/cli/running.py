@@ -1,0 +1,106 @@
+"""The command ``run``: serve a document, print a request for it, or talk to it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from importer.app.serving import serving
+from importer.cli import output
+from importer.document import document_keys
+from importer.document.store import named
+from importer.errors import EngineError
+from importer.hub.local import ANYWHERE
+
+if TYPE_CHECKING:
+    from importer.engines.process import EngineServer
+    from importer.validation.reply import Reply
+
+LOOK = 0.5  # seconds between two checks of the engine
+CHAT_SECONDS = 600.0  # for one answer
+QUESTION = "What is the weather in Paris?"
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Get the current weather in a location.",
+        "parameters": {
+            "type": "object",
+            "properties": {"location": {"type": "string", "description": "The city"}},
+            "required": ["location"],
+        },
+    },
+}
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Serve until Ctrl-C, or until the person has nothing more to say; raises ImporterError."""
+    _, stored = named(arguments.name, arguments.folder)
+    stored.check()
+    engine = arguments.engine or stored.backend
+    with (
+        output.progress(f"{stored.name} on {engine}") as progress,
+        serving(
+            stored, engine, ANYWHERE, fetch=arguments.fetch, port=arguments.port, progress=progress
+        ) as served,
+    ):
+        progress.stop()
+        output.note(f"{stored.name} on {engine}: {served.base_url}/v1 (Ctrl-C stops it). Log: {served.log}.")
+        try:
+            if arguments.chat:
+                _chat(served)
+            else:
+                output.line(curl(served.base_url, served.model, stored.data))
+                sys.stdout.flush()
+                _wait(served)
+        except KeyboardInterrupt:
+            output.note(f"{stored.name}: stopped.")
+
+
+def curl(base_url: str, model: str, document: Mapping[str, Any]) -> str:
+    """Return a request for a terminal, with a tool where the document has a tool parser."""
+    body: dict[str, object] = {"model": model, "messages": [{"role": "user", "content": QUESTION}]}
+    if document_keys.parser(document, "tool_parser"):
+        body["tools"] = [TOOL]
+    sent = shlex.quote(json.dumps(body))
+    return f"curl {base_url}/v1/chat/completions -H 'Content-Type: application/json' -d {sent}"
+
+
+def _wait(served: EngineServer) -> None:
+    while served.alive:
+        time.sleep(LOOK)
+    raise EngineError(
+        "unreachable", url=served.base_url, problem=f"the engine ended; its log is {served.log}"
+    )
+
+
+def _chat(served: EngineServer) -> None:
+    """Answer each line of the person with all before it, until the end of input or an empty line."""
+    from importer.validation.client import Client
+    from importer.validation.errors import ExchangeError
+
+    client = Client(served.base_url, CHAT_SECONDS)
+    turns: list[dict[str, str]] = []
+    while line := (output.ask("> ") or "").strip():
+        turns.append({"role": "user", "content": line})
+        try:
+            reply = client.chat({"model": served.model, "messages": turns, "stream": True}, [])
+        except ExchangeError as error:
+            raise EngineError("unreachable", url=served.base_url, problem=error.reason) from None
+        _show(reply)
+        turns.append({"role": "assistant", "content": reply.content})
+
+
+def _show(reply: Reply) -> None:
+    """Print the thought, the content and the calls of an answer."""
+    if reply.reasoning:
+        output.note(f"[thinks] {reply.reasoning.strip()}")
+    for call in reply.tool_calls:
+        output.note(f"[calls] {call.name}({call.arguments})")
+    output.line(output.plain(reply.content.strip()))
+    sys.stdout.flush()
