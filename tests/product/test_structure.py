@@ -106,7 +106,7 @@ def test_each_room_imports_only_from_rooms_before_it() -> None:
         for n in imports(m)
         if n.startswith("importer.") and room(m) != room(n) and "demo" in (room(m), room(n))
         and not n.startswith("importer.validation.prompts")  # what the model is asked is what it is taught
-        and n not in ("importer.demo", "importer.demo.MODEL", "importer.demo.ENGINE")  # a failed start's control
+        and n not in ("importer.demo", "importer.demo.MODEL", "importer.demo.ENGINE")
     ]  # fmt: skip
     assert not strays
 

@@ -228,11 +228,10 @@ def test_one_document_is_copied_saved_restored_and_deleted(seen: Seen, service: 
     seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = seen.go(f"documents/{name}")
     page.locator(".menu > summary").press("Enter")
+    served = f'[{{"name":"importer","url":"{seen.url}/gallery/index.yaml"}}]'
     for button, expected in {
         "Copy: the digest": service.config(name)["digest"],
-        "Copy: the GALLERIES line": (
-            f'''export GALLERIES='[{{"name":"importer","url":"{seen.url}/gallery/index.yaml"}}]''''
-        ),
+        "Copy: the GALLERIES line": f"export GALLERIES='{served}'",
     }.items():
         page.get_by_role("button", name=button).press("Enter")
         expect(page.locator("#said")).to_have_text("Copied.")
