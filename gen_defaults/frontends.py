@@ -27,9 +27,9 @@ from importer.engines.renderers import EngineRenderer, WorkerRenderer
 from importer.engines.renderers.rust import RustRenderer, program
 from importer.errors import ImporterError
 from importer.hub import local
-from importer.proof.prompts import Ours, compare, rendering_tokens
-from importer.proof.prove import tokens_of
+from importer.proof.prompts import Ours, compare
 from importer.proof.result import AUTO, FrontendPrompts, PromptDifference
+from importer.proof.tokens import rendering_tokens, tokens_of
 from importer.signals.architecture import MODES, architectures
 from importer.signals.modalities import read_modalities
 

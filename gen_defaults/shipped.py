@@ -16,8 +16,8 @@ from typing import Any
 from gen_defaults.place import ROOT, write
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
-from importer.chat_template.offers import FILE, shape_of
 from importer.chat_template.render import Renderer, Renders
+from importer.chat_template.shipped import FILE, shape_of
 from importer.chat_template.vocabulary import Vocabulary
 from importer.wheels.index import Index, IndexFailure, Release, order
 

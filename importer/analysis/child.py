@@ -15,7 +15,7 @@ from importer.analysis import (
     Question,
     packed,
 )
-from importer.chat_template import find, offers
+from importer.chat_template import find, shipped
 from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import wrap
 from importer.chat_template.find import Template
@@ -45,7 +45,7 @@ def warm() -> None:
     tables.sampling_table()
     template_markers.warm()
     wrap.warm()
-    offers.registry()
+    shipped.registry()
     for engine in registries.PINNED:
         registries.load_capabilities(engine)
 

@@ -419,7 +419,7 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
     target = studied.target
     if studied.template is None or studied.study is None or studied.python is None:
         return None
-    from importer.proof.prove import tokens_of
+    from importer.proof.tokens import tokens_of
 
     progress(f"asking {target.backend}'s parsers")
     described = tokens_of(studied.snapshot, studied.template, studied.tokens)
@@ -508,8 +508,7 @@ def _proof(
     derives: bool,
 ) -> Proof:
     """Return the proof; ``None`` where the engine is broken, for decisions need no engine."""
-    from importer.proof.prove import unproved
-    from importer.proof.result import ProofReason
+    from importer.proof.result import ProofReason, unproved
 
     if by_itself is not None:
         return unproved(by_itself, target, study.digest)

@@ -168,7 +168,7 @@ def offline_parsers(
     from importer.engines.parsers import ParserWorker
     from importer.engines.registries import loader_of
     from importer.hub import local
-    from importer.proof.prove import tokens_of
+    from importer.proof.tokens import tokens_of
     from importer.validation.evidence_sources import OfflineParsers
 
     try:

@@ -116,9 +116,10 @@ class ImportSession(Closing):
         ``derives`` derives a response template where no parser reads the calls.
         """
         from importer.proof.cache import cached
-        from importer.proof.prove import prove
 
         def ask() -> Proof:
+            from importer.proof.prove import prove
+
             with self._proving:
                 worker = self._worker(study, target.backend, python, target.plugin, target.frontend)
                 return prove(study, tokens, declared, worker, derives=derives)
@@ -140,18 +141,23 @@ class ImportSession(Closing):
 
         ``images`` is whether the model sees images. Raises SandboxError.
         """
-        from importer.chat_template.render import Renderer
         from importer.engines.renderers import RENDERING, EngineRenderer, WorkerRenderer
-        from importer.engines.renderers.rust import RustRenderer, program
         from importer.proof.cache import cached_prompts
-        from importer.proof.prompts import Ours, compare, rendering_tokens
+        from importer.proof.tokens import rendering_tokens
 
         if target.backend not in RENDERING:
             return ()
         tokens = rendering_tokens(tokens, template, words)
-        path = None if target.frontend is None else program(python)
+        path: Path | None = None
+        if target.frontend is not None:
+            from importer.engines.renderers.rust import RustRenderer, program
+
+            path = program(python)
 
         def ask() -> tuple[FrontendPrompts, ...]:
+            from importer.chat_template.render import Renderer
+            from importer.proof.prompts import Ours, compare
+
             ours = Ours(template, words, Renderer(self.sandbox), study, images)
             with self._proving:
                 own = None if target.frontend is None else PYTHON

@@ -205,6 +205,8 @@ def of_settings(values: Mapping[str, object], backend: str | None = None) -> Fau
     Without a backend one engine that takes them is enough; where none knows a name, the near names are those
     of all of them.
     """
+    if not values:
+        return None
     document: dict[str, object] = {}
     for key, value in values.items():
         place, *steps = (document, *key.split("."))

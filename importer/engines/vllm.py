@@ -10,8 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import psutil
-
 from importer import backends
 from importer.backends import PYTHONIC
 from importer.decisions.decision import RUST
@@ -346,6 +344,8 @@ def cache_space(document: Document) -> str:
 
     The variable precedes the server's options, so it is empty where the document has a value.
     """
+    import psutil  # an import asks no engine for its plan
+
     eighth = "" if sizes_cache(document) else str(max(1, psutil.virtual_memory().total // 8 // 2**30))
     return os.environ.get(SPACE) or eighth
 

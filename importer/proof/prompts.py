@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -626,18 +626,3 @@ class _Judge:
 def names_images(template: Template) -> bool:
     """Return whether the template names images."""
     return any(word in template.text for word in IMAGES)
-
-
-def rendering_tokens(tokens: Tokens, template: Template, vocabulary: Vocabulary) -> Tokens:
-    """Return the tokens with the template's set and named tokens, as our own rendering has them.
-
-    A tokenizer on disk stays unread: it has the template of the repository, not one in its place.
-    """
-    texts: Any = template.text
-    if template.plain:
-        texts = {"default": template.plain, "tool_use": template.text}
-    named = vocabulary.variables
-    return replace(
-        tokens, directory=None, chat_template=texts, bos=str(named["bos_token"]) or None,
-        eos=str(named["eos_token"]) or None,
-    )  # fmt: skip

@@ -14,26 +14,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from importer import backends
-from importer.chat_template.find import Template
 from importer.chat_template.learnt_format import learn_format
 from importer.chat_template.markers import SHAPE, mirror
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.tool_calls import as_instructed
-from importer.chat_template.vocabulary import Vocabulary
-from importer.decisions.decision import RUST, Target
+from importer.decisions.decision import RUST
 from importer.decisions.parsers import HF
 from importer.engines import registries
 from importer.engines.install import sources_of
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Tokens
-from importer.hub.folders import has_files
-from importer.hub.snapshot import Snapshot
 from importer.proof.completeness import complete, ranked
 from importer.proof.response_template import read_as_data, unread
 from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
 from importer.proof.verdicts import Question, ask_pairs, ask_parsers, ask_whole
 from importer.reasons import Reason
-from importer.signals.architecture import model_types
 from importer.signals.tables import shipped
 from importer.signals.template_markers import KINDS, closeness, load_parser_markers
 
@@ -116,7 +111,6 @@ def _changes(written: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     return {m: found[0] for m, found in close.items()} if all(close.values()) else {}
 
 
-WHOLE = ("tokenizer.json", "tokenizer_config.json")
 # Required cases: a parser that reads the template reads these; the others rank the parsers.
 NEEDED = {
     "tool_parser": ("one-call",),
@@ -129,30 +123,6 @@ PLAIN = "plain"  # the answer of a template without a switch
 HEARD = ("thinking-whole", "thinking-opened")
 SWITCHES = ("enable_thinking", "thinking")  # the names that clients send to most models
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
-
-
-def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:
-    """Return the tokenizer's description, and whether the repository declares it."""
-    config = snapshot.json("tokenizer_config.json")
-    folder = snapshot.directory  # the Hub client's cache may hold only some of the listed files
-    here = folder if folder is not None and has_files(folder, *WHOLE) else None
-    types = model_types(snapshot)
-    tokens = Tokens(
-        directory=here,
-        tokens=tuple((t.content, t.special) for t in vocabulary.tokens),
-        eos=vocabulary.named.get("eos_token"),
-        bos=vocabulary.named.get("bos_token"),
-        chat_template=template.text,
-        model_type=types[0] if types else None,
-        settings=config,
-    )
-    return tokens, here is not None or vocabulary.declared
-
-
-def unproved(reason: Reason, target: Target, template: str) -> Proof:
-    """Return a proof without verdicts, with its reason."""
-    unasked = dict.fromkeys(("tool_parser", "reasoning_parser"), reason)
-    return Proof(target.backend, str(target.version), template, {}, {}, unasked, frontend=target.frontend)
 
 
 def prove(

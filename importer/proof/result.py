@@ -746,3 +746,9 @@ def downgraded(
         why = Reason(PromptVerdict.OTHER_PROMPT, engine=served.frontend, first=grave)
         changed[key] = replace(decision, status="declared", why=(why, *decision.why))
     return changed
+
+
+def unproved(reason: Reason, target: Target, template: str) -> Proof:
+    """Return a proof without verdicts, with its reason."""
+    unasked = dict.fromkeys(("tool_parser", "reasoning_parser"), reason)
+    return Proof(target.backend, str(target.version), template, {}, {}, unasked, frontend=target.frontend)

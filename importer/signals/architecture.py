@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from importer.hub.snapshot import Snapshot, listed, mapping, text
@@ -26,6 +27,7 @@ MODES = {
 ENCODERS = {"DeepseekV4": "dsv4", "KimiK3": "kimi_k3", "InklingForConditionalGeneration": "inkling"}
 WITHOUT_TEMPLATE = {"DeepseekV3": "dsv32"}
 
+WIDEST = 1 << 20  # values of a vector, tokens of a text
 # The parts of a config with the language model, where a model has towers beside it.
 TEXT_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 
@@ -57,6 +59,14 @@ def config_of(snapshot: Snapshot) -> Mapping[str, object]:
     if config:
         return config
     return mapping(snapshot.info.get("config"))
+
+
+def object_of(snapshot: Snapshot, path: str) -> Mapping[str, object]:
+    """Return the JSON object of a small file; empty without the file, and for any other text."""
+    try:
+        return mapping(json.loads(snapshot.texts.get(path, "{}")))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def architectures(snapshot: Snapshot) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from importer import backends
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, whole
 from importer.reasons import Reason
-from importer.signals.architecture import FILE, architectures, config_of, text_config
+from importer.signals.architecture import FILE, WIDEST, architectures, config_of, object_of, text_config
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.reasons import LengthReason
@@ -30,7 +30,7 @@ DECIDES = "model_max_length"  # where a config has it, it decides alone
 LARGEST = 100_000_000  # tokens; tokenizer files write 1e30 for "no limit"
 ORIGINAL = "original_max_position_embeddings"
 ASSUMED = 2048  # by vLLM, for a config that names no length
-TOKENIZER, CARD = "tokenizer_config.json", "README.md"
+TOKENIZER, CARD, SENTENCE = "tokenizer_config.json", "README.md", "sentence_bert_config.json"
 YARN = re.compile(r"\byarn\b", re.IGNORECASE)
 FACTOR = re.compile(r"\bfactor\W{1,6}(\d{1,4}(?:\.\d{1,4})?)")
 STRETCHED = re.compile(r"\b" + ORIGINAL + r"\W{1,6}(\d{1,9})")
@@ -72,13 +72,11 @@ def _sentence(snapshot: Snapshot, able: Abilities) -> Length | None:
     """Return the length of sentence-transformers, if any; vLLM puts it in place of its own."""
     if not backends.of(able.engine).tasks:
         return None
-    from importer.signals.kind import LENGTH, sentence_length
-
-    tokens = sentence_length(snapshot)
+    tokens = whole(object_of(snapshot, SENTENCE).get("max_seq_length"), 1, WIDEST)
     if tokens is None:
         return None
     quote = f"max_seq_length: {tokens}"
-    return Length(tokens, Reason(LengthReason.NAMED, file=LENGTH, quote=quote), quote, (), LENGTH)
+    return Length(tokens, Reason(LengthReason.NAMED, file=SENTENCE, quote=quote), quote, (), SENTENCE)
 
 
 def derive(snapshot: Snapshot, able: Abilities) -> Length | None:

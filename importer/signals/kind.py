@@ -11,9 +11,18 @@ from importer import backends
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.reference import is_id, made_from
-from importer.hub.snapshot import Snapshot, listed, mapping, whole
+from importer.hub.snapshot import Snapshot, listed, whole
 from importer.reasons import Reason
-from importer.signals.architecture import FILE, MODES, architectures, config_of, model_types, text_config
+from importer.signals.architecture import (
+    FILE,
+    MODES,
+    WIDEST,
+    architectures,
+    config_of,
+    model_types,
+    object_of,
+    text_config,
+)
 from importer.signals.card import metadata
 from importer.signals.comparison import folders
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
@@ -27,7 +36,7 @@ from importer.signals.tables import parser_table
 RUNNER, CONVERT = "engine_args.runner", "engine_args.convert"
 OUTPUTS = "outputs"
 OVERRIDES = "engine_args.hf_overrides"
-MODULES, LENGTH = "modules.json", "sentence_bert_config.json"
+MODULES = "modules.json"
 # Generating architectures whose rerankers answer yes or no, and vLLM's class that makes a score of that.
 YES_OR_NO = {
     "Qwen3ForCausalLM": "Qwen3ForSequenceClassification",
@@ -36,7 +45,6 @@ YES_OR_NO = {
 PER_TOKEN = ("late-interaction", "token-classify")  # one result for each token of a text
 # Keys for the values of a token's vector, as vLLM reads them (``get_colbert_dim_from_config``).
 OF_TOKEN = ("colbert_dim", "dim", "projection_dim")
-WIDEST = 1 << 20  # values of a vector, tokens of a text
 
 
 def task_evidence(snapshot: Snapshot, kind: str, able: Abilities) -> list[Evidence]:
@@ -112,11 +120,6 @@ def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidenc
         yield Evidence(Rule.CONFIG, OUTPUTS, shape, source, reason)
 
 
-def sentence_length(snapshot: Snapshot) -> int | None:
-    """Return the tokens to which sentence-transformers cuts a text, where the repository has that file."""
-    return whole(_object(snapshot, LENGTH).get("max_seq_length"), 1, WIDEST)
-
-
 def _modules(snapshot: Snapshot) -> list[Mapping[str, object]]:
     try:
         data = json.loads(snapshot.texts.get(MODULES, "[]"))
@@ -134,7 +137,7 @@ def _dense(snapshot: Snapshot, modules: list[Mapping[str, object]]) -> int | Non
     for module in reversed(modules):
         if _ends(module, "Dense"):
             return whole(
-                _object(snapshot, f"{module.get('path')}/config.json").get("out_features"), 1, WIDEST
+                object_of(snapshot, f"{module.get('path')}/config.json").get("out_features"), 1, WIDEST
             )
     return None
 
@@ -142,13 +145,6 @@ def _dense(snapshot: Snapshot, modules: list[Mapping[str, object]]) -> int | Non
 def _width(snapshot: Snapshot) -> int | None:
     text = text_config(config_of(snapshot))
     return next((n for k in ("hidden_size", "d_model", "dim") if (n := whole(text.get(k), 1, WIDEST))), None)
-
-
-def _object(snapshot: Snapshot, path: str) -> Mapping[str, object]:
-    try:
-        return mapping(json.loads(snapshot.texts.get(path, "{}")))
-    except (ValueError, RecursionError):
-        return {}
 
 
 # Ends of class names of models that generate text.

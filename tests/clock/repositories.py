@@ -20,8 +20,8 @@ from importer.hub.content import weight_files
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
 from importer.memory import devices, quantised, weights
 from importer.memory.parallelism import FitRequest
-from importer.proof.prove import tokens_of
 from importer.proof.result import own_renderer
+from importer.proof.tokens import tokens_of
 from importer.signals import (
     card,
     code,
@@ -252,7 +252,7 @@ READERS = (
     ("card", lambda t: card.evidence(snapshot(README_md=t)), "signals.card", 6_000, as_is),
     ("description", lambda t: description(snapshot(README_md=t)), "signals.description", 20_000, as_is),
     ("sisters", lambda t: quantised_variants.evidence(snapshot(README_md=t)), "signals.quantised_variants", 20_000, as_is),
-    ("what a model returns", returned, "signals.kind", 6_000, as_is),
+    ("what a model returns", returned, "signals.kind signals.architecture", 6_000, as_is),
     ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
      "signals.card", 6_000, as_is),
     ("card, said of temperature", lambda t: card.evidence(snapshot(README_md=f"# A\n## Tips\n{t} temperature=1 {t}")),
@@ -260,9 +260,9 @@ READERS = (
     ("advice", advised, "signals.card", 4_000, lambda t: t[:4_000] * (len(t) // 4_000 or 1)),
     ("name", name.normalise.__wrapped__, "signals.name", 10_000, as_is),
     ("a name in the tables", lambda t: family.match_names([t]), "signals.name signals.tables", 2_000, as_is),
-    ("settings", evidence, "signals.code signals.kind signals.declared_parsers signals.modalities signals.quantisation",
+    ("settings", evidence, "signals.code signals.kind signals.architecture signals.declared_parsers signals.modalities signals.quantisation",
      1_500, config),
-    ("files", evidence, "signals.loading signals.speculation signals.comparison hub.content memory.weights hub.content signals.kind",
+    ("files", evidence, "signals.loading signals.speculation signals.comparison hub.content memory.weights hub.content signals.kind signals.architecture",
      4_000, listed),
     ("tensors of an index", evidence, "signals.comparison", 4_000, indexed),
     ("context of a card", lambda t: context.evidence(snapshot(config_json={"n_positions": 9}, README_md=t),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from importer.chat_template import offers
+from importer.chat_template import shipped
 from importer.chat_template.request_coverage.findings import (
     CoverageField,
     CoverageFinding,
@@ -159,12 +159,12 @@ def test_losses_of_tools_need_a_tool_parser_to_be_warned_of() -> None:
     ],
 )
 def test_a_shipped_template_fits_by_its_call_and_its_question(opening: str, call: str, fits: bool) -> None:
-    one = offers.Shipped("examples/x.jinja", "0" * 64, "<u>", '<call>f{"a":1}</call>')
+    one = shipped.Shipped("examples/x.jinja", "0" * 64, "<u>", '<call>f{"a":1}</call>')
     assert one.fits({"opening": opening, "call": call}) == fits
 
 
 def test_the_registry_has_hashes_and_no_texts() -> None:
-    rows = offers.registry()["vllm"]["templates"]
+    rows = shipped.registry()["vllm"]["templates"]
     assert {len(row["sha256"]) for row in rows} == {64}
     assert all("{%" not in text for row in rows for text in row.values())
     assert any("deepseek" in row["path"] for row in rows)

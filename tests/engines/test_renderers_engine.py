@@ -15,8 +15,9 @@ from importer.engines.install import Installed
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.engines.renderers import EngineRenderer, WorkerRenderer
 from importer.engines.renderers.rust import RustRenderer, program
-from importer.proof.prompts import Ours, compare, rendering_tokens
+from importer.proof.prompts import Ours, compare
 from importer.proof.result import FrontendPrompts
+from importer.proof.tokens import rendering_tokens
 from tests import template_texts as texts
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]

@@ -24,7 +24,6 @@ from importer.hub.snapshot import Snapshot
 from importer.proof import ParserVerdict, Proof
 from importer.proof import cache as module
 from importer.proof.cache import cached
-from importer.proof.prove import unproved
 from importer.proof.result import (
     NO_CALLS,
     NO_THINKING,
@@ -33,6 +32,7 @@ from importer.proof.result import (
     ProofReason,
     own_renderer,
     rendered_by,
+    unproved,
 )
 from importer.proof.verdicts import judge_tool
 from importer.reasons import Reason

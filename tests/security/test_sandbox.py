@@ -186,6 +186,18 @@ def test_an_analysis_is_kept_until_a_file_of_the_model_or_of_importer_changes(
     assert answers[-1] == answers[0]
 
 
+def test_an_answer_depends_on_code_tables_and_templates_alike() -> None:
+    known = pool._files().decode()
+    for file in (
+        "sandbox/pool.py",
+        "conventions/pythonic.jinja",
+        "engines/vllm.toml",
+        "parser_defaults.json",
+    ):
+        assert f"/{file}'" in known
+    assert "__pycache__" not in known
+
+
 @own_children
 @pytest.mark.usefixtures("importer_home")
 def test_an_error_and_an_exceeded_limit_are_not_kept() -> None:
