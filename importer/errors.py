@@ -111,16 +111,17 @@ def one_line(text: str) -> str:
 UsageKind = Literal[
     "bad-reference", "traversal", "revision-conflict", "bad-option", "bad-value", "unknown-setting",
     "unknown-parser", "editor", "unknown-format", "unknown-probe", "unknown-model", "unknown-report",
-    "bad-header", "no-such-directory", "extra-missing", "unknown-device", "bad-target",
+    "bad-header", "no-such-directory", "no-model-file", "extra-missing", "unknown-device", "bad-target",
     "broken-part",
 ]  # fmt: skip
 HubKind = Literal[
     "not-found", "revision-not-found", "gated", "private", "forbidden", "bad-token", "rate-limited", "server",
-    "network", "bad-answer", "not-cached", "refused-host", "missing-file", "no-route", "proxy", "certificate",
+    "network", "bad-answer", "not-cached", "refused-host", "missing-file", "storage", "no-route", "proxy",
+    "certificate",
 ]  # fmt: skip
 RepositoryKind = Literal[
     "nothing-to-decide", "not-chat", "gguf-only", "gguf-file", "subfolder", "no-such-path", "broken-json",
-    "too-large", "not-text", "unreadable", "too-costly", "bad-weights", "tokens-beyond", "in-folders",
+    "too-large", "not-text", "unreadable", "too-costly", "bad-weights", "tokens-beyond", "in-folders", "tag",
 ]  # fmt: skip
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
@@ -183,6 +184,10 @@ class UsageError(ImporterError):
             "There is no directory {path}.",
             "Check the path; a Hub id has the form owner/name.",
         ),
+        "no-model-file": Kind(
+            "{path} is a file, and not of a model.",
+            "Give the folder that has the model's config.json and weights.",
+        ),
         "extra-missing": Kind(
             "The package {package} is not installed; it belongs to the extra '{extra}'.",
             "Install it: pip install 'model-importer[{extra}]'.",
@@ -220,6 +225,10 @@ class HubError(ImporterError):
             "{repo} lists {file}, and the server answered {status} for it{said}.",
             "Try again later, or check that HF_ENDPOINT names a complete mirror.",
         ),
+        "storage": Kind(
+            "{host}, to which the Hub sends for {file} of {repo}, answered {status}{said}.",
+            "Try again in a few minutes. If this machine's clock is wrong, correct it.",
+        ),
         "no-route": Kind(
             "{url} answered {status}{said}: {repo} is not there, or the address is not a Hub's.",
             "Check the name of the repository, and that HF_ENDPOINT names a Hub.",
@@ -234,7 +243,7 @@ class HubError(ImporterError):
             data=("seconds",),
         ),
         "server": Kind(
-            "The Hub answered {status} for {url} after {tries} tries{said}.",
+            "{url} answered {status} after {tries} tries{said}.",
             "Try again in a few minutes.",
         ),
         "network": Kind("{host} could not be reached: {problem}."),
@@ -273,13 +282,18 @@ class RepositoryError(ImporterError):
         "not-chat": Kind("{repo} is {what}. None of the engines here serve such a model.", "{next}"),
         "gguf-only": Kind("{repo} holds only GGUF files, which none of the engines here serve.", "{next}"),
         "gguf-file": Kind("{file} of {repo} is a GGUF file, which none of the engines here serve.", "{next}"),
+        "tag": Kind(
+            "':{tag}' is a tag of llama.cpp, Ollama or Docker, for one quantisation of {repo}. importer "
+            "imports whole repositories.",
+            "{next}",
+        ),
         "subfolder": Kind(
             "{path!r} is a folder of {repo}; engines load a repository from its top.", "{next}"
         ),
         "no-such-path": Kind("{repo} lists no file or folder {path!r}.", "{next}"),
         "in-folders": Kind(
             "{repo} has no model at its top, and config.json with weights in its folders: {folders}.",
-            "Fetch one of these folders to this disk, such as {first}, and import that folder.",
+            "Import one of these folders, such as {first}; from the Hub fetch it to this disk first.",
         ),
         "broken-json": Kind(
             "{file} in {repo} is not valid JSON: {problem}.",

@@ -48,6 +48,20 @@ def fault(
     return case
 
 
+def storage(desk: Desk) -> Words:
+    """The Hub sends for a file to a host that refuses it."""
+    place = desk.hub.url.removeprefix("http://").replace("127.0.0.1", "localhost")
+    desk.monkeypatch.setenv("IMPORTER_HUB_HOSTS", place)
+    moved = {"Location": f"http://{place}/stored"}
+    desk.hub.faults += [Fault("/config.json", 302, moved, times=99), Fault("/stored", 403, times=99)]
+    return ("acme/base",)
+
+
+def no_model_file(desk: Desk) -> Words:
+    (desk.folder / "toy.yaml").write_text("name: toy\n")
+    return (str(desk.folder / "toy.yaml"),)
+
+
 def repository(**files: object) -> Callable[[Desk], Words]:
     def case(desk: Desk) -> Words:
         desk.hub.repos["acme/odd"] = Repo({k.replace("__", "."): v for k, v in files.items()})  # type: ignore[misc]
@@ -333,6 +347,8 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "nothing-to-decide": repository(LICENSE="x"), "gguf-file": gguf_file, "subfolder": folder_of,
     "no-such-path": typed("hf://acme/base/8bit"),
     "not-chat": repository(config__json={"architectures": ["FluxTransformer2DModel"]}),
+    "tag": lambda desk: (f"{gguf_file(desk)[0].partition('/blob')[0]}:Q4_K_M",),
+    "storage": storage, "no-model-file": no_model_file,
     "gguf-only": repository(model__gguf=b"GGUF"), "in-folders": in_folders,
     "broken-json": repository(config__json='{"a": '),
     "too-large": repository(generation_config__json=b" " * 300_000),

@@ -291,7 +291,10 @@ class Decided:
         """Return the requested revision, where it is not the default one."""
         from importer.hub.reference import parse, pinned
 
-        return pinned(parse(self.request.reference, self.request.revision))
+        named = parse(self.request.reference, self.request.revision)
+        if named.directory is not None:  # in a Hub client's cache a commit has a folder of its name
+            return named.directory.name if named.directory.name == self.snapshot.revision else None
+        return pinned(named)
 
 
 @frozen

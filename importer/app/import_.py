@@ -158,9 +158,10 @@ def resolve_and_decide(
     With ``names`` the request is added to those of the document's earlier imports.
     """
     from importer.hub import resolve
-    from importer.hub.reference import parse
+    from importer.hub.reference import parse, without_scheme
 
     progress("resolving")
+    request = replace(request, reference=without_scheme(request.reference))
     snapshot = resolve(parse(request.reference, request.revision), places, offline=request.offline)
     if names is not None:
         request = request.after(names.known(snapshot, request.name, request.slot))

@@ -34,9 +34,9 @@ def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = Fal
         from importer.hub import resolver
 
         return resolver.resolve(reference, offline=offline)
-    from importer.hub import local
+    from importer.hub import disk
 
-    return local.resolve(reference.text, places.folder(reference.directory))
+    return disk.resolve(reference.text, reference.directory, places)
 
 
 def __getattr__(name: str) -> Any:

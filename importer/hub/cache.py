@@ -49,38 +49,44 @@ def snapshot(repo: str, commit: str) -> Path | None:
     """Return the Hub client's directory of this commit, with or without its weights, or ``None``."""
     if not COMMIT.fullmatch(commit):
         return None
-    folder = local.ANYWHERE.folder(_client_folder(repo) / "snapshots" / commit)
+    folder = local.ANYWHERE.folder(client_folder(repo) / "snapshots" / commit)
     return folder if folder.is_dir() else None
 
 
 def commit_of(repo: str, revision: str) -> str | None:
     """Return the commit of a branch or tag at the client's last request, or ``None``."""
+    return commit_in(client_folder(repo), revision)
+
+
+def commit_in(home: Path, revision: str) -> str | None:
+    """Return the same of a repository's folder in any client's cache."""
     try:
-        text = _read_small(repo, f"refs/{revision}").decode("ascii").strip()
+        text = _read_small(home, f"refs/{revision}").decode("ascii").strip()
     except (OSError, ValueError):
         return None
     return text if COMMIT.fullmatch(text) else None
 
 
-def listing(repo: str, commit: str, directory: Path) -> tuple[RepoFile, ...]:
+def listing(home: Path, commit: str, directory: Path) -> tuple[RepoFile, ...]:
     """Return all files of the commit from the client's list, else those on this disk."""
     try:
-        noted = json.loads(_read_small(repo, f"trees/{commit}.json"))["files"]
+        noted = json.loads(_read_small(home, f"trees/{commit}.json"))["files"]
         return tuple(RepoFile(path, int(noted[path]["size"])) for path in sorted(noted)[:MOST_FILES])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return local.listing(directory)
 
 
-def _read_small(repo: str, path: str) -> bytes:
-    """Return the bytes of a plain file of a usual size in the client's folder.
+def _read_small(home: Path, path: str) -> bytes:
+    """Return the bytes of a plain file of a usual size in a client's folder of a repository.
 
     Raises OSError for everything else.
     """
-    with Folder(local.ANYWHERE.folder(_client_folder(repo))) as folder:
+    with Folder(local.ANYWHERE.folder(home)) as folder:
         return folder.read(path, LONGEST)
 
 
-def _client_folder(repo: str) -> Path:
+def client_folder(repo: str) -> Path:
+    """Return the folder of a repository in the client's cache."""
     return root() / f"models--{repo.replace('/', '--')}"
 
 

@@ -18,7 +18,16 @@ from importer.hub.snapshot import Snapshot, listed, mapping, text
 from importer.reasons import Reason, ReasonKind
 
 SCHEMES = ("hf://", "huggingface://")
+FILE_SCHEME = "file://"
+TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")  # as llama.cpp, Ollama and Docker have them
+# Registries that are no mirror of the Hub: HF_ENDPOINT with their address would lead nowhere.
+REGISTRIES = {
+    "modelscope": "ModelScope", "modelscope.cn": "ModelScope", "modelscope.ai": "ModelScope",
+    "ms": "ModelScope", "ollama": "Ollama's library", "ollama.com": "Ollama's library",
+    "docker.io": "Docker Hub", "hub.docker.com": "Docker Hub", "github.com": "GitHub", "kaggle.com": "Kaggle",
+}  # fmt: skip
 DIRECTORY = re.compile(r"\.{0,2}/|~/|\.{1,2}\Z")
+HOST = re.compile(r"(?:[\w-]+\.)+[A-Za-z]{2,}(?::\d+)?", re.ASCII)
 STEP = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?")  # half of an id
 KEYWORDS = {"tree", "blob", "resolve", "raw", "blame", "edit", "commit", "commits", "revision"}
 OTHER_KINDS = {
@@ -44,17 +53,43 @@ class ReferenceReason(ReasonKind):
     CONTROL = "control", "it contains control characters"
     NO_REVISIONS = "no-revisions", "a directory has no revisions"
     NO_HOME = "no-home", "the home directory is not known"
-    UNKNOWN_URL = "unknown-url", "this kind of URL is not known"
+    UNKNOWN_URL = (
+        "unknown-url",
+        "importer reads the Hub and folders, not {scheme}://; download the model, and import its folder",
+    )
+    REGISTRY = (
+        "registry",
+        (
+            "{name} is not supported; import the same model from the Hub, or download it from there, and "
+            "import its folder"
+        ),
+    )
+    FILE_URL = "file-url", "write the path of its folder, without file://"
+    OTHER_MACHINE = "other-machine", "file:// names the machine {host}; write file:/// and the path"
     OTHER_KIND = "other-kind", "it names a {what}, not a model"
     MALFORMED_URL = "malformed-url", "it is not a well-formed URL"
     USER_NAME = "user-name", "a URL with a user name in it is not accepted"
-    OTHER_HOST = "other-host", "{host} is not the Hub; if it is yours, set HF_ENDPOINT"
+    OTHER_HOST = (
+        "other-host",
+        (
+            "{host} is not the Hub; if it is yours, set HF_ENDPOINT; otherwise download the model from "
+            "there, and import its folder"
+        ),
+    )
     NO_REPOSITORY = "no-repository", "it names no repository"
     NO_OWNER = (
         "no-owner",
         "the owner is missing (ids of one word are a legacy form: gpt2 is openai-community/gpt2)",
     )
-    SLASHES = "slashes", "an id is owner/name, with one slash"
+    LIBRARY = (
+        "library",
+        (
+            "it is a model of Ollama's library, which is not supported; import the Hub's repository with the "
+            "original weights"
+        ),
+    )
+    TAGGED = "tagged", "the model of a document has no tag"
+    SLASHES = "slashes", "an id is owner/name, with one slash; before a path write hf://"
     CHARACTERS = "characters", "{part!r} must be 1 to 96 letters, digits, '_', and inside also '.' or '-'"
     DOUBLED = "doubled", "{part!r} contains '--' or '..'"
     GIT = "git", "an id does not end in '.git'"
@@ -68,7 +103,8 @@ class ReferenceReason(ReasonKind):
 class Reference:
     """A parsed reference: exactly one of ``repo`` and ``directory``; ``text`` is the user's text.
 
-    ``path`` is the file or folder in the repository that the text names, if any.
+    ``path`` is the file or folder in the repository that the text names, if any; ``tag`` is the text behind
+    a colon, with which other programs choose one of several files.
     """
 
     text: str
@@ -76,6 +112,7 @@ class Reference:
     revision: str | None = None
     directory: Path | None = None
     path: str | None = field(default=None, compare=False)
+    tag: str | None = None
 
 
 def parse(text: str, revision: str | None = None) -> Reference:
@@ -93,12 +130,26 @@ def parse(text: str, revision: str | None = None) -> Reference:
     if is_directory(typed):
         return Reference(text, directory=_directory(text, typed, revision))
     repo, inline, path = _repository(text, typed)
+    repo, tag = _tagged(text, repo)
     if inline is not None and revision is not None and inline != revision:
         raise UsageError("revision-conflict", inline=inline, option=revision)
     chosen = inline if inline is not None else revision
     if chosen is not None:
         _check_revision(text, chosen)
-    return Reference(text, repo=_id(text, repo), revision=chosen, path=path)
+    return Reference(text, repo=_id(text, repo), revision=chosen, path=path, tag=tag)
+
+
+def without_scheme(text: str) -> str:
+    """Return the path that a ``file://`` URL names, decoded; every other text as it is.
+
+    Raises UsageError("bad-reference") for the URL of another machine.
+    """
+    if not text.strip(" ").lower().startswith(FILE_SCHEME):
+        return text
+    host, _, path = text.strip(" ")[len(FILE_SCHEME) :].partition("/")
+    if host.lower() not in {"", "localhost"}:
+        _bad(text, ReferenceReason.OTHER_MACHINE, host=host[:80])
+    return f"/{unquote(path)}"
 
 
 def is_directory(text: str) -> bool:
@@ -114,12 +165,29 @@ def is_id(text: str) -> bool:
         return False
 
 
+def check_whole(text: str) -> None:
+    """Raise UsageError("bad-reference") for a reference with a tag, which engines do not load."""
+    if parse(text).tag is not None:
+        _bad(text, ReferenceReason.TAGGED)
+
+
 def pinned(reference: Reference) -> str | None:
     """Return the requested revision, or ``None`` for the default one."""
     revision = reference.revision
     if revision is None or revision == DEFAULT_REVISION:
         return None
     return revision.lower() if COMMIT.fullmatch(revision.lower()) else revision
+
+
+def _tagged(text: str, repo: str) -> tuple[str, str | None]:
+    """Return an id without the tag behind it, and the tag."""
+    owner, slash, name = repo.rpartition("/")
+    bare, colon, tag = name.partition(":")
+    if not (colon and bare and TAG.fullmatch(tag)):
+        return repo, None
+    if not slash:
+        _bad(text, ReferenceReason.LIBRARY)
+    return f"{owner}/{bare}", tag
 
 
 def _directory(text: str, typed: str, revision: str | None) -> Path:
@@ -139,7 +207,9 @@ def _repository(text: str, typed: str) -> tuple[str, str | None, str | None]:
         return _from_url(text, _split(text, typed if "://" in typed[:8] else f"//{typed}"))
     scheme = next((s for s in SCHEMES if lower.startswith(s)), "")
     if not scheme and "://" in typed:
-        _bad(text, ReferenceReason.UNKNOWN_URL)
+        other = lower.partition("://")[0]
+        kind = ReferenceReason.FILE_URL if lower.startswith(FILE_SCHEME) else ReferenceReason.UNKNOWN_URL
+        _outside(text, other, kind, scheme=other[:40])
     ident, at, revision = typed[len(scheme) :].partition("@")
     steps = _steps(text, ident if at else ident.partition("?")[0].partition("#")[0])
     if not scheme:
@@ -151,13 +221,24 @@ def _repository(text: str, typed: str) -> tuple[str, str | None, str | None]:
 
 
 def _starts_with_host(typed: str) -> bool:
+    """Return whether a text is a URL without its scheme: of the Hub, or of any host before an id."""
     from importer.hub import endpoint
 
-    head, slash, _ = typed.partition("/")
+    head, slash, rest = typed.partition("/")
     try:
-        return bool(slash) and endpoint.is_hub(urlsplit(f"//{head}"))
+        return bool(slash) and (
+            endpoint.is_hub(urlsplit(f"//{head}")) or ("/" in rest and HOST.fullmatch(head) is not None)
+        )
     except ValueError:
         return False
+
+
+def _outside(text: str, place: str, kind: ReferenceReason, **fields: object) -> NoReturn:
+    """Refuse a scheme or a host that is not the Hub's."""
+    name = REGISTRIES.get(place.removeprefix("www."))
+    if name is not None:
+        _bad(text, ReferenceReason.REGISTRY, name=name)
+    _bad(text, kind, **fields)
 
 
 def _split(text: str, url: str) -> SplitResult:
@@ -171,7 +252,8 @@ def _split(text: str, url: str) -> SplitResult:
     if "@" in parts.netloc:
         _bad(text, ReferenceReason.USER_NAME)
     if not known:
-        _bad(text, ReferenceReason.OTHER_HOST, host=parts.hostname)
+        host = parts.hostname or ""
+        _outside(text, host, ReferenceReason.OTHER_HOST, host=host)
     return parts
 
 
@@ -272,7 +354,7 @@ MOST_FOLDERS = 8  # that a sentence names
 class FileRemedy(ReasonKind):
     """What to import in place of a file or a folder."""
 
-    BESIDE = "beside", "Import {repo} itself: it has safetensors weights, too."
+    BESIDE = "beside", "Import {repo} itself: it has safetensors weights."
     MADE_FROM = "made-from", "Import {repo}, the repository that it was made from."
     ORIGINAL = (
         "original",
@@ -284,11 +366,13 @@ class FileRemedy(ReasonKind):
 
 
 def check_path(reference: Reference, snapshot: Snapshot) -> None:
-    """Raise RepositoryError for a reference to a GGUF file, to a folder, and to what is not listed.
+    """Raise RepositoryError for a reference to a GGUF file, to a folder, to what is not listed, and by a tag.
 
     A file at the top of a repository names the repository.
     """
     path, paths = reference.path, {file.path for file in snapshot.files}
+    if reference.tag is not None:
+        raise RepositoryError("tag", tag=reference.tag, repo=snapshot.label, next=_origin(snapshot))
     if path is None:
         return
     if path.lower().endswith(GGUF):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 from importer import kept
 from importer.errors import HubError
@@ -80,7 +82,8 @@ def _read(listing: Listing, known: CachedSnapshot) -> CachedSnapshot:
     chosen, _ = content.choose_files(listing.files, listing.repo)
     texts = {path: known.texts[path] for path in chosen if path in known.texts}
     unknown = {path: known.unknown[path] for path in chosen if path in known.unknown}
-    texts |= _on_disk(listing, [p for p in chosen if p not in texts and p not in unknown])
+    asked = [path for path in chosen if path not in texts and path not in unknown]
+    texts |= _on_disk(listing, asked, cache.snapshot(listing.repo, listing.commit))
     absent = [f for f in listing.files if f.path in chosen and f.path not in {*texts, *unknown}]
     for file, fetched in zip(absent, threads.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
         if isinstance(fetched, str):
@@ -90,9 +93,8 @@ def _read(listing: Listing, known: CachedSnapshot) -> CachedSnapshot:
     return CachedSnapshot(listing, {p: texts[p] for p in chosen if p in texts}, unknown)
 
 
-def _on_disk(listing: Listing, paths: list[str]) -> dict[str, str]:
-    """Return the texts of these files in the Hub client's cache of this commit."""
-    directory = cache.snapshot(listing.repo, listing.commit)
+def _on_disk(listing: Listing, paths: list[str], directory: Path | None) -> dict[str, str]:
+    """Return the texts of these files in a Hub client's folder of this commit."""
     if directory is None:
         return {}
     with suppress(OSError), Folder(directory) as folder:
@@ -145,18 +147,27 @@ def _offline(text: str, repo: str, revision: str) -> Snapshot:
         return _snapshot(text, stored)
     commit = revision if pinned else cache.commit_of(repo, revision)
     directory = cache.snapshot(repo, commit) if commit else None
-    absent = HubError("not-cached", what=Reason(Uncached.REVISION, revision=revision), repo=repo)
     if commit is None or directory is None:
-        raise absent
+        raise HubError("not-cached", what=Reason(Uncached.REVISION, revision=revision), repo=repo)
+    return in_cache(text, repo, commit, cache.client_folder(repo), directory)
+
+
+def in_cache(text: str, repo: str, commit: str, home: Path, directory: Path) -> Snapshot:
+    """Return the snapshot of a commit in a Hub client's cache, without a request.
+
+    ``home`` is the repository's folder there, ``directory`` the commit's. Raises HubError("not-cached").
+    """
     try:
         with Folder(directory) as folder:
-            files = local.with_hashes(folder, cache.listing(repo, commit, directory))
+            files = local.with_hashes(folder, cache.listing(home, commit, directory))
     except OSError:
-        raise absent from None
+        absent = Reason(Uncached.REVISION, revision=commit)
+        raise HubError("not-cached", what=absent, repo=repo) from None
     listing = Listing(repo, commit, files, {})
     chosen, _ = content.choose_files(listing.files, repo)
-    texts = _on_disk(listing, chosen)
+    texts = _on_disk(listing, chosen, directory)
     lacking = next((path for path in chosen if content.is_needed(path) and path not in texts), None)
     if lacking is not None:
         raise HubError("not-cached", what=lacking, repo=repo)
-    return _snapshot(text, CachedSnapshot(listing, texts, {CARD: Reason(UnreadReason.OFFLINE)}))
+    found = _snapshot(text, CachedSnapshot(listing, texts, {CARD: Reason(UnreadReason.OFFLINE)}))
+    return replace(found, directory=directory)

@@ -27,6 +27,7 @@ SETTINGS = (
 PASSED_OVER = ("generation_config.json",)
 MARK = "\ufeff"  # the byte order mark
 POINTER = "version https://git-lfs"  # the first words of git-lfs in the place of a file
+LINK = "../../blobs/"  # a link of the Hub client's cache, copied as a text
 POINTER_SIZES = range(120, 141)  # bytes: three lines, one with the size of the file
 LONGEST_POINTER = 1024  # bytes, by the specification of git-lfs
 MAX_DEPTH = 100  # of a config's nesting; real ones stay under 10
@@ -61,6 +62,7 @@ class JsonReason(ReasonKind):
     BROKEN = "broken", "{says}"
     MARKED = "marked", "it begins with a byte order mark, so engines refuse it; save it without one"
     POINTER = "pointer", "it is a pointer of git-lfs and not the file; run 'git lfs pull'"
+    LINK = "link", "it is the text of a link into the cache; copy the folder of snapshots with its links"
     NO_OBJECT = "no-object", "it is not an object"
 
 
@@ -181,7 +183,7 @@ def parse_object(text: str, path: str, repo: str) -> dict[str, object]:
     except RecursionError:
         raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.DEEP)) from None
     except ValueError as error:
-        known = {MARK: JsonReason.MARKED, POINTER: JsonReason.POINTER}
+        known = {MARK: JsonReason.MARKED, POINTER: JsonReason.POINTER, LINK: JsonReason.LINK}
         kind = next((kind for start, kind in known.items() if text.startswith(start)), None)
         problem = Reason(JsonReason.BROKEN, says=str(error)) if kind is None else Reason(kind)
         raise RepositoryError("broken-json", file=path, repo=repo, problem=problem) from None

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from importer.errors import UsageError
-from importer.hub.reference import Reference, parse
+from importer.hub.reference import Reference, check_whole, parse, without_scheme
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +47,37 @@ REPOSITORIES = [
 @pytest.mark.parametrize(("text", "repo", "revision"), REPOSITORIES)
 def test_repository_forms(text: str, repo: str, revision: str | None) -> None:
     assert parse(text) == Reference(text, repo=repo, revision=revision)
+
+
+@pytest.mark.parametrize(
+    ("text", "repo", "revision", "tag"),
+    [
+        ("a/b-GGUF:Q4_K_M", "a/b-GGUF", None, "Q4_K_M"), ("hf.co/a/b:Q8_0", "a/b", None, "Q8_0"),
+        ("https://huggingface.co/a/b:UD-IQ2_XXS", "a/b", None, "UD-IQ2_XXS"),
+        ("hf://a/b:latest@v1", "a/b", "v1", "latest"), ("a/b:fastest", "a/b", None, "fastest"),
+    ],
+)  # fmt: skip
+def test_a_tag_behind_an_id(text: str, repo: str, revision: str | None, tag: str) -> None:
+    assert parse(text) == Reference(text, repo=repo, revision=revision, tag=tag)
+    with pytest.raises(UsageError):
+        check_whole(text)
+    check_whole(repo)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("file:///models/a%20b", "/models/a b"), ("FILE://localhost/models/a", "/models/a"),
+        ("./a", "./a"), ("a/b", "a/b"), ("s3://a/b", "s3://a/b"),
+    ],
+)  # fmt: skip
+def test_the_path_of_a_file_url(text: str, path: str) -> None:
+    assert without_scheme(text) == path
+
+
+def test_a_file_url_of_another_machine_is_refused() -> None:
+    with pytest.raises(UsageError, match="the machine nas"):
+        without_scheme("file://nas/models/a")
 
 
 @pytest.mark.parametrize("text", ["/models/a", "./a", "../a", ".", "..", "~/a", "./", "./a@b", "/"])
@@ -94,7 +125,12 @@ BAD = [
     ("https://huggingface.co:8443/a/b", "not the Hub"), ("https://[::1/a/b", "well-formed"),
     ("https://huggingface.co/", "no repository"),
     ("https://huggingface.co/a/b/discussions/4", "'discussions/4'"), ("hf://a/b/tree/v1@v2", "two revisions"),
-    ("file:///etc/passwd", "kind of URL"),
+    ("file:///etc/passwd", "without file://"), ("s3://bucket/model", "not s3://"),
+    ("modelscope.cn/models/a/b", "ModelScope is not supported"),
+    ("https://www.modelscope.cn/models/a/b", "ModelScope is not supported"), ("ms://a/b", "ModelScope"),
+    ("ollama://qwen3", "Ollama's library"), ("qwen3:8b", "Ollama's library"),
+    ("docker.io/ai/smollm2:360M", "Docker Hub"), ("hub.example:5000/a/b", "hub.example is not the Hub"),
+    ("a/b/model.gguf", "before a path write hf://"), ("a/b:", "1 to 96"), ("a/b:c:d", "1 to 96"),
 ]  # fmt: skip
 
 

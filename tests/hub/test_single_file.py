@@ -53,6 +53,21 @@ def test_a_gguf_file_is_refused_with_the_repository_to_import(found: Snapshot, n
     assert named in render(caught.value.details["next"])
 
 
+@pytest.mark.parametrize(
+    ("found", "named"),
+    [
+        (snapshot("x/toy-GGUF", "toy-Q4_K_M.gguf", base_models=["acme/toy"]), "acme/toy"),
+        (snapshot("x/toy", "model.safetensors"), "x/toy itself"),
+        (snapshot("x/toy-GGUF", "toy-Q4_K_M.gguf"), "does not name it"),
+    ],
+)
+def test_a_tag_is_answered_with_the_repository_to_import(found: Snapshot, named: str) -> None:
+    with pytest.raises(RepositoryError) as caught:
+        check_path(parse("hf.co/x/toy-GGUF:Q4_K_M"), found)
+    assert (caught.value.kind, caught.value.details["tag"]) == ("tag", "Q4_K_M")
+    assert named in render(caught.value.details["next"])
+
+
 FOLDERS = snapshot("x/toy", "config.json", "4bit/config.json", "a b/config.json", "4bit/w/x.bin", "o/x")
 
 

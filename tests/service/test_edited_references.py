@@ -109,6 +109,12 @@ def test_a_repository_of_an_artifact_is_a_reference_too(service: Service) -> Non
         )
 
 
+def test_a_document_gets_no_tag_of_another_program(service: Service) -> None:
+    """An import asks the Hub what the tag is of; an engine would be started with it."""
+    edited = service.edit("edited", nested(PLACES[0], "acme/base:Q4_K_M"))
+    problem(edited, 422, "bad-reference")
+
+
 def test_what_an_import_takes_an_edit_takes(service: Service) -> None:
     config = "/v1/configs/edited"
     good = str(service.folder / "models" / "good")

@@ -14,6 +14,7 @@ from importer.document.store import StoredDocument
 from importer.errors import ImporterError, ServiceError
 from importer.frozen import frozen
 from importer.hub import parse
+from importer.hub.reference import check_whole
 from importer.hub.snapshot import mapping
 from importer.service.domain.document_text import pointer
 from importer.service.domain.import_request import Import, check_place, request_of
@@ -99,6 +100,7 @@ def check_references(before: Mapping[str, object], after: Mapping[str, object], 
         try:
             if text not in known:
                 check_place(text, None, settings)
+                check_whole(text)
         except ImporterError as error:
             raise error.but(errors=[{"pointer": pointer(path), "detail": error.message}]) from None
 
