@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import quote
 
 from importer.errors import HubError, RepositoryError
 from importer.frozen import frozen
 from importer.hub import client, endpoint, snapshot
+from importer.hub.paging import following
 from importer.hub.reference import COMMIT, is_id
 from importer.hub.snapshot import RepoFile, parse_object
 from importer.reasons import Reason, ReasonKind
@@ -17,6 +20,7 @@ LONGEST = 16 * 1024 * 1024  # bytes; repositories with ten thousand files stay u
 MOST_FILES = 50_000  # models have hundreds
 MOST_VALUES = 1_000_000  # of the JSON, counted before the parse: twice ten a file
 MOST_TAGS = 1000
+MOST_PAGES = 60  # of a tree; the Hub's have a thousand files each
 HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SAFE_PATH = re.compile(r"(?!/)(?:(?!\.\.?(?:/|$))[^/\\\x00-\x1f\x7f]+(?:/(?!$)|$))+")
 
@@ -31,6 +35,7 @@ class ListingReason(ReasonKind):
     NO_COMMIT = "no-commit", "it names no commit"
     OTHER_COMMIT = "other-commit", "it describes commit {commit}"
     JSON = "json", "{problem}"
+    NO_LIST = "no-list", "it is no JSON list"
 
 
 class MalformedListing(Exception):
@@ -131,22 +136,62 @@ class ApiReason(ReasonKind):
 
 
 def ask(repo: str, revision: str | None) -> Listing:
-    """Send the one API call and return its listing.
+    """Send the one API call and return its listing; one without files is followed by calls for the tree.
 
     Raises HubError.
     """
     at = "" if revision is None else f"/revision/{quote(revision, safe='')}"
     url = f"{client.check_endpoint()}/api/models/{repo}{at}?blobs=true"
-    try:
-        answer = client.get(url, limit=LONGEST)
-    except client.TooLarge:
-        raise client.unusable(url, Reason(ListingReason.LONG, limit=LONGEST)) from None
+    answer = _answer(url)
     if answer.status != 200:
         raise refusal(answer, repo, revision)
     try:
-        return parse(answer.body, repo, revision)
+        listing = parse(answer.body, repo, revision)
+        return listing if listing.files else replace(listing, files=_files(_tree(listing)))
     except MalformedListing as error:
         raise client.unusable(url, error.reason) from None
+
+
+def _answer(url: str) -> client.HubResponse:
+    try:
+        return client.get(url, limit=LONGEST)
+    except client.TooLarge:
+        raise client.unusable(url, Reason(ListingReason.LONG, limit=LONGEST)) from None
+
+
+def _tree(listing: Listing) -> list[object]:
+    """Return the files of the commit's tree in the form of a listing; none where the server has no tree."""
+    url: str | None = f"{endpoint.endpoint()}/api/models/{listing.repo}/tree/{listing.commit}?recursive=true"
+    files: list[object] = []
+    for _ in range(MOST_PAGES):
+        if url is None:
+            return files
+        answer = _answer(url)
+        rows = json_list(answer.body) if answer.status == 200 else []
+        files += [_sibling(row) for row in rows if isinstance(row, dict) and row.get("type") == "file"]
+        url = following(url, answer.headers) if rows else None
+    raise MalformedListing(ListingReason.FILES, count=len(files), limit=MOST_FILES)
+
+
+def _sibling(row: Mapping[str, object]) -> dict[str, object]:
+    large = {"sha256": snapshot.mapping(row.get("lfs")).get("oid")}
+    return {"rfilename": row.get("path"), "size": row.get("size"), "blobId": row.get("oid"), "lfs": large}
+
+
+def json_list(body: bytes) -> list[object]:
+    """Return a list of JSON, in linear time and memory.
+
+    Raises MalformedListing.
+    """
+    if sum(body.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
+        raise MalformedListing(ListingReason.VALUES, limit=MOST_VALUES)
+    try:
+        rows = snapshot.written(text := body.decode(), json.loads(text))
+    except (ValueError, RecursionError):
+        rows = None
+    if not isinstance(rows, list):
+        raise MalformedListing(ListingReason.NO_LIST)
+    return rows
 
 
 def file_url(repo: str, commit: str, path: str) -> str:
@@ -161,6 +206,9 @@ def refusal(answer: client.HubResponse, repo: str, revision: str | None, file: s
     """
     code, status, said = answer.headers.get("x-error-code", ""), answer.status, answer.said
     message = answer.headers.get("x-error-message", "").lower()
+    if file is not None and status not in {404, 410} and not endpoint.may_carry_token(answer.url):
+        host = endpoint.origin(answer.url)[1]  # it knows no token, and nothing of repositories
+        return HubError("storage", host=host, file=file, repo=repo, status=status, said=said)
     if code == "GatedRepo":
         return HubError("gated", repo=repo, url=f"{endpoint.plain(endpoint.endpoint())}/{repo}", said=said)
     if code == "RevisionNotFound":

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from importer.errors import HubError
 from importer.frozen import frozen
 from importer.hub import client, endpoint, snapshot
+from importer.hub.listing import ListingReason, MalformedListing, json_list
 from importer.hub.reference import is_id
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 
 LONGEST = 1024 * 1024  # bytes of an answer
-MOST_VALUES = 4_000_000  # of the JSON, counted before the parse
-
-
-class SearchReason(ReasonKind):
-    """Reasons why an answer cannot be used."""
-
-    LONG = "long", "it is longer than {limit:,} bytes"
-    VALUES = "values", "it holds more than {limit:,} values"
-    NO_LIST = "no-list", "it is no JSON list"
 
 
 @frozen
@@ -47,7 +38,7 @@ def search(text: str, limit: int) -> list[Hit]:
     try:
         answer = client.get(url, limit=LONGEST)
     except client.TooLarge:
-        raise client.unusable(url, Reason(SearchReason.LONG, limit=LONGEST)) from None
+        raise client.unusable(url, Reason(ListingReason.LONG, limit=LONGEST)) from None
     return [
         Hit(
             name,
@@ -67,12 +58,8 @@ def _rows(url: str, answer: client.HubResponse) -> dict[str, Mapping[str, object
         raise HubError("bad-token", said=answer.said)
     if answer.status != 200:
         raise HubError("server", status=answer.status, url=endpoint.plain(url), tries=1, said=answer.said)
-    if sum(answer.body.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
-        raise client.unusable(url, Reason(SearchReason.VALUES, limit=MOST_VALUES))
     try:
-        rows = snapshot.written(text := answer.body.decode(), json.loads(text))
-    except (ValueError, RecursionError):
-        rows = None
-    if not isinstance(rows, list):
-        raise client.unusable(url, Reason(SearchReason.NO_LIST))
+        rows = json_list(answer.body)
+    except MalformedListing as error:
+        raise client.unusable(url, error.reason) from None
     return {name: row for row in rows if isinstance(row, Mapping) and is_id(name := str(row.get("id")))}

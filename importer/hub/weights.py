@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import glob
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -20,6 +21,7 @@ from importer.hub.paging import Paging, following
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 
+URL = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?(?=[/\s\"')]|$)")
 Progress = Callable[[int, int], None]
 
 
@@ -33,7 +35,7 @@ def locate_weights(snapshot: Snapshot) -> Path | None:
     """Return a directory on this disk with all weights of this snapshot and a tokenizer, else ``None``."""
     directory = snapshot.directory
     if snapshot.model_id and snapshot.revision:
-        directory = cache.snapshot(snapshot.model_id, snapshot.revision)
+        directory = cache.snapshot(snapshot.model_id, snapshot.revision) or directory
     if directory is None:
         return None
     present = {f.path: f.size for f in local.listing(directory) if f.size is not None}
@@ -156,10 +158,26 @@ def _failure(error: Exception, repo: str, commit: str) -> ImporterError:
         return _refusal(response, repo, commit)
     if isinstance(cause, OSError) and cause.errno is not None:
         return DocumentError("cannot-write", path=cache.root(), problem=cause.strerror)
-    url, problem = endpoint.endpoint(), Reason(ExchangeReason.BROKE_OFF, name=type(cause).__name__)
+    url, problem = _asked(error), Reason(ExchangeReason.BROKE_OFF, name=type(cause).__name__)
     return client.route_closed(url, error, problem) or HubError(
         "network", host=endpoint.origin(url)[1], problem=problem
     )
+
+
+def _asked(error: BaseException) -> str:
+    """Return the URL whose exchange failed, by the libraries' exceptions; the endpoint where none has one.
+
+    The transfer library has it in its text alone.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        with suppress(RuntimeError, AttributeError, ValueError):  # an exception without a request
+            endpoint.origin(str(cause.request.url))  # type: ignore[attr-defined]
+            return str(cause.request.url)  # type: ignore[attr-defined]
+        if (named := URL.search(str(cause))) is not None:
+            return named.group()
+        cause = cause.__cause__ or cause.__context__
+    return endpoint.endpoint()
 
 
 def _refusal(response: Any, repo: str, commit: str) -> HubError:

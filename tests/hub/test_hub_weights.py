@@ -14,6 +14,7 @@ from importer.hub import (
     ANYWHERE,
     client,
     fetch_weights,
+    listing,
     local,
     locate_weights,
     parse,
@@ -160,6 +161,31 @@ def test_a_download_that_breaks_off(server: HubServer) -> None:
         get_session().get(f"{server.url}/api/models/a/b")
     error = weights._failure(broken.value, "a/b", "f" * 40)
     assert (error.kind, error.details["host"]) == ("network", "127.0.0.1")
+
+
+def test_a_download_names_the_host_that_failed(server: HubServer) -> None:
+    """The Hub sends for large files to another host: by a redirect, or within its transfer library."""
+    with pytest.raises(client.http_error()) as broken:
+        get_session().get("http://storage.invalid/bridge/abc?token=secret")
+    moved = "Data processing error: error sending request for url (https://cas.invalid/v1/reconstructions/0)"
+    wrapped = OSError("not found on this disk")
+    wrapped.__cause__ = broken.value
+    for error, host in (
+        (broken.value, "storage.invalid"), (wrapped, "storage.invalid"),
+        (RuntimeError(moved), "cas.invalid"), (RuntimeError("unknown"), "127.0.0.1"),
+    ):  # fmt: skip
+        failed = weights._failure(error, "a/b", "f" * 40)
+        assert (failed.kind, failed.details["host"]) == ("network", host)
+        assert "secret" not in failed.message
+
+
+def test_a_refusal_of_a_storage_host_is_no_word_of_the_hub() -> None:
+    """It knows neither tokens nor repositories: an expired address is not a private repository."""
+    for status, kind in ((403, "storage"), (401, "storage"), (404, "missing-file")):
+        answer = client.HubResponse("https://storage.invalid/x?sig=1", status, {}, b"", had_token=False)
+        error = listing.refusal(answer, "a/b", "f" * 40, "model.safetensors")
+        assert error.kind == kind
+        assert kind != "storage" or error.message.startswith("storage.invalid, to which the Hub sends")
 
 
 def test_a_cache_that_cannot_be_written(server: HubServer) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from importer.errors import HubError
-from importer.hub import ANYWHERE, fetch_weights, paging, parse, resolve
+from importer.hub import ANYWHERE, fetch_weights, listing, paging, parse, resolve
+from importer.hub.listing import ListingReason
 from importer.hub.paging import Bounds, PagingReason
+from importer.reasons import ReasonKind
 from importer.sentences import render
 from tests.hubserver import HubServer, Reply, Repo, isolate
 
@@ -46,7 +48,7 @@ def file(name: object) -> dict[str, Any]:
     return {"type": "file", "path": f"m{name}", "size": 1, "oid": "0" * 40}
 
 
-def left(hub: HubServer, ask: Callable[[], object] = listed) -> tuple[PagingReason, int]:
+def left(hub: HubServer, ask: Callable[[], object] = listed) -> tuple[ReasonKind, int]:
     """Why a list was left, and after how many of its pages."""
     with pytest.raises(HubError) as caught:
         ask()
@@ -107,3 +109,24 @@ def test_a_list_of_files_in_pages_is_read(hub: HubServer) -> None:
     folder = fetch_weights(snapshot, lambda *_: None)
     assert {path.name for path in folder.iterdir()} == set(files)
     assert hub.listed == len(rows)
+
+
+def test_a_listing_without_files_is_followed_by_the_tree(hub: HubServer) -> None:
+    """Some servers leave them out; the Hub's own client asks for the tree then."""
+    files = {f.path: (f.size, f.hash) for f in resolve(parse("org/m"), ANYWHERE).files}
+    hub.repos["org/m"].info["siblings"] = []
+    hub.log.clear()
+    found = resolve(parse("org/m"), ANYWHERE)
+    assert {f.path: (f.size, f.hash) for f in found.files} == files
+    assert [path.partition("?")[0] for path in hub.paths()] == [
+        "/api/models/org/m", f"/api/models/org/m/tree/{found.revision}",
+    ]  # fmt: skip
+    hub.lists = lambda *_: (404, {}, b"{}")
+    assert resolve(parse("org/m"), ANYWHERE).files == ()
+
+
+def test_a_tree_without_an_end_is_left(hub: HubServer) -> None:
+    hub.repos["org/m"].info["siblings"] = []
+    endless(hub, lambda number: [file(number)])
+    kind, asked = left(hub, lambda: resolve(parse("org/m"), ANYWHERE))
+    assert (kind, asked) == (ListingReason.FILES, listing.MOST_PAGES)
