@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> int:
     """Run the command line; returns the exit code."""
     try:
+        if "_ARGCOMPLETE" in os.environ:  # a shell asks what the line may go on with
+            from importer.cli.commands.completion import complete
+
+            complete()
         from importer.cli import streams
         from importer.cli.main import run
 

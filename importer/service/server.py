@@ -127,7 +127,8 @@ class ImporterServer(uvicorn.Server):
         gc.freeze()
         if self.started:
             host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
-            LOG.info("listening on http://%s:%s", host, sockets[0].getsockname()[1] if sockets else "")
+            place = f"http://{host}:{sockets[0].getsockname()[1] if sockets else ''}"
+            LOG.info("listening on %s: page, API and gallery; Ctrl-C stops", place)
 
     async def main_loop(self) -> None:
         """Wait for a signal; update the header ``Date`` once a second, in place of ten looks a second."""

@@ -190,7 +190,9 @@ class Settings:
     log_level: str = _set(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
     )
-    log_format: str = _set("json", "json or text", choices=("json", "text"))
+    log_format: str = _set(
+        "auto", "json, text, or auto: text at a terminal", choices=("auto", "json", "text")
+    )
 
     def __post_init__(self) -> None:
         """Follow the links of the operator's folders now, before anybody may ask for one."""

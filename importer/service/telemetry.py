@@ -98,7 +98,9 @@ def begin(settings: Settings) -> None:
     """Log to stderr as the settings require."""
     handler = logging.StreamHandler()
     text = Text("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    handler.setFormatter(Json() if settings.log_format == "json" else text)
+    chosen = settings.log_format
+    eyes = chosen == "text" or (chosen == "auto" and handler.stream.isatty())
+    handler.setFormatter(text if eyes else Json())
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
     quiet()
 

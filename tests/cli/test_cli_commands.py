@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -261,16 +263,45 @@ def test_devices_and_parsers_are_those_that_can_be_named(desk: Desk) -> None:
     assert desk("info", "parsers", "--backend", "vllm", "--engine-version", "0.0.1").code == 2
 
 
-@pytest.mark.parametrize("shell", ["zsh", "tcsh"])
-def test_completion_knows_commands_and_options(desk: Desk, shell: str) -> None:
+def completed(line: str, folder: Path) -> set[str]:
+    """Return what a shell is offered behind a line."""
+    asked = {**os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": "fish"}
+    asked |= {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": "offered"}
+    words = [sys.executable, "-m", "importer"]
+    subprocess.run(words, env=asked, check=True, cwd=folder)
+    return {word.split("\t")[0].strip() for word in (folder / "offered").read_text().splitlines()}
+
+
+def test_a_shell_is_offered_commands_options_and_their_values(desk: Desk) -> None:
+    (desk.folder / "models").mkdir()
+    (desk.folder / "models" / "qwen3-8b.yaml").touch()
+    for line, offered in {
+        "importer rep": {"report"},
+        "importer import --on-c": {"--on-conflict"},
+        "importer acme/chat --backend mlx-": {"mlx-vlm"},
+        "importer acme/chat --device rtx40": {"rtx4090"},
+        "importer show qw": {"qwen3-8b"},
+        "importer export qwen3-8b gpu": {"gpustack"},
+        "importer acme/chat --set top_": {"top_p=", "top_k="},
+    }.items():
+        assert offered <= completed(line, desk.folder), line
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_asks_importer_under_both_of_its_names(desk: Desk, shell: str) -> None:
     text = desk("completion", shell).out
-    assert all(command in text for command in COMMANDS)
-    assert "on-conflict" in text
+    assert all(name in text for name in ("model-importer", "_ARGCOMPLETE"))
 
 
 def test_bash_completes(desk: Desk) -> None:
+    program = desk.folder / "importer"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m importer "$@"\n')
+    program.chmod(0o755)
     (desk.folder / "script").write_text(desk("completion", "bash").out)
-    typed = "source ./script; COMP_WORDS=(importer rep); COMP_CWORD=1; _shtab_importer; echo ${COMPREPLY[@]}"
+    typed = (
+        "PATH=$PWD:$PATH; source ./script; COMP_LINE='importer rep'; COMP_POINT=12; COMP_TYPE=9; "
+        "_python_argcomplete importer; echo ${COMPREPLY[@]}"
+    )
     done = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, check=False, cwd=desk.folder)
     assert done.stdout.split() == ["report"], done.stderr
 

@@ -60,7 +60,7 @@ COMMANDS: Mapping[str, Command] = {
         "keys|devices|parsers|match", "list settings, devices and parsers, or match names against the tables"
     ),
     "demo": Command("", "import, validate and show a small model that ships with importer"),
-    "completion": Command("bash|zsh|tcsh", "print a completion script for a shell"),
+    "completion": Command("bash|zsh|fish", "print a completion script for a shell"),
 }
 
 
