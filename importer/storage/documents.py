@@ -399,7 +399,7 @@ def page(
     chosen = query.order_by(*ordered).limit(limit).subquery()
     rows = select(C.name, chosen.c.place, C.row).join_from(chosen, configs, C.name == chosen.c.name)
     ends = [one.desc() if descends else one for one in (chosen.c.place, C.name)]
-    return [Listed._make(row) for row in connection.execute(rows.order_by(*ends))]
+    return [*map(Listed._make, connection.execute(rows.order_by(*ends)).all())]
 
 
 @frozen

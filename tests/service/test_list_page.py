@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import httpx
 import pytest
 from sqlalchemy import event, update
 from starlette.testclient import TestClient
@@ -104,6 +106,37 @@ def test_a_page_is_two_statements_and_renders_no_row(folder: Path) -> None:
             assert len(cost.statements) == 2  # the page, and the mark of the last change
             calls[limit] = len(cost.calls)
     assert calls[100] == calls[50]  # no function is called for a row
+
+
+def test_a_query_is_read_once_whatever_parameters_the_route_has(folder: Path) -> None:
+    """The functions of FastAPI that a page and a document run."""
+    url = f"sqlite:///{folder / 'gallery.sqlite'}"
+    app = create(Settings(database=url, imports=0, validate=False, recheck_every=0))
+    calls: list[str] = []
+
+    def profile(frame: FrameType, what: str, _argument: object) -> None:
+        if what == "call" and "/fastapi/" in frame.f_code.co_filename:
+            calls.append(frame.f_code.co_name)
+
+    async def asked(path: str) -> int:
+        calls.clear()
+        sys.setprofile(profile)
+        answer = await client.get(path)
+        sys.setprofile(before)
+        assert answer.status_code == 200
+        return len(calls)
+
+    async def both() -> tuple[int, int]:
+        async with app.router.lifespan_context(app):
+            page, document = "/v1/configs?limit=1", "/v1/configs/m001"
+            for path in (page, document):  # the first one finds what each later one has
+                await client.get(path)
+            return await asked(page), await asked(document)
+
+    before = sys.getprofile()
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
+    page, document = asyncio.run(both())
+    assert page <= document
 
 
 def test_a_filtered_page_reads_the_index_and_no_more_rows_than_it_has(folder: Path) -> None:

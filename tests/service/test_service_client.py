@@ -103,7 +103,7 @@ def test_from_a_question_to_an_export(api: Api, service: Service) -> None:
     word = api.models.Approval(note="fine", digest=put.parsed.digest)
     approved = api("review_approve", "typed", body=word, if_match=put.headers["ETag"]).parsed
     assert (approved.state, approved.reason) == (
-        api.models.DocumentSummaryState.APPROVED,
+        api.models.DocumentSummaryStateType0.APPROVED,
         "it was never validated",
     )
     assert [v.action for v in api("documents_history", "typed").parsed.versions][:2] == ["approve", "edit"]

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from json import dumps
 from typing import Annotated, cast
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 
 from importer.app.export import export_valid
@@ -40,7 +40,7 @@ from importer.service.http.models import (
     json_object,
     merged,
 )
-from importer.service.http.query import MAX_CURSOR, DocumentFilters, Sort, cursor_of, position
+from importer.service.http.query import ListQuery, cursor_of, parameters, position, queried
 from importer.service.problems import problems
 from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, Reader, act
@@ -77,17 +77,14 @@ EDITED = problems(
 PATCH_BODY = {"requestBody": {"required": True, "content": {PATCHES[0]: DOCUMENT, PATCHES[1]: DOCUMENT}}}
 
 
-@router.get("", response_model=DocumentPage, responses=problems(), summary="Documents by name")
-def list_(
-    at: AtDesk,
-    _who: Reader,
-    filters: DocumentFilters,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    cursor: Annotated[str, Query(max_length=MAX_CURSOR)] = "",
-    sort: Annotated[Sort, Query(description="the order; with `-` the last first")] = "name",
-) -> Response:
+@router.get(
+    "", response_model=DocumentPage, responses=problems(), summary="Documents by name",
+    openapi_extra=parameters(ListQuery),
+)  # fmt: skip
+def list_(at: AtDesk, _who: Reader, query: Annotated[ListQuery, Depends(queried(ListQuery))]) -> Response:
     """List documents. Pages continue with `cursor`; `total` counts all documents of the filters."""
-    found, total = at.gallery.page(filters, limit + 1, position(sort, cursor), sort)
+    sort, limit = query.sort, query.limit
+    found, total = at.gallery.page(query.filters(), limit + 1, position(sort, query.cursor), sort)
     after = cursor_of(sort, found[limit - 1]) if len(found) > limit else None
     items = ",".join([one.row for one in found[:limit]])
     body = f'{{"items":[{items}],"total":{total},"next":{dumps(after)}}}'

@@ -10,16 +10,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from importer.errors import ServiceError
 from importer.service.desk import AtDesk, json_answer
-from importer.service.domain.import_request import Text
 from importer.service.domain.index import IndexPage
 from importer.service.http.headers import IfNoneMatch, same_etag
-from importer.service.http.query import DocumentFilters, room_of
+from importer.service.http.query import OverviewQuery, parameters, queried, room_of
 from importer.service.localai import GalleryReader
 from importer.service.problems import problems
 from importer.service.reads import Reads
@@ -63,20 +62,16 @@ class Overview(BaseModel):
 
 @router.get(
     "/overview", response_model=Overview, responses=problems("unknown-device"),
-    summary="Counts of documents by facet",
+    summary="Counts of documents by facet", openapi_extra=parameters(OverviewQuery),
 )  # fmt: skip
 def overview(
-    at: AtDesk,
-    _who: Reader,
-    filters: DocumentFilters,
-    fits: Annotated[Text | None, Query(description="count what fits this device, without a filter")] = None,
-    device: Annotated[Text | None, Query(description="only what fits it")] = None,
+    at: AtDesk, _who: Reader, query: Annotated[OverviewQuery, Depends(queried(OverviewQuery))]
 ) -> Response:
     """Return counts under the filters of `GET /v1/configs`. `device` filters by what fits it; `fits` only
     counts.
     """
-    named = device or fits
-    room = None if named is None else room_of(named)
+    named, filters = query.device or query.fits, query.filters()
+    room = filters.room or (None if named is None else room_of(named))
     found = at.gallery.facets(filters, room)
     told = {} if room is None else {"budget": room.budget, "backends": room.backends}
     return json_answer(
