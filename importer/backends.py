@@ -36,7 +36,7 @@ class Backend(NamedTuple):
     ``variable``      the only template variable of its command line; ``None`` where all have a place.
     ``globs``         whether it loads every file of weights by a pattern of names.
     ``cut``           its limit of an answer, in tokens, where a request has none.
-    ``draws``         its temperature where nothing names one; ``None``: greedy, or the model's.
+    ``temperature``   of its server where nothing names one, and ``top_p`` beside it; ``None`` is unknown.
     ``conventions``   importer's conventions for tools that it can read, each with the parser.
     ``in_localai``    what LocalAI does with it: ``checked`` (its configurations are known whole), ``parsers``
                       (read from the options), ``detected`` (by files), ``unpinned`` (gets no commit).
@@ -63,7 +63,8 @@ class Backend(NamedTuple):
     variable: str | None = None
     globs: bool = False
     cut: int | None = None
-    draws: float | None = None
+    temperature: float | None = None
+    top_p: float = 1.0
     conventions: Mapping[str, str] = {}
     in_localai: frozenset[str] = frozenset()
 
@@ -82,23 +83,24 @@ VLLM = Backend(
     "vllm", "vLLM", ("vllm-cuda", "vllm-cpu"),
     on_cards=True, by_flag=True, frontends=("python", "rust"), takes_flags=True, takes_quantization=True,
     planned=True, encoders="mode", tasks=True, sees=True, limits_inputs=True, auto_context=True,
-    adapts=True, draws=1.0, conventions={"pythonic": PYTHONIC, "json": "hermes"},
+    adapts=True, temperature=1.0, conventions={"pythonic": PYTHONIC, "json": "hermes"},
     in_localai=frozenset({"checked", "parsers", "detected"}),
 )  # fmt: skip
 MLX = Backend(
-    "mlx", "mlx-lm", on_apple=True, text_only=True, globs=True, cut=512, conventions={"json": "json_tools"},
-    in_localai=frozenset({"checked", "detected", "unpinned"}),
+    "mlx", "mlx-lm", on_apple=True, text_only=True, globs=True, cut=512, temperature=0.0,
+    conventions={"json": "json_tools"}, in_localai=frozenset({"checked", "detected", "unpinned"}),
 )  # fmt: skip
 MLX_VLM = Backend(
-    "mlx-vlm", on_apple=True, sees=True, variable="enable_thinking", cut=2048,
+    "mlx-vlm", on_apple=True, sees=True, variable="enable_thinking", cut=2048, temperature=0.0,
     conventions={"json": "json_tools"}, in_localai=frozenset({"checked", "detected", "unpinned"}),
 )  # fmt: skip
 VLLM_MLX = Backend(
-    "vllm-mlx", on_apple=True, by_flag=True, globs=True, draws=0.7, conventions={"json": "hermes"}
-)
+    "vllm-mlx", on_apple=True, by_flag=True, globs=True, temperature=0.7, top_p=0.9,
+    conventions={"json": "hermes"},
+)  # fmt: skip
 SGLANG = Backend(
     "sglang", "SGLang", on_cards=True, by_flag=True, takes_quantization=True, shares_evenly=True,
-    encoders="architecture", draws=1.0,
+    encoders="architecture", temperature=1.0,
     in_localai=frozenset({"parsers"}),
 )  # fmt: skip
 BACKENDS: Mapping[str, Backend] = {b.name: b for b in (VLLM, MLX, MLX_VLM, VLLM_MLX, SGLANG)}
@@ -116,3 +118,8 @@ def serving(engine: str) -> Backend:
     """Return the backend that an engine serves, such as ``vllm`` for ``vllm-cpu``, or that a program is."""
     named = (b for b in BACKENDS.values() if engine in b.builds or engine == b.program)
     return next(named, of(engine))
+
+
+def serves(engine: object, backend: object) -> bool:
+    """Return whether an engine is the backend's, in one of its builds."""
+    return serving(str(engine)).name == serving(str(backend)).name

@@ -192,7 +192,6 @@ def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
 
     ``None`` where the receipt has none that can be read.
     """
-    from importer.document.review import builds
     from importer.proof.result import Proof
 
     recorded = stored.receipt.proof if stored.receipt is not None else None
@@ -200,7 +199,7 @@ def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
         proof = Proof.from_json(recorded or {})
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    if engine_name not in builds(proof.engine):
+    if not backends.serves(engine_name, proof.engine):
         return None
     return replace(
         proof, verdicts={key: _first(stored, key, verdicts) for key, verdicts in proof.verdicts.items()}

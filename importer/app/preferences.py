@@ -15,7 +15,16 @@ from importer.document.argument_check import arguments_of, kind_name
 from importer.document.build import SCHEMA, put
 from importer.document.check import ModelFacts
 from importer.document.document import Document
-from importer.document.document_keys import ABSENT, FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL, same
+from importer.document.document_keys import (
+    ABSENT,
+    FACTS,
+    OPTIONS,
+    PARAMETERS,
+    SAMPLING,
+    TOP_LEVEL,
+    place,
+    same,
+)
 from importer.document.engine_arguments import load
 from importer.document.store import StoredDocument
 from importer.errors import DocumentError, Setting, UsageError
@@ -99,8 +108,9 @@ def _check_values(values: Mapping[str, object]) -> None:
         "importer": {"schema": SCHEMA, "reference": MODEL, "engine": {"name": ""}},
     }  # fmt: skip
     for key, value in values.items():
-        if key not in (*OPTIONS, BACKEND) and value is not None:
-            put(document, ("importer", key) if key in FACTS else tuple(key.split(".")), value)
+        path = None if key in (*OPTIONS, BACKEND) or value is None else place(key)
+        if path is not None:
+            put(document, path, value)
     fault = next(schema.faults("document", document), None)
     if fault is not None:
         problem = schema.at(fault.path, fault.message)

@@ -189,8 +189,8 @@ def _value(
 
 def _drawn(target: Target, decisions: Decisions) -> Decision | None:
     """Return what a server does to answers of a chat model whose temperature nothing names."""
-    kind, value = decisions.get("kind"), backends.of(target.backend).draws
-    if value is None or (kind is not None and kind.value != "chat"):
+    kind, value = decisions.get("kind"), backends.of(target.backend).temperature
+    if not value or (kind is not None and kind.value != "chat"):
         return None
     return Undecided((Reason(SamplingReason.SERVER_DRAWS, engine=target.backend, value=value),))
 

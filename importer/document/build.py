@@ -16,7 +16,7 @@ from importer.decisions.parsers import FrontendReason
 from importer.document import document_keys
 from importer.document.attention import Attention
 from importer.document.document import DecisionRecord, Document, document_of
-from importer.document.document_keys import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
+from importer.document.document_keys import FACTS, OPTIONS, SAMPLING, UNWRITTEN, place
 from importer.document.yaml_edit.render import block, printable
 from importer.errors import one_line
 from importer.frozen import frozen
@@ -186,10 +186,9 @@ def build(
     if entries:
         data[document_keys.KEY] = entries
     for key in _ordered(decisions):
-        path = path_of(key)
-        decision = decisions[key]
-        by_itself = key in UNWRITTEN and decision.status == "engine-default"
-        if path is not None and decision.value is not None and not by_itself:
+        path, decision = place(key), decisions[key]
+        apart = key in (*OPTIONS, *FACTS) or (key in UNWRITTEN and decision.status == "engine-default")
+        if path is not None and decision.value is not None and not apart:
             put(data, path, decision.value)
             comments[_first(path, decision.value)] = comment(decision)
     told = decisions.get(QUANTIZATION)

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 from importer.decisions.decision import FRONTENDS, Frontend
+from importer.document.document import Document
 from importer.frozen import frozen
 
 # Decisions that become ``options: ["key:value"]``, as LocalAI's vLLM backend reads them.
@@ -32,15 +33,7 @@ UNWRITTEN = (
 )  # fmt: skip
 
 # Top-level keys a person or --set may use: LocalAI's, as its loader reads them, and our one block.
-TOP_LEVEL = (
-    "name", "description", "backend", "known_usecases", "parameters", "template", "options", "context_size",
-    "max_model_len", "dtype", "quantization", "load_format", "gpu_memory_utilization", "trust_remote_code",
-    "enforce_eager", "tensor_parallel_size", "disable_log_stats", "limit_mm_per_prompt", "engine_args", "env",
-    "chat_template_kwargs", "stopwords", "system_prompt", "reasoning", "reasoning_effort", "function",
-    "artifacts", "draft_model", "n_draft", "lora_adapter", "type", "mmproj", "embeddings", "threads", "f16",
-    "importer",
-)  # fmt: skip
-
+TOP_LEVEL = tuple(Document.__annotations__)
 SAMPLING = (
     "temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
     "max_tokens", "seed",
@@ -56,16 +49,18 @@ PARAMETERS = (
 )  # fmt: skip
 
 
-def path_of(key: str) -> tuple[str, ...] | None:
-    """Return the YAML path of a decision; ``None`` for an option, a fact of the importer's block, or a
-    remark.
-    """
-    if key in OPTIONS or key in FACTS or key in REMARKS:
-        return None
-    return tuple(key.split("."))
-
-
 KEY: Final = "options"  # where they stand in a document
+
+
+def place(key: str) -> tuple[str, ...] | None:
+    """Return the path of a decision's value in a document; ``None`` for one that only the receipt has."""
+    if key in REMARKS:
+        return None
+    if key in OPTIONS:
+        return (KEY, key)
+    return ("importer", key) if key in FACTS else tuple(key.split("."))
+
+
 NONE = {"", "none", "null"}  # what a person writes for a parser that there is to be none of
 WORDS: Mapping[str, bool] = {"true": True, "false": False}
 WHOLE = re.compile(r"[+-]?[0-9]{1,300}")

@@ -15,14 +15,13 @@ from importer.document.attention import AttentionReason
 from importer.document.document import DecisionRecord, Document, Overruled, Settings
 from importer.document.document_keys import (
     ABSENT,
-    FACTS,
     OPTIONS,
-    REMARKS,
     UNWRITTEN,
     KeyPath,
     differences,
     dotted,
     keyed,
+    place,
     same,
     shown,
 )
@@ -141,10 +140,10 @@ def effective(
         one = _value(key, path, data, receipt, imported, decision, served, editors)
         found.append(_outdated(one, moved))
     for change in () if wrote is None else differences(wrote, data):
-        path = change.path
-        above = any(path[: len(known)] == known or known[: len(path)] == path for known in covered)
-        if not above and path not in DERIVED and path[0] not in BOOKKEEPING:
-            one = _value(dotted(path), path, data, receipt, change.before, None, served, editors)
+        at = change.path
+        above = any(at[: len(known)] == known or known[: len(at)] == at for known in covered)
+        if not above and at not in DERIVED and at[0] not in BOOKKEEPING:
+            one = _value(dotted(at), at, data, receipt, change.before, None, served, editors)
             found.append(one)
     return [_with_default(one, (defaults or {}).get(one.key)) for one in found]
 
@@ -192,15 +191,6 @@ def _with_default(one: EffectiveValue, default: Mapping[str, object] | None) -> 
     if default is None or ENGINE in one.offers:
         return one
     return replace(one, offers={**one.offers, ENGINE: default})
-
-
-def place(key: str) -> KeyPath | None:
-    """Return the path of a decision's value in a document; ``None`` for one that only the receipt has."""
-    if key in REMARKS:
-        return None
-    if key in OPTIONS:
-        return (document_keys.KEY, key)
-    return ("importer", key) if key in FACTS else tuple(key.split("."))
 
 
 def value_at(data: Mapping[str, object], path: KeyPath) -> Any:

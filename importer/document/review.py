@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from importer.backends import serves
 from importer.document.attention import Attention, AttentionReason, granted
 from importer.document.document import Carried, Document, Report
 from importer.document.document_keys import ABSENT, Change, canonical, differences, dotted, parser
@@ -26,8 +27,6 @@ from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.evidence import Rule
 from importer.signals.tables import PARSERS
-
-BUILDS = ("", "-cpu", "-cuda")  # under which names one engine is installed
 
 
 class HoldingReason(ReasonKind):
@@ -99,18 +98,13 @@ def _other_weights(receipt: Receipt, run: Report) -> Reason | None:
     return Reason(HoldingReason.NEW_FILES, files=unread) if unread else None
 
 
-def builds(backend: object) -> set[str]:
-    """Return the names under which a document's engine may be installed."""
-    return {f"{backend}{build}" for build in BUILDS}
-
-
 def _other_engine(data: Document, run: Report) -> Reason | None:
     """Return why a run was not of the document's engine; ``None`` where it was, or where that is unknown."""
     ran = run.get("engine") or {}
     block = data.get("importer")
     target = (block.get("engine") if isinstance(block, Mapping) else None) or {}
     backend = data.get("backend") or target.get("name")
-    if None not in (backend, ran.get("name")) and ran["name"] not in builds(backend):
+    if None not in (backend, ran.get("name")) and not serves(ran["name"], backend):
         return Reason(HoldingReason.OTHER_ENGINE, ran=ran["name"], meant=backend)
     if (
         target.get("version")

@@ -268,13 +268,6 @@ def _plain_capability(kind: object, value: Any) -> Any:
 
 
 OFF = {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-DEFAULTS: Mapping[str, Mapping[str, float]] = {
-    "vllm": {"temperature": 1.0, "top_p": 1.0, **OFF},
-    "sglang": {"temperature": 1.0, "top_p": 1.0, **OFF},
-    "mlx": {"temperature": 0.0, "top_p": 1.0, **OFF},
-    "mlx-vlm": {"temperature": 0.0, "top_p": 1.0, **OFF},
-    "vllm-mlx": {"temperature": 0.7, "top_p": 0.9, **OFF},
-}
 
 
 def sampling_defaults(document: Mapping[str, object]) -> dict[str, dict[str, object]]:
@@ -284,5 +277,6 @@ def sampling_defaults(document: Mapping[str, object]) -> dict[str, dict[str, obj
     named = engine if isinstance(engine, Mapping) else {}
     backend = document.get("backend") or named.get("name")
     source = " ".join(str(word) for word in (backend, named.get("version")) if word)
-    known = DEFAULTS.get(backend, {}) if isinstance(backend, str) else {}
+    own = backends.of(backend)
+    known = {} if own.temperature is None else {"temperature": own.temperature, "top_p": own.top_p, **OFF}
     return {f"parameters.{key}": {"value": value, "source": source} for key, value in known.items()}

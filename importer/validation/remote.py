@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePath
 
+from importer.backends import serves
 from importer.document.document import Block, Document
-from importer.document.review import builds
 from importer.engines import get
 from importer.errors import EngineError, UsageError
 from importer.signals.evidence import TASKS
@@ -72,7 +72,7 @@ def against(
     promise = replace(promise_of(document, offers), remote=True, engine="", detected=detected)
     if made is not None:
         promise = replace(promise, engine=" ".join(filter(None, (made.engine, made.version))))
-        if known.proof is not None and known.proof.engine not in builds(made.engine):
+        if known.proof is not None and not serves(made.engine, known.proof.engine):
             known = replace(known, proof=None)
     bench = Context.of(promise, model, client, known, thorough=options.thorough)
     try:

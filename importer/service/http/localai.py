@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from importer.backends import of as backend_of
+from importer.backends import serves
 from importer.config import now
 from importer.document.effective import Editor, patched
-from importer.document.review import builds
 from importer.document.store import StoredDocument
 from importer.engines import registries
 from importer.errors import ImporterError, ServiceError
@@ -138,7 +138,7 @@ def backends(at: AtDesk, _who: Reader) -> Response:
             {
                 "name": name, "modality": "text", "auto_detect": "detected" in backend_of(name).in_localai,
                 "description": registries.load_capabilities(name).label,
-                "installed": not builds(name).isdisjoint(engines),
+                "installed": any(serves(one, name) for one in engines),
             }
             for name in sorted(at.settings.backends)
         ]
