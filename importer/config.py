@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+# The settings of the project in the current folder, by their names in ``importer.toml``.
+PROJECT: ContextVar[Mapping[str, str]] = ContextVar("project", default={})  # noqa: B039 - never written to
 
 # Variables that may hold the Hub's token.
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_PATH")
@@ -32,9 +37,12 @@ def home() -> Path:
     return user_data_path("importer", appauthor=False)
 
 
-def device() -> str | None:
-    """Return the device of documents whose import names none (``IMPORTER_DEVICE``); ``None``: no device."""
-    return os.environ.get("IMPORTER_DEVICE", "").strip() or None
+def default(name: str) -> str | None:
+    """Return what holds where a command leaves it open: its variable's value, else the project's.
+
+    The names are ``backend``, ``device`` and ``dir``, the folder of the documents: ``IMPORTER_DIR`` and so on.
+    """
+    return os.environ.get(f"IMPORTER_{name.upper()}", "").strip() or PROJECT.get().get(name)
 
 
 def flag(name: str) -> bool:

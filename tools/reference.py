@@ -50,7 +50,8 @@ Each command with its options, as `importer COMMAND --help` prints them. Generat
 | `IMPORTER_HUB_HOSTS` | `HOST` or `HOST:PORT`, with commas: storage hosts that your `HF_ENDPOINT` redirects to |
 | `IMPORTER_HOME` | the folder of engines, caches and logs |
 | `IMPORTER_PARSERS` | `auto` fetches the parsers that a proof needs (the default), `installed` uses those at hand, `off` none |
-| `IMPORTER_DEVICE` | the device of documents whose import names none |
+| `IMPORTER_BACKEND`, `IMPORTER_DEVICE` | the backend of a first import, and the device of each, that name none |
+| `IMPORTER_DIR` | the documents' folder of a command without `--dir` |
 | `IMPORTER_MLX_PYTHON`, `IMPORTER_VLLM_CPU_PYTHON` and the like | the Python of your own engine environment |
 | `IMPORTER_VLLM_RS` | the program of vLLM's Rust frontend |
 | `IMPORTER_ENGINE_ENV` | names of further variables that engines inherit |

@@ -175,7 +175,7 @@ class ImportRequest:
     @property
     def for_device(self) -> str | None:
         """Return the device of the document: the named one, else that of the settings, if there is any."""
-        return self.device or config.device()
+        return self.device or config.default("device")
 
     @property
     def full_preferences(self) -> Preferences:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from importer import backends
+from importer import backends, config
 from importer.decisions.decision import Preferences, Target
 from importer.document import check, document_keys, schema
 from importer.document.argument_check import arguments_of, kind_name
@@ -145,11 +145,14 @@ def _check_engine(values: Mapping[str, object], backend: str | None) -> None:
 def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
     """Return the preferences of this import on top of those of the document's earlier imports.
 
-    A backend that a person wrote into the file counts as a preference: all other values depend on it. Raises
-    UsageError("bad-value") for invalid preferences in the receipt.
+    The backend of the settings is that of a first import. A backend that a person wrote into the file counts
+    as a preference: all other values depend on it. Raises UsageError("bad-value") for invalid preferences.
     """
     receipt = None if stored is None else stored.receipt
-    if stored is None or receipt is None:
+    if stored is None:
+        values = {} if "backend" in typed.unset else _by_default()
+        return Preferences({**values, **typed.values}, typed.unset)
+    if receipt is None:
         return typed
     earlier = dict(receipt.request.get("preferences", {}))
     backend, wrote = stored.data.get("backend"), receipt.wrote
@@ -157,6 +160,17 @@ def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
         earlier["backend"] = backend
     remaining = {key: value for key, value in earlier.items() if key not in typed.unset}
     return Preferences({**_checked(remaining), **typed.values}, typed.unset)
+
+
+def _by_default() -> Mapping[str, object]:
+    """Return the backend of the settings; raises UsageError("bad-value") for one that importer lacks."""
+    backend = config.default("backend")
+    if backend in (None, "auto"):
+        return {}
+    if backend not in backends.NAMES:
+        known = ", ".join(backends.NAMES)
+        raise _refused(Setting.BACKEND, backend, PreferenceReason.NOT_ONE_OF, key=BACKEND, known=known)
+    return {BACKEND: backend}
 
 
 def written(document: Document, wrote: Document | None) -> dict[str, object]:

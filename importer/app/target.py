@@ -213,7 +213,7 @@ def parse_device(
 
     ``per_device`` is of a document for the device alone, which needs one: that of the settings counts, too.
     """
-    name = name or config.device() if per_device else name
+    name = name or config.default("device") if per_device else name
     if per_device and name is None:
         raise UsageError(
             "bad-value", setting=Setting.DEVICE, value=None, problem=Reason(TargetReason.REQUIRED)

@@ -8,10 +8,12 @@ import signal
 import sys
 from collections.abc import Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from importer import config
 from importer.cli import arguments as typed
-from importer.cli import messages, streams
+from importer.cli import messages, project, streams
 from importer.cli.commands import action
 from importer.errors import (
     AbilityError,
@@ -61,6 +63,7 @@ def _guarded(argv: list[str], sandbox: Sandbox | None) -> int:
 
 def _finished(argv: list[str], sandbox: Sandbox | None) -> int:
     code = 0
+    config.PROJECT.set(project.read(Path.cwd()))
     try:
         parsed = typed.parse(argv)
         parsed.sandbox = sandbox

@@ -9,10 +9,9 @@ from typing import Any, Self, cast
 from importer import config
 from importer.app.request import MOST, OPTIONS, ImportOptions, Option
 
-FOLDER = "models"  # the documents' folder where none is named
 # The command line's own words for options of an import.
 HELP = {
-    "backend": "the engine to write for (default: as in the last import, else auto)",
+    "backend": "the engine to write for (default: as in the last import, else IMPORTER_BACKEND, else auto)",
     "frontend": "the server of vLLM 0.33 and later to write for (default: as in the last import, "
     "else python)",
     "settings": "your own value, now and at later imports; repeatable; 'importer info keys' lists the keys",
@@ -27,6 +26,11 @@ HELP = {
     "or a file; as-written, as a validation saw the model write its calls",
 }
 INSTALLED = "installed"  # the value of a bare --validate: the engine that the document names
+
+
+def documents() -> str:
+    """Return the documents' folder where none is named."""
+    return config.default("dir") or "models"
 
 
 class Names(tuple[str, ...]):
@@ -52,8 +56,8 @@ def folder(parser: argparse.ArgumentParser) -> None:
         "--dir",
         metavar="DIR",
         dest="folder",
-        default=FOLDER,
-        help="the documents' folder (default: models/)",
+        default=documents(),
+        help="the documents' folder (default: IMPORTER_DIR, else models/)",
     )
 
 

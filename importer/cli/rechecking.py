@@ -12,7 +12,7 @@ from importer.app.recheck import recheck as import_dry
 from importer.app.session import ImportSession
 from importer.cli import bulk, messages, output
 from importer.cli.import_summary import attention
-from importer.cli.options import FOLDER
+from importer.cli.options import documents
 from importer.document.build import source
 from importer.document.store import Store
 from importer.errors import ImporterError, described
@@ -108,5 +108,5 @@ def again(request: Mapping[str, object], folder: str) -> str:
     for key, value in request.items():
         if key not in REMEMBERED and value not in (None, False):
             words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
-    words += ["--dir", folder] if folder != FOLDER else []
+    words += ["--dir", folder] if folder != documents() else []
     return shlex.join(words)

@@ -1,0 +1,43 @@
+"""``importer.toml``: the settings of the project in the current folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from importer.errors import UsageError
+
+FILE = "importer.toml"
+SETTINGS = ("backend", "device", "dir")
+LONGEST = 65_536  # bytes
+
+
+def read(folder: Path) -> Mapping[str, str]:
+    """Return the settings of the file in a folder; none without a file.
+
+    Its folder of documents lies in ``folder``, for the file may be a stranger's. Raises
+    UsageError("bad-option").
+    """
+    path = folder / FILE
+    if not path.is_file():
+        return {}
+    import tomllib
+
+    try:
+        with path.open("rb") as file:
+            data = tomllib.loads(file.read(LONGEST).decode())
+    except (OSError, ValueError, RecursionError) as error:
+        raise _refused(f"not readable: {error}") from None
+    for name, value in data.items():
+        if name not in SETTINGS:
+            raise _refused(f"unknown setting {name!r}; known are {', '.join(SETTINGS)}")
+        if not isinstance(value, str) or not value.strip():
+            raise _refused(f"{name} is not text")
+    named = Path(data.get("dir", "."))
+    if not (folder / named).resolve().is_relative_to(folder.resolve()):
+        raise _refused("dir leads out of the folder; use --dir or IMPORTER_DIR")
+    return {name: value.strip() for name, value in data.items()}
+
+
+def _refused(problem: str) -> UsageError:
+    return UsageError("bad-option", option=FILE, problem=problem)

@@ -1,0 +1,78 @@
+"""``importer.toml`` and its variables: what holds where a command leaves it open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from importer.cli import project
+from importer.cli.main import run
+from importer.errors import UsageError
+from tests.commandline import BASE, Desk
+from tests.hubserver import Repo
+
+
+def imported(desk: Desk, *words: str) -> tuple[str, str]:
+    """Return the backend of an import and the folder of its document."""
+    desk.hub.repos["acme/chat"] = Repo(BASE)
+    done = desk("acme/chat", "--yes", "--no-validate", "--json", *words)
+    assert done.code == 0, done.err
+    line = json.loads(done.out)
+    return line["decisions"]["backend"]["value"], Path(line["path"]).parent.name
+
+
+def test_a_command_precedes_a_variable_and_that_precedes_the_file(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (desk.folder / project.FILE).write_text('backend = "mlx"\ndir = "gallery"\n')
+    assert imported(desk) == ("mlx", "gallery")
+    assert imported(desk, "--name", "other", "--backend", "vllm", "-d", "own") == ("vllm", "own")
+    for name, value in {"BACKEND": "vllm-mlx", "DIR": "third"}.items():
+        monkeypatch.setenv(f"IMPORTER_{name}", value)
+    assert imported(desk) == ("vllm-mlx", "third")
+
+
+def test_a_later_import_keeps_the_backend_of_the_document(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert imported(desk, "--backend", "mlx") == ("mlx", "models")
+    monkeypatch.setenv("IMPORTER_BACKEND", "vllm")
+    assert imported(desk) == ("mlx", "models")
+
+
+def test_a_backend_that_is_none_is_an_error(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMPORTER_BACKEND", "vlm")
+    done = desk("acme/chat", "--yes", "--no-validate")
+    assert (done.code, "backend is one of vllm" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("backend = ", "not readable"), ("bakend = 'mlx'", "unknown setting 'bakend'"),
+        ("dir = 3", "dir is not text"), ("dir = '..'", "leads out"), ("dir = '/tmp'", "leads out"), 
+        ("\x00", "not readable"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_not_valid_is_an_error(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / project.FILE).write_text(text)
+    with pytest.raises(UsageError, match=problem):
+        project.read(tmp_path)
+
+
+def test_a_link_out_of_the_folder_is_no_folder_of_documents(tmp_path: Path) -> None:
+    (tmp_path / "in").symlink_to("/tmp")
+    (tmp_path / project.FILE).write_text("dir = 'in'")
+    with pytest.raises(UsageError, match="leads out"):
+        project.read(tmp_path)
+
+
+def test_an_error_of_the_file_ends_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / project.FILE).write_text("x = 1")
+    monkeypatch.chdir(tmp_path)
+    assert run(["list"]) == 2
+    assert capsys.readouterr().err.startswith("importer: importer.toml: unknown setting 'x'")
