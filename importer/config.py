@@ -40,7 +40,7 @@ def home() -> Path:
 def default(name: str) -> str | None:
     """Return what holds where a command leaves it open: its variable's value, else the project's.
 
-    The names are ``backend``, ``device`` and ``dir``, the folder of the documents: ``IMPORTER_DIR`` and so on.
+    The names are ``backend``, ``device`` and ``dir``, the folder of documents: ``IMPORTER_DIR`` and so on.
     """
     return os.environ.get(f"IMPORTER_{name.upper()}", "").strip() or PROJECT.get().get(name)
 

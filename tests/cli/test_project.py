@@ -52,7 +52,7 @@ def test_a_backend_that_is_none_is_an_error(desk: Desk, monkeypatch: pytest.Monk
     ("text", "problem"),
     [
         ("backend = ", "not readable"), ("bakend = 'mlx'", "unknown setting 'bakend'"),
-        ("dir = 3", "dir is not text"), ("dir = '..'", "leads out"), ("dir = '/tmp'", "leads out"), 
+        ("dir = 3", "dir is not text"), ("dir = '..'", "leads out"), ("dir = '/tmp'", "leads out"),
         ("\x00", "not readable"),
     ],
 )  # fmt: skip
