@@ -26,15 +26,30 @@ def data(name: str) -> Path:
 
 
 def home() -> Path:
-    """Return the folder of engines and caches: ``IMPORTER_HOME``, else the platform's data directory."""
+    """Return the folder of engines and approvals: ``IMPORTER_HOME``, else the system's for a user's data."""
+    return _folder("", "data")
+
+
+def cache() -> Path:
+    """Return the folder of what can be made again; below ``IMPORTER_HOME``, else the system's for caches."""
+    return _folder("cache", "cache")
+
+
+def logs() -> Path:
+    """Return the folder of engines' logs; below ``IMPORTER_HOME``, else the system's for logs."""
+    return _folder("logs", "log")
+
+
+def _folder(name: str, kind: str) -> Path:
     from pathlib import Path
 
     override = os.environ.get("IMPORTER_HOME")
     if override:
-        return Path(override).expanduser()
-    from platformdirs import user_data_path
+        return Path(override).expanduser() / name
+    import platformdirs
 
-    return user_data_path("importer", appauthor=False)
+    found: Path = getattr(platformdirs, f"user_{kind}_path")("importer", appauthor=False)
+    return found
 
 
 def default(name: str) -> str | None:

@@ -14,8 +14,8 @@ from importer import config
 
 
 def place(*parts: str) -> Path:
-    """Return a place in the cache of this home."""
-    return config.home().joinpath("cache", *parts)
+    """Return a place in the cache."""
+    return config.cache().joinpath(*parts)
 
 
 def read(path: Path) -> Any:

@@ -143,7 +143,7 @@ class _Run:
         from importer.engines import logs
         from importer.engines.process import proportional, serve
 
-        log, started = logs.fresh(config.home() / "logs", engine.name), time.monotonic()
+        log, started = logs.fresh(config.logs(), engine.name), time.monotonic()
         held, served = None, True
         try:
             with serve(

@@ -25,7 +25,7 @@ from importer.app.session import ImportSession
 from importer.cli import output
 from importer.cli.importing import error_line, written
 from importer.cli.options import chosen
-from importer.config import home
+from importer.config import cache
 from importer.document.document_keys import json_text
 from importer.document.name_allocator import Names
 from importer.document.store import Store
@@ -109,7 +109,7 @@ def _path(references: Sequence[str], arguments: argparse.Namespace) -> Path:
     what = json.dumps(
         [__version__, references, str(Path.cwd()), options, around], default=str, sort_keys=True
     )
-    return home() / "cache" / "bulk" / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.jsonl"
+    return cache() / "bulk" / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.jsonl"
 
 
 Task = TypeVar("Task")

@@ -76,13 +76,13 @@ def write_file(path: Path, text: str) -> None:
 def open_report(stored: StoredDocument) -> None:
     """Write the report of a document as a page, and open it in the browser; else print where it is.
 
-    The page is below ``IMPORTER_HOME``, under a name of its own for each folder. Raises
+    The page lies among the caches, under a name of its own for each folder. Raises
     DocumentError("cannot-write").
     """
     import webbrowser
 
     folder = hashlib.sha256(str(stored.path.parent.resolve()).encode()).hexdigest()[:8]
-    path = config.home() / "reports" / f"{stored.name}-{folder}.html"
+    path = config.cache() / "reports" / f"{stored.name}-{folder}.html"
     write_all({path: FORMATS["html"].write(sheet(stored))})
     if webbrowser.open(path.absolute().as_uri()):
         output.note(f"Opened {path}.")

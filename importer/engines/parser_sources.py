@@ -155,7 +155,7 @@ def note_failure(backend: str, version: str, why: str) -> None:
 
 
 def _mark(backend: str, version: str) -> Path:
-    return config.home() / "cache" / f"not-fetched-{backend}-{version}"
+    return config.cache() / f"not-fetched-{backend}-{version}"
 
 
 def fetch(backend: str, version: str, progress: Progress = silent) -> Installed:

@@ -424,7 +424,7 @@ def serve(
     if port is not None and not is_free(port):
         raise EngineError("port-taken", port=port)
     limit = engine.readiness.seconds if timeout is None else timeout
-    log = log_path or logs.fresh(config.home() / "logs", engine.name)
+    log = log_path or logs.fresh(config.logs(), engine.name)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="importer-engine-")))
         if start_trials.scales(left_out):
