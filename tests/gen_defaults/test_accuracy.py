@@ -43,7 +43,7 @@ def after(place: str = "", key: str = "", value: object = None) -> ScoredTables:
 
 
 def compared(changed: ScoredTables) -> AccuracyChange:
-    return compare(TRUTH, after(), changed)
+    return compare(TRUTH / "repos", after(), changed, truth=TRUTH / "truth.csv")
 
 
 def test_the_same_tables_are_neither_better_nor_worse(importer_home: Path) -> None:
@@ -83,7 +83,8 @@ def test_what_got_better_is_told_and_not_refused(importer_home: Path) -> None:
     assert next(found.lines()) == (
         "anvil: sampling 1 right 1 different 1 missing → 2 right 0 different 1 missing"
     )
-    back = compare(TRUTH, after("anvil", "tool_parser", "mistral"), after())
+    before = after("anvil", "tool_parser", "mistral")
+    back = compare(TRUTH / "repos", before, after(), truth=TRUTH / "truth.csv")
     assert (back.worse, next(back.lines())) == ([], "anvil: parsers 1/2 → 2/2")
 
 
@@ -100,10 +101,11 @@ def checkout(folder: Path, family: str, parser: str) -> Path:
 def test_score_compares_with_another_checkout(
     tmp_path: Path, importer_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["score", str(TRUTH), "--before", str(checkout(tmp_path, "other", "hermes"))]) == 0
+    words = ["score", str(TRUTH / "repos"), "--truth", str(TRUTH / "truth.csv"), "--before"]
+    assert main([*words, str(checkout(tmp_path, "other", "hermes"))]) == 0
     assert "parsers: 2/4 → 2/4 models right" in capsys.readouterr().out
     before = checkout(tmp_path, "anvil*instruct", "hermes")
-    assert main(["score", str(TRUTH), "--before", str(before)]) == 1
+    assert main([*words, str(before)]) == 1
     told = capsys.readouterr()
     assert "anvil: parsers 1/2 → 0/2" in told.out
     assert "score: accuracy: anvil: it got worse: parsers 1/2 became 0/2; mend the row" in told.err
@@ -113,7 +115,7 @@ def test_a_folder_without_tables(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["score", str(TRUTH), "--before", str(tmp_path)]) == 1
     assert "holds no tables that can be read" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
-        main(["score", str(TRUTH), "--before", str(tmp_path), "--names-only"])
+        main(["score", str(TRUTH), "--before", str(tmp_path), "--ignore-name"])
 
 
 @pytest.mark.engine
@@ -122,11 +124,11 @@ def test_a_row_that_the_real_parsers_refute(
     tmp_path: Path, importer_home: Path, vllm_engine: Installed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IMPORTER_VLLM_CPU_PYTHON", str(vllm_engine.python))
-    place = tmp_path / "repos" / "acme__Anvil-7B-Instruct"
-    shutil.copytree(TRUTH, tmp_path, dirs_exist_ok=True)
+    place = tmp_path / "acme__Anvil-7B-Instruct"
+    shutil.copytree(TRUTH / "repos", tmp_path, dirs_exist_ok=True)
     (place / "chat_template.jinja").write_text(texts.XML_PARAMETERS)
     wrong = after("anvil", "tool_parser", "qwen3_coder")
-    found = compare(tmp_path, after(), wrong, proves=True)
+    found = compare(tmp_path, after(), wrong, proves=True, truth=TRUTH / "truth.csv")
     assert [p.model_id for p in found.proved] == ["acme/Anvil-7B-Instruct"]
     told = [*contradictions.refuted(CheckSubject(PARSERS, SAMPLING, proofs=found.proved))]
     assert [(f.row, f.severity) for f in told] == [("anvil", "error")]

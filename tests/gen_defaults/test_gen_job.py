@@ -8,6 +8,7 @@ import pytest
 
 from gen_defaults import report
 from gen_defaults.place import load
+from gen_defaults.truth import ROOT, ROWS
 from importer.backends import NAMES
 from importer.signals.tables import parse_sampling
 from tests.gen_checkout import WHEEL, altered, made, place, run, vendor_file
@@ -157,12 +158,14 @@ def test_one_archive_by_its_path_or_its_address(made, package_index, tmp_path, c
 
 
 def test_tables_that_answer_less_are_refused_unless_told(made, package_index, tmp_path, capsys):
-    folder = tmp_path / "truth"
-    vendor_file(folder / "repos", '{"temperature": 0.4, "do_sample": true}').joinpath("zeta__Zeta-1").rename(
-        folder / "repos" / "acme__Acme-2-9B"
+    folder = tmp_path / "files"
+    vendor_file(folder, '{"temperature": 0.4, "do_sample": true}').joinpath("zeta__Zeta-1").rename(
+        folder / "acme__Acme-2-9B"
     )
-    (folder / "parser_truth.csv").write_text(
-        "model_id,family,tool_parser,reasoning_parser,notes\nacme/Acme-2-9B,acme,alpha,alpha,\n"
+    rows = made.root / ROWS.relative_to(ROOT)
+    rows.parent.mkdir(parents=True)
+    rows.write_text(
+        "model_id,family,tool_parser,reasoning_parser,contested\nacme/Acme-2-9B,acme,alpha,alpha,\n"
     )
     package_index.add("unsloth", "unsloth-2026.2.0-py3-none-any.whl", wheel(altered(temperature=0.9)))
     before = everything(made)

@@ -108,7 +108,7 @@ class Runner:
         (place / "bin" / "gh").write_text(GH)
         (place / "bin" / "gh").chmod(0o755)
         work = place / "first"
-        for folder in TABLES["env"]["PATHS"].split()[1:]:
+        for folder in TABLES["env"]["PATHS"].split()[1:-1]:
             (work / folder).mkdir(parents=True)
             (work / folder / "here.json").write_text("{}\n")
         (work / "inference_defaults.json").write_text("{}\n")
@@ -150,6 +150,7 @@ class Runner:
         for name, content in files.items():
             (work / name.replace("__", "/")).with_suffix(".json").write_text(content)
         (work.parent / "body.md").write_text("# What changed\n")
+        (work.parent / "field.md").write_text("| contestant |\n")
         self.tested("echo 4 passed")
         done = self.run("regenerate", script("regenerate", "Hand on the difference"))
         assert done.returncode == 0, done.stderr
@@ -186,7 +187,7 @@ def test_a_change_becomes_a_branch_and_a_pull_request(runner: Runner) -> None:
     assert "secret" not in told + done.stdout + done.stderr
     assert (
         runner.place / "propose" / "body.md"
-    ).read_text() == "`make test-fast` passes.\n\n# What changed\n"
+    ).read_text() == "`make test-fast` passes.\n\n# What changed\n| contestant |\n"
 
 
 @pytest.mark.slow

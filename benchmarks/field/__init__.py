@@ -1,0 +1,1 @@
+"""Who gets new models right? Choices by name, by files and by proof, on rows with a known answer."""

@@ -1,0 +1,104 @@
+"""``python -m benchmarks.field``: who gets new models right; ``fetch`` reads their small files from the Hub.
+
+``--newest N`` takes the newest models that no table knows, and prints what importer could not decide.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+from benchmarks.field import contestants, inputs, newest, table
+from benchmarks.field.model import Model
+from benchmarks.field.released import Released
+from gen_defaults.truth import ROWS, read
+
+HERE = Path(__file__).parent
+CONTESTANTS = tuple(sorted(module.name for module in iter_modules(contestants.__path__)))
+REPOSITORIES = Path(".field")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; 1 where a contestant could not be asked."""
+    options = _options(arguments)
+    if options.newest:
+        return newest.main(options.newest, options.history)
+    if options.command == "fetch":
+        return inputs.fetch(options.truth, options.repositories, pins=options.pin)
+    truths = [t for t in read(options.truth) if not options.only or options.only in t.model_id]
+    filed = [t for t in truths if inputs.has(options.repositories, t.model_id)]
+    released = Released(options.sources)
+    tables: dict[str, list[table.Line]] = {}
+    missing = []
+    for rows, names, repositories in (
+        (filed, options.contestants, options.repositories),
+        (truths, [n for n in options.contestants if _reads_names(n)], None),
+    ):
+        models = [Model(truth.model_id, repositories) for truth in rows]
+        title = f"{len(rows)} models, {'their files' if repositories else 'names alone'}"
+        for name in names if rows else ():
+            try:
+                entry = _module(name).answers(models, released)
+            except (OSError, ValueError, KeyError, RuntimeError) as error:
+                missing.append(f"{name}: {' '.join(str(error).split())}")
+                continue
+            tables.setdefault(title, []).append(table.Line.of(name, entry, rows))
+    for line in missing:
+        sys.stderr.write(f"field: {line}\n")
+    _write(tables, options.out, inputs.described(options.repositories, filed))
+    return 1 if missing else 0
+
+
+def _module(name: str):  # type: ignore[no-untyped-def]
+    return import_module(f"{contestants.__name__}.{name}")
+
+
+def _reads_names(name: str) -> bool:
+    return bool(getattr(_module(name), "NAMES_ONLY", False))
+
+
+def _write(tables: Mapping[str, Sequence[table.Line]], out: Path | None, inputs_: Mapping[str, str]) -> None:
+    head = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), **inputs_}
+    text = f"Made by `python -m benchmarks.field` on {head['date']}.\n"
+    for title, lines in tables.items():
+        text += f"\n**{title}**\n\n{table.markdown(lines)}"
+    sys.stdout.write(text)
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "results.md").write_text(text, encoding="utf-8")
+        (out / "results.csv").write_text(table.as_csv(tables), encoding="utf-8")
+        (out / "results.json").write_text(table.as_json(head, tables), encoding="utf-8")
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.field", description=__doc__)
+    parser.add_argument("command", nargs="?", choices=["fetch"], help="read the files of each row's commit")
+    parser.add_argument("--truth", type=Path, default=ROWS, metavar="FILE", help="other rows")
+    parser.add_argument(
+        "--repositories", type=Path, default=REPOSITORIES, metavar="DIR",
+        help="the models' small files, in ORG__NAME/ (default: .field, where fetch writes them)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sources",
+        type=Path,
+        metavar="DIR",
+        help="released sources of others, in PACKAGE/, not asked for again",
+    )
+    parser.add_argument("--contestants", nargs="+", default=CONTESTANTS, choices=CONTESTANTS, metavar="NAME")
+    parser.add_argument("--only", metavar="TEXT", help="the rows with TEXT in their id")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="write results.md, results.csv and results.json"
+    )
+    parser.add_argument("--pin", action="store_true", help="for fetch: write the commits into the rows")
+    parser.add_argument("--newest", type=int, metavar="N", help="the newest N models that no table knows")
+    parser.add_argument("--history", type=Path, metavar="FILE", help="for --newest: append one line")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

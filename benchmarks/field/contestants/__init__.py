@@ -1,0 +1,1 @@
+"""A module each, with ``answers(models, released)``, and ``NAMES_ONLY`` where it reads no file."""
