@@ -27,8 +27,9 @@ from importer.engines import get, install
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.engines.renderers import RENDERING, WorkerRenderer
 from importer.proof.cache import cached
-from importer.proof.prompts import Ours, compare, rendering_tokens
+from importer.proof.prompts import Ours, compare
 from importer.proof.prove import prove
+from importer.proof.tokens import rendering_tokens
 from tests import template_texts as texts
 
 T = TypeVar("T")
