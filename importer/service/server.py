@@ -110,7 +110,7 @@ def _bound(one: socket.socket, place: Any) -> socket.socket:
     return one
 
 
-# Seconds until a thread that computes, such as an import, lets another one run: with Python's five milliseconds
+# Seconds until a thread that computes, as an import, lets another one run: with Python's five milliseconds
 # a request that changes threads four times waited for tens.
 SWITCH = 0.001
 RESERVE = 100  # connections above the limit that get a problem, or the answer to a health check
