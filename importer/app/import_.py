@@ -25,11 +25,12 @@ from importer.document.attention import (
     other_device,
 )
 from importer.document.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
-from importer.document.check import RecordedFacts, facts_json, model_faults, read_model_facts
 from importer.document.check import faults as check_values
 from importer.document.document import Document, Remark, document_of
 from importer.document.document_keys import Change, KeyPath, differences, digest, dotted
 from importer.document.merge import Conflict, Merge, Take, of_conflicts
+from importer.document.model_conflicts import model_faults
+from importer.document.model_facts import RecordedFacts, facts_json, read_model_facts
 from importer.document.name_allocator import Names, check
 from importer.document.store import Store, StoredDocument
 from importer.errors import DocumentError

@@ -13,7 +13,6 @@ from importer.decisions.decision import Preferences, Target
 from importer.document import check, document_keys, schema
 from importer.document.argument_check import arguments_of, kind_name
 from importer.document.build import SCHEMA, put
-from importer.document.check import ModelFacts
 from importer.document.document import Document
 from importer.document.document_keys import (
     ABSENT,
@@ -26,6 +25,8 @@ from importer.document.document_keys import (
     same,
 )
 from importer.document.engine_arguments import load
+from importer.document.model_conflicts import model_conflicts
+from importer.document.model_facts import ModelFacts
 from importer.document.store import StoredDocument
 from importer.errors import DocumentError, Setting, UsageError
 from importer.reasons import Reason, ReasonKind
@@ -330,7 +331,7 @@ def check_document(data: Document, preferences: Preferences, model: ModelFacts) 
     """Raise UsageError("bad-value") for a setting that the schema, the engine or the model has something
     against.
     """
-    for path, reason in check.model_conflicts(data, preferences.values, model):
+    for path, reason in model_conflicts(data, preferences.values, model):
         raise UsageError("bad-value", setting=Setting.SET, problem=schema.at(path, reason))
     if preferences.values:
         try:

@@ -1,19 +1,17 @@
-"""Arguments and variables: name, type, choice; those that no document sets, and families of names."""
+"""Arguments of an engine in a document: their names, types and choices, and those that no document sets."""
 
 from __future__ import annotations
 
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
 from importer.document import engine_data
-from importer.document.document import Document
-from importer.document.engine_arguments import Argument, ArgumentRegistry, Kind, load, names
+from importer.document.engine_arguments import Argument, ArgumentRegistry, Kind, load
 from importer.hub.reference import is_directory
-from importer.launcher import COMPUTE, SECRET
 from importer.reasons import Fields, Reason, ReasonKind
 
 
@@ -36,17 +34,6 @@ class Refusal(ReasonKind):
 SECRETS = re.compile(r"(?:^|_)(?:api_key|hf_token|auth_token|password|passphrase|secret|credentials?)(?:_|$)")
 DRAFTER = "speculative_config.model"  # a second repository, at a commit of its own
 DIGITS = re.compile(r"[0-9]+")
-# The command of importer sets them: address, model, commit, keys, certificates; or they end the server.
-LAUNCHER = names(
-    "host port root_path fastapi_root_path grpc grpc_port grpc_mode smg_grpc_mode headless config model "
-    "model_path model_weights revision code_revision tokenizer_revision ssl_ciphers ssl_cert_reqs "
-    "enable_ssl_refresh offline reload enable_http2 hf_config_path tool_parser_plugin reasoning_parser_plugin"
-)
-# The server would do for its clients what only its owner may decide.
-FOR_CLIENTS = names(
-    "enable_prompt_embeds enable_mm_embeds enable_custom_logit_processor enable_scale_out tool_server "
-    "allowed_local_media_path"
-)
 
 
 def refusal(engine: str, name: str) -> Reason | None:
@@ -57,9 +44,9 @@ def refusal(engine: str, name: str) -> Reason | None:
         return None
     if place is not None and name not in data.either:
         return Reason(Refusal.OWN_PLACE, key=name, place=place)
-    if name in LAUNCHER:
+    if name in (every := engine_data.every()).launcher:
         return Reason(Refusal.LAUNCHER, key=name)
-    if name in FOR_CLIENTS or name.startswith("trust_"):
+    if name in every.for_clients or name.startswith("trust_"):
         return Reason(Refusal.TRUSTED_CLIENTS, key=name)
     return Reason(Refusal.SECRET, key=name) if SECRETS.search(name.lower()) else None
 
@@ -371,132 +358,3 @@ def _not_one_of(value: Any, known: list[Any]) -> Reason:
 def _shown(value: Any) -> Any:
     text = repr(value)
     return value if len(text) < 80 else f"{text[:60]}…"
-
-
-ENVIRONMENT_KEY: Final = "env"
-MOST = 200  # variables
-ENVIRONMENT_LONGEST = 1000  # characters of a value
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
-
-
-class VariableReason(ReasonKind):
-    """What is wrong with an environment variable of a document."""
-
-    NO_NAME = "no-name", "it is not the name of an environment variable"
-    NO_VALUE = "no-value", "its value is not a short text, a number, true or false"
-    NOT_A_FAMILY = "not-a-family", "it is no variable of an engine or of a library that engines compute with"
-    NEAR = "near", "the engine reads no variable of this name (did you mean {near}?)"
-    SECRET = "secret", "it is a secret, so no document sets it"
-    LAUNCHER = "launcher", "importer sets it by itself"
-    TOO_MANY = "too-many", "there are more than {most} variables"
-    NOT_A_NUMBER = (
-        "not-a-number",
-        lambda fields: (
-            f"{fields['value']!r} is not a {'whole ' if fields['whole'] else ''}number, "
-            "as the engine reads it"
-        ),
-    )
-    NOT_ONE_OF = "not-one-of", not_one_of
-
-
-# Families of names: the engines, the libraries that they compute and send with.
-_HARDWARE = tuple(
-    name[:-1]
-    for name in COMPUTE
-    if name.endswith("*") and name not in ("LC_*", "DYLD_*", "NIX_LD*", "TORCH*")
-)
-PREFIXES = (
-    *_HARDWARE, "SGLANG_", "SGL_", "TORCH_", "TORCHINDUCTOR_", "CUTE_", "FLASH_ATTENTION_", "B12X_",
-    "AMDGCN_", "GPU_", "HCCL_", "ASCEND_", "INKLING_", "LMCACHE_", "MC_", "MOONCAKE_", "NIXL_", "NVSHMEM_",
-    "XLA_",
-)  # fmt: skip
-INTERFACES = re.compile(r"(?:^|_)(?:IFNAME|IF_NAME|IF_INCLUDE|IF_EXCLUDE)$", re.IGNORECASE)
-TYPES = {
-    "int": re.compile(r"[+-]?[0-9]{1,18}"),
-    "float": re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][+-]?[0-9]{1,2})?"),
-    "bool": re.compile(r"0|1|true|false", re.IGNORECASE),
-    "numbers": re.compile(r"[0-9]{1,9}(?:[,|:-][0-9]{1,9}){0,999}"),  # 0-3|4-7
-}
-# The command of importer, or a key of the document, sets them.
-OWN = frozenset(("VLLM_USE_RUST_FRONTEND", "VLLM_NO_USAGE_STATS", "VLLM_TARGET_DEVICE", "VLLM_API_KEY"))
-
-
-def variable_of(document: Document) -> dict[str, str]:
-    """Return the variables of a document as texts; those of null are not set."""
-    named = document.get(ENVIRONMENT_KEY)
-    if not isinstance(named, Mapping):
-        return {}
-    return {str(name): text(value) for name, value in named.items() if value is not None}
-
-
-def text(value: object) -> str:
-    """Return the text of a value: true and false as 1 and 0."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-def environment_faults(
-    engine: str, version: str | None, variables: Mapping[str, object]
-) -> Iterator[tuple[tuple[str, ...], Reason]]:
-    """Yield what is wrong with ``env``, each with its path below that key."""
-    if len(variables) > MOST:
-        yield (), Reason(VariableReason.TOO_MANY, most=MOST)
-        return
-    registry = load(engine, version)
-    for name, value in variables.items():
-        if value is None:
-            continue
-        kind = None if registry is None else registry.variables.get(str(name))
-        reason = _name(str(name), registry) or _value(value)
-        reason = reason or (None if kind is None else typed(text(value), kind))
-        if reason is not None:
-            yield (str(name),), reason
-
-
-def _name(name: str, registry: ArgumentRegistry | None) -> Reason | None:
-    """Return why no document sets the variable."""
-    own: Mapping[str, Kind | None] = {} if registry is None else registry.variables
-    if not NAME.fullmatch(name):
-        return Reason(VariableReason.NO_NAME)
-    if name in OWN or (SECRET.search(name) and own.get(name) is None):
-        return Reason(VariableReason.SECRET if SECRET.search(name) else VariableReason.LAUNCHER)
-    if own.get(name) is not None:
-        return None
-    if not name.startswith(PREFIXES) and not INTERFACES.search(name):
-        near = get_close_matches(name.upper(), own, 3, 0.85)
-        return Reason(VariableReason.NEAR, near=near) if near else Reason(VariableReason.NOT_A_FAMILY)
-    return _misspelt(name, own)
-
-
-def _misspelt(name: str, own: Collection[str]) -> Reason | None:
-    """Return near names, where the engine reads one that differs by a slip.
-
-    An engine's own prefix has a lower bound: of a plugin's or library's variables nothing is known here.
-    """
-    bound = 0.85 if name.startswith(("VLLM_", "SGLANG_")) else 0.93
-    near = [] if name in own else get_close_matches(name, own, 3, bound)
-    return Reason(VariableReason.NEAR, near=near) if near else None
-
-
-def typed(value: str, kind: Kind) -> Reason | None:
-    """Return why a text is not of the type that the engine reads: a number, a switch, one of its choices."""
-    if isinstance(kind, Mapping):
-        if "any_of" in kind:
-            found = [typed(value, one) for one in kind["any_of"]]
-            return None if None in found else found[-1]
-        small = [one.casefold() for one in kind["one_of"]] if kind.get("any_case") else kind["one_of"]
-        if (value.casefold() if kind.get("any_case") else value) in small:
-            return None
-        return Reason(VariableReason.NOT_ONE_OF, value=value, known=kind["one_of"])
-    if TYPES[kind].fullmatch(value):
-        return None
-    if kind == "bool":
-        return Reason(VariableReason.NOT_ONE_OF, value=value, known=["0", "1", "true", "false"])
-    return Reason(VariableReason.NOT_A_NUMBER, value=value, whole=kind != "float")
-
-
-def _value(value: object) -> Reason | None:
-    if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
-        return Reason(VariableReason.NO_VALUE)
-    if isinstance(value, str) and (len(value) > ENVIRONMENT_LONGEST or not value.isprintable()):
-        return Reason(VariableReason.NO_VALUE)
-    return None

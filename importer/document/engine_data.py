@@ -13,15 +13,6 @@ from importer.frozen import frozen
 
 FOLDER = Path(__file__).parent.with_name("engines")
 ALL = "*"  # every feature
-# Arguments with a key of their own in a document, on each engine that has them.
-COMMON = {
-    "chat_template": "importer.chat_template",
-    "tool_call_parser": "tool_parser",
-    "reasoning_parser": "reasoning_parser",
-    "enable_auto_tool_choice": "tool_parser",
-    "trust_remote_code": "trust_remote_code",
-    "default_chat_template_kwargs": "chat_template_kwargs",
-}
 
 
 @frozen
@@ -37,6 +28,12 @@ class EngineData:
     ``open``        arguments whose list of values plugins extend.
     ``either``      switches with a key of their own that may stand below ``engine_args``, too.
     ``added``       arguments of the program that starts it.
+    ``rules``       of ``document.model_conflicts``, by their names.
+    ``requires``    what an argument needs beside it: another one, and its values that are enough.
+    ``exclusive``   pairs of which the server takes one; ``alone`` pairs of numbers of which one may be more
+                    than 1.
+    ``at_most``     a number, the one that it may not exceed, and that one's default.
+    ``drafters``    methods of speculation with a second repository.
     """
 
     offers: frozenset[str] = frozenset()
@@ -47,6 +44,32 @@ class EngineData:
     open: frozenset[str] = frozenset()
     either: frozenset[str] = frozenset()
     added: Mapping[str, Argument] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    requires: Mapping[str, list[Any]] = field(default_factory=dict)
+    exclusive: tuple[tuple[str, str], ...] = ()
+    alone: tuple[tuple[str, str], ...] = ()
+    at_most: tuple[tuple[Any, ...], ...] = ()
+    drafters: frozenset[str] = frozenset()
+
+
+@frozen
+class EveryEngine:
+    """What holds for every engine.
+
+    ``launcher``     arguments that the command of importer sets, or that end the server.
+    ``for_clients``  those with which a server does for its clients what only its owner may decide.
+    ``renderer``     arguments of the functions that render chat templates, and no variables of a template.
+    ``own_places``   arguments with a key of their own in a document, each with that key.
+    ``variables``    that the command of importer, or a key of the document, sets.
+    ``families``     how the names of variables begin, beside those that the launcher passes on.
+    """
+
+    launcher: frozenset[str]
+    for_clients: frozenset[str]
+    renderer: frozenset[str]
+    own_places: Mapping[str, str]
+    variables: frozenset[str]
+    families: tuple[str, ...]
 
 
 @cache
@@ -57,13 +80,25 @@ def load(engine: str) -> EngineData:
     return EngineData(
         offers=frozenset(data.get("offers", ())),
         options=data.get("options", {}),
-        own_places=COMMON | data["own_places"] if data else {},
+        own_places={**every().own_places, **data["own_places"]} if data else {},
         renamed={**data.get("renamed", {}), **dict.fromkeys(data.get("removed", ()), "")},
         choices=data.get("choices", {}),
         open=frozenset(data.get("open", ())),
         either=frozenset(data.get("either", ())),
         added={name: Argument(name, **row) for name, row in added.items()},
+        rules=tuple(data.get("rules", ())),
+        requires=data.get("requires", {}),
+        **{name: tuple(map(tuple, data.get(name, ()))) for name in ("exclusive", "alone", "at_most")},
+        drafters=frozenset(data.get("drafters", ())),
     )
+
+
+@cache
+def every() -> EveryEngine:
+    """Return what holds for every engine."""
+    data = table("every.toml")
+    sets = {name: frozenset(data[name]) for name in ("launcher", "for_clients", "renderer", "variables")}
+    return EveryEngine(**sets, own_places=data["own_places"], families=tuple(data["families"]))
 
 
 def table(name: str) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from importer import backends
-from importer.document import argument_check, check, document_keys
+from importer.document import argument_check, check, document_keys, environment
 from importer.document.argument_check import DRAFTER
 from importer.document.effects import DOCUMENT, FREE, Effect, table
 from importer.document.engine_arguments import Argument, ArgumentRegistry, Kind, load, version_of
@@ -23,7 +23,7 @@ CODE = "trust_remote_code"
 SPECULATION = "speculative_config"  # of ``engine_args``: its ``model`` is a second repository
 OF_DRAFTER = (DRAFTER, f"{SPECULATION}.revision")
 # Maps with names of the engine, each with its own rule.
-OF_ENGINE = ("engine_args", argument_check.ENVIRONMENT_KEY, CODE)
+OF_ENGINE = ("engine_args", environment.KEY, CODE)
 # Names that stand for a key of the document's own; others alone are arguments of the engine.
 PLACES = dict.fromkeys(document_keys.PARAMETERS, ("parameters",))
 FREE_ALONE = frozenset((*document_keys.OPTIONS, *document_keys.FACTS))  # parsers and facts of the model
@@ -108,7 +108,7 @@ def _settings(data: Mapping[str, object]) -> Iterator[Grant]:
         arguments = data.get(part)
         for name, value in arguments.items() if isinstance(arguments, Mapping) else ():
             yield from _anywhere(registries, str(name), value)
-    variables = data.get(argument_check.ENVIRONMENT_KEY)
+    variables = data.get(environment.KEY)
     for name, value in variables.items() if isinstance(variables, Mapping) else ():
         if value is not None and (why := _variable(registries, str(name), value)) is not None:
             yield _setting(f"env.{name}", value, why)
@@ -153,7 +153,7 @@ def _variable(registries: list[ArgumentRegistry], name: str, value: Any) -> Effe
     if withheld - {None}:  # a run may name another engine
         return min(filter(None, withheld))
     kinds = [r.variables[name] for r in registries if name in r.variables]
-    typed = all(k is not None and argument_check.typed(argument_check.text(value), k) is None for k in kinds)
+    typed = all(k is not None and environment.typed(environment.text(value), k) is None for k in kinds)
     return None if kinds and typed and withheld else Effect.TEXT if kinds and withheld else Effect.UNREAD
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from importer import config
 from importer.document import check as engine_check
 from importer.document import template_file
-from importer.document.check import RecordedFacts, model_faults
 from importer.document.document import Document, document_of
 from importer.document.document_keys import KeyPath
+from importer.document.model_conflicts import model_faults
+from importer.document.model_facts import RecordedFacts
 from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from importer.document import schema, template_file
 from importer.document.build import SCHEMA_FILE
-from importer.document.check import RecordedFacts, recorded_facts
 from importer.document.document import Document
 from importer.document.document_keys import digest
+from importer.document.model_facts import RecordedFacts, recorded_facts
 from importer.document.schema import checked
 from importer.errors import DocumentError
 from importer.frozen import frozen

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from importer import backends
-from importer.document import argument_check, check, document_keys, engine_data, schema, template_file
+from importer.document import (
+    argument_check,
+    check,
+    document_keys,
+    engine_data,
+    environment,
+    schema,
+    template_file,
+)
 from importer.document.document import Document, Setting, Settings
 from importer.document.engine_arguments import Argument, version_of
 from importer.document.template_file import ChatTemplate
@@ -339,10 +347,8 @@ def checked(document: Document, engine: str) -> None:
     arguments = document.get(argument_check.KEY) or {}
     for path, reason in argument_check.faults(engine, version, arguments):
         raise invalid(document, schema.at((argument_check.KEY, *path), reason))
-    for path, reason in argument_check.environment_faults(
-        engine, version, document.get(argument_check.ENVIRONMENT_KEY) or {}
-    ):
-        raise invalid(document, schema.at((argument_check.ENVIRONMENT_KEY, *path), reason))
+    for path, reason in environment.faults(engine, version, document.get(environment.KEY) or {}):
+        raise invalid(document, schema.at((environment.KEY, *path), reason))
 
 
 def without_flags(document: Document, server: str) -> None:

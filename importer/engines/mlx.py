@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from importer.document import argument_check
+from importer.document import environment
 from importer.document.document import Document, Setting
 from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
@@ -72,7 +72,7 @@ class Mlx(Declared):
         model = str(model_dir.resolve())
         settings = self.settings(document, model, Address(port=port), template)
         arguments = launched(document, ("-m", "mlx_lm", "server", *settings))
-        return Launch(arguments, model, argument_check.variable_of(document))
+        return Launch(arguments, model, environment.variables_of(document))
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None

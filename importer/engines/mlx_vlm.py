@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from importer.document import argument_check, document_keys
+from importer.document import document_keys, environment
 from importer.document.document import Document, Setting
 from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
@@ -69,7 +69,7 @@ class MlxVlm(Declared):
         check_code(document, model_dir, "mlx-vlm")
         model = str(model_dir.resolve())
         arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port), template))
-        return Launch(arguments, model, argument_check.variable_of(document))
+        return Launch(arguments, model, environment.variables_of(document))
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None

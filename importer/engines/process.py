@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from importer import config, demo, launcher, tracing
-from importer.document import argument_check, template_file
+from importer.document import environment, template_file
 from importer.document.document import Document
 from importer.document.template_file import ChatTemplate
 from importer.engines import install, logs, model_folder, start_trials
@@ -632,7 +632,7 @@ class _Start:
 
 def _names(settings: Collection[Setup]) -> set[str]:
     """Return the names of variables among settings."""
-    return {one.name for one in settings if one.key in (None, argument_check.ENVIRONMENT_KEY)}
+    return {one.name for one in settings if one.key in (None, environment.KEY)}
 
 
 def _death(start: _Start, never: NeverError, log: Path, port: int) -> EngineError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from importer.document import argument_check, document_keys, template_file
+from importer.document import document_keys, environment, template_file
 from importer.document.document import Document, Setting
 from importer.document.document_keys import SAMPLING
 from importer.document.template_file import ChatTemplate
@@ -56,7 +56,7 @@ class SGLang(Declared):
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         arguments = ("-m", "sglang.launch_server", f"--model-path={model_dir.resolve()}", *settings)
-        return Launch(arguments, name, argument_check.variable_of(document), self.files(document, template))
+        return Launch(arguments, name, environment.variables_of(document), self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
         """Return the files beside the model, name to text; raises DocumentError("invalid") where the template

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from importer.document import argument_check
+from importer.document import argument_check, environment
 from importer.document.document import Document, document_of
 from importer.engines import model_folder, registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
@@ -34,7 +34,7 @@ SCALES = (
     "embedding_multiplier", "residual_multiplier", "quantization_config", "quantization",
 )  # fmt: skip
 # Keys of a document with settings that a start may go without.
-KEYS = (argument_check.ENVIRONMENT_KEY, argument_check.KEY, VARIABLES)
+KEYS = (environment.KEY, argument_check.KEY, VARIABLES)
 # Variables that every process needs.
 NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "SYSTEMROOT"})
 
@@ -89,7 +89,7 @@ def of_document(document: Document) -> tuple[Setup, ...]:
 
 def of_machine(variables: Mapping[str, str], document: Collection[Setup]) -> tuple[Setup, ...]:
     """Return the variables of a process that neither it needs nor the document sets."""
-    own = {one.name for one in document if one.key == argument_check.ENVIRONMENT_KEY}
+    own = {one.name for one in document if one.key == environment.KEY}
     return tuple(Setup(None, n, v) for n, v in variables.items() if n not in NEEDED and n not in own)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from importer import backends
 from importer.backends import PYTHONIC
 from importer.decisions.decision import RUST
-from importer.document import argument_check, check, document_keys, engine_data, template_file
+from importer.document import check, document_keys, engine_data, environment, template_file
 from importer.document.document import Document, Setting, Settings
 from importer.document.document_keys import frontend_of
 from importer.document.template_file import ChatTemplate
@@ -192,7 +192,7 @@ class Vllm(Declared, ABC):
         chosen = {
             **self._variables(document),
             **variables(document),
-            **argument_check.variable_of(document),
+            **environment.variables_of(document),
         }
         return Launch(arguments, name, chosen, self.files(document, template))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from importer.document import argument_check, document_keys
+from importer.document import document_keys, environment
 from importer.document.document import Document, Setting
 from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
@@ -80,7 +80,7 @@ class VllmMlx(Declared):
         model = str(model_dir.resolve())
         settings = self.settings({**document, "name": name}, model, Address(port=port), template)
         arguments = ("-m", "vllm_mlx.cli", "serve", *settings, "--offline")
-        return Launch(arguments, name, {**HOME, **argument_check.variable_of(document)})
+        return Launch(arguments, name, {**HOME, **environment.variables_of(document)})
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from importer.document import argument_check, schema, template_file
+from importer.document import argument_check, environment, schema, template_file
 from importer.document.check import AUTO, CONTEXT, LIMITS, MODALITIES
 from importer.document.document import Document, Parameters, document_of
 from importer.document.document_keys import OPTIONS, parse, parser, write
@@ -224,8 +224,7 @@ def _of_server(data: Document, key: str) -> bool:
 def _variables(data: Document) -> list[Reason]:
     """Remove the variables: a model's YAML has no place for them in LocalAI."""
     return [
-        Reason(Loss.ENVIRONMENT, key=key)
-        for key in argument_check.variable_of({"env": data.pop("env", None)})
+        Reason(Loss.ENVIRONMENT, key=key) for key in environment.variables_of({"env": data.pop("env", None)})
     ]
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from importer.document import template_file
-from importer.document.argument_check import variable_of
 from importer.document.document import Document, Setting
 from importer.document.document_keys import OPTIONS, parse
+from importer.document.environment import variables_of
 from importer.document.receipt import Receipt
 from importer.document.template_file import ChatTemplate
 from importer.engines.base import TEMPLATE, Address
@@ -87,7 +87,7 @@ def _command(
     template = options.template
     lost = _lost(
         document,
-        lambda changed: (engine.settings(changed, "", ADDRESS, template), variable_of(changed)),
+        lambda changed: (engine.settings(changed, "", ADDRESS, template), variables_of(changed)),
         sent,
     )
     comments = [*origin.comments(), *explained(program, sent, lost)]
@@ -100,7 +100,7 @@ def _command(
             ["hf", "download", origin.hub_id, "--revision", origin.revision, "--local-dir", model]
         )
     words = [*program.split(), *engine.settings(document, model, ADDRESS, template)]
-    commands.append(with_variables(variable_of(document), words))
+    commands.append(with_variables(variables_of(document), words))
     text = script(comments, commands, first)
     return Exported({f"{origin.name}.{engine.name}.sh": text}, lost, engine.name)
 

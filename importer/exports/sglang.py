@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from importer.document import argument_check, template_file
+from importer.document import environment, template_file
 from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.document.template_file import ChatTemplate
@@ -83,14 +83,14 @@ def served(
     sent = engine.client_sampling(document)
     lost = without_effect(document, lambda changed: _written(engine, changed, options.template), sent)
     comments = [*origin.comments(), *explained(PROGRAM, sent, lost), Reason(ExportComment.UNRUN_SGLANG)]
-    return SGLangService(origin, words, files, comments, lost, argument_check.variable_of(document))
+    return SGLangService(origin, words, files, comments, lost, environment.variables_of(document))
 
 
 def _written(
     engine: SGLang, document: Document, template: ChatTemplate | None
 ) -> tuple[list[str], dict[str, str], dict[str, str]]:
     files = engine.files(document, template) if template_file.named(document) else {}
-    return engine.settings(document, folder="."), files, argument_check.variable_of(document)
+    return engine.settings(document, folder="."), files, environment.variables_of(document)
 
 
 def cards(document: Document) -> int:

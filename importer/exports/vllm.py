@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from importer.document import argument_check, template_file
+from importer.document import environment, template_file
 from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.document.template_file import ChatTemplate
@@ -173,7 +173,7 @@ def _settings_and_files(
 
 
 def _variables(document: Document) -> dict[str, str]:
-    return {**variables(document), **argument_check.variable_of(document)}
+    return {**variables(document), **environment.variables_of(document)}
 
 
 def beside(name: str) -> VllmPlacement:

@@ -7,7 +7,7 @@ import json
 
 from importer import yaml_reader
 from importer.app.target import is_here
-from importer.document import check, document_keys, merge, name_allocator
+from importer.document import check, document_keys, merge, model_facts, name_allocator
 from importer.document.schema import problems
 from importer.document.yaml_edit import patch, source_map
 from importer.document.yaml_edit.cst import Layout
@@ -129,7 +129,8 @@ READERS = (
     ("differences", compared, "document.document_keys", 800, keys),
     ("options", optioned, "document.document_keys", 2_000, as_is),
     ("a document's arguments", checked, ("document.check document.argument_check "
-     "document.argument_check document.engine_arguments"), 4_000, as_is),
+     "document.environment document.engine_arguments"), 4_000, as_is),
+    ("a quantisation's file", model_facts.QUANT_FILE.search, "document.model_facts", 20_000, as_is),
     ("a device's name", is_here, "app.target", 20_000, as_is),
     ("a file of an entry", localai_gallery.PATH.fullmatch, "exports.localai_gallery", 20_000, as_is),
     ("a node's name", vllm_recipe.SEVERAL.search, "exports.vllm_recipe", 20_000, as_is),

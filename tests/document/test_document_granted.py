@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer import backends
-from importer.document import argument_check, effects
+from importer.document import effects, environment
 from importer.document.effects import Effect
 from importer.document.engine_arguments import load, versions
 from importer.document.grants import GrantReason, grants, set_values
@@ -229,7 +229,7 @@ def test_numbers_switches_and_choices_on_the_list_are_none(path: str) -> None:
 NAMES = st.one_of(
     st.builds(
         "{}{}".format,
-        st.sampled_from([p for p in argument_check.PREFIXES if p.isupper() and p.endswith("_")]),
+        st.sampled_from([p for p in environment.families() if p.isupper() and p.endswith("_")]),
         st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", min_size=1, max_size=20),
     ),
     st.text(min_size=1, max_size=30),
@@ -258,7 +258,7 @@ def test_a_person_has_read_the_effect_of_every_name(engine: str) -> None:
         inner = [f"{of}.{key}" for of, keys in rows.items() for key in keys]
         assert not [n for n in (*registry.arguments, *inner, *registry.variables) if not read.has(n)]
         kinds = filter(None, registry.variables.values())
-        assert all(argument_check.typed("no such text/", kind) is not None for kind in kinds)
+        assert all(environment.typed("no such text/", kind) is not None for kind in kinds)
     for name in (engine, effects.LIBRARIES, effects.DOCUMENT):
         data = json.loads((effects.FOLDER / f"{name}.json").read_text())
         assert data.keys() - {"schema", "of"} <= {*Effect}, "read these names, and move each to its effect"

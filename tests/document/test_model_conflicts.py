@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from importer.document import engine_arguments
-from importer.document.check import ModelFacts, model_conflicts, read_model_facts
+from importer.document.argument_conflicts import conflicts
+from importer.document.model_conflicts import model_conflicts
+from importer.document.model_facts import ModelFacts, read_model_facts
 from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
@@ -146,4 +147,4 @@ def test_drafts_that_lie_in_the_checkpoint_need_no_second_repository() -> None:
     """DeepSeek V4 has DSpark's weights, and its config the settings; vLLM takes the target itself."""
     settings = {"engine_args.speculative_config": {"method": "dspark", "num_speculative_tokens": 7}}
     assert found(facts(dspark_block_size=5), settings) == {}
-    assert [*engine_arguments.conflicts({"backend": "vllm", "engine_args": settings})] == []
+    assert [*conflicts({"backend": "vllm", "engine_args": settings})] == []

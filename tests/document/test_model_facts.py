@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from importer.document import check, schema
-from importer.document.check import ModelFacts, RecordedFacts
+from importer.document import schema
+from importer.document.model_conflicts import model_faults
+from importer.document.model_facts import ModelFacts, RecordedFacts, facts_json, recorded_facts
 from importer.document.receipt import parse
 from importer.errors import DocumentError
 from importer.sentences import render
@@ -25,7 +26,7 @@ def document(**more: Any) -> dict[str, Any]:
 
 
 def found(data: dict[str, Any], record: RecordedFacts | None = RECORD) -> dict[str, str]:
-    return {".".join(path): render(reason) for path, reason in check.model_faults(data, record)}
+    return {".".join(path): render(reason) for path, reason in model_faults(data, record)}
 
 
 @pytest.mark.parametrize(
@@ -70,10 +71,10 @@ def test_every_fact_stands_in_the_schema_and_is_read_back(desk: Desk) -> None:
     described = schema.load("receipt")["properties"]["model"]["properties"]
     assert written.keys() == {f.name for f in fields(ModelFacts)}
     assert written.keys() <= described.keys()
-    record = check.recorded_facts(parse(receipt(desk)))
+    record = recorded_facts(parse(receipt(desk)))
     assert record is not None
     assert (record.facts.heads, record.facts.longest, record.facts.experts) == (4, 512, False)
-    assert check.facts_json(record.facts) == {
+    assert facts_json(record.facts) == {
         **written, "model_types": ("llama",), "architectures": ("LlamaForCausalLM",),
     }  # fmt: skip
 

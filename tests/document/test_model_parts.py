@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from importer.document.check import ModelFacts
+from importer.document.model_facts import ModelFacts
 from tests.document.test_model_conflicts import facts, found
 
 NAME = "engine_args.decode_context_parallel_size"

@@ -10,8 +10,11 @@ import pytest
 
 from importer import backends
 from importer.document import check
-from importer.document.check import RESERVED, SWITCHES, ModelConflict, ModelFacts, ValueReason
+from importer.document.check import ValueReason
 from importer.document.document import document_of
+from importer.document.engine_data import every
+from importer.document.model_conflicts import SWITCHES, ModelConflict, model_conflicts
+from importer.document.model_facts import ModelFacts
 from importer.engines import get, install
 from tests.commandline import Desk, desk
 
@@ -44,9 +47,9 @@ def test_a_variable_is_one_that_the_template_names(engine: str) -> None:
     ):
         dotted = {f"chat_template_kwargs.{name}": value for name, value in chosen.items()}
         for settings in ({"chat_template_kwargs": chosen}, dotted):
-            found = check.model_conflicts({"backend": engine}, settings, named)
+            found = model_conflicts({"backend": engine}, settings, named)
             assert [reason.kind for _, reason in found] == kinds
-            assert not [*check.model_conflicts({"backend": engine}, settings, ModelFacts())]
+            assert not [*model_conflicts({"backend": engine}, settings, ModelFacts())]
 
 
 def test_an_import_and_a_file_are_checked_alike(desk: Desk) -> None:
@@ -83,4 +86,4 @@ def test_every_parameter_of_the_engines_is_known(name: str) -> None:
     [folder] = Path(installed.python).parent.parent.glob("lib/python3*/site-packages")
     found = {*parameters(folder)}
     assert "chat_template" in found
-    assert not found - RESERVED - OF_MODELS
+    assert not found - every().renderer - OF_MODELS

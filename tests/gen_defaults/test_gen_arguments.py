@@ -15,6 +15,7 @@ import pytest
 from gen_defaults import arguments
 from importer import backends, launcher
 from importer.document import engine_arguments
+from importer.document.argument_conflicts import conflicts
 from importer.engines import get, install
 from importer.engines.registries import PINNED
 from importer.launcher import Purpose, isolated
@@ -197,7 +198,7 @@ print("RESULT", json.dumps([engine.refusal([*one.items()]) for one in json.loads
 def test_a_conflict_that_is_written_by_hand_is_refused(values: dict[str, Any]) -> None:
     own = {key: values[key] for key in ("max_model_len", "tensor_parallel_size") if key in values}
     given = {key: value for key, value in values.items() if key not in own}
-    assert [*engine_arguments.conflicts({"backend": "vllm", "engine_args": given, **own})]
+    assert [*conflicts({"backend": "vllm", "engine_args": given, **own})]
 
 
 @pytest.mark.nightly

@@ -272,7 +272,6 @@ def test_yaml_is_read_in_one_place() -> None:
 
 NAMES_ENGINES = {
     "importer.backends",  # the one declaration
-    "importer.document.check", "importer.document.engine_arguments",  # rules in code, by the backend
     "importer.memory.parallelism",
     "importer.signals.quantisation",  # a method of the same name
     "importer.service.http.models", "importer.service.http.recheck",  # examples of requests

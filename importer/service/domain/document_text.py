@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from importer.document.check import RecordedFacts
 from importer.document.document import Document
+from importer.document.model_facts import RecordedFacts
 from importer.document.schema import document_faults
 from importer.document.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError, ImporterError
