@@ -1,4 +1,4 @@
-"""Documents in a table, and the facts of one: state, sizes, licence, validation, what needs attention."""
+"""Documents in a table, a line for each, and the facts of one document."""
 
 from __future__ import annotations
 
@@ -14,53 +14,53 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-NARROW = 110  # columns below which the model, licence, memory and variants are left out
-HEADS = ("name", "state", "backend", "context", "weights", "validated", "needs attention")
-WIDE = (
-    "name", "state", "model", "backend", "context", "weights", "memory", "licence", "validated", "variants",
-    "needs attention",
-)  # fmt: skip
+NARROW = 110  # columns below which validation, licence and attention are left out
+WHOLE = 10_000  # columns where there is no terminal, so that nothing is cut
+HEADS = ("name", "state", "tools", "thinking", "context", "weights")
+WIDE = (*HEADS, "backend", "validated", "needs attention")
+ATTENTION = "needs attention"
 
 
 def table(rows: Sequence[Mapping[str, object]], width: int) -> Table:
-    """Return the table of rows as ``app.overview`` has them."""
-    heads = WIDE if width >= NARROW else HEADS
-    cells = [{head: output.value(cell) for head, cell in _cells(row)} for row in rows]
-    return output.table(heads, [tuple(cell[head] for head in heads) for cell in cells])
+    """Return the table of rows as ``app.overview`` has them, a line for each; what is too long is cut."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in WIDE if width >= NARROW else HEADS:
+        made.add_column(head, no_wrap=head not in ("name", ATTENTION))  # the others keep their width
+    for row in rows:
+        cells = dict(_cells(row))
+        texts = (output.plain(output.value(cells[str(one.header)])) for one in made.columns)
+        made.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in texts))
+    return made
 
 
 def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     facts = row["facts"] or {}
-    memory, validated = facts.get("memory"), facts.get("validated")
-    yield from ((key, row[key]) for key in ("name", "state", "model", "backend"))
+    yield from ((key, row[key]) for key in ("name", "state", "backend"))
+    yield "tools", facts.get("tool_parser")
+    yield "thinking", facts.get("reasoning_parser")
     yield "context", _number(facts.get("context"))
     yield "weights", _size(facts.get("weights"))
-    yield "licence", facts.get("license")
-    yield "memory", None if memory is None else _each(memory)
-    yield "variants", ", ".join(row["variants"]) or None
-    yield "validated", row["validation"] if validated is None else _run(validated)
-    yield "needs attention", _first([one["message"] for one in row["needs_attention"]])
+    yield "validated", row["validation"] if facts.get("validated") is None else _run(facts["validated"])
+    yield ATTENTION, _first([one["message"] for one in row["needs_attention"]])
 
 
 def _first(messages: Sequence[str]) -> str:
-    """Return the first message, and how many there are beside it."""
+    """Return the first message, behind the number of all where there are several."""
     if not messages:
         return ""
-    return messages[0] if len(messages) == 1 else f"{messages[0]} (+{len(messages) - 1})"
+    return messages[0] if len(messages) == 1 else f"{len(messages)}: {messages[0]}"
 
 
 def _run(validated: Mapping[str, Any]) -> str:
-    """Return ``passed, mlx-lm 0.32.2: 45 of 45``: of the probes that apply."""
+    """Return ``mlx-lm 0.32.2: 45 of 45``: of the probes that apply."""
     outcomes = validated["outcomes"]
     applicable = validated["probes"] - outcomes.get("not-applicable", 0)
-    counted = f": {outcomes['pass']} of {applicable}" if validated["probes"] else ""
-    return f"{validated['state']}, {validated['label']}{counted}"
-
-
-def _each(memory: Mapping[str, Any]) -> str:
-    """Return the memory of a card, behind the number of cards where there are several."""
-    cards = f"{memory['cards']} × " if memory["cards"] > 1 else ""
-    return f"{cards}{gib(memory['bytes'])}"
+    counted = f"{outcomes['pass']} of {applicable}" if validated["probes"] else validated["state"]
+    return f"{validated['label']}: {counted}"
 
 
 def _number(count: int | None) -> str | None:

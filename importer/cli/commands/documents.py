@@ -51,6 +51,8 @@ def run_list(arguments: argparse.Namespace) -> None:
         output.json_lines(rows)
         return
     console = output.console()
+    if not console.is_terminal:
+        console.width = listing.WHOLE
     console.print(listing.table(rows, console.width))
 
 
