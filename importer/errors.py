@@ -32,6 +32,7 @@ from importer.sentences import placeholders, row, worded
 class Setting(StrEnum):
     """A value that a person gives, by its name in requests; the command line calls it by its flag."""
 
+    ADAPTER = "adapter"
     BACKEND = "backend"
     CONCURRENCY = "concurrency"
     CONTEXT = "context"

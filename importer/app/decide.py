@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer import backends, config
+from importer.app import adapters
 from importer.app.preferences import check_parsers, parse, recalled
 from importer.app.request import KEPT, OPTIONS, RULED, ImportOptions
 from importer.app.session import ImportSession
@@ -138,6 +139,7 @@ class ImportRequest:
     concurrency: int | None = None
     context: int | None = None
     per_device: bool = False
+    adapter: Sequence[str] = ()
     measured: Mapping[str, Any] | None = None
     observed: Sequence[Mapping[str, Any]] = ()
 
@@ -376,6 +378,7 @@ def study_snapshot(
     target = for_model(target, snapshot)
     check_parsers(request.preferences, target)
     completed = overrides.complete(snapshot, request.preferences.values, target.able)
+    completed = adapters.complete(completed, request.adapter, target, offline=request.offline)
     engine_facts = bench.bind(
         EngineQuestion(
             completed.snapshot,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from importer import backends
+from importer.app import adapters
 from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
@@ -294,7 +295,10 @@ class Settled:
         from importer.app import approvals
 
         data = self.plan.built.data
-        known = {*grants.set_values(typed.preferences.values, data)}
+        values = dict(typed.preferences.values)
+        if typed.adapter:
+            values |= adapters.settings_of(self.planned.decisions)
+        known = {*grants.set_values(values, data)}
         known |= set() if self.old is None else {*approvals.held(self.old)}
         return tuple(of_grant(grant) for grant in grants.runs(data) if grant not in known)
 

@@ -92,6 +92,9 @@ class ImportOptions(TypedDict, total=False):
         # Over HTTP a name alone: a file would be one of the server's.
         pattern=r"^(pythonic|json|own-calls|as-written|none|repository:[\w.-]{1,64})$", single=True)
     ]  # fmt: skip
+    adapter: Annotated[Iterable[str], Option(
+        "serve this LoRA adapter beside the model", metavar="[NAME=]ID", most=20, served=False, kept=True)
+    ]  # fmt: skip
     offline: Annotated[
         bool, Option("use what is cached; no request to the Hub", served=False, recorded=False)
     ]

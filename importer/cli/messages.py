@@ -99,6 +99,14 @@ def _fetch(fields: Mapping[str, Any]) -> str:
     return f"Import {there} after: hf download {pinned} --include {pattern} --local-dir {local}"
 
 
+def _pair(fields: Mapping[str, Any]) -> str:
+    """Return the command that imports {repo} with {settings} for its draft."""
+    import shlex
+
+    setting = shlex.quote(f"engine_args.speculative_config={fields['settings']}")
+    return f"Import {fields['repo']}, the model that it drafts for, with it: --backend vllm --set {setting}"
+
+
 def _offer(fields: Mapping[str, Any]) -> str:
     """Return the flag for each of {templates}."""
     names = " or ".join(f"--template {name}" for name in fields["templates"])
@@ -121,10 +129,14 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | ATTENTION | {
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",
     "Unavailable.not-installed": _not_installed,
     "FileRemedy.fetch": _fetch,
+    "KindRemedy.adapted": "Import {repo}, its base model, with it: --backend vllm --adapter {adapter}",
+    "KindRemedy.adapted-unnamed": "Import its base model with --backend vllm --adapter, and this adapter.",
+    "KindRemedy.drafted-for": _pair,
     "ForeignReason.would-offer": _offer,
     "CoverageEffect.template-offered": _shown,
     "TemplateFault.offered": "--template {template}",
     "BackendReason.other-could": "{engine} could load it there: --backend {backend}",
+    "Setting.adapter": "--adapter",
     "Setting.backend": "--backend",
     "Setting.concurrency": "--concurrency",
     "Setting.context": "--context",

@@ -31,6 +31,7 @@ from importer.signals.family import match, own_name
 from importer.signals.name import normalise
 from importer.signals.quantisation import MLX, read
 from importer.signals.reasons import KindReason, KindRemedy, NotChat, TaskReason, UnservedReason
+from importer.signals.speculation import Draft, of_speculators
 from importer.signals.tables import parser_table
 
 RUNNER, CONVERT = "engine_args.runner", "engine_args.convert"
@@ -358,6 +359,7 @@ class KindFinding:
     ``kind`` is ``chat``, ``base``, ``guard``, ``ocr``, ``translation``, one of ``TASKS`` or of ``NOT_CHAT``,
     ``in-folders`` or ``gguf-only``. For that and an adapter ``made_from`` names the repository with the
     original weights, if the card, a tag of the Hub or the adapter's settings do.
+    ``draft`` names the model that a draft is for, where its config does.
     ``library`` is the model's library by the Hub, where it is made for one kind of model. ``remedy`` is what
     serves the model by its files, where that is another than is usual for the kind.
     """
@@ -368,6 +370,7 @@ class KindFinding:
     library: str | None = None
     remedy: KindRemedy | None = None
     folders: tuple[str, ...] = ()
+    draft: Draft | None = None
 
     def error(self, repo: str) -> RepositoryError | None:
         """Return the error for a kind without a document, or ``None``."""
@@ -380,15 +383,18 @@ class KindFinding:
             return RepositoryError("in-folders", repo=repo, folders=self.folders, first=self.folders[0])
         if self.kind in NOT_CHAT:
             kind = NotChat(self.kind)
-            return RepositoryError("not-chat", repo=repo, what=Reason(kind), next=self._instead(kind))
+            return RepositoryError("not-chat", repo=repo, what=Reason(kind), next=self._instead(kind, repo))
         return None
 
-    def _instead(self, kind: NotChat) -> Reason:
+    def _instead(self, kind: NotChat, repo: str) -> Reason:
         """Return what serves such a model: its own library, else engines for its kind."""
+        if kind is NotChat.DRAFT and self.draft is not None:
+            pair = json.dumps(self.draft.settings)
+            return Reason(KindRemedy.DRAFTED_FOR, repo=self.draft.verifier, settings=pair)
         if kind is NotChat.DRAFT:
             return Reason(KindRemedy.DRAFTED)
         if kind is NotChat.ADAPTER:
-            named = self.made_from and Reason(KindRemedy.ADAPTED, repo=self.made_from)
+            named = self.made_from and Reason(KindRemedy.ADAPTED, repo=self.made_from, adapter=repo)
             return named or Reason(KindRemedy.ADAPTED_UNNAMED)
         if kind is NotChat.MLX_TASK:
             return Reason(KindRemedy.NO_MLX)
@@ -429,7 +435,10 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
     if strong:
         first = decided or strong[0]
         others = tuple(e for e in strong if e is not first)
-        return KindFinding(first.value, (first, *others), library=library, remedy=_remedy(snapshot, first))
+        return KindFinding(
+            first.value, (first, *others), library=library, remedy=_remedy(snapshot, first),
+            draft=of_speculators(snapshot) if first.value == NotChat.DRAFT else None,
+        )  # fmt: skip
     chats = tuple(_chats(snapshot, ignore_name))
     if chats:
         return KindFinding("chat", (*chats, *weak))

@@ -282,6 +282,10 @@ class KindRemedy(ReasonKind):
     """Remedies for a model that cannot be imported."""
 
     DRAFTED = "drafted", "Import the model that it drafts for."
+    DRAFTED_FOR = (
+        "drafted-for",
+        "Import {repo}, the model that it drafts for, with engine_args.speculative_config: {settings}.",
+    )
     IMAGE_ENGINE = "image-engine", "Serve it with vLLM-Omni, or with diffusers, also behind LocalAI."
     SPEECH_ENGINE = (
         "speech-engine",
@@ -314,20 +318,8 @@ class KindRemedy(ReasonKind):
         "made-from",
         "Serve the GGUF files with llama.cpp, or import {repo}, their origin.",
     )
-    ADAPTED = (
-        "adapted",
-        (
-            "Import {repo}, its base model, and serve both: vLLM takes --enable-lora and --lora-modules "
-            "NAME=PATH, with the path of this adapter."
-        ),
-    )
-    ADAPTED_UNNAMED = (
-        "adapted-unnamed",
-        (
-            "Import its base model, and serve both: vLLM takes --enable-lora and --lora-modules NAME=PATH, "
-            "with the path of this adapter."
-        ),
-    )
+    ADAPTED = "adapted", "Import {repo}, its base model, with {adapter} as its adapter."
+    ADAPTED_UNNAMED = "adapted-unnamed", "Import its base model, with this adapter."
     ORIGINAL = (
         "original",
         (

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from importer import backends
 from importer.frozen import frozen
-from importer.hub.snapshot import Snapshot, whole
+from importer.hub.reference import is_id
+from importer.hub.snapshot import Snapshot, listed, mapping, text, whole
 from importer.reasons import Reason
 from importer.signals import quantisation
 from importer.signals.architecture import architectures, config_of, model_types, text_config
@@ -20,6 +21,8 @@ KEY = "engine_args.speculative_config"
 KEYS = ("mtp_num_hidden_layers", "num_nextn_predict_layers")
 TOKENS = 1
 OWN_HEADS = "mtp"
+PARALLEL = "peagle"  # a method of speculators that is eagle3 with all drafts at once
+OTHER_NAMES = {PARALLEL: "eagle3", "dflash2": "dflash"}  # of speculators, and vLLM's
 AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations of vendors' original models
 
 
@@ -67,6 +70,32 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     offer = json.dumps(spelled_out(OWN_HEADS))
     reason = Reason(DraftReason.OFFERED, quote=quote, how=how, offer=offer)
     return [Evidence(Rule.CONFIG, KEY, None, "config.json", reason, quote)]
+
+
+@frozen
+class Draft:
+    """The model that a draft in the form of speculators is for, and vLLM's settings for both."""
+
+    verifier: str
+    settings: Mapping[str, object]
+
+
+def of_speculators(snapshot: Snapshot) -> Draft | None:
+    """Return the pair that a draft's config names, as vLLM reads it (``build_vllm_speculative_config``)."""
+    config = config_of(snapshot)
+    about = mapping(config.get("speculators_config"))
+    verifier = mapping(about.get("verifier")).get("name_or_path")
+    first = next(iter(listed(about.get("proposal_methods"))), None)
+    tokens = whole(mapping(first).get("speculative_tokens"), 1, 99)
+    method = text(config.get("speculators_model_type"))
+    if snapshot.model_id is None or tokens is None or method is None or not is_id(str(verifier)):
+        return None
+    settings: dict[str, object] = {
+        "model": snapshot.model_id, "revision": snapshot.revision,
+        "method": OTHER_NAMES.get(method, method), "num_speculative_tokens": tokens,
+    }  # fmt: skip
+    parallel = {"parallel_drafting": True} if method == PARALLEL else {}
+    return Draft(str(verifier), settings | parallel)
 
 
 def may_draft(snapshot: Snapshot, able: Abilities) -> bool:
