@@ -172,8 +172,10 @@ def test_every_command_in_a_text_is_one() -> None:
 
 def refusal(command: str) -> str | None:
     """Why the command's own parser does not take these words; a text may leave out what is required."""
+    words = [word for word in shlex.split(command) if word not in ("COMMAND", "--help", "--help-all")]
     try:
-        parse([word for word in shlex.split(command) if word not in ("COMMAND", "--help", "--help-all")])
+        if words:  # without any, the help is printed
+            parse(words)
     except UsageError as error:
         return None if error.details["problem"] == "is required" else str(error)
     return None
