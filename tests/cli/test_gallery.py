@@ -589,3 +589,25 @@ def test_the_workflow_of_the_page_runs_step_by_step(desk: Desk, monkeypatch: pyt
     rules = {one["ruleId"] for one in json.loads((place / "found.sarif").read_text())["runs"][0]["results"]}
     assert rules == {"unknown-parser", "no-license"}
     assert '"uri": "gallery/index.yaml"' in (place / "found.sarif").read_text()
+
+
+def test_a_revision_of_git_is_compared_with_a_folder(desk: Desk) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True)
+
+    git("init", "-q", "-b", "main")
+    written(desk.folder / "gallery", ENTRY)
+    git("add", "gallery")
+    git("commit", "-q", "-m", "one")
+    written(desk.folder / "gallery", entry(name="other"))
+    done = desk("gallery", "diff", "main:gallery", "gallery")
+    assert (done.code, done.err) == (0, "")
+    assert all(name in done.out for name in ("toy", "other"))
+    for place, problem in {
+        "main:none": "pathspec 'none' did not match",
+        "nothing:gallery": "not a valid object name",
+        "--output=x:gallery": "There is no directory --output=x",
+        "none": "There is no directory none",
+    }.items():
+        done = desk("gallery", "diff", "--", place, "gallery")
+        assert (done.code, problem in done.err) == (2, True), done.err

@@ -27,7 +27,7 @@ def add_arguments_gallery(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--stale-days", type=options.days, metavar="N", help="default: 180")
     options.of_import(check, "offline")
     diff = actions.add_parser("diff", help="what changes for those who run the models, as Markdown")
-    diff.add_argument("before", metavar="A", help="a folder or an index")
+    diff.add_argument("before", metavar="A", help="a folder, an index, or git's, such as main:models")
     diff.add_argument("after", metavar="B")
     build_site = actions.add_parser(
         "build", help="check the documents, then write index, entries and static pages; no server is needed"
@@ -71,10 +71,11 @@ def _diff(arguments: argparse.Namespace) -> int:
     import sys
 
     from importer.app import gallery
+    from importer.app.gallery_revision import opened
     from importer.cli.gallery_report import markdown
 
-    before, after = (gallery.read(Path(place)) for place in (arguments.before, arguments.after))
-    sys.stdout.write(markdown(gallery.changes(before, after)))
+    with opened(arguments.before) as before, opened(arguments.after) as after:
+        sys.stdout.write(markdown(gallery.changes(gallery.read(before), gallery.read(after))))
     return 0
 
 
