@@ -27,6 +27,7 @@ PREFIXES = {
     "vllm-mlx": ("0.6",),
     "sglang": (NEWEST,),
 }
+SINCE = {"vllm": "0.24.0"}  # each release from this one on gets a registry, too: its parsers are asked alone
 
 
 READ = {**TABLES, "vllm-rust": Tables("vllm", rust_source.is_needed, rust_source.rows, rust_source.guesses)}
@@ -105,7 +106,9 @@ def _releases(engine: str, request: SourceRequest) -> list[Release]:
     if request.index.is_override(package) and not _archives(engine, request.index):
         return []  # a person's wheels have no sources of another language
     if not request.pinned:
-        releases = chosen(_archives(engine, request.index), versions or PREFIXES[engine])
+        archives = _archives(engine, request.index)
+        every = [v for v in archives if engine in SINCE and order(v) >= order(SINCE[engine])]
+        releases = chosen(archives, versions or (*PREFIXES[engine], *every))
         return [
             request.dated(r, known.get(_path(request, engine, r), {}).get("source", {}))
             for r in sorted(releases, key=lambda r: order(r.version))

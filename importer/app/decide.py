@@ -433,8 +433,6 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
     derives = override is not None and override.name == AS_WRITTEN
     refused = studied.by_itself or _too_costly(studied.study)
     proof = _proof(bench, studied.study, described, target, studied.python, refused, derives)
-    if target.proved_by is not None:
-        proof = proof.only(target.has)
     if refused is not None or proof.failed:
         return proof
     progress(f"comparing {target.backend}'s prompts")

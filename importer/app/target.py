@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -75,49 +75,40 @@ def bind(
 
     ``frontend`` is vLLM's, by default the one in Python. ``kind`` is that of the device: ``cuda`` has a build
     of vLLM with versions of its own. With ``ask`` the target has the Python of an installed engine of the
-    target's version, else that of the parsers alone (``parsers_of``); where there are none, and no version
-    was required, that of another version. Raises UsageError("bad-value") for a version without a registry, or
+    target's version, else that of its parsers alone (``parsers_of``). Of a version between known ones the
+    names of parsers are not known. Raises UsageError("bad-value") for another version without a registry, or
     without the frontend.
     """
     from importer.engines import runs
 
     check_frontend(backend, frontend)
     known = registries.versions(backend)
-    if not known:
-        return BoundTarget(Target(backend, version, able=registries.load_capabilities(backend, version)))
-    builds = _builds(backend, kind, frontend) if runs(backend) else ()
-    installed = [found for build in builds if (found := _installed(build)) is not None]
-    own = next((i.version for i in installed if i.engine == builds[0] and i.version in known), None)
+    if not known or registries.is_between(backend, version):
+        able = registries.load_capabilities(backend, version)
+        return BoundTarget(Target(backend, version, runs=runs(backend), able=able))
+    builds = backends.of(backend).builds or (backend,)
+    build = _build(builds, kind, frontend)
+    installed = [one for name in builds if runs(backend) and (one := _installed(name)) is not None]
+    own = next((i.version for i in installed if i.engine == build and i.version in known), None)
     if frontend == RUST and own not in registries.versions(f"{backend}-{RUST}"):
         own = None  # else the newest with this frontend
-    pinned = registries.PINNED.get(builds[0] if builds else backend)
-    registry = registries.load(backend, version or own or (None if frontend == RUST else pinned))
-    if frontend == RUST:
-        registry = registries.load(backend, version or own, RUST)
-    named = (
-        []
-        if version is None
-        else [found for build in _further(backend, builds) if (found := _installed(build))]
-    )
-    exact = next((i for i in (*installed, *named) if i.version == registry.version), None)
-    other = next((i for i in installed if version is None and frontend != RUST and i.version in known), None)
-    alone = None if exact or not ask or frontend == RUST else parsers_of(backend, registry.version)
-    unfetched, alone = (alone, None) if isinstance(alone, Reason) else (None, alone)
-    provider = (exact or alone or other) if ask else None
+    pinned = None if frontend == RUST else registries.PINNED.get(build)
+    registry = registries.load(backend, version or own or pinned, frontend if frontend == RUST else None)
+    provider: Installed | Reason | None = None
+    if ask:
+        provider = next((one for one in installed if one.version == registry.version), None)
+        if provider is None and frontend != RUST:
+            provider = parsers_of(backend, registry.version)
+    unfetched, found = (provider, None) if isinstance(provider, Reason) else (None, provider)
     able = registries.load_capabilities(backend, registry.version)
-    stands_in = version is not None and not f"{registry.version}.".startswith(f"{version}.")
-    meant = version if stands_in else registry.version
-    target = Target(backend, meant, _names(registry), provider is not None, runs(backend), able)
+    target = Target(backend, registry.version, _names(registry), found is not None, runs(backend), able)
     target = replace(
         target,
         templates=tuple(t for t in offered(backend) if frontend != RUST or not _is_plugin(t, backend)),
-        proved_by=None if provider is None or provider.version == meant else provider.version,
-        nearest=registry.version if stands_in else None,
-        unfetched=unfetched if provider is None else None,
-        unread=next((i.version for i in installed if i.version not in known), None) if ask else None,
+        unfetched=unfetched,
         **_of_frontend(backend, registry, frontend),
     )
-    return BoundTarget(target, None if provider is None else provider.python)
+    return BoundTarget(target, None if found is None else found.python)
 
 
 def for_model(target: Target, snapshot: Snapshot) -> Target:
@@ -137,18 +128,10 @@ def check_frontend(backend: str, frontend: Frontend | None) -> None:
         raise UsageError("bad-value", setting=Setting.FRONTEND, value=frontend, problem=problem)
 
 
-def _builds(backend: str, kind: str | None, frontend: Frontend | None) -> tuple[str, ...]:
-    """Return the engines that provide the backend for a kind of device, the device's own build first."""
-    every = backends.of(backend).builds
-    if not every:
-        return (backend,)
+def _build(builds: Sequence[str], kind: str | None, frontend: Frontend | None) -> str:
+    """Return the build of an engine that serves on a kind of device, by default on this machine."""
     cards = kind in {"cuda", "rocm"} or frontend == RUST or (kind is None and machine.has_gpu())
-    return every if cards else every[-1:]
-
-
-def _further(backend: str, builds: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the other builds of vLLM: their parsers run on this machine, too, where a version is named."""
-    return tuple(one for one in backends.of(backend).builds if one not in builds)
+    return builds[0 if cards else -1]
 
 
 def _is_plugin(convention: str, backend: str) -> bool:

@@ -109,10 +109,7 @@ class Target:
     ``joint``     parsers that read calls and reasoning in one: the frontend starts with both or none.
     ``guessed``   the reasoning parser that the frontend takes by the model's id where the document has none.
     ``built_in``  whether the frontend reads this model by code of its own, and rejects every parser by name.
-    ``proved_by`` the version whose parsers take part in the proof, where it is another one.
-    ``nearest``   the version whose registry stands for that of ``version``, where it is another one.
     ``unfetched`` why the parsers of this version could not be fetched.
-    ``unread``    the installed version where its parsers are not known here, so that they are not asked.
     """
 
     backend: str
@@ -126,10 +123,7 @@ class Target:
     frontend: Frontend | None = None
     elsewhere: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     joint: frozenset[str] = frozenset()
-    proved_by: str | None = None
     unfetched: Reason | None = None
-    unread: str | None = None
-    nearest: str | None = None
     guessed: str | None = None
     built_in: bool = False
 

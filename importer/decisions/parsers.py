@@ -50,7 +50,7 @@ def _elsewhere(fields: Fields) -> str:
 
 
 class FrontendReason(ReasonKind):
-    """Reasons for parsers that follow from the frontend, and from the version that proved them."""
+    """Reasons for parsers that follow from the frontend."""
 
     BUILT_IN = (
         "built-in",
@@ -75,15 +75,6 @@ class FrontendReason(ReasonKind):
         "{parser} reads calls and reasoning in one, and {tool_parser} reads the calls",
         "both kinds",
     )
-    OTHER_VERSION = (
-        "other-version",
-        "proved by the parsers of {proved}; the document is for {version}",
-        "{proved}, not {version}",
-    )
-    NEAREST = (
-        "nearest",
-        "the parsers of {engine} are not known here; those of {known}, the nearest, stand for them",
-    )
 
 
 def elsewhere(target: Target, key: str, name: str) -> Reason | None:
@@ -102,14 +93,14 @@ def settle(decisions: Mapping[str, Decision], target: Target) -> dict[str, Decis
     """Return the decisions on both parsers as the frontend starts with them.
 
     A parser that reads calls and reasoning in one is named for both. A key without a parser warns of a parser
-    that the other frontend has. A proof by another version is noted.
+    that the other frontend has.
     """
     if target.built_in:
         return {key: _built_in(decision, target) for key, decision in decisions.items()}
     settled = dict(decisions)
     if target.joint:
         settled |= _together(settled[TOOL], settled[REASONING], target)
-    noted = {key: _noted(decision, target) for key, decision in settled.items()}
+    noted = {key: _noted(decision) for key, decision in settled.items()}
     if target.guessed is not None and noted[REASONING].value is None:
         guessed = Reason(FrontendReason.GUESSED, engine=target.engine, parser=target.guessed)
         noted[REASONING] = replace(noted[REASONING], why=(*noted[REASONING].why, warning(guessed)))
@@ -149,20 +140,12 @@ def _joined(own: Decision, other: Decision, target: Target) -> Decision:
     return Chosen(other.value, status, (reason, *own.why), (*lost, *own.overruled))  # type: ignore[arg-type]
 
 
-def _noted(decision: Decision, target: Target) -> Decision:
-    why = (*decision.why, *_frontend_notes(decision, target))
-    if decision.status == "proved" and target.proved_by is not None:
-        other = Reason(FrontendReason.OTHER_VERSION, proved=target.proved_by, version=target.version)
-        return replace(decision, status="declared", why=(other, *why))
-    return replace(decision, why=why)
-
-
-def _frontend_notes(decision: Decision, target: Target) -> Iterator[Reason]:
-    if decision.value is None:
-        reasons = (lost.why for lost in decision.overruled)
-        yield from (warning(r) for r in [*reasons][:1] if r.kind is FrontendReason.ELSEWHERE)
-    if target.nearest is not None:
-        yield warning(Reason(FrontendReason.NEAREST, engine=target.engine, known=target.nearest))
+def _noted(decision: Decision) -> Decision:
+    """Return the decision; without a parser, with a warning of one that the other frontend has."""
+    first = next((lost.why for lost in decision.overruled), None)
+    if decision.value is not None or first is None or first.kind is not FrontendReason.ELSEWHERE:
+        return decision
+    return replace(decision, why=(*decision.why, warning(first)))
 
 
 SHOWN_BY_TEMPLATE = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
@@ -352,10 +335,7 @@ class Unavailable(ReasonKind):
         "not-installed",
         "not proved: {engine} is not installed, so its own parsers did not read the template",
     )
-    NOT_KNOWN = (
-        "not-known",
-        "not proved: {engine} {version} is installed, and this importer does not know its parsers",
-    )
+    NOT_KNOWN = "not-known", "not proved: importer does not know the parsers of {engine} {version}"
     NOT_FETCHED = "not-fetched", "not proved: {problem}"
 
 
@@ -813,8 +793,8 @@ def _unproved(target: Target) -> Reason:
         return target.unfetched
     if not target.runs:
         return Reason(Unavailable.NOT_RUN_HERE, engine=target.backend)
-    if target.unread is not None:
-        return Reason(Unavailable.NOT_KNOWN, engine=target.backend, version=target.unread)
+    if not target.parsers:
+        return Reason(Unavailable.NOT_KNOWN, engine=target.backend, version=target.version)
     return Reason(Unavailable.NOT_INSTALLED, engine=target.backend)
 
 

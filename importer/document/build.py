@@ -36,8 +36,6 @@ def source(decision: Decision) -> str:
     if decision.status == "user":
         return USER
     words = _short(decision)
-    if words and decision.why[0].kind is FrontendReason.OTHER_VERSION:
-        return f"proved on {words}"
     if words and decision.status == "proved" and not isinstance(decision.why[0].kind, PinReason):
         return f"proved ({words})"
     return f"{decision.status}: {words}" if words else decision.status

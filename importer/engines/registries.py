@@ -135,17 +135,15 @@ def frontends(engine: str, version: str | None) -> tuple[Frontend, ...]:
 def load(engine: str, version: str | None = None, frontend: Frontend | None = None) -> Registry:
     """Return the registry of a version, by default of the pinned one, and of a frontend of vLLM.
 
-    ``0.32`` is the newest known 0.32; a version between two known ones has the registry of the nearest.
-    Raises UsageError("bad-value") for a version without a registry, and for one without the frontend.
+    ``0.32`` is the newest known 0.32. Raises UsageError("bad-value") for a version without a registry, and
+    for one without the frontend.
     """
     family = backends.serving(engine).name
     if frontend == RUST:
         return _rust(family, version)
     known = versions(family)
     requested = version or PINNED.get(engine) or PINNED.get(family, "")
-    matches = [v for v in known if v == requested or v.startswith(f"{requested}.")] or _nearest(
-        requested, known
-    )
+    matches = [v for v in known if v == requested or v.startswith(f"{requested}.")]
     if not matches:
         raise UsageError(
             "bad-value",
@@ -156,14 +154,24 @@ def load(engine: str, version: str | None = None, frontend: Frontend | None = No
     return _read(family, matches[-1])
 
 
-def _nearest(requested: str, known: Sequence[str]) -> list[str]:
-    """Return the known version nearest to one that lies between two of them; else none."""
-    if re.fullmatch(r"\d{1,4}(?:\.\d{1,4}){1,2}", requested) is None or not known:
-        return []
-    wanted = _order(requested)
-    if not _order(known[0]) < wanted < _order(known[-1]):
-        return []
-    return [min(known, key=lambda v: [abs(a - b) for a, b in zip_longest(_order(v), wanted, fillvalue=0)])]
+def is_between(engine: str, version: str | None) -> bool:
+    """Return whether a version is none of the known ones, and lies between two of them."""
+    known = versions(engine)
+    if re.fullmatch(r"\d{1,4}(?:\.\d{1,4}){1,2}", version or "") is None or not known:
+        return False
+    wanted = str(version)
+    named = any(one == wanted or one.startswith(f"{wanted}.") for one in known)
+    return not named and _order(known[0]) < _order(wanted) < _order(known[-1])
+
+
+def _nearest(wanted: str, known: Sequence[str]) -> str:
+    """Return the known version with the least distance; the wanted one where none is known."""
+    order = _order(wanted)
+    return min(
+        known,
+        key=lambda v: [abs(a - b) for a, b in zip_longest(_order(v), order, fillvalue=0)],
+        default=wanted,
+    )
 
 
 def _rust(family: str, version: str | None) -> Registry:
@@ -225,7 +233,9 @@ CAPABILITIES_FOLDER = Path(__file__).with_name("abilities_of")
 
 
 def load_capabilities(engine: str, version: str | None = None) -> Abilities:
-    """Return the abilities of a version, by default of the pinned one; only the names without a file."""
+    """Return the abilities of a version, by default of the pinned one, or of the version next to it; only
+    the names for an engine without a file.
+    """
     family = backends.serving(engine).name
     return _read_ability(family, version or PINNED.get(family))
 
@@ -237,13 +247,22 @@ def loader_of(engine: str) -> Loader:
 
 @cache
 def _read_ability(family: str, version: str | None) -> Abilities:
-    data: dict[str, Any] = {**_file(f"{family}-{version}"), **_file(f"{family}-{version}-processors")}
+    of = _nearest(version or "", _with_abilities(family))
+    data: dict[str, Any] = {**_file(f"{family}-{of}"), **_file(f"{family}-{of}-processors")}
     values = {f.name: _plain_capability(f.type, data[f.name]) for f in fields(Abilities) if f.name in data}
     own: dict[str, Any] = {"engine": family, "version": version, "loader": loader_of(family)}
     if "libraries" not in data:
         return Abilities(**{**values, **own})
     (name, pin), sighted = data["libraries"].items()
     return replace(_read_ability(name, pin), **own, library=name, sighted=_of_library(*sighted))
+
+
+@cache
+def _with_abilities(family: str) -> tuple[str, ...]:
+    names = (
+        path.stem.removeprefix(f"{family}-") for path in CAPABILITIES_FOLDER.glob(f"{family}-[0-9]*.json")
+    )
+    return tuple(name for name in names if "-" not in name)
 
 
 def _of_library(name: str, version: str) -> OfLibrary:

@@ -110,7 +110,7 @@ def _key(
     """Return the digest of all inputs of a proof, importer's code and the engine's environment among them."""
     parts = [_encoded(_Same(analysis)), json.dumps(asdict(tokens), default=str)]
     parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
-    parts += [str(target.frontend), str(target.proved_by), str(derives), environment(python)]
+    parts += [str(target.frontend), str(derives), environment(python)]
     parts += [_code(), *_tokenizer(tokens.directory)]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
@@ -454,11 +454,6 @@ class Proof:
     pairs: Mapping[str, Mapping[str, Reason]] = field(default_factory=dict)
     alone: bool = False
     accidents: int = 0
-
-    def only(self, has: Callable[[str, str], bool]) -> Proof:
-        """Return the proof with the parsers for which ``has`` is true, by field and name."""
-        kept = {key: tuple(v for v in vs if has(key, v.parser)) for key, vs in self.verdicts.items()}
-        return replace(self, verdicts=kept)
 
     @property
     def shown(self) -> str:

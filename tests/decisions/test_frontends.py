@@ -6,12 +6,11 @@ from importer.decisions.decision import Chosen, Decision, KnownNone, Target, Und
 from importer.decisions.decision import RejectedCandidate as Rejected
 from importer.decisions.parsers import FrontendReason, elsewhere, settle
 from importer.document.attention import attention
-from importer.document.build import source
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.evidence import Source
 
-WHY = (Reason(FrontendReason.OTHER_VERSION, proved="1", version="2"),)
+WHY = (Reason(FrontendReason.GUESSED, engine="vllm 1", parser="x"),)
 TOOLS = {"hermes": "H", "gemma4": "G"}
 RUST = Target(
     "vllm", "0.33.0", {"tool_parser": TOOLS, "reasoning_parser": {"qwen3": "Q", "gemma4": "G"}},
@@ -86,18 +85,3 @@ def test_a_model_that_the_frontend_reads_by_itself_has_no_parser() -> None:
     assert "by code of its own" in words(tool)
     both = {"tool_parser": tool, "reasoning_parser": reasoning}
     assert attention(both) == ()  # its tools work
-
-
-def test_a_proof_by_another_version_is_noted() -> None:
-    target = Target("vllm", "0.33.0", RUST.parsers, proved_by="0.32.0")
-    tool, reasoning = settled(chosen("hermes"), chosen("qwen3", "table"), target)
-    assert "proved by the parsers of 0.32.0; the document is for 0.33.0" in words(tool)
-    assert (tool.status, source(tool)) == ("declared", "proved on 0.32.0, not 0.33.0")
-    assert reasoning == chosen("qwen3", "table")
-
-
-def test_a_registry_that_stands_for_another_is_a_warning() -> None:
-    target = Target("vllm", "0.22.0", RUST.parsers, nearest="0.27.1")
-    tool, reasoning = settled(chosen("hermes", "table"), KnownNone(WHY), target)
-    (one,) = attention({"tool_parser": tool, "reasoning_parser": reasoning})
-    assert "those of 0.27.1, the nearest, stand for them" in render(one.reason)

