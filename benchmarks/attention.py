@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from importer.app.decide import ImportRequest
 from importer.app.import_ import plan
+from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
 from importer.cli.bulk import in_order
 from importer.document.attention import Attention

@@ -11,8 +11,9 @@ from typing import Any
 
 from benchmarks.recipe_settings import read_script
 from gen_defaults.truth import CachedSession, folder_of, of_hub
-from importer.app.decide import ImportRequest, decide_snapshot
+from importer.app.decide import decide_snapshot
 from importer.app.import_ import Plan, build_plan
+from importer.app.import_request import ImportRequest
 from importer.app.preferences import parse
 from importer.app.session import ImportSession
 from importer.chat_template.override import FILE, TemplateOverride

@@ -18,15 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from importer.analysis import Analysis, Question
-from importer.app.decide import (
-    ImportRequest,
-    Studied,
-    decide_snapshot,
-    finalize,
-    prove_studied,
-    study_snapshot,
-)
+from importer.app.decide import decide_snapshot, finalize, prove_studied
+from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
+from importer.app.study import Studied, study_snapshot
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Decision, Preferences, Target
 from importer.engines import registries

@@ -8,7 +8,8 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from gen_defaults.truth import FIELDS
-from importer.app.decide import ImportRequest, decide_snapshot
+from importer.app.decide import decide_snapshot
+from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
 from importer.decisions.decision import Preferences
 from importer.errors import ImporterError

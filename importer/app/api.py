@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from importer.app import approvals
-from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, merge_plan, plan, write
+from importer.app.import_request import ImportRequest
 from importer.app.request import OPTIONS, ImportOptions
 from importer.app.session import ImportSession
 from importer.config import now

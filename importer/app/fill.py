@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from importer import backends
-from importer.app.decide import ImportRequest, decide_snapshot
+from importer.app.decide import decide_snapshot
 from importer.app.import_ import Plan, build_plan
+from importer.app.import_request import ImportRequest
 from importer.app.preferences import written
 from importer.app.session import ImportSession
 from importer.decisions.decision import Preferences

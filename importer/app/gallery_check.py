@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from importer import backends
-from importer.app.decide import ImportRequest
 from importer.app.gallery import (
     CONFIG,
     Gallery,
@@ -19,6 +18,7 @@ from importer.app.gallery import (
     plain,
 )  # fmt: skip
 from importer.app.import_ import resolve_and_decide
+from importer.app.import_request import ImportRequest
 from importer.app.overview import FILES, PublicationReason, publishable
 from importer.app.session import ImportSession
 from importer.decisions.parsers import Unavailable

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from importer import backends
 from importer.app import adapters
-from importer.app.decide import Decided, ImportRequest, decide_snapshot
+from importer.app.decide import Decided, decide_snapshot
+from importer.app.import_request import ImportRequest
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer import config
-from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, Settled, merge_plan, write
+from importer.app.import_request import ImportRequest
 from importer.app.local_evidence import snapshot_of
 from importer.app.recheck import planned_again
 from importer.app.session import ImportSession

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from importer.app.decide import ImportRequest
+from importer.app.import_request import ImportRequest
 from importer.app.preferences import check_parsers
 from importer.app.target import bind, machine_for, with_template
 from importer.decisions.decision import Preferences

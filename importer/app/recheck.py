@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from importer import backends
-from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, Settled, build_plan, compare, of_values, resolve_and_decide
+from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
 from importer.decisions.decision import Decision
 from importer.document.attention import Attention

@@ -1,7 +1,7 @@
 """What may be asked of an import: every option is declared here, once, for all front ends.
 
 The command line, the service's body, the Python API and lists of imports are made of ``ImportOptions``;
-``app.decide.ImportRequest`` holds what was read. Loaded for ``--help``, so it loads little.
+``app.import_request.ImportRequest`` holds what was read. Loaded for ``--help``, so it loads little.
 """
 
 from __future__ import annotations

@@ -19,8 +19,9 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, BinaryIO, Self, TypeVar
 
-from importer.app.decide import Decided, ImportRequest
+from importer.app.decide import Decided
 from importer.app.import_ import resolve_and_decide
+from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
 from importer.cli import output
 from importer.cli.importing import error_line, written

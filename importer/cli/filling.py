@@ -6,8 +6,8 @@ import argparse
 import difflib
 from pathlib import Path
 
-from importer.app.decide import ImportRequest
 from importer.app.fill import Filling, plan, write
+from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
 from importer.cli import output
 from importer.cli.options import chosen

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from importer.app.decide import Decided, ImportRequest
+from importer.app.decide import Decided
 from importer.app.import_ import Plan, Settled, build_plan, merge_plan, plan, write
+from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
 from importer.cli import messages, output
 from importer.cli.import_summary import attention, import_lines

@@ -24,7 +24,8 @@ from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
 from importer import backends
-from importer.app.decide import Studied, finalize
+from importer.app.decide import finalize
+from importer.app.study import Studied
 from importer.document import name_allocator
 from importer.errors import ImporterError, ServiceError
 from importer.service import messages

@@ -16,7 +16,7 @@ from mypy import api as mypy
 import importer
 from importer import aio, import_model, why
 from importer.app import decide
-from importer.app.decide import ImportRequest
+from importer.app.import_request import ImportRequest
 from importer.app.request import OPTIONS
 from importer.document.store import Store
 from importer.errors import DocumentError, UsageError

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import importer.hub
-from importer.app.decide import Decided, ImportRequest
+from importer.app.decide import Decided
+from importer.app.import_request import ImportRequest
 from importer.cli import bulk
 from importer.cli.bulk import Journal
 from importer.document import schema

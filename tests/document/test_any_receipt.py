@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from importer.app.decide import ImportRequest
 from importer.app.import_ import merge_plan, plan, write
+from importer.app.import_request import ImportRequest
 from importer.app.recheck import recheck
 from importer.app.session import ImportSession
 from importer.document import schema

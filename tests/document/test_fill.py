@@ -313,7 +313,7 @@ def test_a_link_stays_a_link(desk: Desk) -> None:
 
 def test_a_file_that_changes_meanwhile_is_left_alone(desk: Desk) -> None:
     from importer.app import fill as filling
-    from importer.app.decide import ImportRequest
+    from importer.app.import_request import ImportRequest
     from importer.app.session import ImportSession
     from importer.hub import ANYWHERE
 

@@ -241,8 +241,8 @@ def test_the_form_of_the_reference_is_no_change(desk: Desk) -> None:
 
 
 def test_a_file_that_changes_while_it_is_shown_is_not_overwritten(desk: Desk) -> None:
-    from importer.app.decide import ImportRequest
     from importer.app.import_ import merge_plan, plan, write
+    from importer.app.import_request import ImportRequest
     from importer.app.session import ImportSession
     from importer.document.name_allocator import Names
     from importer.document.store import Store

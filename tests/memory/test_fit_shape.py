@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.app.decide import check_layers
+from importer.app.study import check_layers
 from importer.errors import RepositoryError
 from importer.hub import local
 from importer.memory import pages

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from importer.app.decide import ImportRequest, decide_snapshot
+from importer.app.decide import decide_snapshot
 from importer.app.import_ import build_plan
+from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
 from importer.decisions.decision import Preferences
 from importer.document.build import to_text

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from importer import kept
-from importer.app.decide import ImportRequest, decide_snapshot, prove_studied, study_snapshot
+from importer.app.decide import decide_snapshot, prove_studied
+from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
+from importer.app.study import study_snapshot
 from importer.chat_template.request_coverage.findings import CoverageKind
 from importer.errors import RepositoryError
 from importer.hub.snapshot import RepoFile, Snapshot

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from importer.app.decide import check_tokens
+from importer.app.study import check_tokens
 from importer.demo import MODEL
 from importer.engines import tokenizer as tables
 from importer.errors import RepositoryError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from importer.app.decide import ImportRequest
+from importer.app.import_request import ImportRequest
 from importer.document.document_keys import KeyPath
 from importer.document.grants import Grant, GrantReason, grants, runs, set_values
 from importer.document.store import StoredDocument

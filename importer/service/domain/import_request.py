@@ -14,7 +14,7 @@ from pydantic.config import JsonDict
 
 from importer import backends
 from importer.app import preferences
-from importer.app.decide import ImportRequest
+from importer.app.import_request import ImportRequest
 from importer.app.request import MOST, OPTIONS, ImportOptions, Option
 from importer.document import name_allocator, schema
 from importer.errors import Setting, UsageError

@@ -14,8 +14,8 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from importer import backends
-from importer.app.decide import Studied, study_snapshot
 from importer.app.parser_choice import check_edited
+from importer.app.study import Studied, study_snapshot
 from importer.config import now
 from importer.document import argument_check, engine_arguments, schema
 from importer.document.document_keys import differences, digest

@@ -13,8 +13,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from importer.app.decide import Studied, finalize, prove_studied
+from importer.app.decide import finalize, prove_studied
 from importer.app.import_ import Plan, build_plan, compare
+from importer.app.study import Studied
 from importer.document.build import to_json
 from importer.document.grants import Grant, GrantReason
 from importer.document.name_allocator import Names

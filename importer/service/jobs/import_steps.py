@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from importer.app.decide import Decided, ImportRequest, Studied, finalize, prove_studied, study_snapshot
+from importer.app.decide import Decided, finalize, prove_studied
 from importer.app.import_ import build_plan, merge_plan, write
+from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
+from importer.app.study import Studied, study_snapshot
 from importer.document.name_allocator import Names
 from importer.document.review import carried
 from importer.errors import ServiceError

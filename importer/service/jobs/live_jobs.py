@@ -31,7 +31,7 @@ from importer.storage import jobs, queue
 from importer.storage.database import Database, driver_message
 
 if TYPE_CHECKING:
-    from importer.app.decide import Studied
+    from importer.app.study import Studied
     from importer.engines.process import EngineServer
     from importer.hub.snapshot import Snapshot
     from importer.storage.jobs import Job

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from importer import backends
-from importer.app.decide import Studied
 from importer.app.session import ImportSession
+from importer.app.study import Studied
 from importer.config import now
 from importer.engines import CHOSEN, ENGINES, get, install
 from importer.engines.machine import has_gpu, this_machine
