@@ -6,7 +6,7 @@ The command line, the service's body, the Python API and lists of imports are ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Union, get_args, get_origin, get_type_hints
 
@@ -92,7 +92,7 @@ class ImportOptions(TypedDict, total=False):
         # Over HTTP a name alone: a file would be one of the server's.
         pattern=r"^(pythonic|json|own-calls|as-written|none|repository:[\w.-]{1,64})$", single=True)
     ]  # fmt: skip
-    adapter: Annotated[Iterable[str], Option(
+    adapter: Annotated[Sequence[str], Option(
         "serve this LoRA adapter beside the model", metavar="[NAME=]ID", most=20, served=False, kept=True)
     ]  # fmt: skip
     offline: Annotated[
