@@ -7,24 +7,18 @@ an empty file per approved content, below ``IMPORTER_HOME``.
 from __future__ import annotations
 
 from collections.abc import Collection
-from pathlib import Path
 
-from importer import config
 from importer.document.grants import Grant, runs
-from importer.document.store import StoredDocument
+from importer.document.store import StoredDocument, approval_record
 from importer.errors import DocumentError
-
-
-def _record(digest: str) -> Path:
-    return config.home() / "approved" / digest.removeprefix("sha256:")
 
 
 def remember(stored: StoredDocument) -> None:
     """Record the approval of a document that grants something; forget it where the review is another."""
-    record = _record(stored.digest)
+    record = approval_record(stored.digest)
     if not runs(stored.data):
         return
-    if stored.approved:
+    if stored.receipt is not None and stored.receipt.state(stored.digest) == "approved":
         record.parent.mkdir(parents=True, exist_ok=True)
         record.touch()
     else:
@@ -33,12 +27,12 @@ def remember(stored: StoredDocument) -> None:
 
 def held(stored: StoredDocument) -> list[Grant]:
     """Return the grants of a document that this user has approved on this machine."""
-    return runs(stored.data) if stored.approved and _record(stored.digest).exists() else []
+    return runs(stored.data) if stored.approved else []
 
 
 def missing(stored: StoredDocument, typed: Collection[Grant] = ()) -> list[Grant]:
     """Return the grants of a document that are neither approved here nor ``typed`` just now."""
-    return [] if held(stored) else [grant for grant in runs(stored.data) if grant not in typed]
+    return [] if stored.approved else [grant for grant in runs(stored.data) if grant not in typed]
 
 
 def need(stored: StoredDocument, typed: Collection[Grant] = ()) -> None:

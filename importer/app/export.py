@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importer.document.grants import runs
+from importer.app import approvals
 from importer.document.store import StoredDocument
 from importer.document.template_file import ChatTemplate
 from importer.errors import DocumentError
@@ -42,10 +42,9 @@ def export_valid(
     """
     consumer = get(format_name)
     origin = Origin.of(stored.data, stored.receipt)
-    if approved_only and origin.review != "approved":
-        raise DocumentError("not-approved", name=origin.name, review=origin.review)
-    if (granted := runs(stored.data)) and origin.review != "approved":
-        raise DocumentError("needs-approval", name=origin.name, what=granted[0].reason)
+    if approved_only and not stored.approved:
+        raise DocumentError("not-approved", name=origin.name, review=stored.review)
+    approvals.need(stored)
     exported = consumer.export(stored.data, stored.receipt, Options(device, template))
     if isinstance(exported, ExportRefused):
         raise DocumentError(

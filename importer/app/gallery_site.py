@@ -101,7 +101,6 @@ def _row(item: GalleryItem, stored: StoredDocument) -> GalleryRow:
         f"{name} ({statuses[key]})" if key in statuses else name for key, name in named.items() if name
     )
     proof = next((one for one in statuses.values() if one != PROVED), PROVED) if statuses else ""
-    review = "no receipt" if receipt is None else receipt.state(stored.digest)
     state = "never" if receipt is None else validation(receipt, stored.data, stored.digest).state
     name, license_ = quote(item.name), str(about.get("license") or "")
     words = [item.name, item.model, item.backend, parsers, license_, str(about.get("description") or "")]
@@ -110,5 +109,5 @@ def _row(item: GalleryItem, stored: StoredDocument) -> GalleryRow:
     link = f"{HUB}/{item.repo}" if item.repo else f"{name}.html"
     return GalleryRow(
         item.name, item.model, link, item.backend, parsers, proof, license_, str(about.get("size") or ""),
-        review, state, f"{name}.html", f"{ENTRIES}/{name}.yaml", " ".join(words),
+        stored.review, state, f"{name}.html", f"{ENTRIES}/{name}.yaml", " ".join(words),
     )  # fmt: skip

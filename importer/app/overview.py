@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from importer.app import approvals
 from importer.app.states import INVALID, STATES, State
 from importer.document.document_keys import OPTIONS
 from importer.document.effective import refutation
@@ -30,6 +31,7 @@ class PublicationReason(ReasonKind):
     NO_RECEIPT = "no-receipt", "it has no receipt"
     REJECTED = "rejected", "rejected by {by}, {at:moment}: {note}"
     NOT_APPROVED = "not-approved", "not approved yet"
+    NOT_HERE = "not-here", "approved by {by}, {at:moment}, but not on this machine: {what}"
     EDITED = "edited", "it was edited since it was approved by {by}, {at:moment}"
     OUTDATED = "outdated", "its validation does not hold: {why}"
     NEVER_VALIDATED = "never-validated", "it was never validated"
@@ -62,9 +64,11 @@ UNVALIDATED = frozenset({
     PublicationReason.NEVER_VALIDATED, PublicationReason.OUTDATED, PublicationReason.REFUTED,
 })  # fmt: skip
 SERVED = UNVALIDATED - {PublicationReason.OUTDATED}  # the release was that decision
-# A gallery of files says of an entry that it was never validated; one without an entry has a page alone.
+# A gallery of files says of an entry that it was never validated; one without an entry has a page alone. It
+# runs nothing, so the approval of whoever reviewed its files is enough.
 FILES = frozenset({
     PublicationReason.NEVER_VALIDATED, PublicationReason.NO_ENTRY, PublicationReason.NOT_FOR_LOCALAI,
+    PublicationReason.NOT_HERE,
 })  # fmt: skip
 DRAFT = FILES | {
     PublicationReason.NO_RECEIPT, PublicationReason.NOT_APPROVED, PublicationReason.EDITED,
@@ -72,7 +76,8 @@ DRAFT = FILES | {
 }  # fmt: skip
 STATE_OF: Mapping[ReasonKind, State] = {
     PublicationReason.NO_RECEIPT: "draft", PublicationReason.REJECTED: "rejected",
-    PublicationReason.NOT_APPROVED: "draft", PublicationReason.EDITED: "stale",
+    PublicationReason.NOT_APPROVED: "draft", PublicationReason.NOT_HERE: "draft",
+    PublicationReason.EDITED: "stale",
     PublicationReason.OUTDATED: "stale", PublicationReason.NEVER_VALIDATED: "approved",
     PublicationReason.FAILED: "approved", PublicationReason.REFUTED: "approved",
     PublicationReason.NO_COMMIT: "validated",
@@ -93,7 +98,7 @@ def _against(stored: StoredDocument) -> Iterator[Reason]:
     if receipt is None:
         yield Reason(PublicationReason.NO_RECEIPT)
     else:
-        yield from _of_review(receipt, receipt.state(stored.digest))
+        yield from _of_review(stored, receipt)
         held = validation(receipt, stored.data, stored.digest)
         for key in OPTIONS if held.state != "passed" else ():  # what was observed outranks what was proved
             if (why := refutation(stored.data, receipt, key)) is not None:
@@ -108,10 +113,12 @@ def _against(stored: StoredDocument) -> Iterator[Reason]:
         yield made
 
 
-def _of_review(receipt: Receipt, review: str) -> Iterator[Reason]:
-    by = {name: receipt.review.get(name) for name in ("by", "at", "note")}
+def _of_review(stored: StoredDocument, receipt: Receipt) -> Iterator[Reason]:
+    by, review = {name: receipt.review.get(name) for name in ("by", "at", "note")}, stored.review
     if review == "rejected":
         yield Reason(PublicationReason.REJECTED, **by)
+    elif review == "draft" and receipt.state(stored.digest) == "approved":
+        yield Reason(PublicationReason.NOT_HERE, **by, what=approvals.missing(stored)[0].reason)
     elif review == "draft":
         yield Reason(PublicationReason.NOT_APPROVED)
     elif review == "stale":
@@ -124,16 +131,15 @@ def publication_state(stored: StoredDocument, served: str | None = None) -> Publ
     ``served`` is the digest of the release that is served: a ready document with that digest is published.
     """
     receipt, is_served = stored.receipt, stored.digest == served
-    review = "no receipt" if receipt is None else receipt.state(stored.digest)
     held = "never" if receipt is None else validation(receipt, stored.data, stored.digest).state
     reason = next(publishable(stored, SERVED if is_served else RELEASE), None)
     if reason is not None:
-        return PublicationState(STATE_OF[reason.kind], review, held, reason)
+        return PublicationState(STATE_OF[reason.kind], stored.review, held, reason)
     found = entry_of(stored)
     made = None if isinstance(found, Reason) else found
     if is_served:
-        return PublicationState("published", review, held, None, made)
-    return PublicationState("ready", review, held, Reason(PublicationReason.NOT_RELEASED), made)
+        return PublicationState("published", stored.review, held, None, made)
+    return PublicationState("ready", stored.review, held, Reason(PublicationReason.NOT_RELEASED), made)
 
 
 def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:
@@ -154,8 +160,9 @@ LOST = {"failed": PublicationReason.FAILED, "stale": PublicationReason.OUTDATED}
 STATE_KEY = "state"  # the key of what needs attention by the state itself
 # Reasons of a state that a person has to act on; the others wait for their turn.
 TROUBLES = (
-    PublicationReason.NO_RECEIPT, PublicationReason.EDITED, PublicationReason.OUTDATED,
-    PublicationReason.FAILED, PublicationReason.REFUTED, PublicationReason.NO_ENTRY,
+    PublicationReason.NO_RECEIPT, PublicationReason.NOT_HERE, PublicationReason.EDITED,
+    PublicationReason.OUTDATED, PublicationReason.FAILED, PublicationReason.REFUTED,
+    PublicationReason.NO_ENTRY,
 )  # fmt: skip
 
 

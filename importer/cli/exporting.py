@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from importer import engines
-from importer.app import approvals
 from importer.app.export import export
 from importer.cli import output
 from importer.document.store import named, write_all
@@ -29,7 +28,6 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("bad-option", option="NAME FORMAT", problem="both are required, or --list")
     get(arguments.format)  # an unknown format is an error before the document is read
     _, stored = named(arguments.name, arguments.folder)
-    approvals.need(stored)
     exported, origin = export(
         stored, arguments.format, device=arguments.device, approved_only=arguments.approved_only
     )

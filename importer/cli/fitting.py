@@ -107,7 +107,7 @@ def _measure(stored: StoredDocument, store: Store, arguments: argparse.Namespace
             output.note(
                 f"{stored.name}: its settings are not those of the run, so they rest on the estimate."
             )
-        output.note(f"review: {again.need_receipt().state(again.digest)}.")
+        output.note(f"review: {again.review}.")
     _print(again, again.need_receipt().fit or {}, as_json=arguments.json)
 
 

@@ -149,7 +149,6 @@ def _write(
     store: Store,
     review: ReviewEntry | bool,
 ) -> None:
-    from importer.app import approvals
     from importer.cli.validating import after_import
     from importer.document.receipt import ReviewEntry
     from importer.hub import digests
@@ -158,10 +157,8 @@ def _write(
     with output.progress("import") as progress:
         digests.imported(planned.snapshot, progress)  # read before the lock, and kept for the receipt
     with store.locked():
-        receipt = write(settled, store, review if isinstance(review, ReviewEntry) else None)
-    state = receipt.state(planned.digest)
-    if state == "approved" and approvals.missing(store.load(planned.name)):
-        state = "draft"  # as a run and an export have it
+        write(settled, store, review if isinstance(review, ReviewEntry) else None)
+    state = store.load(planned.name).review
     same = settled.old is not None and settled.old.text == settled.text
     wrote = f"{store.path(planned.name)} stays as it is" if same else f"Wrote {store.path(planned.name)}"
     output.note(f"{wrote}; review: {'pending' if state == 'draft' else state}.")

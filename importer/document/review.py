@@ -174,7 +174,7 @@ def record_review(store: Store, name: str, word: ReviewEntry, seen: str | None =
             stored.check()
         receipt = stored.need_receipt().with_review(word, stored.data)
         store.write_receipt(name, receipt)
-    return StoredDocument(stored.path, stored.text, stored.data, stored.digest, receipt)
+    return replace(stored, receipt=receipt)
 
 
 def row(stored: StoredDocument) -> dict[str, object]:
@@ -185,7 +185,7 @@ def row(stored: StoredDocument) -> dict[str, object]:
         "model": stored.model,
         "revision": block.get("revision") if isinstance(block, Mapping) else None,
         "backend": stored.data.get("backend"),
-        "review": receipt.state(stored.digest) if receipt else "no receipt",
+        "review": stored.review,
         "validation": validation(receipt, stored.data, stored.digest).state if receipt else "never",
     }
 

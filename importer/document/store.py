@@ -11,8 +11,9 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from importer import config
 from importer.document import schema, template_file
 from importer.document.build import SCHEMA_FILE
 from importer.document.document import Document
@@ -83,6 +84,14 @@ LONGEST = 16 * 1024 * 1024  # bytes of a document: a long one has ten thousand
 LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
 
 
+Review = Literal["no receipt", "draft", "approved", "rejected", "stale"]
+
+
+def approval_record(digest: str) -> Path:
+    """Return the file that records an approval by this user on this machine, where something is granted."""
+    return config.home() / "approved" / digest.removeprefix("sha256:")
+
+
 class StoreReason(ReasonKind):
     """Why a document's files cannot be used."""
 
@@ -92,13 +101,17 @@ class StoreReason(ReasonKind):
 
 @frozen
 class StoredDocument:
-    """A document on disk: text, data and their digest, and its receipt if there is a readable one."""
+    """A document on disk: text, data and their digest, and its receipt if there is a readable one.
+
+    ``own``  whether nobody else writes its receipt, as in the database of a service.
+    """
 
     path: Path
     text: str
     data: Document
     digest: str
     receipt: Receipt | None
+    own: bool = False
 
     @property
     def name(self) -> str:
@@ -159,9 +172,22 @@ class StoredDocument:
         return template_file.of(self.data, self.path)
 
     @property
+    def review(self) -> Review:
+        """Return the review of the present data as it counts here: a draft where an approval came with the
+        files, and an engine would be granted something by it.
+        """
+        from importer.document.grants import runs
+
+        if self.receipt is None:
+            return "no receipt"
+        said = self.receipt.state(self.digest)
+        known = said != "approved" or self.own or not runs(self.data)
+        return said if known or approval_record(self.digest).exists() else "draft"
+
+    @property
     def approved(self) -> bool:
-        """Return whether a person has approved the present data."""
-        return self.receipt is not None and self.receipt.state(self.digest) == "approved"
+        """Return whether a person has approved the present data, as it counts here."""
+        return self.review == "approved"
 
     def need_receipt(self) -> Receipt:
         """Return the receipt; raises DocumentError("no-receipt")."""

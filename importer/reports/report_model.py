@@ -267,7 +267,7 @@ def sheet(stored: StoredDocument, reports: Sequence[Report] | None = None) -> Re
         return ReportModel(*shared, "no receipt", "never", stored.text, runs)
     return ReportModel(
         *shared,
-        receipt.state(stored.digest),
+        stored.review,
         validation(receipt, stored.data, stored.digest).state,
         stored.text,
         runs,

@@ -7,7 +7,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Literal
 
-from sqlalchemy import Connection, RowMapping, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    and_,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from importer.config import now
 from importer.frozen import frozen
@@ -84,13 +95,32 @@ def page(
     return [_read(row) for row in connection.execute(query).mappings()]
 
 
+def shown() -> ColumnElement[bool]:
+    """Return the condition of the rows that documents show: the last difference, while a document has one."""
+    marked, later = tables.configs.c, tables.rechecks.alias()
+    differing = marked.attention.contains(f" {document_rows.DIFFERS} ")
+    newer = (
+        later.c.name == K.name,
+        later.c.outcome == K.outcome,
+        tuple_(later.c.at, later.c.job) > tuple_(K.at, K.job),
+    )
+    return and_(
+        K.outcome == "differs",
+        select(marked.name).where(marked.name == K.name, differing).exists(),
+        ~select(later.c.name).where(*newer).exists(),
+    )
+
+
 def last(connection: Connection, name: str) -> Compared | None:
     """Return what the last recheck found, while an import would change the document; else ``None``."""
-    differing = tables.configs.c.attention.contains(f" {document_rows.DIFFERS} ")
-    present = select(tables.configs.c.name).where(tables.configs.c.name == name, differing).exists()
-    query = select(*COLUMNS).where(K.name == name, K.outcome == "differs", present)
-    row = connection.execute(query.order_by(K.at.desc(), K.job.desc()).limit(1)).mappings().first()
+    row = connection.execute(select(*COLUMNS).where(K.name == name, shown())).mappings().first()
     return None if row is None else _read(row)
+
+
+def forget(connection: Connection) -> None:
+    """Delete the rows of jobs that are deleted, but those that documents show."""
+    unowned = K.job.not_in(select(tables.jobs.c.id))
+    connection.execute(delete(tables.rechecks).where(unowned, ~shown()))
 
 
 def _read(row: RowMapping) -> Compared:

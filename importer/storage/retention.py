@@ -1,7 +1,8 @@
 """Retention: old rows are deleted by age and by number, in small transactions that a kill does not tear.
 
 What a release or the working copy needs stays: the newest two versions of a document, the version of each
-release that is not withdrawn, and each receipt that a version or a release names. Open jobs stay whole.
+release that is not withdrawn, the one that it was rolled back from, and each receipt that a version names.
+The comparison that a document shows stays, too. Open jobs stay whole.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sqlalchemy import (
 )
 
 from importer.frozen import frozen
-from importer.storage import idempotency_store, queue, tables
+from importer.storage import idempotency_store, queue, rechecks, tables
 from importer.storage.actors import SERVICE
 from importer.storage.audit import AuditContext, record
 from importer.storage.database import Database
@@ -38,7 +39,7 @@ INTERVAL = 3600  # seconds between two runs of all processes together
 LAST_RUN, REMOVED = "retention", "removed "  # keys of ``marks``
 KEPT = 2  # versions of a document that stay in any case: its working copy, and the one before
 A, E, J, K, P = tables.audit.c, tables.events.c, tables.jobs.c, tables.marks.c, tables.pieces.c
-C, V, RECEIPTS = tables.configs.c, tables.versions.c, tables.receipts.c
+C, R, V, RECEIPTS = tables.configs.c, tables.published.c, tables.versions.c, tables.receipts.c
 
 
 @frozen
@@ -129,8 +130,8 @@ def _jobs(connection: Connection, keep: Keep) -> Deleted:
     idents = select(J.id).where(J.root.in_(chosen))
     connection.execute(delete(tables.steps).where(tables.steps.c.job.in_(idents)))
     connection.execute(delete(tables.events).where(E.root.in_(chosen)))
-    connection.execute(delete(tables.rechecks).where(tables.rechecks.c.job.in_(chosen)))
     rows = connection.execute(delete(tables.jobs).where(J.root.in_(chosen))).rowcount
+    rechecks.forget(connection)
     return rows, len(chosen) == BATCH
 
 
@@ -167,13 +168,11 @@ def _first(ended: Select[tuple[str]]) -> Select[tuple[str]]:
 
 def _versions(connection: Connection, keep: Keep) -> Deleted:
     """Delete old versions, and the receipts that nothing names any more."""
-    served = V.number == C.release
+    released = select(R.name).where(R.name == V.name, or_(R.version == V.number, R.left == V.number)).exists()
     beyond = V.number <= C.version - max(keep.number, KEPT) if keep.number else false()
     old = or_((V.number <= C.version - KEPT) & (V.at < keep.oldest), beyond)
     query = select(V.name, V.number, V.receipt_hash).join(tables.configs, C.name == V.name)
-    rows = connection.execute(
-        query.where(old, served.is_not(True)).order_by(V.name, V.number).limit(BATCH)
-    ).all()
+    rows = connection.execute(query.where(old, ~released).order_by(V.name, V.number).limit(BATCH)).all()
     places = [(row.name, row.number) for row in rows]
     connection.execute(delete(tables.versions).where(tuple_(V.name, V.number).in_(places)))
     _receipts(connection, {row.receipt_hash for row in rows if row.receipt_hash is not None})

@@ -48,14 +48,31 @@ def test_the_receipt_of_others_is_no_approval(desk: Desk) -> None:
     words = ("--set", f"{MARCH}=native -wrapper x", "--yes", "--no-validate")
     assert desk("acme/base", "--backend", "vllm", *words).code == 0
     assert validated() == "weights-not-local"
+    everywhere(desk, "approved", set())
     shutil.rmtree(config.home() / "approved")  # the same document and receipt on another machine
     receipt = json.loads((desk.folder / "models" / "base.receipt.json").read_text())
     assert receipt["review"]["state"] == "approved"
     assert validated() == "needs-approval"
+    everywhere(desk, "draft", {"not-here"})
     ran = desk("acme/base", "--backend", "vllm", "--yes", "--no-validate")
     assert (ran.code, "As you said" in ran.err, "review: approved" in ran.err) == (0, False, False)
     assert (f"Needs attention: {MARCH}: {MARCH}=" in ran.err, "review: pending" in ran.err) == (True, True)
     assert desk("export", "base", "vllm-command").code == 5
+
+
+def everywhere(desk: Desk, review: str, attention: set[str]) -> None:
+    """Each front end shows the one answer."""
+    listed = json.loads(desk("list", "--json").out)
+    shown = json.loads(desk("show", "base", "--json").out)
+    for row in (listed, shown):
+        assert (row["review"], row["state"]) == (review, review)
+        assert {one["kind"] for one in row["needs_attention"]} >= attention
+    assert json.loads(desk("review", "base", "--json").out)["review"] == review
+    sheet = json.loads(desk("report", "base", "--format", "json").out)
+    assert sheet["review"] == review
+    assert desk("export", "base", "vllm-command", "--approved-only").code == (
+        0 if review == "approved" else 5
+    )
 
 
 def test_free_settings_need_none(desk: Desk) -> None:

@@ -98,4 +98,15 @@ def test_what_was_kept_long_enough_is_deleted(database: Database) -> None:
         assert not [*connection.scalars(deleted)]
         assert documents.history(connection, "gone") == []
         assert documents.history(connection, "served") != []
-        assert rechecks.last(connection, "served") is None
+        found = rechecks.last(connection, "served")  # the document shows it, without its job
+        assert found is not None
+        assert found.found == FOUND
+        assert documents.names(connection, Filters(attention=["differs"])) == ["served"]
+    with database.writing() as connection:
+        job = ask(connection, ["served"], {}, "ann")
+        rechecks.record(connection, job.id, "served", "unchanged", 1)
+        jobs.end(connection, job, "succeeded", result={})
+        connection.execute(update(tables.jobs).values(ended_at="2020"))
+    retention.run(database, Settings().limits)
+    with database.reading() as connection:
+        assert connection.execute(select(tables.rechecks)).all() == []

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Table, func, select, update
+from sqlalchemy import Table, func, insert, select, update
 
 from importer.errors import ServiceError
 from importer.storage import audit, documents, jobs, retention, tables
@@ -129,15 +129,19 @@ def test_events_go_and_their_job_stays_with_its_end(database: Database) -> None:
 
 
 @ON_BOTH
-def test_versions_go_but_the_working_copy_s_and_the_one_that_is_served(database: Database) -> None:
+def test_versions_go_but_the_working_copy_s_the_one_that_is_served_and_the_one_it_was_rolled_back_from(
+    database: Database,
+) -> None:
     with_versions(database, "m", 8)
     with_versions(database, "other", 1)
     with database.writing() as connection:
-        connection.execute(update(tables.configs).where(tables.configs.c.name == "m").values(release=2))
-    assert retention.run(database, replace(NONE, versions=Keep(days=1)))["versions"] == 5
-    assert kept(database, "m") == [8, 7, 2]
+        pointer = {"version": 2, "left": 4, "digest": "d", "by": "ann", "at": OLD}
+        shown = {"item": "", "file": "", "about": "{}"}
+        connection.execute(insert(tables.published).values(name="m", **pointer, **shown))
+    assert retention.run(database, replace(NONE, versions=Keep(days=1)))["versions"] == 4
+    assert kept(database, "m") == [8, 7, 4, 2]
     assert kept(database, "other") == [1]
-    assert number(database, tables.receipts) == 4
+    assert number(database, tables.receipts) == 5
     with database.reading() as connection:
         for name in ("m", "other"):
             assert documents.newest(connection, name).receipt

@@ -61,7 +61,7 @@ class DocumentVersion(Version):
             if self.receipt is None
             else parse_receipt(json.loads(self.receipt), f"{self.name}.receipt.json")
         )
-        return StoredDocument(path, self.text, data, self.digest, receipt)
+        return StoredDocument(path, self.text, data, self.digest, receipt, own=True)
 
     def chat_template(self, data: Document) -> ChatTemplate | None:
         """Return the template that its data name.
@@ -101,7 +101,8 @@ class Checkout(Store):
         """Return the document of the gallery, or its changed files here."""
         if name == Path(name).name and name not in self.fetched:
             self._put(name)
-        return Store.find(self, name)
+        found = Store.find(self, name)
+        return None if found is None else replace(found, own=True)
 
     def amend(self, name: str, change: Callable[[Receipt], Receipt]) -> None:
         """Replace the receipt of a document that the gallery has."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from importer.app.approvals import missing
 from importer.app.import_request import ImportRequest
 from importer.document.document_keys import KeyPath
-from importer.document.grants import Grant, GrantReason, grants, runs, set_values
+from importer.document.grants import Grant, GrantReason, grants, set_values
 from importer.document.store import StoredDocument
 from importer.errors import ImporterError, ServiceError
 from importer.frozen import frozen
@@ -72,8 +73,7 @@ def need_approver(who: Caller, requested: Collection[Grant], present: Collection
 
 def need_approval(stored: StoredDocument) -> None:
     """Raise ServiceError("code-not-approved") where a document grants something without an approval."""
-    granted = runs(stored.data)
-    if granted and not stored.approved:
+    if granted := missing(stored):
         raise ServiceError("code-not-approved", name=stored.name, what=granted[0].reason)
 
 

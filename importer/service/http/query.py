@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from importer.app.states import State
 from importer.backends import NAMES
+from importer.document.store import Review
 from importer.errors import ServiceError
 from importer.service.domain.import_request import Body, Text
 from importer.storage.documents import COLUMNS, Filters, Listed, Room, Value, order, whole
@@ -40,7 +41,6 @@ AttentionKind = Literal[
 ]  # fmt: skip
 AttentionFilter = Literal["any", "none"] | AttentionKind
 JobSort = Literal["created_at", "-created_at"]
-Review = Literal["no receipt", "draft", "approved", "rejected", "stale"]
 Validation = Literal["never", "passed", "failed", "stale"]
 SINCE = "only what has changed at this time or later, such as 2026-11-22T08:00:00Z"
 Since = Annotated[datetime | None, Query(description=SINCE)]
