@@ -1,34 +1,51 @@
-"""``python -m gen_defaults``: regenerate the tables; with a command, run that command."""
+"""``python -m gen_defaults``: one parser for the job of the tables and all other commands."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 from importlib import import_module
 
-# A command is a module with ``main(arguments) -> exit status``.
+from gen_defaults import regenerate
+from gen_defaults.place import Place
+
+# A command is a module with ``options(parser)`` and ``main(options) -> exit status``, imported when it runs.
 COMMANDS = {
-    "abilities": "gen_defaults.abilities",
-    "arguments": "gen_defaults.arguments",
-    "frontends": "gen_defaults.frontends",
-    "observed": "gen_defaults.observed",
-    "processors": "gen_defaults.processors",
-    "score": "gen_defaults.score",
-    "settings": "gen_defaults.settings",
-    "shapes": "gen_defaults.shapes",
-    "shipped": "gen_defaults.shipped",
+    "version": "all commands for a new version of an engine, in their order",
+    "abilities": "what each version can load, from its sources",
+    "arguments": "the arguments of each installed engine's server",
+    "frontends": "compare the prompts of the installed frontends",
+    "observed": "how live models called, by the receipts of a folder",
+    "processors": "which quantisations the installed vLLM loads on processors",
+    "score": "measure the choice of parsers on models with known answers",
+    "settings": "the variables of an engine, and names whose effect is unread",
+    "shapes": "what transformers takes for keys that a config leaves out",
+    "shipped": "the templates for tools that vLLM ships",
 }
-TABLES = "gen_defaults.regenerate"
 
 
-def main(arguments: list[str]) -> int:
-    """Hand the rest of the arguments to the command; without one, regenerate the tables."""
-    name = arguments[0] if arguments else ""
-    if name and not name.startswith("-") and name not in COMMANDS:
-        sys.stderr.write(f"usage: python -m gen_defaults [--help | {' | '.join(COMMANDS)}] ...\n")
-        return 2
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    """Return the options of the job or of a command; ``run`` runs it, ``refuse`` ends with the usage."""
+    parser = argparse.ArgumentParser(prog="python -m gen_defaults", description=regenerate.__doc__)
+    regenerate.options(parser)
+    parser.set_defaults(run=regenerate.main, refuse=parser.error)
+    commands = parser.add_subparsers(title="other commands", metavar="COMMAND")
+    for name, about in COMMANDS.items():
+        command = commands.add_parser(name, help=about)
+        if name in arguments:
+            module = import_module(f"gen_defaults.{name}")
+            command.description = module.__doc__
+            module.options(command)
+            command.set_defaults(run=module.main, refuse=command.error)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str], place: Place | None = None) -> int:
+    """Run the job or a command, the job on the tables of ``place``; return the exit status."""
+    options = parsed(arguments)
+    options.place = place or Place()
     try:
-        run = import_module(COMMANDS.get(name, TABLES)).main
-        return int(run(arguments[1:] if name in COMMANDS else arguments))
+        return int(options.run(options))
     except KeyboardInterrupt:
         sys.stderr.write("gen_defaults: stopped\n")
         return 130

@@ -7,6 +7,7 @@ gen_defaults processors`` measures it.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Mapping
@@ -22,19 +23,30 @@ from importer.wheels.index import Index, IndexFailure, Release
 # What reading sources that have moved ends in.
 MOVED = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, StopIteration, RecursionError)
 PACKAGES = {"vllm": "vllm", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm"}
+WRAPPER = "vllm-mlx"
 LIBRARIES = ("mlx", "mlx-vlm")  # whose loaders vllm-mlx calls, as its environment has them
 
 
-def main(_arguments: list[str]) -> int:
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add engine and version."""
+    parser.add_argument("engine", nargs="?", choices=[*PACKAGES, WRAPPER], help="this engine alone")
+    parser.add_argument("version", nargs="?", help="this version in place of the supported ones")
+
+
+def main(options: argparse.Namespace) -> int:
     """Write every file; returns the exit status."""
-    index = Index()
+    index, asked = Index(), options.version
     try:
         for engine, package in PACKAGES.items():
+            if options.engine not in (None, engine):
+                continue
             prefixes = (*PREFIXES[engine], *(pinned()[e] for e in LIBRARIES if e == engine))
+            prefixes = (asked,) if asked else prefixes
             for release in chosen(index.releases(package), prefixes):
                 _write(engine, release, *_read(index, engine, release))
-        for release in chosen(index.wheels("vllm-mlx"), PREFIXES["vllm-mlx"]):
-            _write("vllm-mlx", release, [], {"libraries": pinned()})
+        if options.engine in (None, WRAPPER):
+            for release in chosen(index.wheels(WRAPPER), (asked,) if asked else PREFIXES[WRAPPER]):
+                _write(WRAPPER, release, [], {"libraries": pinned()})
     except (IndexFailure, OSError) as failure:
         sys.stderr.write(f"abilities: {failure}\n")
         return 1

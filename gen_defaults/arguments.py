@@ -1,10 +1,11 @@
-"""``python -m gen_defaults arguments [ENGINE ...]``: the arguments of each installed engine's server.
+"""The arguments of each installed engine's server.
 
 The parser is the engine's own, asked in its environment. The same version gives the same bytes.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -46,10 +47,15 @@ SERVERS: Mapping[str, Server] = {
 VARIABLES = {"VLLM_TARGET_DEVICE": "cpu", "VLLM_NO_USAGE_STATS": "1"}
 
 
-def main(arguments: list[str]) -> int:
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the engines."""
+    parser.add_argument("engines", nargs="*", metavar="ENGINE", help=f"of {', '.join(SERVERS)}; default: all")
+
+
+def main(options: argparse.Namespace) -> int:
     """Write a file for each installed engine; returns the exit status."""
     status = 0
-    for name in arguments or SERVERS:
+    for name in options.engines or SERVERS:
         installed = install.find(get(name)) if name in SERVERS else None
         if installed is None:
             sys.stderr.write(f"arguments: 'importer engine install {name}' first\n")

@@ -1,4 +1,4 @@
-"""``python -m gen_defaults frontends FOLDER``: the prompts of each installed frontend beside transformers'.
+"""The prompts of each installed frontend beside transformers'.
 
 Every chat template of ``FOLDER`` is rendered by each frontend and by importer, conversation by
 conversation. The table counts repositories by finding; ``--out`` has every finding as JSON lines.
@@ -63,9 +63,8 @@ def gravest(findings: Sequence[Any]) -> str:
     return min((f.kind for f in findings), key=order.index, default="equal")
 
 
-def main(arguments: list[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Measure and report; returns the exit status."""
-    options = _options(arguments)
     counts: dict[str, Count] = defaultdict(Count)
     out = options.out.open("w", encoding="utf-8") if options.out else None
     with ExitStack() as stack:
@@ -153,10 +152,9 @@ def table(counts: Mapping[str, Count]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m gen_defaults frontends", description=__doc__)
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add folder and choice."""
     parser.add_argument("folder", type=Path, help="the models' small files, in ORG__NAME/")
     parser.add_argument("--only", action="append", default=[], help="a frontend; may be repeated")
     parser.add_argument("--first", type=int, help="the first so many repositories alone")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write every finding as JSON lines")
-    return parser.parse_args(arguments)

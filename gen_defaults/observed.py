@@ -1,4 +1,4 @@
-"""``python -m gen_defaults observed DIR``: how live models called, by the receipts of a folder, for a person.
+"""How live models called, by the receipts of a folder, for a person.
 
 A row has the parser that the table names, what validations saw, and its source: a change of
 ``parser_defaults.json`` is made by hand.
@@ -24,11 +24,14 @@ RECEIPTS = "*.receipt.json"
 UNKNOWN = "not known"
 
 
-def main(arguments: list[str]) -> int:
-    """Print a row for each model of the Hub with observed calls; return 0, or 2 for no such folder."""
-    parser = argparse.ArgumentParser(prog="python -m gen_defaults observed", description=__doc__)
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the folder."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="a folder with documents and their receipts")
-    folder = parser.parse_args(arguments).folder
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print a row for each model of the Hub with observed calls; return 0, or 2 for no such folder."""
+    folder = options.folder
     if not folder.is_dir():
         sys.stderr.write(f"gen_defaults: there is no folder {folder}\n")
         return 2

@@ -6,6 +6,7 @@ installed engine; all take about ten minutes.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -49,7 +50,11 @@ GPT_OSS: dict[str, Any] = DENSE | {
 }  # fmt: skip
 
 
-def main(_arguments: list[str]) -> int:
+def options(_: argparse.ArgumentParser) -> None:
+    """Add none."""
+
+
+def main(_: argparse.Namespace) -> int:
     """Try every quantisation and write what came of it; returns the exit status."""
     installed = install.find(get(ENGINE))
     if installed is None:

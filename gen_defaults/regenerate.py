@@ -46,13 +46,13 @@ FAILING = "these rows fail their checks"
 WORSE = "it would make the tables worse; give --accept-worse to take it all the same"
 
 
-def main(arguments: list[str], place: Place | None = None) -> int:
+def main(options: argparse.Namespace) -> int:
     """Regenerate the tables, or check them, or print the difference; return the exit status.
 
     0 for success, 1 for a failure, 2 for invalid arguments, 130 for an interrupt.
     """
-    place = place or Place()
-    options = _options(arguments)
+    _check(options)
+    place: Place = options.place
     if not place.parsers.is_file():
         _print(f"{place.root} is no checkout: it has no {place.parsers.name}")
         return 1
@@ -131,7 +131,9 @@ def _difference(result: Result) -> str:
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    return [name for name in SOURCES if name in (options.only or {*SOURCES} - {*ON_REQUEST})]
+    return [
+        name for name in SOURCES if name in (options.only or {*SOURCES} - {*ON_REQUEST} | {*options.beside})
+    ]
 
 
 def _print(text: str) -> None:
@@ -139,8 +141,8 @@ def _print(text: str) -> None:
     sys.stderr.write(f"gen_defaults: {''.join(c if c.isprintable() else '?' for c in plain)}\n")
 
 
-def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m gen_defaults", description=__doc__)
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the job."""
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--check", action="store_true", help="the very releases that the files name; 1 and the difference"
@@ -149,6 +151,10 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         "--diff", action="store_true", help="what the newest releases would change, as Markdown"
     )
     parser.add_argument("--only", action="append", choices=[*SOURCES], metavar="SOURCE", help=_sources())
+    parser.add_argument(
+        "--with", action="append", default=[], choices=ON_REQUEST, dest="beside", metavar="SOURCE",
+        help=f"one of {', '.join(ON_REQUEST)}, beside the sources of every run; may be repeated",
+    )  # fmt: skip
     parser.add_argument(
         "--vllm",
         nargs="+",
@@ -183,16 +189,17 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         "--proof", action="store_true", help="for --accuracy, ask the installed vLLM's parsers"
     )
     parser.add_argument("--accept-worse", action="store_true", help="write what --accuracy refuses")
-    options = parser.parse_args(arguments)
-    if options.offline and not options.offline.is_dir():
-        parser.error(f"--offline: there is no folder {options.offline}")
-    if options.recipes and not options.recipes.is_dir():
-        parser.error(f"--recipes: there is no folder {options.recipes}")
+
+
+def _check(options: argparse.Namespace) -> None:
+    """End with the usage for options that contradict each other."""
+    for folder in ("offline", "recipes"):
+        if getattr(options, folder) and not getattr(options, folder).is_dir():
+            options.refuse(f"--{folder}: there is no folder {getattr(options, folder)}")
     if options.recipes and "vllm-recipes" not in _names(options):
-        parser.error("--recipes is for the source vllm-recipes; add --only vllm-recipes")
+        options.refuse("--recipes is for the source vllm-recipes; add --only vllm-recipes")
     if options.vllm and "vllm" not in _names(options):
-        parser.error("--vllm is for the source vllm, which --only leaves out")
-    return options
+        options.refuse("--vllm is for the source vllm, which --only leaves out")
 
 
 def _version(text: str) -> str:
@@ -202,4 +209,4 @@ def _version(text: str) -> str:
 
 
 def _sources() -> str:
-    return f"one of {', '.join(SOURCES)}; may be repeated; {' and '.join(ON_REQUEST)} only this way"
+    return f"one of {', '.join(SOURCES)}; may be repeated; {', '.join(ON_REQUEST)} only so, or by --with"

@@ -32,15 +32,15 @@ def markdown(result: Result, fetched: Mapping[str, tuple[int, int]]) -> str:
 
 
 def _sources(result: Result, fetched: Mapping[str, tuple[int, int]]) -> Iterator[str]:
-    yield "| file | source | released | SHA-256 | fetched of |"
-    yield "|---|---|---|---|---|"
+    yield "| file | source | released | SHA-256 | fetched | its size |"
+    yield "|---|---|---|---|---|---|"
     for path in result.files:
         now, before = result.data(path).get("source"), load(path).get("source")
         if now and path != result.place.proposal:
             was = f" (was {before['file']})" if before and before["file"] != now["file"] else ""
             came, size = fetched.get(now["file"], (0, 0))
-            amount = f"{came / 1e6:.2f} of {size / 1e6:.1f} MB" if came else ""
-            cells = (path.name, now["file"] + was, now.get("released", ""), now["sha256"][:12], amount)
+            amounts = [f"{came / 1e6:.2f} MB", f"{size / 1e6:.1f} MB"] if came else ["", ""]
+            cells = (path.name, now["file"] + was, now.get("released", ""), now["sha256"][:12], *amounts)
             yield _row(cells)
 
 

@@ -1,4 +1,4 @@
-"""``python -m gen_defaults score FOLDER``: the accuracy of the choice of parsers, family by family.
+"""The accuracy of the choice of parsers, family by family.
 
 ``python -m benchmarks.field`` compares it with others. ``--proof`` runs the parsers of the installed vLLM.
 ``--leave-one-out`` removes every row that matches a model of a family from the table and predicts that family
@@ -80,9 +80,12 @@ With = Callable[[Table], Predictor]  # the predictor of a table
 Rows = Callable[[Iterable[Truth], Table], set[str]]  # the rows that speak for these models
 
 
-def main(arguments: list[str]) -> int:
+def main(options: argparse.Namespace) -> int:
     """Measure and report; returns the exit status."""
-    options = _options(arguments)
+    if options.before and (options.ignore_name or options.leave_one_out):
+        options.refuse("--before measures with names and files, of all families")
+    if options.streaming and not options.proof:
+        options.refuse("--streaming needs --proof")
     try:
         return _measured(options, read(options.truth))
     except (OSError, ValueError) as error:
@@ -168,8 +171,8 @@ def leave_one_out(made: Iterable[tuple[Truth, Prediction]]) -> tuple[Score, tupl
     return total, halves
 
 
-def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m gen_defaults score", description=__doc__)
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add folder and form."""
     parser.add_argument("folder", type=Path, help="the models' small files, in ORG__NAME/")
     parser.add_argument(
         "--truth", type=Path, default=ROWS, metavar="FILE", help="rows other than the project's"
@@ -185,12 +188,6 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--before", type=Path, metavar="DIR", help="compare with the tables in DIR; 1 where it got worse"
     )
-    options = parser.parse_args(arguments)
-    if options.before and (options.ignore_name or options.leave_one_out):
-        parser.error("--before measures with names and files, of all families")
-    if options.streaming and not options.proof:
-        parser.error("--streaming needs --proof")
-    return options
 
 
 LeftOut = tuple[Score, tuple[Score, Score]]

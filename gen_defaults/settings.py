@@ -1,4 +1,4 @@
-"""``python -m gen_defaults settings [ENGINE ...]``: variables of an engine, and names whose effect is unread.
+"""The variables of an engine, and names whose effect is unread.
 
 A variable has a type where every place of the engine's released sources reads it as a number, a switch or one
 of a few words. ``settings_review.json`` names variables of libraries, and the keys of maps that the engine
@@ -8,6 +8,7 @@ lines that describe it. A proposal is a grant until a person has read the name a
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
 import re
@@ -76,11 +77,16 @@ class Reading(NamedTuple):
     kind: Kind | None
 
 
-def main(arguments: list[str]) -> int:
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the engines."""
+    parser.add_argument("engines", nargs="*", metavar="ENGINE", help=f"of {', '.join(ENGINES)}; default: all")
+
+
+def main(options: argparse.Namespace) -> int:
     """Write the file of every version whose arguments are known, and proposals; returns the exit status."""
     index = Index()
     try:
-        for engine in arguments or ENGINES:
+        for engine in options.engines or ENGINES:
             for version in versions(engine):
                 path, sources = SETTINGS / file_name(engine, version), _sources(engine, version, index)
                 text = render(engine, version, sources)

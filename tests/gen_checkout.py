@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gen_defaults import regenerate
+from gen_defaults.__main__ import main
 from gen_defaults.place import Place
 from gen_defaults.sources import SOURCES, SourceRequest, engines
 from importer.wheels.index import Index
@@ -38,7 +38,7 @@ def made(package_index: PackageIndex, place: Place) -> Place:
     """The same after a run against an index that is filled."""
     fill(package_index)
     if not MADE:
-        assert regenerate.main([], place) == 0
+        assert main([], place) == 0
         MADE.update(everything(place))
     for name, data in MADE.items():
         (place.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def said(name: str, place: Place, **options: Any) -> dict[str, Any]:
 
 
 def run(place: Place, *arguments: str) -> int:
-    return regenerate.main([*arguments], place)
+    return main([*arguments], place)
 
 
 def altered(**row: Any) -> dict[str, str]:

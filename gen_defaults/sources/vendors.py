@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ TAKEN = ("do_sample", *(source_name for source_name, _ in KEYS))
 def read(request: SourceRequest) -> SourceAnswer:
     """Return the values of each listed repository's file, with its commit and digest. Raises IndexFailure.
 
-    Known values of a gated repository stay, and those of a repository that a folder lacks.
+    Known values stay where a repository cannot be read, as a gated one, and where a folder lacks it.
     """
     path = request.place.upstream(NAME)
     before = load(path).get("repositories", {})
@@ -44,7 +45,8 @@ def _row(request: SourceRequest, repo: str, known: Mapping[str, Any]) -> dict[st
         snapshot = resolve(_reference(request, repo, known), places)
         values = parse_object(snapshot.texts.get(FILE) or "{}", FILE, repo)
     except ImporterError as error:
-        if error.kind == "gated" and known:
+        if known and not request.pinned:
+            sys.stderr.write(f"vendors: {repo} keeps its values: {error}\n")
             return dict(known)
         raise IndexFailure(f"{repo} cannot be read: {error}") from None
     text = snapshot.texts.get(FILE)

@@ -63,8 +63,6 @@ def complete(completed: Overrides, named: Sequence[str], target: Target, *, offl
 
     Raises UsageError("bad-value") for what is no adapter, and what resolving a reference raises.
     """
-    if not named:
-        return completed
     registry = engine_arguments.load(target.backend, target.version)
     arguments = () if registry is None else registry.arguments
     if registry is None or ENABLE not in arguments:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from importer import backends
-from importer.app import adapters
 from importer.app.decide import Decided, decide_snapshot
 from importer.app.import_request import ImportRequest
 from importer.app.preferences import check_document
@@ -298,6 +297,8 @@ class Settled:
         data = self.plan.built.data
         values = dict(typed.preferences.values)
         if typed.adapter:
+            from importer.app import adapters
+
             values |= adapters.settings_of(self.planned.decisions)
         known = {*grants.set_values(values, data)}
         known |= set() if self.old is None else {*approvals.held(self.old)}

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from importer.analysis import EngineQuestion, Question
-from importer.app import adapters
 from importer.app.import_request import ImportRequest
 from importer.app.preferences import check_parsers
 from importer.app.session import ImportSession
@@ -114,7 +113,10 @@ def study_snapshot(
     target = for_model(target, snapshot)
     check_parsers(request.preferences, target)
     completed = overrides.complete(snapshot, request.preferences.values, target.able)
-    completed = adapters.complete(completed, request.adapter, target, offline=request.offline)
+    if request.adapter:
+        from importer.app import adapters
+
+        completed = adapters.complete(completed, request.adapter, target, offline=request.offline)
     engine_facts = bench.bind(
         EngineQuestion(
             completed.snapshot,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from importer.errors import UsageError
-from importer.hub import cache, local, resolver
+from importer.hub import local
 from importer.hub.content import rank
 from importer.hub.folders import Folder, has_files
 from importer.hub.local import AllowedFolders
@@ -58,8 +58,12 @@ def _of_cache(text: str, folder: Path, places: AllowedFolders) -> Snapshot | Non
     ``None`` for every other folder, and for a repository with several commits of which none is main.
     """
     home, commit = (folder.parent.parent, folder.name) if folder.parent.name == SNAPSHOTS else (folder, None)
+    if not home.name.startswith(REPOSITORY):
+        return None
+    from importer.hub import cache, resolver
+
     repo = home.name.removeprefix(REPOSITORY).replace("--", "/", 1)
-    if not home.name.startswith(REPOSITORY) or not is_id(repo):
+    if not is_id(repo):
         return None
     commit = commit or cache.commit_in(home, DEFAULT_REVISION) or _only(home / SNAPSHOTS)
     if commit is None or not COMMIT.fullmatch(commit):

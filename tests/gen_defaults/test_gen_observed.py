@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gen_defaults.observed import main
+from gen_defaults.__main__ import main
 from importer.cli.main import run
 from importer.demo import MODEL
 from importer.signals.observed import CallForm
@@ -31,7 +31,7 @@ def test_calls_of_the_live_model_are_rows_for_a_person(
         (tmp_path / f"{name}.receipt.json").write_text(json.dumps(receipt))
     (tmp_path / "broken.receipt.json").write_text("{")
     capsys.readouterr()
-    assert main([str(tmp_path)]) == 0
+    assert main(["observed", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert "broken.receipt.json is left out" in err
     ((model, row),) = json.loads(out).items()
@@ -39,4 +39,4 @@ def test_calls_of_the_live_model_are_rows_for_a_person(
     assert row["served"] == {"tool_parser": None, "calls": "0 of 12"}
     assert row["better"] == {"tool_parser": "hf", "template": "as-written", "calls": "9 of 12"}
     assert "0" * 40 in row["source"]
-    assert main([str(tmp_path / "nowhere")]) == 2
+    assert main(["observed", str(tmp_path / "nowhere")]) == 2

@@ -7,10 +7,10 @@ from typing import cast
 
 import pytest
 
+from gen_defaults.__main__ import main
 from gen_defaults.place import write
 from gen_defaults.recipe_book import Book
 from gen_defaults.recipe_commands import deployments, flagged, recommended
-from gen_defaults.regenerate import main
 from gen_defaults.sources import vllm_recipes
 from gen_defaults.sources.request import SourceRequest
 from importer.wheels.archive import LARGEST

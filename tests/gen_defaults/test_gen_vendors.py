@@ -60,8 +60,9 @@ def test_a_vendors_file_from_the_hub(made, tmp_path, monkeypatch, capsys, gated)
         assert everything(made) == before
         repo.commit({"generation_config.json": '{"top_p": 0.4}', "config.json": "{}"})
         repo.gated = True
-        assert run(made, "--only", "vendors") == 0
+        assert run(made, "--with", "vendors") == 0  # as the weekly job asks
         assert everything(made) == before
+        assert "zeta/Zeta-1 keeps its values" in capsys.readouterr().err
 
 
 def test_what_was_known_stays_where_a_folder_lacks_it(made, tmp_path):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gen_defaults import checks, job, regenerate, sampling
+from gen_defaults.__main__ import main as command
 from gen_defaults.checks import CheckSubject
 from gen_defaults.place import Place
 from gen_defaults.place import load as load_file
@@ -125,7 +126,7 @@ def test_an_engines_version(place: Place, tmp_path: Path) -> None:
         "vllm/reasoning/__init__.py": '_REASONING_PARSERS_TO_REGISTER = {"anvil": ("anvil", "Thinks")}\n',
     }
     folder = index(tmp_path / "index", "vllm", "0.99.0", registered)
-    assert regenerate.main([*words, "--offline", str(folder)], place) == 0
+    assert command([*words, "--offline", str(folder)], place) == 0
     registry = load_file(place.registries / "vllm-0.99.0.json")
     assert [entry["class"] for entry in registry["tool"]] == ["AnvilParser"]
     assert registry["source"]["file"] == "vllm-0.99.0-py3-none-any.whl"
@@ -139,7 +140,7 @@ def test_a_source(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     folder = index(
         tmp_path / "index", "acme_recipes", "1.0", {"acme_recipes/values.json": json.dumps(values)}
     )
-    assert regenerate.main(["--only", "acme", "--offline", str(folder)], place) == 0
+    assert command(["--only", "acme", "--offline", str(folder)], place) == 0
     said = load_file(place.upstream("acme"))
     assert said["families"] == {"anvil": {"temperature": 0.6, "top_p": 0.9}}
     assert said["source"]["version"] == "1.0"
