@@ -19,7 +19,7 @@ RECORDED := tests/proof tests/chat_template tests/validation/test_models.py \
 	context_engine.py loaders_engine.py ranks_engine.py sampling_engine.py) \
 	tests/gen_defaults/test_score.py tests/gen_defaults/test_accuracy.py
 
-.PHONY: demo page test test-fast test-nightly recordings faults lint bench docs lock clean
+.PHONY: demo page test test-fast test-nightly recordings faults lint bench docs release lock clean
 
 demo: .venv/ready
 	$(BIN)/importer demo
@@ -59,6 +59,10 @@ lint: .venv/ready-dev
 bench: .venv/ready-dev
 	$(BIN)/python -m benchmarks
 
+release: .venv/ready-dev
+	$(BIN)/python $(HASHED) -r requirements-build.lock
+	$(BIN)/python -m tools.release
+
 docs: .venv/ready-dev
 	$(BIN)/mkdocs build --strict
 
@@ -67,6 +71,7 @@ lock: .venv/ready-dev
 	$(LOCK) $(UPGRADE) --extra service -c requirements.lock -o requirements-service.lock
 	$(LOCK) $(UPGRADE) --extra dev --extra docs --extra service --extra otel -c requirements-service.lock -o requirements-dev.lock
 	$(subst pyproject.toml,--group build,$(LOCK)) $(UPGRADE) -c requirements-dev.lock -o requirements-build.lock
+	$(subst pyproject.toml,--group publish,$(LOCK)) $(UPGRADE) -c requirements-dev.lock -o requirements-publish.lock
 
 clean:
 	rm -rf $(WEB)/built $(WEB)/node_modules .venv .demo .site .faults .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -23,9 +23,16 @@ def absolute(text: str, address: str, version: str) -> str:
 
 
 class PypiReadme(MetadataHookInterface):
-    """Hatchling's hook: sets ``readme``."""
+    """Hatchling's hook: sets ``readme`` and ``urls``, from the address of the repository."""
 
     def update(self, metadata: dict[str, Any]) -> None:
+        address = str(self.config["address"])
+        metadata["urls"] = {
+            "Source": address,
+            "Documentation": f"{address}/tree/main/docs",
+            "Changelog": f"{address}/blob/main/CHANGELOG.md",
+            "Issues": f"{address}/issues",
+        }
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
-        text = absolute(text, metadata["urls"]["Source"], metadata["version"])
+        text = absolute(text, address, metadata["version"])
         metadata["readme"] = {"content-type": "text/markdown", "text": text}

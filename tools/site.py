@@ -18,7 +18,8 @@ PAGES = {
     "SECURITY.md": "security-policy.md",
 }
 TARGET = re.compile(r"(?<=\]\()[^)\s#]+")
-SOURCE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SOURCE = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["address"]
 
 
 def target(path: str) -> str:

@@ -236,10 +236,12 @@ def test_the_requests_of_the_guide_show_the_fault(mlx_engine: Installed) -> None
 
 
 def test_the_changelog_is_of_this_version() -> None:
-    """Its newest entry is unreleased or the version that the package says it is."""
+    """Its newest entry is the version that the package says it is; the readme knows whether that is out."""
     newest = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[0]
     version = subprocess.run(
         [sys.executable, "-m", "importer", "--version"], capture_output=True, text=True, check=True, cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ).stdout.split()[1]  # fmt: skip
-    assert newest.startswith(("[Unreleased]", f"[{version}] - "))
+    assert newest.startswith(f"[{version}] - ")
+    told = f"Before the release of {version}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert told == newest.endswith("unreleased")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import io
-import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -26,12 +24,13 @@ from importer.version import __version__
 from tests import package_index
 from tests.syntax import ROOT, nodes
 from tools.build_page import WHEEL
-from tools.system_packages import place
+from tools.release import address, materials
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK_NAMES = (
     "requirements.lock",
     "requirements-build.lock",
+    "requirements-publish.lock",
     "requirements-service.lock",
     "requirements-dev.lock",
 )
@@ -280,6 +279,34 @@ def test_release_notes_are_the_section_of_the_version(tmp_path: Path) -> None:
     assert notes("v0.3.0", changelog, tmp_path).returncode != 0
 
 
+def test_the_address_has_one_place() -> None:
+    """The page of the action names the owner, too: it is copied by readers."""
+    owner = address().split("/")[-2]
+    assert f"uses: {owner}/importer@v{__version__}" in (ROOT / "docs" / "gallery.md").read_text(
+        encoding="utf-8"
+    )
+    listed = subprocess.run(
+        ["git", "grep", "-l", address()], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert listed.stdout.splitlines() == ["pyproject.toml"]
+
+
+def test_the_bill_of_materials_has_packages_and_parts_of_the_page() -> None:
+    found = {one["purl"] for one in materials()["components"]}
+    pins = re.findall(r"^([\w.-]+)==([^\s;]+)", LOCKS["requirements-service.lock"], re.MULTILINE)
+    assert {f"pkg:pypi/{name}@{version}" for name, version in pins} <= found
+    assert any(purl.startswith("pkg:npm/") for purl in found)
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_a_release_is_built_twice_checked_and_installed() -> None:
+    done = subprocess.run(["make", "release"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "two builds are equal" in done.stdout
+    assert "demo: validated on mlx" in done.stdout
+
+
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive of this checkout, and the wheel that it gives where neither Node nor npm's registry is."""
@@ -325,95 +352,6 @@ def test_the_wheel_holds_the_package_and_the_tables_alone(wheel: Path) -> None:
     assert [name for name in page if not name.startswith("importer/service/web/built/")] == []
     assert [n for n in names if re.search(r"demo/(?!__init__)\w+\.py|^(?!importer|model_importer)", n)] == []
     assert wheel.stat().st_size < 2_500_000
-
-
-# Debian's releases with a Python; an interpreter of this machine comes first.
-SUITES = {"3.13": "trixie", "3.14": "sid"}
-# What an install with these extras can do, and one with fewer cannot.
-PAGE_LIES = "import importer.service.web as w; open(w.__path__[0] + '/built/index.html')"
-SHOWN = {
-    "": "from importer.app import gallery",
-    "[service]": f"import importer.service.app; {PAGE_LIES}",
-    "[service,otel]": "import importer.service.app, opentelemetry.sdk.trace",
-}
-
-
-def interpreter(version: str) -> str | None:
-    """Return a Python of this machine that runs; a shim of pyenv alone does not."""
-    named = map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"))
-    for found in filter(None, [shutil.which(f"python{version}"), *named]):
-        if subprocess.run([found, "-V"], capture_output=True, check=False).returncode == 0:
-            return found
-    return None
-
-
-class Machine:
-    """A folder with a Python: of this machine, or of another release of Debian below it."""
-
-    def __init__(self, root: Path, version: str) -> None:
-        self.root, self.inside, self.prefix = root, str(root), list[str]()
-        self.python = interpreter(version)
-        if self.python is not None:
-            return
-        if version not in SUITES or place("debootstrap") is None or os.geteuid() != 0:
-            pytest.skip(f"no Python {version} is to be had here")
-        words = ["--variant=minbase", "--include=ca-certificates,python3,python3-venv", SUITES[version]]
-        subprocess.run(["debootstrap", *words, str(root)], check=True, capture_output=True)
-        self.python, self.inside = f"/usr/bin/python{version}", ""
-        self.prefix = ["unshare", f"--mount-proc={root}/proc", "--pid", "--fork", "chroot", str(root)]
-        if not (root / self.python[1:]).is_file():
-            pytest.skip(f"{SUITES[version]} has no Python {version}")
-        certificates = Path("/etc/ssl/certs/ca-certificates.crt")
-        for file in (certificates, Path("/etc/resolv.conf"), Path("/etc/pip.conf")):
-            if file.is_file():
-                shutil.copy(file, root / str(file)[1:])
-
-    def run(self, *words: str, cut: bool = False) -> str:
-        """Run a command, with ``cut`` where there is no network; a word that begins with @ is a path."""
-        named = [f"{self.inside}/{word[1:]}" if word.startswith("@") else word for word in words]
-        offline = ["unshare", "--net"] if cut and os.geteuid() == 0 else []
-        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PIP_FIND_LINKS")}
-        done = subprocess.run(
-            [*offline, *self.prefix, *named], cwd=self.root, env={**environment, "HOME": self.inside or "/"},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{named}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        return done.stdout
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
-def test_a_release_installs_from_a_folder(wheel: Path, tmp_path: Path, version: str) -> None:
-    """Each extra into an environment of its own, without a network; then what it is for."""
-    try:
-        installs(wheel, Machine(tmp_path / "root", version))
-    finally:
-        shutil.rmtree(tmp_path / "root", ignore_errors=True)
-
-
-def installs(wheel: Path, machine: Machine) -> None:
-    (machine.root / "wheels").mkdir(parents=True)
-    shutil.copy(wheel, machine.root / "wheels")
-    assert machine.python is not None
-    machine.run(machine.python, "-m", "venv", "@get")
-    every = f"{machine.inside}/wheels/{wheel.name}[service,otel]"
-    machine.run("@get/bin/pip", "download", "-q", "-d", "@wheels", every)
-    for number, (extras, shown) in enumerate(SHOWN.items()):
-        machine.run(machine.python, "-m", "venv", f"@v{number}")
-        from_folder = ("--no-index", "--find-links", "@wheels", f"model-importer{extras}")
-        machine.run(f"@v{number}/bin/pip", "install", "-q", *from_folder, cut=True)
-        machine.run(f"@v{number}/bin/python", "-c", shown, cut=True)
-    for command in ("importer", "model-importer"):
-        assert machine.run(f"@v0/bin/{command}", "--version", cut=True) == f"importer {__version__}\n"
-    assert '"hermes"' in machine.run("@v0/bin/importer", "info", "match", "Qwen/Qwen3-8B", "--json", cut=True)
-    model = machine.run("@v0/bin/python", "-c", "from importer.demo import MODEL; print(MODEL)").strip()
-    decided = machine.run("@v0/bin/importer", model, "--backend", "mlx", "--dry-run", "--json", cut=True)
-    assert json.loads(decided)["document"]["backend"] == "mlx"
-    if not machine.prefix:  # uv is one of this machine
-        uvx = (str(Path(sys.executable).parent / "uvx"), "--no-index", "--find-links", "@wheels")
-        asked = machine.run(*uvx, "--python", machine.python, "model-importer", model, "--dry-run", cut=True)
-        assert "parameters.temperature" in asked
 
 
 @pytest.mark.parametrize(
