@@ -1,84 +1,107 @@
-"""Measure the budgets: ``python -m benchmarks [NAME…]`` prints one table; ratios are of one run.
+"""Measure: ``python -m benchmarks [NAME…]`` prints each figure beside the committed one, and its budget.
 
-``python -m benchmarks recipes FOLDER`` compares vLLM's recipes with the documents of a folder of models, and
-``python -m benchmarks plans FOLDER`` prints ten plans beside the recipes.
-``python -m benchmarks measured FOLDER`` starts each configuration of a folder with random weights, and prints
-the memory that the engine reports beside the estimate.
-``python -m benchmarks attention FOLDER`` counts the warnings of a folder of models, by kind.
+``--write`` keeps the figures in ``benchmarks/run.txt``. ``attention``, ``measured``, ``plans`` and
+``recipes`` take a folder of models instead, and ``card`` the log of a validation on a card.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import re
 import sys
-from types import ModuleType
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import Any
 
-from benchmarks import (
-    attention,
-    fit,
-    hostile,
-    markdown,
-    measured,
-    overview,
-    plans,
-    process,
-    proof,
-    recipes,
-    service,
-    service_bytes,
-    service_idle,
-    service_kills,
-    service_load,
-    service_memory,
-    starts,
-    traffic,
-    validation,
-)
 from benchmarks.row import HEADING
+from benchmarks.surroundings import machine
 
 # A group is a module with ``rows()``, and with a ``HEADING`` where its columns are its own.
-GROUPS: dict[str, ModuleType] = {
-    "process": process,
-    "traffic": traffic,
-    "proof": proof,
-    "validation": validation,
-    "fit": fit,
-    "starts": starts,
-    "service": service,
-    "service-idle": service_idle,
-    "service-bytes": service_bytes,
-    "service-kills": service_kills,
-    "service-load": service_load,
-    "service-memory": service_memory,
-    "hostile": hostile,
-    "markdown": markdown,
-    "overview": overview,
-}
-# A comparison is a module with ``main(arguments)`` of its own; most need a folder of models' files.
-COMPARISONS: dict[str, ModuleType] = {
-    "recipes": recipes, "plans": plans, "measured": measured, "attention": attention,
-}  # fmt: skip
+QUICK = (
+    "process",
+    "traffic",
+    "proof",
+    "validation",
+    "starts",
+    "hostile",
+    "markdown",
+    "overview",
+    "service-bytes",
+)
+SLOW = ("fit", "service", "service-idle", "service-kills", "service-load", "service-memory")  # minutes each
+# A comparison is a module with ``main(arguments)`` of its own.
+COMPARISONS = ("attention", "card", "measured", "plans", "recipes")
+HERE = Path(__file__).parent
+RUN, QUOTED = HERE / "run.txt", HERE / "quoted.csv"
+GAP = re.compile(r"  +|: (?=\d+ starts)")  # between what was measured and the figure
 
 
-def main() -> int:
+def group(name: str) -> Any:
+    """Return the module of a name; only this one is imported."""
+    return import_module(f"benchmarks.{name.replace('-', '_')}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     """0; a row over its budget is marked, never failed: machines differ."""
-    if sys.argv[1:2] and sys.argv[1] in COMPARISONS:
-        return int(COMPARISONS[sys.argv[1]].main(sys.argv[2:]))
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] in COMPARISONS:
+        return int(group(words[0]).main(words[1:]))
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(GROUPS)} (default: all)")
-    names = parser.parse_args().names or [*GROUPS]
-    unknown = [name for name in names if name not in GROUPS]
+    known = f"{', '.join(QUICK)} (default: these); {', '.join(SLOW)} (minutes each)"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=known)
+    parser.add_argument("--write", action="store_true", help="keep these figures, and those of other groups")
+    chosen = parser.parse_args(words)
+    unknown = [name for name in chosen.names if name not in QUICK + SLOW]
     if unknown:
-        parser.error(f"there is no group {unknown[0]!r}; groups: {', '.join(GROUPS)}")
+        parser.error(f"there is no group {unknown[0]!r}; groups: {', '.join(QUICK + SLOW)}")
+    kept, found = committed(), dict[str, str]()
+    for line in chain([f"# {machine()}"], _lines(chosen.names or QUICK)):
+        print(beside(line, kept), flush=True)
+        found[_key(line)] = line
+    for page, quote, keys in quoted():
+        if any(key in found for key in keys):
+            print(f"{page}: \u201c{quote}\u201d: {'; '.join(found.get(key, '') for key in keys)}")
+    if chosen.write:
+        RUN.write_text("".join(f"{line}\n" for line in (kept | found).values()), encoding="utf-8")
+    return 0
+
+
+def _lines(names: Sequence[str]) -> Iterator[str]:
     shown = ""
     for name in names:
-        heading = getattr(GROUPS[name], "HEADING", HEADING)
+        module = group(name)
+        heading = getattr(module, "HEADING", HEADING)
         if heading != shown:
-            shown = heading
-            print(heading)
-        for row in GROUPS[name].rows():
-            print(row, flush=True)
-    return 0
+            yield (shown := heading)
+        yield from (str(row) for row in module.rows())
+
+
+def committed() -> Mapping[str, str]:
+    """Return the lines of the committed run by what they measure."""
+    return {_key(line): line for line in RUN.read_text(encoding="utf-8").splitlines()}
+
+
+def quoted() -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Yield the page, the words and the measured rows of each figure in the docs."""
+    with QUOTED.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            yield row["page"], row["quote"], row["rows"].split("; ")
+
+
+def beside(line: str, kept: Mapping[str, str]) -> str:
+    """Return a line with the committed figure behind it, where there is another one."""
+    before = kept.get(_key(line), line)
+    figure = before.removeprefix(_key(line)).strip()
+    return (
+        line if before == line or line.startswith("#") else f"{line}   committed: {' '.join(figure.split())}"
+    )
+
+
+def _key(line: str) -> str:
+    return "#" if line.startswith("#") else GAP.split(line, maxsplit=1)[0]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ or without weights. A line has the estimate before the start, and what the engin
 
 from __future__ import annotations
 
+import argparse
 import json
 import tempfile
 from collections.abc import Sequence
@@ -25,7 +26,9 @@ DEVICE = "this-machine"
 
 def main(arguments: Sequence[str]) -> int:
     """Print a line for each folder: name, estimate, measurement, or the failure with its sentence."""
-    for config in sorted(Path(arguments[0]).glob("*/config.json")):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks measured", description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    for config in sorted(parser.parse_args(arguments).folder.glob("*/config.json")):
         print(json.dumps(line(config.parent), ensure_ascii=False), flush=True)
     return 0
 

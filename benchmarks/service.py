@@ -64,7 +64,7 @@ def running(folder: Path, hub: HubServer) -> Iterator[Service]:
     service = Service(folder, hub)
     try:
         service.start(*WORDS)
-        done = service.imported("org/model-200", name="model")
+        done = service.imported(f"org/model-{IMPORTS}", name="model")
         if done["state"] != "succeeded":
             raise SystemExit(f"the import failed: {done['error']}")
         fill(service, [name(number) for number in range(ENTRIES)])
