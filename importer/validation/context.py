@@ -14,11 +14,18 @@ from importer.frozen import frozen
 from importer.hub.snapshot import listed, mapping
 from importer.reasons import Reason
 from importer.validation.client import Client, Exchange
-from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
+from importer.validation.errors import (
+    AnswerFailure,
+    ExchangeError,
+    ReplyError,
+    RequestRefused,
+    TemplateRefusedError,
+)
 from importer.validation.evidence_sources import Background
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Tried, named
 from importer.validation.prompts import GREETING, Prompt
+from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
 Way = Literal["whole", "streamed", "with-tokens", "raw"]
@@ -134,7 +141,7 @@ class Context(Background):
         ``extra`` are further fields of the request; ``None`` leaves out a field.
         """
         changed = replace(prompt, extra={**prompt.extra, **extra}) if extra else prompt
-        return self._ask(changed, "streamed" if stream else "whole", self.log)
+        return self._seen(self._ask(changed, "streamed" if stream else "whole", self.log))
 
     def raw(self, prompt: Prompt, **extra: Any) -> str | None:
         """Return the text that the model writes after the rendered prompt, without a parser; ``None`` where
@@ -312,7 +319,13 @@ class Context(Background):
         self.log.extend(answer.exchanges)
         if isinstance(answer.result, Exception):
             raise answer.result
-        return answer.result
+        return answer.result if way == "raw" else self._seen(answer.result)
+
+    def _seen(self, reply: Reply) -> Reply:
+        """Return the answer; without a count of its prompt where equal counts say nothing."""
+        if self.promise.counted is not False:
+            return reply
+        return replace(reply, usage=replace(reply.usage, prompt=None))
 
     def _ask(self, prompt: Prompt, way: Way, log: list[Exchange]) -> Reply:
         body: dict[str, object] = {"model": self.model, "messages": list(prompt.messages)}
@@ -326,7 +339,10 @@ class Context(Background):
             **self.promise.client_sampling,
         }
         body |= prompt.extra
-        return self.client.chat({k: v for k, v in body.items() if v is not None}, log)
+        reply = self.client.chat({k: v for k, v in body.items() if v is not None}, log)
+        if self.promise.counted and reply.nothing and not body.get("stream"):
+            raise ReplyError(Reason(AnswerFailure.NOTHING))
+        return reply
 
     def _complete(self, prompt: Prompt, extra: Mapping[str, object], log: list[Exchange]) -> Reply:
         """Complete the rendered prompt; a beginning that the engine adds by itself is not sent twice."""
@@ -361,8 +377,15 @@ def holds(written: str, shown: str) -> bool:
 
 
 def ask_both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome], **extra: Any) -> Outcome:
-    """Judge one whole and one streamed answer to a request with ``extra`` fields."""
-    return together({way: judge(ctx.ask(prompt, stream=s, **extra)) for way, s in WAYS.items()})
+    """Judge one whole and one streamed answer to a request with ``extra`` fields.
+
+    Where the stream alone is wrong, whole answers are what helps.
+    """
+    whole, streamed = (judge(ctx.ask(prompt, stream=stream, **extra)) for stream in WAYS.values())
+    if isinstance(streamed, Fail) and isinstance(whole, Pass) and streamed.attribution == "engine":
+        helps = Reason(Remedy.WHOLE_ANSWERS, change=streamed.reason)
+        streamed = replace(streamed, remedy=helps, tried=Tried(1, 1))
+    return together(dict(zip(WAYS, (whole, streamed), strict=True)))
 
 
 def together(outcomes: Mapping[str, Outcome]) -> Outcome:

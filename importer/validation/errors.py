@@ -35,6 +35,7 @@ class AnswerFailure(ReasonKind):
     REPORTS_ERROR = "reports-error", "the engine reports an error: {says}"
     DIED = "died", "the engine died: {says}"
     ANSWERED_AGAIN = "answered-again", "sent again, the same request was answered"
+    NOTHING = "nothing", "HTTP 200 and nothing else: no text, no call, no token of prompt or answer"
     LOG_LACKS = "log-lacks", "its log: {lacking}"
     LOG_RAISED = "log-raised", "its log: {raised}"
     TEMPLATE_REFUSES = "template-refuses", "the chat template refuses it: {says}"

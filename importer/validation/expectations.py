@@ -88,6 +88,8 @@ class CommonReason(ReasonKind):
         "tokenizer.json is here, and no engine is installed whose library reads it",
     )
     CHAT_IS_RIGHT = "chat-is-right", "/v1/chat/completions is right"
+    NO_PROMPT_COUNTED = "no-prompt-counted", "it counts no token of the prompt, and the chat counts them"
+    STREAM_DIFFERS = "stream-differs", "streamed, {change}"
     TOOLS_LEFT_OUT = "tools-left-out", "the tools do not reach the prompt: {here} tokens instead of {chat}"
 
 
@@ -124,6 +126,7 @@ class Expectations:
                          then a probe sends its request, and a refusal is an answer.
     ``detected``         features beyond the OpenAI API that such a server has answered.
     ``remote``           whether importer did not start the server.
+    ``counted``          whether its counts of prompts tell long from short; ``None`` before it has answered.
     ``engine``           name and version of the engine; empty where they are unknown.
     """
 
@@ -147,6 +150,7 @@ class Expectations:
     detected: frozenset[str] = frozenset()
     engine: str = ""
     remote: bool = False
+    counted: bool | None = None
 
     def lacks(self, *names: str) -> Reason | None:
         """Return why a probe that needs these features does not apply, or ``None``."""

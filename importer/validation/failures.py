@@ -235,6 +235,10 @@ class PromptCause(ReasonKind):
         "the prompt is that of the template with {switches}, which the document does not set",
     )
     OTHER_TEMPLATE = "other-template", "the prompt is what {argument} of the start renders: {text!r}"
+    READ_TWICE = (
+        "read-twice",
+        "the same request has {first} tokens of prompt, and {again} each time that it is sent again",
+    )
     SERVERS_DIFFER = (
         "servers-differ",
         "{trials} equal requests have prompts of {counts} tokens: servers that differ answer",
@@ -258,12 +262,17 @@ def of_start(ctx: Context, counted: Sequence[Counted]) -> Fail | None:
     return _switched(ctx, counted) or _other_template(ctx, counted)
 
 
-def of_servers(ctx: Context, prompt: Prompt) -> Fail | None:
-    """Return the fault of servers behind one address, of which some read an equal request otherwise.
+def of_repetition(ctx: Context, prompt: Prompt, first: int | None) -> Fail | None:
+    """Return the fault where an equal request is read otherwise: by a cache, or by one of several servers.
 
-    The prompt was sent before: some servers do not count what their cache has of it.
+    ``first``  the count of the prompt when it was sent first; fewer in a repetition are those that a cache
+    has of it, where a server does not count these.
     """
     counts = {ctx.ask(prompt).usage.prompt for _ in range(TIMES)} - {None}
+    more = [count for count in counts if count is not None and first is not None and count > first]
+    if len(counts) == 1 and more:
+        reason = Reason(PromptCause.READ_TWICE, stage=Stage.TOKENS, first=first, again=more[0])
+        return Fail(reason, "engine", Reason(Remedy.SOUND_CACHE), trials=TIMES)
     if len(counts) < 2:
         return None
     shown = tuple(sorted(filter(None, counts)))

@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
@@ -22,32 +21,35 @@ from importer.validation.reply import Reply
 TAG = re.compile(r"<[^<>]+>")
 
 
-class Alteration(StrEnum):
+class Alteration(ReasonKind):
     """One change of a request on its way to the template."""
 
-    SYSTEM_DROPPED = "system-dropped"
-    SYSTEM_MERGED = "system-merged"
-    SYSTEM_AS_USER = "system-as-user"
-    TURNS_DROPPED = "turns-dropped"
-    TOOLS_DROPPED = "tools-dropped"
-    DESCRIPTIONS_DROPPED = "descriptions-dropped"
-    SWITCHES_DROPPED = "switches-dropped"
-    NON_ASCII_DROPPED = "non-ascii-dropped"
-    NON_ASCII_REPLACED = "non-ascii-replaced"
-    ACCENTS_DROPPED = "accents-dropped"
-    LATIN_1 = "latin-1"
-    TAGS_DROPPED = "tags-dropped"
-    HTML_ESCAPED = "html-escaped"
-    HTML_UNESCAPED = "html-unescaped"
-    SPACES_COLLAPSED = "spaces-collapsed"
-    STRIPPED = "stripped"
-    LOWERED = "lowered"
+    SYSTEM_DROPPED = "system-dropped", "the system's turn is left out"
+    SYSTEM_MERGED = "system-merged", "the system's turn becomes a part of the first question"
+    SYSTEM_AS_USER = "system-as-user", "the system's turn becomes one of the user"
+    TURNS_DROPPED = "turns-dropped", "all turns but the last are left out"
+    TOOLS_DROPPED = "tools-dropped", "tools are left out"
+    DESCRIPTIONS_DROPPED = "descriptions-dropped", "descriptions of tools are left out"
+    KEYWORDS_DROPPED = "keywords-dropped", "{keywords:and} of schemas are left out"
+    SWITCHES_DROPPED = "switches-dropped", "variables of the template are left out"
+    NON_ASCII_DROPPED = "non-ascii-dropped", "letters beyond ASCII are left out"
+    NON_ASCII_REPLACED = "non-ascii-replaced", "letters beyond ASCII become question marks"
+    ACCENTS_DROPPED = "accents-dropped", "letters lose their accents"
+    LATIN_1 = "latin-1", "UTF-8 is read as Latin-1"
+    TAGS_DROPPED = "tags-dropped", "markup is left out"
+    HTML_ESCAPED = "html-escaped", "texts are escaped as for a web page"
+    HTML_UNESCAPED = "html-unescaped", "escapes of web pages are undone"
+    SPACES_COLLAPSED = "spaces-collapsed", "white space is collapsed"
+    STRIPPED = "stripped", "white space at the edges is left out"
+    LOWERED = "lowered", "capitals become small letters"
+    NO_TEMPLATE = "no-template", "the words are sent alone, without the chat template of the model"
 
 
-Change = Callable[[Prompt], Prompt]
+Change = Callable[[Prompt], Prompt | str]
+Scope = Callable[[Callable[[str], str]], Callable[[Prompt], Prompt]]
 
 
-def _of_texts(change: Callable[[str], str]) -> Change:
+def _of_texts(change: Callable[[str], str]) -> Callable[[Prompt], Prompt]:
     """Return the change of each text in the messages; names, roles and tools stay."""
 
     def of_call(call: Call) -> Call:
@@ -65,7 +67,7 @@ def _of_texts(change: Callable[[str], str]) -> Change:
     return lambda p: replace(p, messages=tuple(of_turn(m, calls=True) for m in p.messages))
 
 
-def _of_all_texts(change: Callable[[str], str]) -> Change:
+def _of_all_texts(change: Callable[[str], str]) -> Callable[[Prompt], Prompt]:
     """Return the change of each text in the messages, and in the descriptions of tools."""
 
     def deep(value: Any, key: str = "") -> Any:
@@ -111,21 +113,58 @@ def _undescribed(prompt: Prompt) -> Prompt:
     return replace(prompt, tools=tuple(tool(one) for one in prompt.tools))
 
 
+def _without_keywords(*keywords: str) -> Change:
+    """Return the change that takes these keywords out of each schema; a property may have such a name."""
+
+    def deep(value: Any, *, names: bool = False) -> Any:
+        if isinstance(value, list):
+            return [deep(one) for one in value]
+        if not isinstance(value, Mapping):
+            return value
+        kept = {k: v for k, v in value.items() if names or k not in keywords}
+        return {k: deep(v, names=not names and k in ("properties", "$defs")) for k, v in kept.items()}
+
+    def tool(one: Tool) -> Any:
+        function: Any = one["function"]
+        return {**one, "function": {**function, "parameters": deep(function.get("parameters"))}}
+
+    return lambda p: replace(p, tools=tuple(tool(one) for one in p.tools))
+
+
+# Keywords of schemas that servers drop: one of them, or all for which a gateway has no place.
+KEYWORDS = ("enum", "const", "minimum", "maximum", "items", "pattern", "default", "format", "anyOf")
+
+
+def _alone(between: str, roles: str = "") -> Change:
+    """Return the text of a conversation without a template."""
+
+    def text(prompt: Prompt) -> str:
+        turns = ((str(m["role"]), str(m.get("content") or "")) for m in prompt.messages)
+        return between.join(f"{roles.format(role)}{content}" for role, content in turns)
+
+    return text
+
+
 def _folded(text: str) -> str:
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
+SCOPES: tuple[Scope, ...] = (_of_texts, _of_all_texts)
 # In the order in which they are tried; several changes may be one alteration.
-CHANGES: tuple[tuple[Alteration, Change], ...] = (
-    (Alteration.SYSTEM_DROPPED, _without("system")),
-    *((Alteration.SYSTEM_MERGED, _merged(between)) for between in ("\n\n", "\n", " ")),
-    (Alteration.SYSTEM_AS_USER, _as_user),
-    (Alteration.TURNS_DROPPED, _last_turn),
-    (Alteration.TOOLS_DROPPED, lambda p: replace(p, tools=())),
-    (Alteration.DESCRIPTIONS_DROPPED, _undescribed),
-    (Alteration.SWITCHES_DROPPED, lambda p: replace(p, switches={})),
+CHANGES: tuple[tuple[Reason, Change], ...] = (
+    (Reason(Alteration.SYSTEM_DROPPED), _without("system")),
+    *((Reason(Alteration.SYSTEM_MERGED), _merged(between)) for between in ("\n\n", "\n", " ")),
+    (Reason(Alteration.SYSTEM_AS_USER), _as_user),
+    (Reason(Alteration.TURNS_DROPPED), _last_turn),
+    (Reason(Alteration.TOOLS_DROPPED), lambda p: replace(p, tools=())),
+    (Reason(Alteration.DESCRIPTIONS_DROPPED), _undescribed),
     *(
-        (alteration, scope(change))
+        (Reason(Alteration.KEYWORDS_DROPPED, keywords=words), _without_keywords(*words))
+        for words in (*((word,) for word in KEYWORDS), ("minimum", "maximum"), KEYWORDS)
+    ),
+    (Reason(Alteration.SWITCHES_DROPPED), lambda p: replace(p, switches={})),
+    *(
+        (Reason(alteration), scope(change))
         for alteration, change in (
             (Alteration.NON_ASCII_DROPPED, lambda t: t.encode("ascii", "ignore").decode()),
             (Alteration.NON_ASCII_REPLACED, lambda t: t.encode("ascii", "replace").decode()),
@@ -140,8 +179,10 @@ CHANGES: tuple[tuple[Alteration, Change], ...] = (
             (Alteration.STRIPPED, str.strip),
             (Alteration.LOWERED, str.lower),
         )
-        for scope in (_of_texts, _of_all_texts)
+        for scope in SCOPES
     ),
+    *((Reason(Alteration.NO_TEMPLATE), _alone(between)) for between in ("\n", "\n\n", " ", "")),
+    *((Reason(Alteration.NO_TEMPLATE), _alone(between, "{}: ")) for between in ("\n", "\n\n")),
 )
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from importer.hub.snapshot import listed, text
 from importer.reasons import Reason, ReasonKind
-from importer.validation.context import TRIALS, WAYS, Context, together
+from importer.validation.context import STEADY, TRIALS, WAYS, Context, together
 from importer.validation.errors import AnswerFailure, ReplyError
 from importer.validation.expectations import CommonReason, Expectations, no_chat
+from importer.validation.mutations import told
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, failing
 from importer.validation.prompts import Message, Prompt
 from importer.validation.remedy import Remedy
@@ -295,12 +296,13 @@ def _response_usage(value: Any) -> Usage | None:
     usage = object_of(value, "`usage`")
     details = object_of(usage.get("input_tokens_details") or {}, "`input_tokens_details`")
     prompt, completion = (count_field(usage, key) for key in ("input_tokens", "output_tokens"))
-    return Usage(prompt, completion, count_field(details, "cached_tokens"))
+    return Usage.of(prompt, completion, count_field(details, "cached_tokens"))
 
 
 CHAT_INSTEAD = Reason(Remedy.CHAT_INSTEAD)
 Ask = Callable[[bool], Reply]  # of a streamed answer or a whole one; raises ExchangeError
 Judge = Callable[[Reply], Outcome]
+REPEATS = 2  # of two answers that differ
 
 
 def judged_beside(
@@ -308,10 +310,35 @@ def judged_beside(
 ) -> Outcome:
     """Judge the whole and the streamed answer; the engine is at fault where the same chat is judged right."""
     outcome = together({way: _tried(ask, judge, stream=stream) for way, stream in ways.items()})
-    decided = isinstance(outcome, Fail) or (isinstance(outcome, Inconclusive) and ctx.promise.greedy)
-    if decided and isinstance(judge(ctx.first(prompt)), Pass):  # an answer without chance is the same here
+    if isinstance(outcome, Pass):
+        return outcome
+    # An answer without chance is the same here; else the chat has to be right as often as this one was asked.
+    times = 0 if ctx.promise.greedy or isinstance(outcome, Fail) else TRIALS
+    chats = (ctx.first(prompt), *(ctx.ask(prompt) for _ in range(times)))
+    if isinstance(outcome, Fail | Inconclusive) and all(isinstance(judge(chat), Pass) for chat in chats):
         return failing(outcome, "engine", CHAT_INSTEAD, Reason(CommonReason.CHAT_IS_RIGHT))
     return outcome
+
+
+def compared(ctx: Context, prompt: Prompt, ask: Callable[..., Reply]) -> Outcome | None:
+    """Return the fault of counts, or of a stream that is not the whole; ``None`` where both are in order.
+
+    Both are asked for without chance, and again where they differ: a fault of the path repeats itself.
+    """
+    replies = [ask(ctx, prompt, stream=stream, **STEADY) for stream in WAYS.values()]
+    counts = ctx.first(prompt).usage.prompt is not None
+    if counts and any(reply.usage.uncounted for reply in replies):
+        return Fail(Reason(CommonReason.NO_PROMPT_COUNTED), "engine", CHAT_INSTEAD)
+    for _ in range(REPEATS):
+        whole, streamed = replies
+        change = told(whole, streamed)
+        if change is None or len(whole.raw) > 1:
+            return None
+        replies = [ask(ctx, prompt, stream=stream, **STEADY) for stream in WAYS.values()]
+    if replies[0] != whole:
+        return None
+    remedy = Reason(Remedy.WHOLE_ANSWERS, change=change)
+    return Fail(Reason(CommonReason.STREAM_DIFFERS, change=change), "engine", remedy, within=("streamed",))
 
 
 def _tried(ask: Ask, judge: Judge, *, stream: bool) -> Outcome:
@@ -489,8 +516,8 @@ class _Stream:
         """Take over the counts: of the prompt at the start or again at the end, of the answer at the end."""
         counted = _usage(usage) or Usage()
         completion = self.usage.completion if counted.completion is None else counted.completion
-        known = counted if counted.prompt else self.usage
-        self.usage = Usage(known.prompt, completion, known.cached)
+        known = counted if counted.prompt or not self.usage.prompt else self.usage
+        self.usage = replace(known, completion=completion)
 
 
 def _block(block: Any, index: int, *, opening: bool = False) -> Delta:
@@ -528,7 +555,7 @@ def _usage(value: Any) -> Usage | None:
     keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     counts = [v if isinstance(v := value.get(key), int) else None for key in keys]
     prompt = None if counts[0] is None else sum(count or 0 for count in counts[:3])
-    return Usage(prompt, counts[3], counts[1])
+    return Usage.of(prompt, counts[3], counts[1])
 
 
 def _stop(holder: Mapping[str, object]) -> str:

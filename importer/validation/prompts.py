@@ -352,6 +352,7 @@ class Part(StrEnum):
     ROLES = "roles"
     REPEATED = "repeated"
     TOOLS = "tools"
+    SCHEMAS = "schemas"
     ROUND = "round"
     RESULTS = "results"
     IN_PARTS = "in-parts"
@@ -406,6 +407,19 @@ def _tool(place: str, about: str) -> Any:
     return function(nonce_name(place), nonce(f"{place} about"), {"key": parameter})
 
 
+def _tool_of_keywords() -> Any:
+    """Return a tool whose schema has the keywords that validators of tools accept."""
+    kinds = {"type": "string", "enum": [nonce_name("first kind"), nonce_name("second kind")]}
+    properties = {
+        "kind": kinds,
+        "version": {"type": "string", "const": nonce_name("constant")},
+        "amount": {"type": "integer", "minimum": 3, "maximum": 4711, "default": 17},
+        "labels": {"type": "array", "items": {"type": "string", "pattern": "^[a-z]{2,9}$"}},
+        "when": {"anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}]},
+    }
+    return function(nonce_name("schemas"), nonce("schemas about"), properties, "kind", "labels")
+
+
 def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
     """Return the short conversations; ``switches`` are variables that change the template's text."""
     tools = (_tool("first tool", "Z\u00fcrich \u6771\u4eac"), _tool("second tool", "<b>a</b>  b & c"))
@@ -437,6 +451,7 @@ def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
     if switches:
         found.append(_prompt(Part.SWITCH, plain, **switches))
     found.append(_prompt(Part.TOOLS, _system(nonce("beside tools")), plain, tools=tools))
+    found.append(_prompt(Part.SCHEMAS, plain, tools=(_tool_of_keywords(),)))
     found.append(_prompt(Part.ROUND, plain, made, returned, tools=tools))
     found.append(_prompt(Part.RESULTS, plain, both, returned, second, tools=tools))
     return tuple(found)

@@ -58,6 +58,7 @@ PARTS = {
     "roles": "the roles of turns",
     "repeated": "turns that come twice",
     "tools": "tools",
+    "schemas": "schemas of tools",
     "round": "turns with calls and results",
     "results": "results of several calls",
     "in-parts": "text in parts",
@@ -79,7 +80,9 @@ def _render_everything(fields: Fields) -> str:
 def _requests_unaltered(fields: Fields) -> str:
     parts = ", ".join(PARTS[part] for part in fields.get("parts", ()))
     shown = f" ({parts})" if parts else ""
-    return f"Use another version of the engine, or correct what stands before it: it alters requests{shown}."
+    what = f": {fields['what']}" if fields.get("what") else ""
+    mend = "Use another version of the engine, or correct what stands before it"
+    return f"{mend}: it alters requests{shown}{what}."
 
 
 def _provide(fields: Fields) -> str:

@@ -131,11 +131,20 @@ class ToolCall:
 
 @frozen
 class Usage:
-    """Token counts of the engine; ``None`` where it reports none."""
+    """Token counts of the engine; ``None`` where it reports none.
+
+    ``uncounted``  it reports 0 tokens of a prompt: no prompt has none, so that is no count to compare.
+    """
 
     prompt: int | None = None
     completion: int | None = None
     cached: int | None = None
+    uncounted: bool = False
+
+    @classmethod
+    def of(cls, prompt: int | None, completion: int | None, cached: int | None) -> Usage:
+        """Return the counts of an answer."""
+        return cls(prompt or None, completion, cached, uncounted=prompt == 0)
 
 
 @frozen
@@ -178,6 +187,12 @@ class Reply:
         texts += [token for token in tokens if isinstance(token, str)]
         if sum(map(len, texts)) > LONGEST:
             raise ReplyError(Reason(ReplyReason.TOO_LONG, limit=LONGEST))
+
+    @property
+    def nothing(self) -> bool:
+        """Return whether the answer has no text, no call and no token: that of a failed request."""
+        parts = self.content or self.reasoning or self.tool_calls or self.logprobs
+        return not (parts or self.usage.prompt or self.usage.completion)
 
     @property
     def written(self) -> str:
@@ -370,7 +385,7 @@ def _usage(value: Any) -> Usage | None:
         return None
     usage = object_of(value, "`usage`")
     details = object_of(usage.get("prompt_tokens_details") or {}, "`prompt_tokens_details`")
-    return Usage(
+    return Usage.of(
         count_field(usage, "prompt_tokens"),
         count_field(usage, "completion_tokens"),
         count_field(details, "cached_tokens"),
@@ -396,15 +411,34 @@ def _token(entry: Any, *, spelled: bool) -> bytes:
     """Return the bytes of a token, or its text; ``spelled`` for the alphabet of byte-level vocabularies."""
     if not isinstance(entry, dict):
         return b""
-    data, token = entry.get("bytes"), entry.get("token")
-    if isinstance(data, list) and all(isinstance(b, int) and 0 <= b < 256 for b in data):
-        return bytes(data)
+    data, token = _bytes(entry), entry.get("token")
+    if data is not None and other_bytes(entry) is None:
+        return data
     if not isinstance(token, str):
         return b""
     alphabet = byte_of_character()
     if spelled and all(c in alphabet for c in token):
         return bytes(alphabet[c] for c in token)
     return token.replace(SPACE, " ").encode("utf-8", "replace")
+
+
+def _bytes(entry: Mapping[str, object]) -> bytes | None:
+    data = entry.get("bytes")
+    inside = isinstance(data, list) and all(isinstance(b, int) and 0 <= b < 256 for b in data)
+    return bytes(data) if inside and isinstance(data, list) else None
+
+
+def other_bytes(entry: Mapping[str, object]) -> str | None:
+    """Return the text of the bytes of a token whose own text is other words; letters and signs of ASCII tell.
+
+    A part of a letter has no text, and vocabularies spell a space in ways of their own.
+    """
+    data, token = _bytes(entry), entry.get("token")
+    if data is None or not isinstance(token, str) or not token.isascii() or not token.strip():
+        return None
+    text = data.decode("utf-8", "replace")
+    spelled = token.startswith("bytes:") or "\\" in token or text.strip() == token.strip()
+    return None if spelled else text
 
 
 def error_message(data: Any) -> str:

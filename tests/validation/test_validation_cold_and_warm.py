@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.validation.outcome import Fail, Stage
-from importer.validation.probes.cache import changed, judge_change, moved
+from importer.validation.probes.cache import ColdAndWarm, changed, judge_change, moved
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, from_whole
+from tests.judging import asked
 
 # As mlx-lm 0.32.2 told them of the demo model: from a new prompt, and from one that lost a token.
 COLD = [
@@ -69,6 +70,15 @@ def test_a_lost_token_is_seen_where_it_first_shows() -> None:
 def test_rounding_is_no_change(by: float, noise: float, seen: bool) -> None:
     assert (changed(reply(COLD), reply(rounded(COLD, by)), noise=noise) is not None) is seen
     assert moved(reply(COLD), reply(rounded(COLD, by))) == pytest.approx(by)
+
+
+@pytest.mark.parametrize(("answers", "seen"), [((COLD, LOST, LOST), True), ((COLD, COLD, COLD), False)])
+def test_a_repeated_request_has_the_same_answer(
+    answers: Any, seen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = iter(map(reply, answers))
+    ctx = asked(lambda _: next(told), monkeypatch)
+    assert (ColdAndWarm(ctx).repeated() is not None) is seen
 
 
 def test_a_close_race_may_end_otherwise() -> None:

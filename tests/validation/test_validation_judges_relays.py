@@ -13,13 +13,14 @@ from importer.reasons import Reason
 from importer.validation import diagnosis, failures, other_apis, run
 from importer.validation.attribution import root_causes, stage_cause
 from importer.validation.client import Client, Exchange
-from importer.validation.context import Context, Shared
+from importer.validation.context import Context, Shared, ask_both_ways
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report
 from importer.validation.probe import Probe
 from importer.validation.probes import every
 from importer.validation.probes.chat import (
+    judge_log_probabilities,
     judge_missed,
     left_out_simple_answers,
     no_special_tokens,
@@ -52,7 +53,7 @@ from importer.validation.prompts import (
     WEATHER_TWO_TOOLS,
 )
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
-from importer.validation.reply import Reply, ReplyReason, Usage, from_stream, from_whole
+from importer.validation.reply import Reply, ReplyReason, Usage, from_stream, from_whole, other_bytes
 from tests.facts import as_reason
 from tests.judging import asked, remedy, said, verdict, words
 from tests.models.formats import FORMATS
@@ -352,15 +353,67 @@ def test_a_stream_without_an_end_is_compared_up_to_a_limit(monkeypatch: pytest.M
 
 
 def test_a_call_that_another_api_loses_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without chance, the same chat calls and the other API does not."""
-    for greedy, expected in ((True, "fail engine"), (False, "inconclusive model")):
-        ctx = asked(lambda _: said("yes"), monkeypatch, sampling={"temperature": 0 if greedy else 1})
+    """The same chat calls, each time that it is asked, and the other API never does."""
+    for greedy, chats, expected in (
+        (True, "yes", "fail engine"),
+        (False, "yes", "fail engine"),
+        (False, "at times", "inconclusive model"),
+    ):
+        answers = iter(["yes"])
+        ctx = asked(
+            lambda _, chats=chats, answers=answers: said("yes" if chats == "yes" else next(answers, "no")),
+            monkeypatch,
+            sampling={"temperature": 0 if greedy else 1},
+        )
 
         def judge(reply: Reply) -> Outcome:
             return Pass(as_reason("x")) if reply.content == "yes" else Inconclusive(as_reason("x"), "model")
 
         found = other_apis.judged_beside(ctx, GREETING, lambda _: said("no"), judge)
         assert verdict(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("streamed", "usage", "expected"),
+    [
+        ("Hello to all.", Usage(9, 4), None),
+        ("to all.", Usage(9, 4), CommonReason.STREAM_DIFFERS),
+        ("Hello to all.", Usage.of(0, 4, None), CommonReason.NO_PROMPT_COUNTED),
+    ],
+)
+def test_another_api_streams_what_it_answers_whole_and_counts_prompts(
+    streamed: str, usage: Usage, expected: CommonReason | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ctx = asked(lambda _: said("Hello to all."), monkeypatch)
+
+    def ask(_ctx: object, _prompt: object, *, stream: bool, **_more: object) -> Reply:
+        return replace(said(streamed if stream else "Hello to all."), usage=usage)
+
+    found = other_apis.compared(ctx, GREETING, ask)
+    assert (found.reason.kind if found else None) is expected
+
+
+def test_an_engine_that_is_wrong_in_streams_alone_answers_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(reply: Reply) -> Outcome:
+        return Pass(as_reason("x")) if reply.content == "whole" else Fail(as_reason("long"), "engine")
+
+    ctx = asked(lambda body: said("stream" if body.get("stream") else "whole"), monkeypatch)
+    found = ask_both_ways(ctx, GREETING, judge)
+    assert (found.remedy.kind if found.remedy else None) is Remedy.WHOLE_ANSWERS
+    ctx = asked(lambda _: said("stream"), monkeypatch)
+    corrected = stage_cause.remedied(ask_both_ways(ctx, GREETING, judge)).remedy
+    assert corrected == Reason(Remedy.ANSWERS_UNALTERED, change=as_reason("long"))
+
+
+def test_the_bytes_of_a_token_are_those_of_its_text() -> None:
+    right = {"token": " is", "bytes": [32, 105, 115]}
+    assert other_bytes(right) is None
+    assert other_bytes({**right, "bytes": [32, 104, 114]}) == " hr"
+    assert other_bytes({"token": "\ufffd", "bytes": [240]}) is None
+    wrong = {**right, "bytes": [1], "logprob": -1.0}
+    assert Reply(logprobs=(wrong,)).written == " is"
+    wrong = {**wrong, "bytes": [97]}
+    assert words(judge_log_probabilities(Reply(" is", logprobs=(wrong,)))).endswith("its bytes make 'a'")
 
 
 def test_a_call_in_a_form_of_the_model_s_own_is_its_habit_and_no_damage(

@@ -18,17 +18,19 @@ from importer.validation.attribution import root_causes
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
+from importer.validation.errors import AnswerFailure, ReplyError, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
 from importer.validation.failures import PromptCause
 from importer.validation.outcome import Fail, ProbeRow
 from importer.validation.probes.chat import judge_date, judge_missed, simple_answers
 from importer.validation.probes.prompt import prompt_counts
 from importer.validation.probes.sampling import request_options
+from importer.validation.probes.server import LONG
+from importer.validation.probes.server import counted as counts
 from importer.validation.prompts import GREETING, WEATHER, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
-from importer.validation.reply import Reply, from_stream, from_whole
+from importer.validation.reply import Reply, Usage, from_stream, from_whole
 from tests.facts import as_reason
 from tests.scripted import Request, serve
 
@@ -105,12 +107,59 @@ def test_servers_behind_one_address_are_alike(
         return HELLO
 
     serve(monkeypatch, say)
-    found = failures.of_servers(ctx, WEATHER)
+    found = failures.of_repetition(ctx, WEATHER, None)
     if not every:
         assert found is None
     else:
         assert found is not None
         assert (found.reason.kind, found.attribution) == (PromptCause.SERVERS_DIFFER, "engine")
+
+
+@pytest.mark.parametrize(("first", "kind"), [(1, PromptCause.READ_TWICE), (999, None), (None, None)])
+def test_a_repeated_request_with_more_tokens_is_read_twice(
+    first: int | None, kind: PromptCause | None, ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer are those that a cache has of it, where a server does not count these."""
+    serve(monkeypatch, lambda _: HELLO)
+    found = failures.of_repetition(ctx, WEATHER, first)
+    assert (found.reason.kind if found else None) is kind
+
+
+@pytest.mark.parametrize(
+    ("chats", "texts", "expected"), [((3, 9), (2, 5), True), ((7, 7), (2, 5), True), ((7, 7), (7, 7), False)]
+)
+def test_counts_that_are_one_for_all_prompts_are_none(
+    chats: tuple[int, int],
+    texts: tuple[int, int],
+    expected: bool,
+    ctx: Context,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A template may leave out what is longer; no server counts a plain text by its template."""
+
+    def usage(request: Any) -> int:
+        counts, text = (texts, request["prompt"]) if "prompt" in request else (chats, str(request))
+        return counts["Count" in text or text == LONG]
+
+    monkeypatch.setattr(Client, "chat", lambda _, body, __: Reply("x", usage=Usage.of(usage(body), 1, None)))
+    monkeypatch.setattr(Client, "completion", Client.chat)
+    assert counts(ctx) is expected
+    told = replace(ctx, promise=replace(ctx.promise, counted=expected)).first(GREETING).usage.prompt
+    assert (told is not None) is expected
+
+
+def test_a_prompt_of_no_token_is_not_counted_and_an_answer_of_nothing_is_a_failure(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = Usage.of(0, 0, None)
+    assert (none.prompt, none.uncounted) == (None, True)
+    monkeypatch.setattr(Client, "chat", lambda *_: Reply(usage=none))
+    assert ctx.ask(GREETING).nothing
+    counting = replace(ctx, promise=replace(ctx.promise, counted=True))
+    assert counting.ask(GREETING, stream=True).nothing
+    with pytest.raises(ReplyError) as caught:
+        counting.ask(GREETING)
+    assert caught.value.reason.kind is AnswerFailure.NOTHING
 
 
 @pytest.mark.parametrize("remedy", [Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT])

@@ -38,7 +38,11 @@ from importer.validation.served_engine import Controls, ServedEngine
 SECONDS = 240.0  # for all control starts of one run
 STARTS = 4  # that there has to be time for
 CONFIRMED = 2  # the same, before a model is advised to go without tools: one without a setting, one with it
-INFERRED = (Remedy.WRITE_TURNS, Remedy.OPEN_THOUGHT)  # of templates, from answers alone
+# Found by trying one form after another: answers alone show no more than that something is wrong.
+INFERRED = (
+    Remedy.WRITE_TURNS, Remedy.OPEN_THOUGHT, Remedy.LIST_TOOLS, Remedy.TELL_AS_WRITTEN, Remedy.OWN_TEMPLATE,
+    Remedy.SERVE_TEMPLATE, Remedy.OFFER_NO_TOOLS,
+)  # fmt: skip
 
 
 class ControlReason(ReasonKind):
@@ -125,7 +129,7 @@ def _of_packages(rows: list[ProbeRow], controls: Controls) -> list[ProbeRow]:
 def _suspect(row: ProbeRow) -> bool:
     """Return whether a failure may be that of a setting which no remedy names, or calls that no form has."""
     if isinstance(row.outcome, NotShown):
-        return asks_for(row.outcome, Remedy.OFFER_NO_TOOLS)
+        return asks_for(row.outcome, *INFERRED)
     if not isinstance(row.outcome, Fail | Inconclusive) or row.probe == served_engine.STOPS_CLEANLY:
         return False
     unnamed = row.outcome.remedy is None or asks_for(row.outcome, *INFERRED)

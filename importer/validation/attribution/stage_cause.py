@@ -217,6 +217,13 @@ def _calls(ctx: Context) -> bool:
 READ = (Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.LEAVE_OUT_PARSER)
 
 
+def remedied(outcome: Outcome) -> Outcome:
+    """Return the outcome; what an engine does wrong is to be corrected in it, or in what stands before it."""
+    if not isinstance(outcome, Fail) or outcome.attribution != "engine" or outcome.remedy is not None:
+        return outcome
+    return replace(outcome, remedy=Reason(Remedy.ANSWERS_UNALTERED, change=outcome.reason))
+
+
 def tried(outcome: Outcome) -> Outcome:
     """Return the outcome; a change of parsers by which the answer was read right counts as tried."""
     if not isinstance(outcome, Fail | Inconclusive) or outcome.remedy is None or outcome.tried is not None:

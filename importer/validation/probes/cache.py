@@ -31,6 +31,7 @@ LEAD = 1.0  # nat; rounding turns round no such lead
 ROUNDED = 0.5  # nat that rounding may move a probability at least, and as many times as it is seen to
 TIMES = 4
 MOVED = 2.0  # nat that no rounding moves
+AGAIN_MOVED = 0.25  # nat that a cache of all of a prompt may move a probability at least
 LEAST = 1e6  # nat below 0: what is less probable is no number
 OTHERS = 10  # prompts in between: as many as mlx-lm keeps
 Tops = Mapping[str, float]
@@ -52,8 +53,15 @@ class ColdAndWarm:
         self._ctx = ctx
         words = min(ctx.promise.room(WORDS), (ctx.promise.context or UNKNOWN_CONTEXT) // 4)
         self._text = f"{token_hex(2)} {AGAIN * words}Say hello."
-        self._cold = self._asked()
-        self._again = self._asked()  # all of it is in the cache now: what differs is rounding
+        self._cold, self._again, self._once_more = (self._asked() for _ in range(3))
+
+    def repeated(self) -> Change | None:
+        """Return what is another answer once the same request is sent again, or ``None``.
+
+        The two repetitions find all of the prompt in a cache, so that rounding alone moves them apart.
+        """
+        rounding = max(AGAIN_MOVED, moved(self._again, self._once_more))
+        return changed(self._cold, self._again, noise=rounding)
 
     def change(self) -> Change | None:
         """Return what a cache has changed, or ``None``."""
@@ -146,6 +154,10 @@ class PrefixCacheReason(ReasonKind):
         "changes",
         "with its beginning in the cache token {place} of an answer is another: {warm}; without: {cold}",
     )
+    REPEATED = (
+        "repeated",
+        "sent again, the same request has another answer: token {place} is {warm}; before: {cold}",
+    )
     FOUND = "found", "{least} tokens and more of {first} found again"
     TIMES = "times", "{warm:.2f} s to the first token instead of {cold:.2f} s"
     TOO_FAST = "too-fast", "the engine counts no cached tokens, and is too fast to tell: {times}"
@@ -198,15 +210,18 @@ def prefix_cache(ctx: Context) -> Outcome:
     # Fourteen prompts more take a slow engine too long.
     asked = not ctx.promise.slow and ctx.promise.lacks("logprobs") is None
     twice = ColdAndWarm(ctx) if asked else None
+    again = None if twice is None else twice.repeated()
+    if again is not None and ColdAndWarm(ctx).repeated() is not None:
+        return judge_change(again, PrefixCacheReason.REPEATED)
     outcome = _turns(ctx)
     change = None if twice is None or isinstance(outcome, Fail) else twice.change()
     return outcome if change is None else judge_change(change)
 
 
-def judge_change(change: Change) -> Fail:
+def judge_change(change: Change, kind: PrefixCacheReason = PrefixCacheReason.CHANGES) -> Fail:
     """Return the fault of a cache that changes an answer."""
     cold, warm = _shown(change.cold), _shown(change.warm)
-    reason = Reason(PrefixCacheReason.CHANGES, stage=Stage.DRAWN, place=change.place, cold=cold, warm=warm)
+    reason = Reason(kind, stage=Stage.DRAWN, place=change.place, cold=cold, warm=warm)
     return Fail(reason, "engine", Reason(Remedy.SOUND_CACHE))
 
 

@@ -50,7 +50,7 @@ from importer.validation.remedy import (
     WHOLE_ANSWERS,
     Remedy,
 )
-from importer.validation.reply import Reply
+from importer.validation.reply import Reply, other_bytes
 from importer.validation.tokens import OWN, altered
 from importer.validation.tool_markup import (
     blanked,
@@ -724,7 +724,8 @@ def judge_token_limit(reply: Reply) -> Outcome:
     """Judge an answer longer than ``LIMIT`` tokens."""
     count, finish = reply.usage.completion, reply.finish_reason
     if count is not None and count > LIMIT:
-        return Fail(Reason(TokenLimitReason.TOO_MANY, count=count, limit=LIMIT), "engine")
+        too_many = Reason(TokenLimitReason.TOO_MANY, count=count, limit=LIMIT)
+        return Fail(too_many, "engine", Reason(Remedy.HEED_OPTIONS, option="max_tokens"))
     if finish == "length":
         return Pass(Reason(TokenLimitReason.CUT, limit=LIMIT))
     if finish == "stop" and (count is None or count < LIMIT):
@@ -805,6 +806,8 @@ class UsageReason(ReasonKind):
     COUNTED = "counted", "{prompt} tokens of prompt, {completion} of answer, whole and streamed"
     ODD = "odd", "counts {prompt} tokens of prompt and {completion} of answer"
     ANSWER_NOT_COUNTED = "answer-not-counted", "counts no token of an answer that has text"
+    NO_PROMPT = "no-prompt", "counts no token of the prompt"
+    SAME_FOR_ALL = "same-for-all", "counts {prompt} tokens of every prompt, long or short"
     TOTAL = "total", "total_tokens is {total}, not {prompt} and {completion} together"
 
 
@@ -821,6 +824,8 @@ def needs_usage_counts(promise: Expectations) -> Reason | None:
 def usage_counts(ctx: Context) -> Outcome:
     """Compare the counts of one greeting."""
     whole, streamed = ctx.first(GREETING), ctx.first(GREETING, stream=True)
+    if ctx.promise.counted is False and not whole.usage.uncounted:
+        return flawed("whole", Reason(UsageReason.SAME_FOR_ALL, prompt=total_of(whole, "prompt_tokens")))
     return judge_usage_counts(whole, streamed, prompt_tokens(ctx))
 
 
@@ -840,7 +845,7 @@ def judge_usage_counts(whole: Reply, streamed: Reply, counted: int | None = None
     for name, reply in (("whole", whole), ("streamed", streamed)):
         flaw = _flaw(reply)
         if flaw is not None:
-            return Fail(Reason(UsageReason.FLAWED, way=name, flaw=flaw), "engine")
+            return flawed(name, flaw)
     if whole.usage.prompt != streamed.usage.prompt:
         return Fail(
             Reason(UsageReason.PROMPTS_DIFFER, whole=whole.usage.prompt, streamed=streamed.usage.prompt),
@@ -858,16 +863,29 @@ def judge_usage_counts(whole: Reply, streamed: Reply, counted: int | None = None
     return Pass(reason, trials=2)
 
 
+def flawed(way: str, flaw: Reason) -> Fail:
+    """Return the fault of a count."""
+    remedy = Reason(Remedy.ANSWERS_UNALTERED, change=flaw)
+    return Fail(Reason(UsageReason.FLAWED, way=way, flaw=flaw), "engine", remedy)
+
+
+def total_of(reply: Reply, key: str) -> object:
+    """Return the last figure of this name in the counts of an answer."""
+    counts = (data.get("usage") for data in reply.raw)
+    return next((one[key] for one in reversed([*counts]) if isinstance(one, dict) and key in one), None)
+
+
 def _flaw(reply: Reply) -> Reason | None:
     usage = reply.usage
+    if usage.uncounted:
+        return Reason(UsageReason.NO_PROMPT)
     if not usage.prompt or usage.completion is None:
         return Reason(UsageReason.ODD, prompt=usage.prompt, completion=usage.completion)
     if reply.content.strip() and not usage.completion:
         return Reason(UsageReason.ANSWER_NOT_COUNTED)
-    totals = [u["total_tokens"] for u in (d.get("usage") for d in reply.raw) if isinstance(u, dict)
-              and isinstance(u.get("total_tokens"), int)]  # fmt: skip
-    if totals and totals[-1] != usage.prompt + usage.completion:
-        return Reason(UsageReason.TOTAL, total=totals[-1], prompt=usage.prompt, completion=usage.completion)
+    total = total_of(reply, "total_tokens")
+    if isinstance(total, int) and total != usage.prompt + usage.completion:
+        return Reason(UsageReason.TOTAL, total=total, prompt=usage.prompt, completion=usage.completion)
     return None
 
 
@@ -879,6 +897,7 @@ class LogProbabilitiesReason(ReasonKind):
     COUNT_DIFFERS = "count-differs", "{entries} log-probabilities of {count} tokens"
     OTHER_TOKENS = "other-tokens", "the tokens are not the answer's: {written!r}"
     SHOWN = "shown", "{entries} tokens, which make the answer"
+    OTHER_BYTES = "other-bytes", "its bytes make {text!r}"
     NO_NUMBER = "no-number", "a log-probability is no number"
     ABOVE_ZERO = "above-zero", "a log-probability is above zero: {value}"
     NOT_IN_ORDER = "not-in-order", "the best are not in order: {values}"
@@ -934,6 +953,9 @@ def _probability_flaw(entry: Mapping[str, object]) -> Reason | None:
     """Return the fault of one token's entry, or ``None``."""
     top = [t for t in listed(entry.get("top_logprobs")) if isinstance(t, dict)]
     values = [e.get("logprob") for e in (entry, *top)]
+    made = next((text for e in (entry, *top) if (text := other_bytes(e)) is not None), None)
+    if made is not None:
+        return Reason(LogProbabilitiesReason.OTHER_BYTES, text=made[:20])
     numbers = [v for v in values if isinstance(v, int | float)]
     if len(numbers) < len(values):
         return Reason(LogProbabilitiesReason.NO_NUMBER)

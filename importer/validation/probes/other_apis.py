@@ -31,6 +31,8 @@ def messages(ctx: Context) -> Outcome:
     """Judge a greeting and, where the chat calls a tool, a call; then the count of tokens."""
     signs = token_signs(ctx.promise)
     outcomes = {"greeting": other_apis.judged(ctx, GREETING, lambda reply: judge_messages(reply, signs))}
+    if (apart := other_apis.compared(ctx, GREETING, other_apis.ask_anthropic)) is not None:
+        outcomes["alike"] = apart
     if _calls(ctx):
         outcomes["call"] = _messages_tools(ctx, signs)
     if not ctx.promise.lacks("counts"):
@@ -116,6 +118,8 @@ def responses(ctx: Context) -> Outcome:
     outcomes = {
         "greeting": other_apis.judged_responses(ctx, GREETING, lambda reply: judge_responses(reply, signs))
     }
+    if (apart := other_apis.compared(ctx, GREETING, other_apis.ask_responses)) is not None:
+        outcomes["alike"] = apart
     thinking = None if no_reasoning(ctx.promise) else _thinking(ctx)
     if thinking is not None:
         outcomes["thought"] = other_apis.judged_responses(ctx, thinking, judge_reasoning_apart)

@@ -36,7 +36,7 @@ from importer.validation.expectations import (
     no_tools,
 )
 from importer.validation.failures import text_now
-from importer.validation.mutations import CHANGES, Alteration
+from importer.validation.mutations import CHANGES
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage
 from importer.validation.probe import probe
 from importer.validation.probes.sampling import words_between
@@ -297,6 +297,7 @@ class PromptCountsReason(ReasonKind):
 
 BREAK = 4  # tokens between two parts of a text, and of letters that it keeps apart
 SHOWN = 5  # parts that a remedy names
+OF_TOOL_PARTS = (Part.TOOLS, Part.SCHEMAS, Part.ROUND, Part.RESULTS)
 MOST = 640  # tokens of a conversation: a CPU reads them within a second
 FULLEST = (Part.TOOLS, Part.SWITCH, Part.ROLES)  # parts that an older server may not know, first
 NUMBERS = {"return_token_ids": True}  # vLLM's field for the numbers of a prompt's tokens
@@ -353,7 +354,8 @@ def prompt_counts(ctx: Context) -> Outcome:
     refused = judge_refusals(sent)
     if refused is not None:
         return refused
-    differing = failures.of_servers(ctx, _fullest(sent))
+    fullest = _fullest(sent)
+    differing = failures.of_repetition(ctx, fullest.nonce.prompt, fullest.counted)
     if differing is not None:
         return differing
     wrong = [one for one in sent if one.differs]
@@ -367,7 +369,7 @@ def _chosen(ctx: Context) -> list[Sent]:
     words = [text for _, text in words_of(ctx) if text.isascii()]
     best = max(words, key=lambda text: (text.startswith(" "), len(text)), default=WORD)
     nonces = [*short(_switches(ctx)), *long(best.strip())]
-    of_tools = () if no_tools(ctx.promise) is None else (Part.TOOLS, Part.ROUND, Part.RESULTS)
+    of_tools = () if no_tools(ctx.promise) is None else OF_TOOL_PARTS
     asked = [one for one in nonces if one.part not in of_tools]
     texts = [(one, text) for one in asked if (text := text_now(ctx, one.prompt)) is not None]
     tokens = tokens_of(ctx, tuple(text for _, text in texts))
@@ -428,10 +430,10 @@ def numbers_of(reply: Reply) -> tuple[int, ...] | None:
     return tuple(given) if isinstance(given, list) and given else None
 
 
-def _fullest(sent: Sequence[Sent]) -> Prompt:
+def _fullest(sent: Sequence[Sent]) -> Sent:
     """Return the conversation with tools, variables or most turns."""
     of = {one.nonce.part: one for one in sent}
-    return next((of[part] for part in FULLEST if part in of), sent[0]).nonce.prompt
+    return next((of[part] for part in FULLEST if part in of), sent[0])
 
 
 def judge_refusals(sent: Sequence[Sent]) -> Fail | None:
@@ -483,26 +485,33 @@ def _rendered_alike(ctx: Context, wrong: Sequence[Sent]) -> bool:
     return bool(counts) and all(each is not None and each[0] == each[1] for each in counts)
 
 
-def explanation(ctx: Context, wrong: Sequence[Sent]) -> Alteration | None:
+def explanation(ctx: Context, wrong: Sequence[Sent]) -> Reason | None:
     """Return the first alteration after which each text has as many tokens as the engine counted."""
     altered = [_altered(ctx, one.nonce.prompt) for one in wrong]
     texts = tuple(dict.fromkeys(text for changes in altered for _, text in changes))
     tokens = dict(zip(texts, tokens_of(ctx, texts) or (), strict=False))
     fits = [
-        {place for place, text in changes if len(tokens.get(text, ())) == one.counted}
+        {place for place, text in changes if _fits(ctx, len(tokens.get(text, ())), one.counted)}
         for one, changes in zip(wrong, altered, strict=True)
     ]
     every = set.intersection(*fits) or fits[0]
     return CHANGES[min(every)][0] if every else None
 
 
+def _fits(ctx: Context, tokens: int, counted: int | None) -> bool:
+    """Return whether a text has the counted tokens; a server may add the one that begins a text."""
+    bos = ctx.render is not None and bool(ctx.render.bos)
+    return tokens > 0 and counted in (tokens, tokens + 1 if bos else tokens)
+
+
 def _altered(ctx: Context, prompt: Prompt) -> list[tuple[int, str]]:
     """Return the texts of a conversation after each change in ``CHANGES``, with the change's place."""
     changed = ((place, change(prompt)) for place, (_, change) in enumerate(CHANGES))
-    return [(n, text) for n, other in changed if other != prompt and (text := text_now(ctx, other))]
+    texts = ((n, o if isinstance(o, str) else text_now(ctx, o)) for n, o in changed if o != prompt)
+    return [(place, text) for place, text in texts if text]
 
 
-def _failure(wrong: Sequence[Sent], alteration: Alteration | None, follows: Fail | None = None) -> Fail:
+def _failure(wrong: Sequence[Sent], alteration: Reason | None, follows: Fail | None = None) -> Fail:
     first, *rest = _facts(wrong, alteration)
     trials = len(wrong)
     if follows is not None:
@@ -511,11 +520,11 @@ def _failure(wrong: Sequence[Sent], alteration: Alteration | None, follows: Fail
             follows=(prompt_rendered.name,),
         )  # fmt: skip
     parts = tuple(dict.fromkeys(one.nonce.part for one in wrong))[:SHOWN]
-    remedy = Reason(Remedy.REQUESTS_UNALTERED, parts=parts)
+    remedy = Reason(Remedy.REQUESTS_UNALTERED, parts=parts, what=alteration)
     return Fail(first, "engine", remedy, trials, notes=tuple(rest))
 
 
-def _facts(wrong: Iterable[Sent], alteration: Alteration | None) -> Iterator[Reason]:
+def _facts(wrong: Iterable[Sent], alteration: Reason | None) -> Iterator[Reason]:
     for one in wrong:
         counted = one.counted if one.counted is not None else len(one.numbers or ())
         fields = {"part": one.nonce.part, "counted": counted, "expected": len(one.tokens)}

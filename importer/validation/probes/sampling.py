@@ -135,9 +135,9 @@ def judge_stop_strings(reply: Reply, full: Reply, stop: str) -> Outcome:
     """Judge an answer that must end before ``stop``, beside one without a stop string."""
     shown, before = reply.content.strip(), full.content.partition(stop)[0].strip()
     if stop in reply.content:
-        return Fail(Reason(StopStringsReason.SHOWN), "engine")
+        return Fail(Reason(StopStringsReason.SHOWN), "engine", heed("stop"))
     if shown == full.content.replace(stop, "").strip():
-        return Fail(Reason(StopStringsReason.CUT_OUT), "engine")
+        return Fail(Reason(StopStringsReason.CUT_OUT), "engine", heed("stop"))
     if shown == before and reply.finish_reason == "stop":
         return Pass(Reason(StopStringsReason.ENDS, stop=stop))
     if shown == before:

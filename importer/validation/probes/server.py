@@ -29,6 +29,7 @@ from importer.validation.prompts import (
     COUNT,
     GREETING,
     NAME_RECALL,
+    ONE_TOKEN,
     SUM,
     WEATHER,
     Message,
@@ -124,6 +125,28 @@ def judge_first_answer(exchange: Exchange, prompt: int | None = None) -> Pass:
     rate = exchange.tokens / exchange.seconds
     reads = prompt / exchange.first if prompt and exchange.first else None
     return Pass(Reason(FirstAnswerReason.MEASURED, rate=rate, reads=reads))
+
+
+SHORT, LONG = "a", "a b c d e f g h i j k l m n o p"  # texts of very different numbers of tokens
+
+
+def counted(ctx: Context) -> bool | None:
+    """Return whether the server's counts of prompts tell long from short: those of chats, or of plain texts.
+
+    A template may leave out what is longer, and no server counts a text by its template. ``None`` where it
+    does not count at all.
+    """
+    try:
+        brief = (replace(one, name=f"{one.name}-counted", extra=ONE_TOKEN) for one in (GREETING, COUNT))
+        short, longer = (ctx.first(prompt).usage for prompt in brief)
+        if short.prompt is None:
+            return False if short.uncounted else None
+        if short.prompt != longer.prompt or ctx.promise.lacks("completions"):
+            return True
+        plain = (ctx.behind(text, max_tokens=1).usage.prompt for text in (SHORT, LONG))
+        return len({*plain}) > 1
+    except ExchangeError:
+        return None
 
 
 def paced(promise: Expectations, outcome: Outcome) -> Expectations:

@@ -238,7 +238,8 @@ def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
 def judge_forbidden(reply: Reply) -> Outcome:
     """Judge an answer that must not call."""
     if reply.tool_calls:
-        return Fail(Reason(ToolChoiceReason.FORBIDDEN_CALLED, name=reply.tool_calls[0].name), "engine")
+        called = Reason(ToolChoiceReason.FORBIDDEN_CALLED, name=reply.tool_calls[0].name)
+        return Fail(called, "engine", Reason(Remedy.HEED_OPTIONS, option="tool_choice"))
     return Pass(Reason(ToolChoiceReason.FORBIDDEN_KEPT))
 
 
