@@ -19,7 +19,6 @@ TASKS = (
     "importer.analysis:ANALYSE",
     "importer.chat_template.study:STUDY",
     "importer.analysis:FOR_ENGINE",
-    "importer.document.slow_patterns:TRY",
 )
 
 

@@ -61,7 +61,7 @@ _REASONS = {
         service.http.openapi service.http.localai
         cli.commands.documents cli.bulk cli.messages cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
-        cli.arguments cli.validation_options cli.reviewing document.template_file engines.vllm
+        cli.arguments cli.validation_options cli.reviewing engines.vllm
         app.preferences service.settings engines.parser_sources""",
     "it asks this machine and what is installed on it": """
         engines.doctor.host engines.doctor.case engines.doctor.memory engines.doctor.model
@@ -73,7 +73,6 @@ _REASONS = {
         engines.model_folder sentences memory.pages hub.weights
         signals.family app.gallery_site hub.search
         """,
-    "it is about time itself: a bounded child tries what it is given": "document.slow_patterns",
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",
     "it runs in an engine's own environment": """
         engines.parser_worker.parts engines.parser_worker.sglang_parts engines.parser_worker.stand_ins

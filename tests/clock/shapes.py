@@ -8,8 +8,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from importer.document import slow_patterns
-from importer.document.slow_patterns import parsed, words
+from tests.clock.pumps import parsed, repeats, words
 
 Shape = Callable[[int], str]
 # ``a: 1`` on ten thousand lines, tags that never end, and whatever else begins over and over.
@@ -79,5 +78,5 @@ def near(pattern: re.Pattern[Any]) -> dict[str, Shape]:
 
 @cache
 def _pumps(pattern: str) -> tuple[tuple[str, str], ...]:
-    found = ((head, words(body)[0]) for head, body, _ in slow_patterns.repeated(parsed(pattern), ""))
+    found = ((head, words(body)[0]) for head, body in repeats(parsed(pattern), ""))
     return tuple(dict.fromkeys((head, unit) for head, unit in found if unit))

@@ -12,6 +12,7 @@ import yaml
 from importer.decisions.decision import Chosen, Undecided
 from importer.document import schema, template_file
 from importer.document.build import Built, to_text
+from importer.document.document import document_of
 from importer.engines.model_folder import with_response_template
 from importer.errors import DocumentError
 from importer.exports import FORMATS
@@ -26,8 +27,8 @@ TEMPLATE = {
         "content": {"close": "<|im_end|>"},
         "tool_calls": {
             "repeats": True,
-            "open_pattern": '<do\\s*what="(?P<name>[\\w.\\-]+)">',
-            "close_pattern": "</do>\\s*: # 'x'",
+            "open_pattern": '<do\\s*what="it">\\s*',
+            "close_pattern": "</do>\\s*:\\s*#\\s*'x'",
             "content": "xml-inline",
         },
     },
@@ -97,3 +98,18 @@ def test_an_export_is_refused_with_a_remedy(name: str) -> None:
     assert refused.reason == Reason(Unexportable.PARSER_IS_DATA, file="tokenizer_config.json")
     kept = FORMATS[name].export(with_template("tool_parser:hermes"), None, Options())
     assert not isinstance(kept, ExportRefused)
+
+
+def test_a_pattern_of_another_form_is_refused() -> None:
+    """At any place of the template; what an import derives is taken."""
+    deep: dict[str, object] = {"deeper": [{"still": "("}]}
+    for value in ("(a+)+$", "(a|a)*b", "[^a]*", "a+", r"\s*\s*x", ["(.*a){20}"], deep, ""):
+        found = [*template_file.faults(document_of(changed("close_pattern", value)))]
+        assert [reason.kind for _, reason in found] == [template_file.PatternReason.FREE], value
+    for derived in (r"<a>\s*", r"</do>\s*:\s*#", r"<\|tool\|>", r"\[CALLS\]\s*\{"):
+        assert [*template_file.faults(document_of(changed("close_pattern", derived)))] == []
+
+
+def changed(key: str, value: object) -> dict[str, Any]:
+    calls = {**TEMPLATE["fields"]["tool_calls"], key: value}  # type: ignore[dict-item]
+    return {"importer": {template_file.RESPONSE_TEMPLATE_KEY: {**TEMPLATE, "fields": {"tool_calls": calls}}}}

@@ -162,7 +162,7 @@ def test_a_pattern_that_holds_up_an_engine_is_refused_at_every_door(service: Ser
         assert problem(answer, 422, "invalid")["errors"][0]["pointer"] == pointer
     assert service.client.patch("/api/models/config-json/edited", json=block).status_code == 400
     [told] = service.client.post(f"{config}/check", content=text, headers=YAML).json()["errors"]
-    assert (told["pointer"], told["kind"]) == (pointer, "slow")
+    assert (told["pointer"], told["kind"]) == (pointer, "free")
     assert service.client.get(config).json() == before
 
 
