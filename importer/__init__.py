@@ -15,7 +15,6 @@ __all__ = [
     "Imported",
     "Validated",
     "__version__",
-    "aio",
     "export",
     "fill",
     "import_model",
@@ -27,7 +26,6 @@ __all__ = [
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from importer.app import aio
     from importer.app.api import (
         Imported,
         ImportSession,
@@ -47,8 +45,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return (
-        import_module("importer.app.aio")
-        if name == "aio"
-        else getattr(import_module("importer.app.api"), name)
-    )
+    return getattr(import_module("importer.app.api"), name)

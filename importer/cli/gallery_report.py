@@ -1,4 +1,4 @@
-"""Findings about a gallery as text, JSON, GitHub's annotations and SARIF; changes as Markdown."""
+"""Findings about a gallery as text, JSON or GitHub's annotations; changes as Markdown."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from importer.cli import messages
 from importer.document.document_keys import ABSENT, Change, KeyPath, dotted, json_text
 from importer.errors import one_line
 from importer.sentences import counted
-from importer.version import __version__
 
 LEVELS = (ERROR, WARNING, NOTE)
 GITHUB = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
-SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_ROWS = 40  # of one entry's changes
 LONGEST_VALUE = 120
 KEPT = 30  # characters before a difference
@@ -59,27 +57,8 @@ def github(findings: Sequence[GalleryFinding], _entries: int) -> str:
     )
 
 
-def sarif(findings: Sequence[GalleryFinding], _entries: int) -> str:
-    """Return SARIF 2.1.0, as code scanning reads it."""
-    rules = sorted({f.reason.kind.value for f in findings})
-    results = [
-        {
-            "ruleId": f.reason.kind.value,
-            "level": f.level,
-            "message": {"text": _about(f)},
-            "locations": [{"physicalLocation": {
-                "artifactLocation": {"uri": f.file}, "region": {"startLine": f.line},
-            }}],
-        }
-        for f in _sorted(findings)
-    ]  # fmt: skip
-    driver = {"name": "importer", "version": __version__, "rules": [{"id": rule} for rule in rules]}
-    run = {"tool": {"driver": driver}, "results": results}
-    return json.dumps({"$schema": SARIF, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
-
-
 FORMATS: Mapping[str, Callable[[Sequence[GalleryFinding], int], str]] = {
-    "text": text, "json": as_json, "github": github, "sarif": sarif,
+    "text": text, "json": as_json, "github": github,
 }  # fmt: skip
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
 import shutil
-import threading
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import pytest
 from mypy import api as mypy
 
 import importer
-from importer import aio, import_model, why
-from importer.app import decide
+from importer import import_model, why
 from importer.app.import_request import ImportRequest
 from importer.app.request import OPTIONS
 from importer.document.store import Store
 from importer.errors import DocumentError, UsageError
-from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reference-python.md").read_text(encoding="utf-8")
@@ -63,53 +59,26 @@ def test_the_example_of_a_validation_runs(checkout: Path) -> None:
     assert receipt.validation["passed"]
 
 
-@pytest.mark.usefixtures("without_engines")
-def test_a_cancelled_call_ends_at_its_next_step_and_writes_nothing(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The loop goes on while a call runs, and the caller gets control back when the thread has ended."""
-    began, ended, goes_on = threading.Event(), threading.Event(), threading.Event()
+def test_what_progress_raises_ends_a_call_that_has_written_nothing(checkout: Path) -> None:
+    def ends(_step: str) -> None:
+        raise KeyboardInterrupt
 
-    def studied(*args: Any) -> Any:
-        began.set()
-        goes_on.wait(PATIENCE)
-        return study(*args)
-
-    study = decide.study_snapshot
-    monkeypatch.setattr(decide, "study_snapshot", studied)
-
-    async def cancelled() -> None:
-        async with asyncio.timeout(PATIENCE):
-            task = asyncio.create_task(aio.import_model("./importer/demo/model"))
-            while not began.is_set():
-                await asyncio.sleep(0.001)
-            task.add_done_callback(lambda _: ended.set())
-            for _ in range(2):  # a second cancel does not leave the thread behind
-                task.cancel()
-                await asyncio.sleep(0)
-            goes_on.set()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-    asyncio.run(cancelled())
-    assert ended.is_set()
+    with pytest.raises(KeyboardInterrupt):
+        import_model("./importer/demo/model", progress=ends)
     assert not Path("models").exists()
-    with pytest.raises(UsageError):
-        asyncio.run(aio.import_model("./importer/demo/model", goal="speed"))  # type: ignore[arg-type]
 
 
 def test_words_of_a_command_alone_are_positional() -> None:
-    """Each function that is a coroutine in ``aio`` has the signature of its twin."""
-    positional = {
-        name: [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        for name in importer.__all__
-        if inspect.isfunction(thing := getattr(importer, name))
-        and (signature := inspect.signature(thing)) == inspect.signature(getattr(aio, name))
+    functions = {
+        name: thing for name in importer.__all__ if inspect.isfunction(thing := getattr(importer, name))
     }
-    assert positional == {
+    assert {
+        name: [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        for name, one in functions.items()
+        for parameters in [inspect.signature(one).parameters.values()]
+    } == {
         "export": ["document", "format_name"], "fill": ["file"], "import_model": ["reference"],
-        "recheck": ["names"], "validate": ["document"],
-        "why": ["document", "key"],
+        "recheck": ["names"], "validate": ["document"], "why": ["document", "key"],
     }  # fmt: skip
 
 

@@ -235,7 +235,7 @@ def test_names_of_files_that_deceive_are_findings(desk: Desk) -> None:
     models = desk.folder / "models"
     for ending in (".yaml", ".receipt.json"):
         (models / f"a\x1b[31m\u202eb{ending}").write_bytes((models / f"base{ending}").read_bytes())
-    for form in ("text", "github", "sarif", "json"):
+    for form in ("text", "github", "json"):
         out = desk("gallery", "check", "models", "--files-only", "--format", form).out
         assert not {"\x1b", "\u202e"} & {*out}
         assert "the file's name has the character U+001B" in out
@@ -256,10 +256,10 @@ def test_a_file_of_the_entry_is_no_repository(desk: Desk) -> None:
 
 def test_formats_bear_hostile_names(desk: Desk) -> None:
     place = written(desk.folder / "gallery", entry(name="a\x1b[31m::error::%0A\nb|`x`", license=""))
-    for form in ("text", "github", "json", "sarif"):
+    for form in ("text", "github", "json"):
         out = desk("gallery", "check", place, "--files-only", "--format", form).out
         assert "\x1b" not in out
-        if form in ("json", "sarif"):
+        if form == "json":
             assert json.loads(out)
         if form == "github":
             assert all(line.startswith(("::error file=", "::warning file=")) for line in out.splitlines())
@@ -574,7 +574,6 @@ def test_the_workflow_of_the_page_runs_step_by_step(desk: Desk, monkeypatch: pyt
     monkeypatch.setenv("GITHUB_WORKSPACE", str(place))
     workflow = PAGE.partition("```yaml\n")[2].partition("```")[0]
     steps = yaml.safe_load(workflow)["jobs"]["gallery"]["steps"]
-    steps[-1]["with"]["sarif"] = "found.sarif"
     place.mkdir()
     codes, outputs = zip(*stepped(steps, place, {"github.base_ref": "main"}), strict=True)
     assert (codes, ran.read_text() if ran.exists() else "") == ((0, 0, 1), "")
@@ -586,9 +585,6 @@ def test_the_workflow_of_the_page_runs_step_by_step(desk: Desk, monkeypatch: pyt
     )
     assert "### Added: `odd`" in (desk.folder / "github_step_summary").read_text()
     assert "changes=" in (desk.folder / "github_output").read_text()
-    rules = {one["ruleId"] for one in json.loads((place / "found.sarif").read_text())["runs"][0]["results"]}
-    assert rules == {"unknown-parser", "no-license"}
-    assert '"uri": "gallery/index.yaml"' in (place / "found.sarif").read_text()
 
 
 def test_a_revision_of_git_is_compared_with_a_folder(desk: Desk) -> None:

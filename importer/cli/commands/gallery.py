@@ -15,9 +15,7 @@ def add_arguments_gallery(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="check|diff|build", required=True)
     check = actions.add_parser("check", help="find what is wrong; exit code 1 with an error")
     check.add_argument("place", metavar="DIR|index.yaml", help="an index, or a folder of documents")
-    check.add_argument(
-        "--format", default="text", choices=("text", "json", "github", "sarif"), help="default: text"
-    )
+    check.add_argument("--format", default="text", choices=("text", "json", "github"), help="default: text")
     check.add_argument("--strict", action="store_true", help="exit code 1 with a warning, too")
     check.add_argument(
         "--files-only",
