@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from importer.frozen import frozen
 from importer.progress import Progress, silent
@@ -11,10 +12,18 @@ from importer.reasons import Reason
 from importer.validation.client import TIME_LIMIT, TOTAL_LIMIT
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import OF_WEIGHTS, Outcome
+from importer.validation.outcome import OF_WEIGHTS, Outcome, Stage
 
 Needs = Callable[[Expectations], Reason | None]
 Run = Callable[[Context], Outcome]
+
+
+class Rests(StrEnum):
+    """What a verdict rests on: on no request, on how a request is read, or on answers."""
+
+    NOTHING = "nothing"
+    REQUESTS = "requests"
+    ANSWERS = "answers"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +37,8 @@ class Probe:
     ``feature``   one of engines (``engines.base.OFFERS``): without it, a failure is a known limit
     ``concerns``  sampling values, one of which the document must have for that
     ``alone``     it follows the others, with nothing beside it
+    ``observes``  the stage that it compares with the one before; ``None`` for a judge of answers
+    ``rests_on``  what its verdict rests on
     ``ability``   what of the model it shows; what a model cannot or does not do is no fault of a document
     """
 
@@ -40,6 +51,8 @@ class Probe:
     concerns: Collection[str] = ()
     alone: bool = False
     ability: str = ""
+    observes: Stage | None = None
+    rests_on: Rests = Rests.ANSWERS
 
     @property
     def of_model(self) -> bool:
@@ -57,9 +70,13 @@ def probe(
     concerns: Collection[str] = (),
     alone: bool = False,
     ability: str = "",
+    observes: Stage | None = None,
+    rests_on: Rests = Rests.ANSWERS,
 ) -> Callable[[Run], Probe]:
     """Make a probe of the function that runs it."""
-    return lambda run: Probe(name, lesson, needs, run, tasks, feature, concerns, alone, ability)
+    return lambda run: Probe(
+        name, lesson, needs, run, tasks, feature, concerns, alone, ability, observes, rests_on
+    )
 
 
 @frozen

@@ -470,6 +470,22 @@ PARSER_OF: dict[Remedy, str] = {
     Remedy.CHOOSE_FOR_CUT_THOUGHT: "reasoning_parser",
 }
 
+# Changes of the chat template, wherever it stands.
+TEMPLATES = (
+    Remedy.RENDER_TOOL_ROLE, Remedy.RENDER_TOOLS, Remedy.WRITE_ARGUMENTS, Remedy.WRITE_NULL_AS_NOTHING,
+    Remedy.RENDER_CALLS, Remedy.RENDER_TURNS, Remedy.RENDER_IMAGES, Remedy.TAKE_OUT_BEGINNING,
+    Remedy.HEED_GENERATION_PROMPT, Remedy.CLOSE_BLOCK, Remedy.RENDER_SYSTEM_ROLE, Remedy.RENDER_EVERY_RESULT,
+    Remedy.SHOW_TOOLS, Remedy.NO_CLOCK, Remedy.NO_ESCAPING, Remedy.WRITE_EMPTY, Remedy.TAKE_THOUGHTS_OFF,
+    Remedy.SYSTEM_ONCE, Remedy.END_TURNS, Remedy.OPEN_THOUGHT, Remedy.WRITE_TURNS, Remedy.BEGIN_TURNS_ALIKE,
+    Remedy.RENDER_EVERYTHING, Remedy.RENDER_UNALTERED, Remedy.RENDER_TEXT, Remedy.TELL_AS_WRITTEN,
+    Remedy.LIST_TOOLS, Remedy.OTHER_TEMPLATE,
+)  # fmt: skip
+# Changes of the parser that a document names.
+NAMES_PARSER = (
+    Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.SET_PARSER_FOR_CASE, Remedy.SET_PARSER_IN_PIECES,
+    Remedy.LEAVE_OUT_PARSER,
+)  # fmt: skip
+
 
 def end_at(token: str | None) -> Reason:
     """Return the change that makes an engine stop at a token, where the token is known."""

@@ -20,12 +20,13 @@ from importer.reasons import Reason, ReasonKind
 from importer.registry import PartReason
 from importer.signals.evidence import TASKS
 from importer.validation import call_forms, failures, served_engine
-from importer.validation.attribution import root_causes, setting_bisection, stage_cause
+from importer.validation.attribution import setting_bisection, stage_cause
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, STEADY, Context, Shared
 from importer.validation.errors import AnswerFailure, ExchangeError, RunOver, SilenceReason, spent
 from importer.validation.evidence_sources import Background
 from importer.validation.expectations import WARM, Expectations, other_task, promise_of
+from importer.validation.explain import explain
 from importer.validation.outcome import (
     Fail,
     Inconclusive,
@@ -40,7 +41,7 @@ from importer.validation.outcome import (
     counts_as_passed,
     failing,
 )
-from importer.validation.probe import ALL_PROBES, Probe, ProbeOptions
+from importer.validation.probe import ALL_PROBES, Probe, ProbeOptions, Rests
 from importer.validation.probes import BY_NAME, every
 from importer.validation.probes.chat import no_special_tokens
 from importer.validation.probes.sampling import sampling_arrives
@@ -214,7 +215,7 @@ def probe(
         refused = (
             closed is not None and closed.probe != health.name and closed.outcome.gives(AnswerFailure.REFUSED)
         )
-        asks = closed is None or (refused and one.name in root_causes.OFFLINE)  # what may say why
+        asks = closed is None or (refused and one.rests_on is Rests.NOTHING)  # what may say why
         why = breaker.verdict if closed is None or asks else not_asked(closed)
         if one.name in made:
             result = made[one.name]
@@ -238,10 +239,7 @@ def probe(
     rows += [row(one) for one in probes if one.alone]
     order = {one.name: place for place, one in enumerate(probes)}
     place = bench.render.place if bench.render is not None else ""
-    traced = [
-        root_causes.with_a_place(root_causes.of_ability(row), place) for row in root_causes.traced(rows)
-    ]
-    return sorted(traced, key=lambda made: order[made.probe])
+    return sorted(explain(rows, place), key=lambda made: order[made.probe])
 
 
 def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:

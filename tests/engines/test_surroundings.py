@@ -15,12 +15,12 @@ from importer.engines.logs import ENVIRONMENT_ERRORS, Lacking
 from importer.reasons import Reason
 from importer.sentences import placeholders, render
 from importer.validation import failures
-from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.evidence_sources import Journal
 from importer.validation.expectations import Expectations
+from importer.validation.explain import explained
 from importer.validation.outcome import Fail, Outcome, Pass, ProbeRow
 from importer.validation.remedy import Remedy
 from tests.facts import as_reason
@@ -111,7 +111,7 @@ def test_what_the_log_tells_one_probe_explains_the_others_silence() -> None:
     cause = Fail(closed, "environment", provide, notes=(lacks,))
     silent, wrong = Fail(closed, "engine"), Fail(as_reason("the arguments are not JSON"), "engine")
     rows = [row("a", cause), row("b", silent), row("c", wrong), row("d", Pass(as_reason("fine")))]
-    told = [r.outcome.attribution for r in root_causes.traced(rows)]
+    told = [r.outcome.attribution for r in explained(rows)]
     assert told == ["environment", "environment", "engine", None]
-    alone = root_causes.traced([row("a", replace(cause, notes=())), row("b", silent)])
+    alone = explained([row("a", replace(cause, notes=())), row("b", silent)])
     assert [r.outcome.attribution for r in alone] == ["environment", "engine"]

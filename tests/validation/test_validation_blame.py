@@ -17,7 +17,6 @@ from importer.proof.result import NO_CALLS, ParserVerdict, Proof
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.validation import diagnosis, failures, proof_check
-from importer.validation.attribution import root_causes
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import (
@@ -30,6 +29,7 @@ from importer.validation.errors import (
 )
 from importer.validation.evidence_sources import Journal, complaining, hidden
 from importer.validation.expectations import Expectations
+from importer.validation.explain import explained
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow, reason_text
 from importer.validation.probes import PROBES
 from importer.validation.probes.server import first_answer
@@ -222,7 +222,7 @@ def test_the_death_of_an_engine_is_one_row() -> None:
     rows += [
         ProbeRow(name, "", one) for name, one in (("history", broke), ("images", died), ("messages", died))
     ]
-    told = root_causes.traced(rows)
+    told = explained(rows)
     assert [row.outcome.outcome for row in told] == ["pass", "inconclusive", "fail", "inconclusive"]
     assert [row.outcome.follows for row in told] == [(), ("images",), (), ("images",)]
 

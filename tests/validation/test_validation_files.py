@@ -23,10 +23,10 @@ from importer.progress import silent
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation import diagnosis
-from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import promise_of
+from importer.validation.explain import explained
 from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow
 from importer.validation.probes.chat import simple_answers
 from importer.validation.probes.server import files_as_imported, judge_files_as_imported
@@ -54,7 +54,7 @@ def test_a_file_that_is_no_json_is_the_environment_s_and_explains_the_others(tmp
     assert words(found) == "generation_config.json is not JSON; the engine may go on without it"
     call = Fail(as_reason("no call"), "configuration", Reason(Remedy.END_TURN))
     rows = [ProbeRow(files_as_imported.name, "", found), ProbeRow(tool_call.name, "", call)]
-    assert [row.outcome.attribution for row in root_causes.traced(rows)] == ["environment"] * 2
+    assert [row.outcome.attribution for row in explained(rows)] == ["environment"] * 2
 
 
 def snapshot(folder: Path) -> dict[str, str]:
@@ -175,10 +175,10 @@ def test_noise_of_another_config_is_not_the_model_s() -> None:
         ProbeRow(simple_answers.name, "", noise),
         ProbeRow(tool_call.name, "", silent),
     ]
-    for told in root_causes.traced(rows):
+    for told in explained(rows):
         assert isinstance(told.outcome, Fail)
         assert (told.outcome.attribution, remedy(told.outcome)) == ("environment", remedy(changed))
-    assert [row.outcome for row in root_causes.traced(rows[1:2])] == [noise]
+    assert [row.outcome for row in explained(rows[1:2])] == [noise]
 
 
 def test_other_files_are_the_machine_s_fault_whatever_the_settings() -> None:

@@ -11,12 +11,11 @@ import pytest
 from importer.reasons import Reason
 from importer.validation import alternate_forms
 from importer.validation import run as spoilt
-from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context, Shared
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow, Tried
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import Fail, Outcome, Pass, Tried
 from importer.validation.probes.chat import (
     ended_before,
     judge_default_max_tokens,
@@ -86,9 +85,6 @@ def test_an_answer_to_a_greeting_without_end_is_the_weights(monkeypatch: pytest.
     assert endless.remedy == Reason(Remedy.ENDING_WEIGHTS)
     ends = plain_chat.run(asked(lambda _: said("Hello to all."), monkeypatch))
     assert verdict(ends) == "pass"
-    later = Inconclusive(Reason(CommonReason.STILL_WRITING), "model")
-    rows = [ProbeRow(plain_chat.name, "", endless), ProbeRow("tool-call", "", later)]
-    assert root_causes.traced(rows)[1].outcome.remedy == endless.remedy
 
 
 def test_stop_words_are_those_that_clients_send() -> None:

@@ -12,11 +12,11 @@ from importer.engines.tokenizer import Tokenized
 from importer.hub import local
 from importer.reasons import Reason
 from importer.validation import diagnosis, failures, proof_check, tool_markup
-from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations, promise_of
+from importer.validation.explain import explained
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, ProbeRow
 from importer.validation.probes.cache import judge_whole
 from importer.validation.probes.chat import judge_missed
@@ -173,8 +173,8 @@ def test_what_a_template_was_not_given_explains_answers() -> None:
     dropped = Fail(as_reason("82 tokens"), "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE))
     wrong = Fail(as_reason("the call arrived without it"), "configuration", Reason(Remedy.OTHER_TEMPLATE))
     rows = [ProbeRow(prompt_rendered.name, "", dropped), ProbeRow("tool-call", "", wrong)]
-    assert [row.outcome.attribution for row in root_causes.traced(rows)] == ["engine", "engine"]
-    assert root_causes.traced(rows[1:]) == rows[1:]
+    assert [row.outcome.attribution for row in explained(rows)] == ["engine", "engine"]
+    assert explained(rows[1:]) == rows[1:]
 
 
 def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
@@ -182,9 +182,7 @@ def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
         as_reason("it stands between two calls"), "configuration", Reason(Remedy.TAKE_OUT_STOPWORD, word="x")
     )
     cut = Fail(as_reason("tool calls differ"), "engine", Reason(Remedy.WHOLE_ANSWERS))
-    told = root_causes.traced(
-        [ProbeRow(stop_strings.name, "", word), ProbeRow("stream-equals-whole", "", cut)]
-    )
+    told = explained([ProbeRow(stop_strings.name, "", word), ProbeRow("stream-equals-whole", "", cut)])
     assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]
 
 

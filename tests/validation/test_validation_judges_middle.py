@@ -14,11 +14,11 @@ from importer.engines.install import Installed
 from importer.hub import local
 from importer.reasons import Reason
 from importer.validation import failures, mutations, prompts
-from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations
+from importer.validation.explain import explained
 from importer.validation.mutations import Alteration
 from importer.validation.outcome import Fail, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import judge_missed, simple_answers
@@ -172,8 +172,8 @@ def test_one_cause_explains_what_follows_from_it() -> None:
         (request_options, Remedy.NO_CAP),
         (prompt_counts, Remedy.REQUESTS_UNALTERED),
     ):
-        cause = Fail(as_reason("it is another's"), "engine", root_causes.Reason(remedy))
-        told = root_causes.traced([noise, ProbeRow(probe.name, "", cause)])[0].outcome
+        cause = Fail(as_reason("it is another's"), "engine", Reason(remedy))
+        told = explained([noise, ProbeRow(probe.name, "", cause)])[0].outcome
         assert (told.attribution, told.follows) == ("engine", (probe.name,))
 
 
@@ -206,7 +206,7 @@ def test_a_long_body_that_is_refused_is_a_fact_and_a_plain_one_is_raised() -> No
     found = judge_refusals([plain, sent(Part.LONG_USER, 5000, refused=refused, counted=None)])
     assert found is not None
     assert (found.reason.kind, found.reason.fields["taken"]) == (PromptCountsReason.REFUSED, plain.size)
-    assert found.remedy == root_causes.Reason(Remedy.RAISE_BODY_LIMIT, size=found.reason.fields["size"])
+    assert found.remedy == Reason(Remedy.RAISE_BODY_LIMIT, size=found.reason.fields["size"])
     assert judge_refusals([plain]) is None
     with pytest.raises(RequestRefused):
         judge_refusals([replace(plain, refused=refused), sent(Part.LONG_USER, 5000)])

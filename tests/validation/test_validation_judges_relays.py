@@ -11,11 +11,12 @@ import pytest
 
 from importer.reasons import Reason
 from importer.validation import diagnosis, failures, other_apis, run
-from importer.validation.attribution import root_causes, stage_cause
+from importer.validation.attribution import stage_cause
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context, Shared, ask_both_ways
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import CommonReason, Expectations
+from importer.validation.explain import explained, of_ability
 from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report
 from importer.validation.probe import Probe
 from importer.validation.probes import every
@@ -118,14 +119,13 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
     noise = judge_missed(None, 3, 3)
     rows = [ProbeRow(simple_answers.name, "", noise), ProbeRow(stop_strings.name, "", word)]
     rows.append(ProbeRow(tool_call.name, "", Fail(as_reason("no call"), "engine")))
-    told = root_causes.traced(rows)
+    told = explained(rows)
     assert isinstance(word, Fail)
     assert {
         (row.outcome.attribution, remedy(row.outcome)) for row in told if isinstance(row.outcome, Fail)
     } == {("configuration", remedy(word))}
     assert (
-        root_causes.traced([*rows[:1], ProbeRow(stop_strings.name, "", Pass(as_reason("none")))])[0].outcome
-        == noise
+        explained([*rows[:1], ProbeRow(stop_strings.name, "", Pass(as_reason("none")))])[0].outcome == noise
     )
 
 
@@ -134,10 +134,10 @@ def test_what_a_value_spoils_is_no_engines(name: str) -> None:
     swapped = Fail(as_reason("'count' got the answer to 'sum'"), "engine")
     cause = run.judge(Fail(as_reason("no call"), "model"), name, 3.0)
     rows = [ProbeRow(tool_call.name, "", cause), ProbeRow(concurrency.name, "", swapped)]
-    told = root_causes.traced(rows)[1].outcome
+    told = explained(rows)[1].outcome
     assert isinstance(told, Fail)
     assert (told.attribution, remedy(told)) == ("configuration", remedy(cause))
-    assert root_causes.traced(rows[1:])[0].outcome == swapped
+    assert explained(rows[1:])[0].outcome == swapped
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -238,10 +238,10 @@ def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
         as_reason("the parser lost it"), "configuration", Reason(Remedy.OWN_TEMPLATE, parser="hermes")
     )
     rows = [ProbeRow(files_as_imported.name, "", files), ProbeRow(tool_call.name, "", call)]
-    told = root_causes.traced(rows)[1].outcome
+    told = explained(rows)[1].outcome
     assert isinstance(told, Fail)
     assert remedy(told) == remedy(files)
-    assert root_causes.traced(rows[1:])[0].outcome == call
+    assert explained(rows[1:])[0].outcome == call
 
 
 @pytest.mark.parametrize(
@@ -267,13 +267,13 @@ def test_a_thought_under_another_name(fields: dict[str, object], expected: str) 
 
 def test_what_a_model_does_not_do_is_a_figure_and_damaged_weights_are_a_fault() -> None:
     missed = Inconclusive(as_reason("no call"), "model", trials=3)
-    shown = root_causes.of_ability(ProbeRow(tool_call.name, "", missed, ability="tools")).outcome
+    shown = of_ability(ProbeRow(tool_call.name, "", missed, ability="tools")).outcome
     assert (verdict(shown), shown.reason, shown.trials) == ("not-shown model", missed.reason, 3)
     damaged = Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS))
     follows = replace(missed, follows=(simple_answers.name,))
-    assert root_causes.of_ability(ProbeRow(simple_answers.name, "", damaged)).outcome == damaged
+    assert of_ability(ProbeRow(simple_answers.name, "", damaged)).outcome == damaged
     for other in (follows, Pass(as_reason("x")), Fail(as_reason("x"), "engine")):
-        assert root_causes.of_ability(ProbeRow(tool_call.name, "", other)).outcome == other
+        assert of_ability(ProbeRow(tool_call.name, "", other)).outcome == other
 
 
 @pytest.mark.parametrize("one", every(), ids=lambda one: str(one.name))
@@ -284,9 +284,9 @@ def test_no_probe_of_the_contract_is_excused_by_the_model(
     monkeypatch.setattr(stage_cause, "placed", lambda outcome, _ctx: diagnosis.of_the_model(outcome, ctx))
     ctx = asked(lambda _: said("Hello."), monkeypatch)
     made = run._attributed(replace(one, run=lambda _ctx: lost), ctx)
-    rows = [root_causes.of_ability(ProbeRow(one.name, "", made, ability=one.ability))]
+    rows = [of_ability(ProbeRow(one.name, "", made, ability=one.ability))]
     mute = Inconclusive(as_reason("the answer is empty"), "model")
-    rows.append(root_causes.of_ability(ProbeRow(one.name, "", mute, ability=one.ability)))
+    rows.append(of_ability(ProbeRow(one.name, "", mute, ability=one.ability)))
     contract = not one.of_model
     assert (made == lost) is contract
     assert any(isinstance(row.outcome, NotShown) for row in rows) is not contract
@@ -425,7 +425,7 @@ def test_a_call_in_a_form_of_the_model_s_own_is_its_habit_and_no_damage(
     assert verdict(unread) == "fail configuration"  # until the stages show that no parser reads this form
     assert isinstance(unread, Fail)
     habit = diagnosis.of_the_model(unread, ctx)
-    row = root_causes.of_ability(ProbeRow(tool_call.name, "", habit, ability=tool_call.ability))
+    row = of_ability(ProbeRow(tool_call.name, "", habit, ability=tool_call.ability))
     assert (verdict(row.outcome), row.outcome.remedy) == ("not-shown model", None)
     assert fenced.splitlines()[1] in words(row.outcome)
     report = Report({}, "", {}, (row, ProbeRow("health", "", Pass(as_reason("up")))))

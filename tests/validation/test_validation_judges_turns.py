@@ -22,12 +22,13 @@ from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.validation import diagnosis
-from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
+from importer.validation.explain import explained
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Stage
+from importer.validation.probe import Rests
 from importer.validation.probes.chat import judge_lost, judge_missed, simple_answers
 from importer.validation.probes.message_forms import FormsReason, message_forms
 from importer.validation.probes.prompt import (
@@ -279,7 +280,7 @@ def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) ->
     ctx = context(edited(tmp_path, "{%- if tools -%}", "{%- if tools | length -%}"))
     with pytest.raises(RequestRefused):
         ctx.refused(RequestRefused(404, "no len()"), SYSTEM)
-    assert message_forms.name in root_causes.APART
+    assert message_forms.rests_on is Rests.REQUESTS
 
 
 def test_half_a_call_to_say_hello_is_the_models() -> None:
@@ -329,20 +330,20 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
         row(prompt_rendered.name, judge_template(same=False)),
         row(tokenizer_whole.name, judge_tokenizer_text("say hello to zoe, from koln!")),
     ):
-        told = root_causes.traced([cause, engines, models, own])
+        told = explained([cause, engines, models, own])
         assert [r.outcome.attribution for r in told] == ["configuration"] * 3 + ["engine"]
 
 
 def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
     noise = ProbeRow(simple_answers.name, "", Fail(as_reason("3 of 3 are wrong"), "configuration", OWN))
-    unread = Reason(SettingsReason.NOT_RUN, promised="hermes")
+    unread = Reason(SettingsReason.NOT_RUN, stage=Stage.PARSED, promised="hermes")
     parts: tuple[Attribution, ...] = ("engine", "model", "configuration")
     for part in parts:
         parser = ProbeRow(settings_read_back.name, "", Fail(unread, part, Reason(Remedy.CHOOSE_TOOL_PARSER)))
-        assert root_causes.traced([noise, parser])[1].outcome.attribution == "configuration"
+        assert explained([noise, parser])[1].outcome.attribution == "configuration"
         told = Fail(as_reason("it runs with another"), part, Reason(Remedy.CHOOSE_TOOL_PARSER))
         reported = ProbeRow(settings_read_back.name, "", told)
-        assert root_causes.traced([noise, reported])[1].outcome.attribution == part
+        assert explained([noise, reported])[1].outcome.attribution == part
 
 
 def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
@@ -355,7 +356,7 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
     ):
         gone = Fail(as_reason("it is not there"), "configuration", mend, within=(name,))
         lost = ProbeRow(template_coverage.name, "", gone)
-        told = root_causes.traced([noise, lost, other])
+        told = explained([noise, lost, other])
         assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
 
 
@@ -424,10 +425,10 @@ def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
     twice = Fail(as_reason("the arguments are encoded twice"), "model", Reason(Remedy.DECODE_ONCE_MORE))
     refused = RequestRefused(400, "input should be a dictionary").outcome()
     rows = [ProbeRow("tool-call", "", twice), ProbeRow("messages", "", refused)]
-    told = root_causes.traced(rows)[1].outcome
+    told = explained(rows)[1].outcome
     assert isinstance(told, Fail)
     assert (told.attribution, remedy(told)) == (twice.attribution, remedy(twice))
-    assert root_causes.traced(rows[1:])[0].outcome == refused
+    assert explained(rows[1:])[0].outcome == refused
 
 
 def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> None:
@@ -444,5 +445,5 @@ def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> Non
         ProbeRow("message-forms", "", gone.outcome()),
         ProbeRow("tool-call", "", gone.outcome()),
     ]
-    assert {row.outcome.attribution for row in root_causes.traced(rows)} == {"configuration"}
-    assert {row.outcome.attribution for row in root_causes.traced(rows[1:])} == {"engine"}
+    assert {row.outcome.attribution for row in explained(rows)} == {"configuration"}
+    assert {row.outcome.attribution for row in explained(rows[1:])} == {"engine"}

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation.attribution import root_causes
 from importer.validation.diagnosis import altered
 from importer.validation.evidence_sources import Likelihood, ScoredText, per_token, recorded
 from importer.validation.expectations import promise_of
+from importer.validation.explain import explained
 from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow
 from importer.validation.probes import chat as probe
 from importer.validation.probes.server import files_as_imported, judge_files_as_imported
@@ -86,11 +86,11 @@ def test_a_broken_entry_is_no_reference(broken: object) -> None:
 def test_a_loss_explains_answers_and_other_weights_explain_the_loss() -> None:
     loss = ProbeRow(probe.likelihood.name, "", probe.judge_likelihood(scored(9.0), BEFORE))
     call = Fail(as_reason("no call"), "engine", Reason(Remedy.READ_LOG))
-    rows = root_causes.traced([loss, ProbeRow(tool_call.name, "", call)])
+    rows = explained([loss, ProbeRow(tool_call.name, "", call)])
     assert [row.outcome.attribution for row in rows] == ["model", "model"]
     assert [row.outcome.follows for row in rows] == [(), (probe.likelihood.name,)]
     digests = {"model.safetensors": "a" * 64}
     files = judge_files_as_imported(digests, {"model.safetensors": "b" * 64})
-    both = root_causes.traced([ProbeRow(files_as_imported.name, "", files), loss])
+    both = explained([ProbeRow(files_as_imported.name, "", files), loss])
     assert [row.outcome.follows for row in both] == [(), (files_as_imported.name,)]
     assert both[1].outcome.remedy == files.remedy

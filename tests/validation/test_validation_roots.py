@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from importer.engines.deaths import Attribution
 from importer.reasons import Reason
-from importer.validation.attribution import root_causes
 from importer.validation.errors import RequestRefused
+from importer.validation.explain import explained
 from importer.validation.outcome import Fact, FactReason, Fail, Inconclusive, Outcome, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import StreamReason
-from importer.validation.probes.sampling import StructuredReason
+from importer.validation.probes.sampling import OptionReason, StructuredReason
 from importer.validation.remedy import Remedy
 from tests.facts import as_reason
 from tests.judging import verdict
@@ -27,7 +25,7 @@ def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() ->
         "tool-call": Inconclusive(as_reason("still thinking at the limit"), "model"),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
-    told = [verdict(row.outcome) for row in root_causes.traced(rows)]
+    told = [verdict(row.outcome) for row in explained(rows)]
     assert told == ["fail configuration", "fail configuration", "inconclusive configuration"]
 
 
@@ -40,7 +38,7 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
         "health": Pass(as_reason("up")),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
-    told = {row.probe: verdict(row.outcome) for row in root_causes.traced(rows)}
+    told = {row.probe: verdict(row.outcome) for row in explained(rows)}
     assert told == {
         "simple-answers": "fail model",
         "tool-call": "inconclusive model",
@@ -48,7 +46,7 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
         "message-forms": "fail configuration",
         "health": "pass",
     }
-    assert root_causes.traced(rows[1:]) == rows[1:]
+    assert explained(rows[1:]) == rows[1:]
 
 
 ANSWERED = {"messages", "long-prompt", "tool-call"}
@@ -65,12 +63,11 @@ PARSER = {"key": "tool_parser", "parser": "hermes"}
         ("prompt-rendered", Reason(Remedy.HEED_GENERATION_PROMPT), GOES_ON),
         ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="add_generation_prompt"), ANSWERED),
         ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="tools"), set()),
-        ("prompt-rendered", Reason(Remedy.WITHOUT_QUOTES, variable="x"), set()),
+        ("prompt-rendered", Reason(Remedy.WITHOUT_QUOTES, variable="x"), GOES_ON),
         ("prompt-rendered", Reason(Remedy.ONE_TEMPLATE, files=("tokenizer_config.json",)), GOES_ON),
         ("plain-chat", Reason(Remedy.MORE_TIME), set()),
         ("stream-equals-whole", Reason(Remedy.LEAVE_OUT_PARSER, key="reasoning_parser"), ANSWERED),
         ("stream-equals-whole", Reason(Remedy.SET_PARSER, **PARSER, named=None), ANSWERED),
-        ("stream-equals-whole", Reason(Remedy.WHOLE_ANSWERS), set()),
         ("settings-read-back", Reason(Remedy.START_WITH_PARSER, key="tool_parser"), ANSWERED),
         ("settings-read-back", Reason(Remedy.SET_CONTEXT, served=1, promised=2), set()),
         ("no-special-tokens", Reason(Remedy.FETCH_TOKENIZER_JSON), ANSWERED),
@@ -87,7 +84,7 @@ def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, change: Reaso
         cause: Fail(as_reason("seen"), "configuration", change),
         "tool-choice": Fail(as_reason("declined"), "model"),
     }
-    rows = root_causes.traced([ProbeRow(name, "", outcome) for name, outcome in outcomes.items()])
+    rows = explained([ProbeRow(name, "", outcome) for name, outcome in outcomes.items()])
     told = {row.probe for row in rows if verdict(row.outcome) == "fail configuration"}
     assert told == {cause, *follows}
 
@@ -102,7 +99,7 @@ def test_an_engine_writes_history_by_its_parser() -> None:
         as_reason("calls and results take 239 tokens, and 197 as the template renders them"), "engine"
     )
     rows = [ProbeRow("settings-read-back", "", missing), ProbeRow("prompt-rendered", "", history)]
-    assert [verdict(row.outcome) for row in root_causes.traced(rows)] == ["fail configuration"] * 2
+    assert [verdict(row.outcome) for row in explained(rows)] == ["fail configuration"] * 2
 
 
 @pytest.mark.parametrize("part", ["configuration", "engine"])
@@ -117,9 +114,9 @@ def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Att
         "guided": Inconclusive(as_reason("the answer came to the limit of tokens"), "model"),
     }  # fmt: skip
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
-    told = [verdict(row.outcome) for row in root_causes.traced(rows)]
+    told = [verdict(row.outcome) for row in explained(rows)]
     assert told == [*[f"fail {part}"] * 3, "fail engine", "inconclusive model"]
-    assert root_causes.traced(rows[1:]) == rows[1:]
+    assert explained(rows[1:]) == rows[1:]
 
 
 def _seen(stage: Stage) -> tuple[Fact, ...]:
@@ -138,7 +135,7 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
         "long-prompt": Fail(as_reason("no refusal"), "configuration", Reason(Remedy.SET_LONGEST)),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
-    told = {row.probe: verdict(row.outcome) for row in root_causes.traced(rows)}
+    told = {row.probe: verdict(row.outcome) for row in explained(rows)}
     assert told == {
         "tool-call": "fail model",
         "stream-equals-whole": "fail model",
@@ -146,19 +143,16 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
         "truncated-call": "fail engine",
         "long-prompt": "fail configuration",
     }
-    unseen = [ProbeRow("tool-call", "", replace(wrote, facts=())), *rows[1:]]
-    assert [verdict(row.outcome) for row in root_causes.traced(unseen)] == [
-        verdict(row.outcome) for row in unseen
-    ]
 
 
 def test_crossed_answers_come_before_servers_that_differ() -> None:
-    crossed = Fail(as_reason("another's"), "engine", Reason(Remedy.OWN_ANSWERS), within=("clients",))
+    other = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked="a", came="b")
+    crossed = Fail(other, "engine", Reason(Remedy.OWN_ANSWERS), within=("clients",))
     rows = [
         ProbeRow("prompt-counts", "", Fail(as_reason("lengths"), "engine", Reason(Remedy.SERVERS_ALIKE))),
         ProbeRow("request-options", "", crossed),
     ]
-    told = [row.outcome.remedy for row in root_causes.traced(rows) if isinstance(row.outcome, Fail)]
+    told = [row.outcome.remedy for row in explained(rows) if isinstance(row.outcome, Fail)]
     assert told == [Reason(Remedy.OWN_ANSWERS)] * 2
 
 
@@ -169,5 +163,5 @@ def test_a_parser_that_reads_one_text_is_no_remedy_where_none_reads_most(unread:
     lenient = Fail(as_reason("a marker"), "configuration", change, facts=_seen(Stage.PARSED))
     names = ("tool-call", "tool-result-turn")[:unread]
     rows = [*(ProbeRow(name, "", wrote) for name in names), ProbeRow("no-special-tokens", "", lenient)]
-    told = root_causes.traced(rows)[-1].outcome
+    told = explained(rows)[-1].outcome
     assert told.attribution == part

@@ -14,12 +14,12 @@ from importer.engines import get, install, tokenizer
 from importer.hub import local
 from importer.reasons import Reason
 from importer.validation import failures
-from importer.validation.attribution import root_causes
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, ReplyError, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
+from importer.validation.explain import explained
 from importer.validation.failures import PromptCause
 from importer.validation.outcome import Fail, ProbeRow
 from importer.validation.probes.chat import judge_date, judge_missed, simple_answers
@@ -169,7 +169,7 @@ def test_every_answer_follows_from_servers_that_differ_and_from_a_start(remedy: 
     crossed = Fail(as_reason("crossed"), "engine", Reason(Remedy.OWN_ANSWERS))
     noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
     rows = [ProbeRow(prompt_counts.name, "", shown), ProbeRow(request_options.name, "", crossed), noise]
-    traced = root_causes.traced(rows)
+    traced = explained(rows)
     assert {row.outcome.attribution for row in traced} == {part}
     assert [row.outcome.follows for row in traced[1:]] == [(prompt_counts.name,)] * 2
 

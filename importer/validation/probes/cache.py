@@ -202,6 +202,7 @@ def needs_prefix_cache(promise: Expectations) -> Reason | None:
     "A cache that agents never hit, or lost with each sampling value, took 30 s for a first word, not 0.3.",
     needs=needs_prefix_cache,
     alone=True,  # it measures time, and the cache must hold nothing of other probes
+    observes=Stage.DRAWN,
 )
 def prefix_cache(ctx: Context) -> Outcome:
     """Judge what a cache holds, and whether an answer is the same with it and without."""

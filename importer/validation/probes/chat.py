@@ -26,10 +26,11 @@ from importer.validation.outcome import (
     NotApplicable,
     Outcome,
     Pass,
+    Stage,
     asks_for,
     failing,
 )
-from importer.validation.probe import probe
+from importer.validation.probe import Rests, probe
 from importer.validation.probes.prompt import ALIKE, beginnings, tokenizer_whole
 from importer.validation.prompts import (
     COUNT,
@@ -204,6 +205,7 @@ NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine
     "simple-answers",
     "Values of another model, a foreign tokenizer, weights that were rounded away: fluent start, then noise.",
     needs=no_chat,
+    observes=Stage.DRAWN,
 )
 def simple_answers(ctx: Context) -> Outcome:
     """Judge the answers to three questions; where most are wrong, check template and tokenizer."""
@@ -449,6 +451,7 @@ def needs_likelihood(promise: Expectations) -> Reason | None:
     "likelihood",
     "Weights at three bits or with other positions still spoke fluently: nobody measured the loss.",
     needs=needs_likelihood,
+    observes=Stage.DRAWN,
 )
 def likelihood(ctx: Context) -> Outcome:
     """Measure the reference's texts, else the model's own greedy answers."""
@@ -756,6 +759,7 @@ CAPPED = Reason(Remedy.RAISE_LIMITS)
     "token-limit",
     "Answers that were cut said 'stop'; clients that sent no max_tokens got the engine's own few tokens.",
     needs=no_chat,
+    observes=Stage.WHOLE,
 )
 def token_limit(ctx: Context) -> Outcome:
     """Send no limit for an answer that needs many tokens, then a limit of a few."""
@@ -1032,6 +1036,7 @@ def needs_long_prompt(promise: Expectations) -> Reason | None:
     "long-prompt",
     "A prompt beyond the context ended in a crash, or was cut without a word and answered all the same.",
     needs=needs_long_prompt,
+    rests_on=Rests.REQUESTS,
 )
 def long_prompt(ctx: Context) -> Outcome:
     """Send more words than the context has tokens."""

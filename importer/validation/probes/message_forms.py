@@ -11,7 +11,7 @@ from importer.validation.diagnosis import left_out
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Tried
-from importer.validation.probe import probe
+from importer.validation.probe import Rests, probe
 from importer.validation.prompts import (
     GREETING,
     ONE_TOKEN,
@@ -67,6 +67,7 @@ WITHOUT = replace(GREETING, name="without either", extra=ONE_TOKEN)
     "message-forms",
     "System turns were dropped; two questions in a row, the role developer and parts were refused.",
     needs=no_chat,
+    rests_on=Rests.REQUESTS,
 )
 def message_forms(ctx: Context) -> Outcome:
     """Compare each form's prompt with that of the same words in the form that every server takes."""

@@ -38,7 +38,7 @@ from importer.validation.expectations import (
 from importer.validation.failures import text_now
 from importer.validation.mutations import CHANGES
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage
-from importer.validation.probe import probe
+from importer.validation.probe import Rests, probe
 from importer.validation.probes.sampling import words_between
 from importer.validation.prompts import (
     CALLED,
@@ -121,6 +121,8 @@ NO = ("false", "no", "off")
     "prompt-rendered",
     "A template file that was not read, a token written twice, a switch by another name: nobody looked.",
     needs=no_chat,
+    observes=Stage.TEMPLATE,
+    rests_on=Rests.REQUESTS,
 )
 def prompt_rendered(ctx: Context) -> Outcome:
     """Judge the rendered prompt, then compare its length with the engine's count."""
@@ -339,6 +341,8 @@ class Sent:
     "prompt-counts",
     "A gateway dropped letters, tags or the system's turn, with HTTP 200: the model got another question.",
     needs=needs_prompt_counts,
+    observes=Stage.MESSAGES,
+    rests_on=Rests.REQUESTS,
 )
 def prompt_counts(ctx: Context) -> Outcome:
     """Ask for one token in each conversation, and compare the prompt's tokens with the tokenizer's."""
@@ -604,6 +608,8 @@ ORDINARY = frozenset(
     "template-coverage",
     "Templates dropped the system beside tools, escaped quotes, ended some turns, or wrote the time of day.",
     needs=no_chat,
+    observes=Stage.TEMPLATE,
+    rests_on=Rests.NOTHING,
 )
 def template_coverage(ctx: Context) -> Outcome:
     """Judge what the template beside the weights renders; no request is sent."""
@@ -929,6 +935,8 @@ LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is m
     "tokenizer-whole",
     "Tokenizers saved again lost accents, capitals, spaces or merges; the model was blamed for its answers.",
     needs=always,
+    observes=Stage.TOKENS,
+    rests_on=Rests.NOTHING,
 )
 def tokenizer_whole(ctx: Context) -> Outcome:
     """Judge texts after tokenization and back, with the engine and without, then the tokens of answers."""
@@ -1026,6 +1034,7 @@ TOKEN_NUMBERS_SHOWN = 3  # tokens of a reason
     "A token's number lay beyond the embedding: one message with it ended the engine for everybody.",
     needs=always,
     tasks=evidence.TASKS,
+    rests_on=Rests.NOTHING,
 )
 def token_numbers(ctx: Context) -> Outcome:
     """Compare the tokenizer's numbers with the embedding's rows; no request is sent."""

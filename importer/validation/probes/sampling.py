@@ -290,6 +290,7 @@ def needs_sampling_arrives(promise: Expectations) -> Reason | None:
     needs=needs_sampling_arrives,
     feature="top-k",
     concerns=("top_k",),
+    observes=Stage.DRAWN,
 )
 def sampling_arrives(ctx: Context) -> Outcome:
     """Draw many answers at once; write one word over and over."""
@@ -499,6 +500,7 @@ def needs_request_options(promise: Expectations) -> Reason | None:
     "Gateways dropped seeds, capped or crossed answers and kept streams back; the weights were blamed.",
     needs=needs_request_options,
     alone=True,  # it measures time, and tells answers of clients apart
+    observes=Stage.DRAWN,
 )
 def request_options(ctx: Context) -> Outcome:
     """Force answers of known words, and compare each with its request."""

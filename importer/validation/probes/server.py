@@ -22,8 +22,8 @@ from importer.validation.diagnosis import unread
 from importer.validation.errors import ExchangeError, Overloaded, RequestRefused, ServerUnreachable, TimedOut
 from importer.validation.expectations import Expectations, always, no_chat
 from importer.validation.failures import failed
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.probe import probe
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage
+from importer.validation.probe import Rests, probe
 from importer.validation.prompts import (
     AGAIN,
     COUNT,
@@ -52,6 +52,7 @@ class HealthReason(ReasonKind):
     "Engines die during start-up for reasons that look like something else; ask before probing further.",
     needs=always,
     tasks=evidence.TASKS,
+    rests_on=Rests.NOTHING,
 )
 def health(ctx: Context) -> Outcome:
     """GET /health; of an unknown server the list of models is as good."""
@@ -183,6 +184,7 @@ class ContextLengthReason(ReasonKind):
     "A wrong served name is a 404 for every client; a context of ten million tokens failed, or was cut down.",
     needs=always,
     tasks=evidence.TASKS,
+    rests_on=Rests.NOTHING,
 )
 def model_listed(ctx: Context) -> Outcome:
     """GET /v1/models; compare the names, and the context where the engine tells it."""
@@ -253,6 +255,8 @@ DEFAULTS = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetit
     "settings-read-back",
     "A parser's name that could not be loaded was printed and forgotten; the engine ran without one.",
     needs=no_chat,
+    observes=Stage.PARSED,
+    rests_on=Rests.REQUESTS,
 )
 def settings_read_back(ctx: Context) -> Outcome:
     """Compare log and /health with the document; an engine that reports no parser is judged by a call."""
@@ -312,7 +316,11 @@ def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
         return judge_call(seen, WEATHER)
     if seen is None or (unread(seen, WEATHER) is None and not seen.tool_calls) or read_right(seen):
         return NotApplicable(Reason(SettingsReason.PARSERS_NOT_TOLD))
-    unread_call = Fail(Reason(SettingsReason.NOT_RUN, promised=promised), "configuration", OTHER_TOOL_PARSER)
+    unread_call = Fail(
+        Reason(SettingsReason.NOT_RUN, stage=Stage.PARSED, promised=promised),
+        "configuration",
+        OTHER_TOOL_PARSER,
+    )
     return ctx.noted(WEATHER, partial(judge_call, prompt=WEATHER), unread_call)
 
 
@@ -501,6 +509,8 @@ WEIGHTS = ".safetensors"
     "Other weights, a config.json or a tokenizer were put in place later; the review spoke of another model.",
     needs=always,
     tasks=evidence.TASKS,
+    observes=Stage.FILES,
+    rests_on=Rests.NOTHING,
 )
 def files_as_imported(ctx: Context) -> Outcome:
     """Compare hashes of the receipt with those of the served files; no request is sent."""

@@ -17,8 +17,8 @@ from importer.validation.context import Context, tally, together
 from importer.validation.diagnosis import endless, left_out, results_unseen, swallowed, tools_unseen, unseen
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, Expectations, no_tools
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
-from importer.validation.probe import probe
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, named
+from importer.validation.probe import Rests, probe
 from importer.validation.probes.chat import answered, judge_plain_chat
 from importer.validation.prompts import (
     ALARMS,
@@ -522,6 +522,8 @@ TOOLS_IN_PROMPT_LATER = (replace(ROUNDS[-1], name="round-one-tool", tools=ROUNDS
     "tools-in-prompt",
     "One path dropped the tools, 18 prompt tokens instead of 283; templates dropped or changed calls.",
     needs=no_tools,
+    observes=Stage.TEMPLATE,
+    rests_on=Rests.REQUESTS,
 )
 def tools_in_prompt(ctx: Context) -> Outcome:
     """Compare prompts with one tool and with two, then those with a short call and with a longer one."""
