@@ -128,6 +128,7 @@ DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
     "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
     "newer-receipt", "other-backend", "other-device", "no-documents", "needs-approval", "no-value",
+    "foreign-file",
 ]  # fmt: skip
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
@@ -335,6 +336,10 @@ class DocumentError(ImporterError):
             data=("conflicts",),
         ),
         "not-a-folder": Kind("{path} is a file where a folder belongs."),
+        "foreign-file": Kind(
+            "{path} exists, and no build of a gallery wrote it. Nothing was written.",
+            "Name another folder for the site, or move the file away.",
+        ),
         "cannot-write": Kind("{path} could not be written: {problem}."),
         "no-such-document": Kind("There is no document {name!r} in {folder}."),
         "invalid": Kind(

@@ -374,7 +374,7 @@ APART = {
     "less-able",  # of a validated model: tests/cli/test_cli_engine.py
     "editor", "edited",  # tests/cli/test_review_terminal.py
     *ServiceError.kinds,  # tests/service/test_service_problems.py
-    "no-documents",  # tests/cli/test_gallery.py
+    "no-documents", "foreign-file",  # tests/cli/test_gallery.py
     "never-validated",  # tests/reports/test_reports_cli.py
     "needs-approval",  # tests/app/test_approvals.py
     "extra-missing",  # tests/product/test_packaging.py

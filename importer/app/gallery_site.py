@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -24,7 +25,9 @@ from importer.reports.html import GalleryRow, page, write
 from importer.reports.report_model import sheet
 
 ENTRIES = "entries"
+MARK = '<meta name="generator" content="importer gallery build">'  # of a first page
 LINK = re.compile(rf'href="{ENTRIES}/([^"/]+)\.yaml"')  # of a first page to an entry
+SMALL = 4000  # characters with the head of a page
 PROVED = "proved"  # a decision's status
 
 
@@ -47,7 +50,8 @@ def build_site(gallery: Gallery, site: Path, drafts: Collection[str] = ()) -> Bu
     Where none may be published the site is empty: an older one would go on to show them. Only documents among
     ``drafts`` may be published without an approval. Documents without an entry for LocalAI have a page, and
     stand in no index. Errors of documents that are left out do not count.
-    Raises DocumentError: "no-such-document" for a name among ``drafts``, "no-documents", "cannot-write".
+    Raises DocumentError: "no-such-document" for a name among ``drafts``, "no-documents", "cannot-write",
+    "foreign-file".
     """
     documents = {item.name: (item, item.stored) for item in gallery.items if item.stored is not None}
     folder = next((stored.path.parent for _, stored in documents.values()), Path())
@@ -63,7 +67,8 @@ def build_site(gallery: Gallery, site: Path, drafts: Collection[str] = ()) -> Bu
     published = [pair for name, pair in documents.items() if name not in left]
     if errors:
         return Built((), (), tuple(left_out), errors)
-    before, files = {*_before(site)}, _write(published, site)
+    before = {*_before(site)}
+    files = _write(published, site, before)
     removed = sorted(before.difference(files))
     for path in removed:
         path.unlink(missing_ok=True)
@@ -71,20 +76,29 @@ def build_site(gallery: Gallery, site: Path, drafts: Collection[str] = ()) -> Bu
 
 
 def _before(site: Path) -> Iterator[Path]:
-    """Yield the pages and entries that the first page of the build before links to."""
+    """Yield the files of the build before: its index, its first page, and what that links to."""
     with suppress(OSError, UnicodeDecodeError):
-        for name in LINK.findall((site / "index.html").read_text("utf-8")):
+        first = (site / "index.html").read_text("utf-8")
+        if MARK not in first[:SMALL]:
+            return
+        yield from (site / "index.html", site / "index.yaml")
+        for name in LINK.findall(first):
             stem = Path(unquote(unescape(name))).name
             pair = (site / f"{stem}.html", site / ENTRIES / f"{stem}.yaml")
             yield from pair if all(one.is_file() for one in pair) else ()
 
 
-def _write(documents: list[tuple[GalleryItem, StoredDocument]], site: Path) -> list[Path]:
+def _write(
+    documents: list[tuple[GalleryItem, StoredDocument]], site: Path, before: Collection[Path]
+) -> list[Path]:
     contents = {site / "index.yaml": "".join(item.made.item for item, _ in documents if item.made) or "[]\n"}
     for item, stored in documents:
         contents[site / f"{item.name}.html"] = write(sheet(stored))
         contents[site / ENTRIES / f"{item.name}.yaml"] = stored.text if item.made is None else item.made.file
     contents[site / "index.html"] = page([_row(item, stored) for item, stored in documents])
+    foreign = next((path for path in contents if path not in before and os.path.lexists(path)), None)
+    if foreign is not None:
+        raise DocumentError("foreign-file", path=foreign)
     for folder in (site, site / ENTRIES):
         make_folder(folder)
     write_all(contents)

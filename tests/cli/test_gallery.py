@@ -419,6 +419,27 @@ def test_a_site_needs_no_server(desk: Desk) -> None:
     assert before == {one: one.read_bytes() for one in site.rglob("*.*")}
 
 
+def test_a_site_replaces_only_files_of_a_build(desk: Desk) -> None:
+    """A folder with a site of somebody else, whose first page may link to entries as well."""
+    assert desk("acme/base", "--yes", "--no-validate").code == 0
+    build, site = ("gallery", "build", "models", "-o", "site"), desk.folder / "site"
+    (site / "entries").mkdir(parents=True)
+    for name, text in (
+        ("index.html", '<a href="entries/other.yaml">my page</a>'), ("index.yaml", "- name: mine\n"),
+        ("base.html", "mine"), ("other.html", "mine"), ("entries/other.yaml", "name: mine\n"),
+    ):  # fmt: skip
+        (site / name).write_text(text)
+    for name in ("index.yaml", "base.html", "index.html"):
+        before = {one: one.read_bytes() for one in site.rglob("*.*")}
+        ran = desk(*build)
+        assert (ran.code, f"site/{name} exists, and no build" in ran.err) == (5, True), ran.err
+        assert before == {one: one.read_bytes() for one in site.rglob("*.*")}
+        (site / name).unlink()
+    assert desk(*build).code == 0
+    assert desk(*build).code == 0, "its own files"
+    assert (site / "other.html").read_text() == "mine"
+
+
 def test_only_what_may_be_published_is_built(desk: Desk) -> None:
     """Approved documents alone; drafts by name; an error of one that is published stops everything."""
     for name in ("good", "rejected", "pending", "edited"):
