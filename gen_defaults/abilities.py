@@ -88,6 +88,7 @@ def read(index: Index, engine: str, release: Release) -> tuple[list[Release], di
     return [beside], abilities | {
         "model_types": sorted(known),
         "tokenizer_types": transformers_source.tokenizers(texts),
+        "tokenizer_classes": transformers_source.tokenizer_classes(texts),
         "lengths": {name: own_lengths for name, own_lengths in sorted(lengths.items()) if own_lengths},
     }
 
@@ -103,7 +104,9 @@ def render(engine: str, release: Release, beside: list[Release], abilities: Mapp
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-MAY_BE_EMPTY = ("removed", "deprecated", "formats", "fp8_types", "bits", "refused_tensors")
+MAY_BE_EMPTY = (
+    "removed", "deprecated", "formats", "fp8_types", "bits", "refused_tensors", "tokenizer_classes", "towers",
+)  # fmt: skip
 
 
 def _text(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gen_defaults.syntax import Sources, compared, functions, literal, strings
@@ -32,6 +32,7 @@ def abilities(package: str, sources: Sources) -> dict[str, Any]:
         "formats": sorted(formats),
         "bits": bits,
         "refused_tensors": tensors,
+        "towers": towers(package, sources),
         "fp8_types": sorted(name for name, text in models(package, sources).items() if FP8_SCALES in text),
     }
 
@@ -45,6 +46,47 @@ def models(package: str, sources: Sources) -> dict[str, str]:
             name = match[1] or match[2]
             by_name[name] = f"{by_name.get(name, '')}\n{text}"
     return {name: text for name, text in by_name.items() if name != "__init__" and _has_model(text)}
+
+
+TOWER = "VisionModel"
+FROM = re.compile(r"\.\.(\w+)(?:\.\w+)?")  # another model's package
+
+
+def towers(package: str, sources: Sources) -> dict[str, list[str]]:
+    """Return by model type the types of the vision tower that it takes, where it refuses others."""
+    packages: dict[str, list[ast.Module]] = {}
+    for path, text in sources.items():
+        if match := re.fullmatch(rf"{package}/models/(\w+)/\w+\.py", path):
+            packages.setdefault(match[1], []).append(ast.parse(text))
+    found = {name: sorted(_taken(packages, name, TOWER, {*()})) for name in packages}
+    return {name: types for name, types in sorted(found.items()) if types}
+
+
+def _taken(
+    packages: Mapping[str, list[ast.Module]], package: str, cls: str, seen: set[tuple[str, str]]
+) -> set[str]:
+    """Return the types that a class compares its own with before it raises, else those of what it is made
+    from.
+    """
+    if (package, cls) in seen:
+        return set()
+    seen.add((package, cls))
+    nodes = [one for module in packages.get(package, ()) for one in ast.walk(module)]
+    defined = [one for one in nodes if isinstance(one, ast.ClassDef) and one.name == cls]
+    tests = [
+        one.test for node in defined for one in ast.walk(node)
+        if isinstance(one, ast.If) and any(isinstance(two, ast.Raise) for two in one.body)
+    ]  # fmt: skip
+    types = {text for test in tests for text in compared(test, "self.model_type") if text}
+    if types:
+        return types
+    names = {ast.unparse(base) for node in defined for base in node.bases} or {cls}
+    imports = [
+        (match[1], alias.name) for one in nodes if isinstance(one, ast.ImportFrom)
+        for alias in one.names if (alias.asname or alias.name) in names
+        if (match := FROM.fullmatch("." * one.level + (one.module or "")))
+    ]  # fmt: skip
+    return {text for source, name in imports for text in _taken(packages, source, name, seen)}
 
 
 def _has_model(source: str) -> bool:

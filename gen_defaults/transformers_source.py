@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gen_defaults.syntax import Classes, Sources, assigned, keys
+from gen_defaults.syntax import Classes, Sources, assigned, compared, functions, keys, strings
 
 TOKENIZERS = "models/auto/tokenization_auto.py"
+UNKNOWN_CLASS = "does not exist or is not currently imported"  # the error of transformers 4
 # Where configurations keep a length: what vLLM looks for, and the length before LongRoPE.
 LENGTHS = (
     "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length",
@@ -19,7 +20,8 @@ LENGTHS = (
 def is_needed(path: str) -> bool:
     """Return whether the file is needed."""
     name = path.rpartition("/")[2]
-    return "transformers/models/" in path and (name.startswith("configuration_") or path.endswith(TOKENIZERS))
+    settings = name.startswith(("configuration_", "tokenization_")) or path.endswith(TOKENIZERS)
+    return settings and ("transformers/models/" in path or "transformers/tokenization_" in path)
 
 
 def model_types(sources: Sources) -> dict[str, dict[str, int]]:
@@ -40,6 +42,23 @@ def tokenizers(sources: Sources) -> list[str]:
     """Return the model types with a tokenizer of their own."""
     text = next(t for p, t in sources.items() if p.endswith(TOKENIZERS))
     return sorted({*keys(assigned(text, "TOKENIZER_MAPPING_NAMES"))})
+
+
+def tokenizer_classes(sources: Sources) -> list[str]:
+    """Return the tokenizer classes that a tokenizer's settings may name; empty where any name loads one.
+
+    Transformers 5 takes its own class in place of an unknown one.
+    """
+    text = next(t for p, t in sources.items() if p.endswith(TOKENIZERS))
+    if UNKNOWN_CLASS not in text:
+        return []
+    named = {*strings([assigned(text, "TOKENIZER_MAPPING_NAMES") or ast.Pass()])}
+    named |= {
+        one for node in functions(text, "tokenizer_class_from_name") for one in compared(node, "class_name")
+    }
+    files = (t for p, t in sources.items() if p.rpartition("/")[2].startswith("tokenization_"))
+    named |= {one.name for t in files for one in ast.parse(t).body if isinstance(one, ast.ClassDef)}
+    return sorted(name for name in named if "Tokenizer" in name)
 
 
 def _model_type(node: ast.ClassDef) -> str | None:

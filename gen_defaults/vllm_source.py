@@ -34,6 +34,7 @@ QUANTISATION = "vllm/model_executor/layers/quantization/"
 CONFIGS = "vllm/transformers_utils/config.py"
 LENGTHS = "vllm/transformers_utils/model_arch_config_convertor.py"
 MODEL = "vllm/config/model.py"
+POOLER = "vllm/config/pooler.py"
 SPECULATION = "vllm/config/speculative.py"
 RUNNER = "vllm/v1/worker/cpu_model_runner.py"
 ATTENTION = ("vllm/model_executor/layers/attention/attention.py", "vllm/attention/layer.py")
@@ -63,7 +64,7 @@ def is_needed(path: str) -> bool:
             "vllm/transformers_utils/",
             "requirements/",
         )
-    ) or path in {MODEL, SPECULATION, RUNNER, *ATTENTION}
+    ) or path in {MODEL, POOLER, SPECULATION, RUNNER, *ATTENTION}
 
 
 def transformers(sources: Sources) -> str:
@@ -80,6 +81,7 @@ def abilities(sources: Sources) -> dict[str, Any]:
     return {
         "architectures": architectures(python),
         "pooling": pooling(python[REGISTRY]),
+        "pooler": pooler(python),
         "transcribes": transcribes(python),
         "removed": literal(python[REGISTRY], "_PREVIOUSLY_SUPPORTED_MODELS", {}),
         "config_types": sorted({*keys(assigned(python[CONFIGS], "_CONFIG_REGISTRY"))}),
@@ -122,6 +124,20 @@ def pooling(registry: str) -> dict[str, str]:
             if name not in generates and not name.islower():  # a module's name beside the class's
                 found.setdefault(name, returned_value)
     return dict(sorted(found.items()))
+
+
+def pooler(sources: Sources) -> dict[str, list[str]]:
+    """Return the settings of a pooler and its ways for a whole text, and what it reads of the files of
+    sentence-transformers: the modules by their types, and ``pooling_mode`` where the newer form is known.
+    """
+    settings = next(Classes.of({POOLER: sources[POOLER]}).line("PoolerConfig"))
+    fields = [ast.unparse(one.target) for one in settings.body if isinstance(one, ast.AnnAssign)]
+    words = {*strings([ast.parse(sources[CONFIGS])])}
+    return {
+        "settings": sorted(fields),
+        "ways": sorted(strings([assigned(sources[POOLER], "SequencePoolingType") or ast.Pass()])),
+        "reads": sorted(word for word in words if word == "pooling_mode" or word.endswith(".Pooling")),
+    }
 
 
 def transcribes(sources: Sources) -> dict[str, str]:

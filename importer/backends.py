@@ -33,6 +33,7 @@ class Backend(NamedTuple):
     ``auto_context``  whether a context may be left to its memory.
     ``adapts``        whether it reads Mistral's own files, overrides of the configuration, scales for its
                       cache, and heads that draft.
+    ``begins_chats``  whether its server puts the tokenizer's first token before a rendered chat.
     ``variable``      the only template variable of its command line; ``None`` where all have a place.
     ``globs``         whether it loads every file of weights by a pattern of names.
     ``cut``           its limit of an answer, in tokens, where a request has none.
@@ -60,6 +61,7 @@ class Backend(NamedTuple):
     limits_inputs: bool = False
     auto_context: bool = False
     adapts: bool = False
+    begins_chats: bool = False
     variable: str | None = None
     globs: bool = False
     cut: int | None = None
@@ -91,11 +93,12 @@ MLX = Backend(
     conventions={"json": "json_tools"}, in_localai=frozenset({"checked", "detected", "unpinned"}),
 )  # fmt: skip
 MLX_VLM = Backend(
-    "mlx-vlm", on_apple=True, sees=True, variable="enable_thinking", cut=2048, temperature=0.0,
-    conventions={"json": "json_tools"}, in_localai=frozenset({"checked", "detected", "unpinned"}),
+    "mlx-vlm", on_apple=True, sees=True, begins_chats=True, variable="enable_thinking", cut=2048,
+    temperature=0.0, conventions={"json": "json_tools"},
+    in_localai=frozenset({"checked", "detected", "unpinned"}),
 )  # fmt: skip
 VLLM_MLX = Backend(
-    "vllm-mlx", on_apple=True, by_flag=True, globs=True, temperature=0.7, top_p=0.9,
+    "vllm-mlx", on_apple=True, by_flag=True, globs=True, begins_chats=True, temperature=0.7, top_p=0.9,
     conventions={"json": "hermes"},
 )  # fmt: skip
 SGLANG = Backend(

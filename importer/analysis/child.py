@@ -33,7 +33,8 @@ from importer.signals import loading, tables, template_markers
 from importer.signals.collect import collect, for_engine
 from importer.signals.description import description
 from importer.signals.evidence import TASKS
-from importer.signals.kind import KindFinding, find_kind, holds_nothing, task_backend
+from importer.signals.kind import KindFinding, find_kind, holds_nothing
+from importer.signals.tasks import task_backend
 
 # Studies of this child and their JSON, the last used at the end: a study follows from its key alone.
 _studies: OrderedDict[tuple[object, ...], tuple[TemplateAnalysis, str]] = OrderedDict()

@@ -7,10 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from importer.analysis import EngineQuestion, Question
+from importer.app import tokenizer_edges
 from importer.app.import_request import ImportRequest
 from importer.app.preferences import check_parsers
 from importer.app.session import ImportSession
-from importer.app.target import bind, check_weights, for_model, machine_for, platform_for, with_template
+from importer.app.target import (
+    bind,
+    check_kind,
+    check_weights,
+    for_model,
+    machine_for,
+    platform_for,
+    with_template,
+)
 from importer.chat_template.find import is_of_text
 from importer.chat_template.request_coverage.findings import KEY as REQUEST_COVERAGE
 from importer.chat_template.request_coverage.findings import VARIABLES
@@ -95,6 +104,7 @@ def study_snapshot(
     )  # fmt: skip
     facts, study, template = analysis.facts, analysis.study, analysis.template
     backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
+    check_kind(request.preferences.values.get("kind", analysis.kind), str(backend.value))
     check_weights(snapshot, str(backend.value), machine)
     check_layers(snapshot)
     written = "" if template is None else template.text
@@ -129,6 +139,7 @@ def study_snapshot(
         )
     )
     evidence = [*engine_facts.evidence, *tokens, *completed.evidence]
+    evidence += tokenizer_edges.of_control(snapshot, evidence, target.backend, offline=request.offline)
     mode = own_renderer(snapshot, evidence, target)
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
@@ -138,6 +149,8 @@ def study_snapshot(
         ]  # the engine renders otherwise
     if by_itself is not None:  # the engine's own code may write another format
         evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence if not is_of_text(e.reason)]
+    if by_itself is None:
+        evidence += tokenizer_edges.of_begin(snapshot, study, target.backend, offline=request.offline)
     if study is not None and request.observed:
         from importer.signals import observed
 

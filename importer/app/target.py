@@ -24,6 +24,8 @@ from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals import quantisation
 from importer.signals.architecture import model_types
 from importer.signals.engine_capabilities import Machine
+from importer.signals.evidence import TASKS
+from importer.signals.reasons import KINDS
 
 if TYPE_CHECKING:
     from importer.engines.install import Installed
@@ -51,6 +53,13 @@ class TargetReason(ReasonKind):
         "only vLLM has several frontends, and the document is for {backend}",
     )
     WEIGHTS_FOR_MLX = "weights-for-mlx", _weights_for_mlx
+    OTHER_KIND = (
+        "other-kind",
+        lambda fields: (
+            f"importer starts {fields['backend']} for models that generate text; this is "
+            f"{KINDS[fields['of']]}, and {' or '.join(fields['served'])} serves it"
+        ),
+    )
     REQUIRED = "required", "a document for one device alone requires a device"
 
 
@@ -181,6 +190,15 @@ def check_weights(snapshot: Snapshot, backend: str, machine: Machine) -> None:
         made_from = tuple(m for m in base_models(snapshot) if REPOSITORY.fullmatch(m))
         problem = Reason(TargetReason.WEIGHTS_FOR_MLX, backend=backend, original=made_from)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=machine.name, problem=problem)
+
+
+def check_kind(kind: object, backend: str) -> None:
+    """Raise UsageError("bad-value") for an engine that does not serve models of this kind."""
+    if kind not in TASKS or backends.of(backend).tasks:
+        return
+    served = tuple(one.name for one in backends.BACKENDS.values() if one.tasks)
+    problem = Reason(TargetReason.OTHER_KIND, backend=backend, of=str(kind), served=served)
+    raise UsageError("bad-value", setting=Setting.BACKEND, value=backend, problem=problem)
 
 
 def is_here(name: str | None) -> bool:

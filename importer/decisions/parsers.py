@@ -380,6 +380,11 @@ def decide_parser(
     shown = _shown_calls(proof) if key == "tool_parser" else _shown_reasoning(thinking)
     contradicted = [e for e in claims if shown is not None and _names_none(e)]
     claims = [e for e in claims if e not in contradicted]
+    tokenless = {e.value: e for e in facts if e.rule is Rule.LACKING_TOKENS}
+    if tokenless and all(e.value in tokenless for e in claims if e.value is not None):
+        lost = tuple(RejectedCandidate(e.value, e.source, e.reason) for e in tokenless.values())
+        return Undecided(tuple(warning(e.reason) for e in tokenless.values()), lost)
+    claims = [e for e in claims if e.value not in tokenless]
     sign = next((e for e in facts if e.rule is Rule.THINKING_SIGN), None)
     doubted = [] if sign is None or shown is not None else [e for e in claims if _doubted(e, sign)]
     claims = [e for e in claims if e not in doubted]

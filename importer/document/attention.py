@@ -18,7 +18,14 @@ from importer.memory.judgement import JudgementReason
 from importer.reasons import Reason, ReasonKind, key_of
 from importer.sentences import render
 from importer.signals.evidence import is_warning
-from importer.signals.reasons import CodeReason, LoadReason, ShownReason, WeightFault
+from importer.signals.reasons import (
+    CodeReason,
+    InputReason,
+    LoadReason,
+    ShownReason,
+    TokenNumberReason,
+    WeightFault,
+)
 
 TRUST = "trust_remote_code"
 TOOLS = "tool_parser"
@@ -112,6 +119,7 @@ class AttentionReason(ReasonKind):
         "requests that need it",
         AttentionStep.TEMPLATE,
     )
+    BEGIN = "begin", "prompts lack their first token", "every answer", AttentionStep.TEMPLATE
     CONFLICT = (
         "conflict",
         "an edit and an import changed one value",
@@ -162,6 +170,9 @@ OF_REASONS: Mapping[str, AttentionReason] = {
         (JudgementReason.EXPERTS, AttentionReason.WILL_NOT_START),
         (JudgementReason.FP8_CACHE, AttentionReason.WILL_NOT_START),
         (TemplateFault.ENTRY, AttentionReason.WILL_NOT_START),
+        (TokenNumberReason.NO_BEGIN, AttentionReason.BEGIN),
+        (TokenNumberReason.NO_CONTROL, AttentionReason.PARSER),
+        (InputReason.NO_PROCESSOR, AttentionReason.WILL_NOT_START),
         (CoverageEffect.HIDDEN, AttentionReason.NO_TOOLS),
         (CoverageEffect.SOMETIMES, AttentionReason.NO_TOOLS),
     )

@@ -23,6 +23,7 @@ from importer.frozen import frozen
 from importer.reasons import Text
 from importer.sentences import render, short, worded
 from importer.signals.evidence import TASKS
+from importer.signals.reasons import QuantReason
 from importer.yaml_reader import compose
 
 LONGEST = 58  # characters of a comment behind its sign, 60 with it
@@ -191,7 +192,7 @@ def build(
             comments[_first(path, decision.value)] = comment(decision)
     told = decisions.get(QUANTIZATION)
     takes = backends.of(engine["name"]).takes_quantization
-    if told is not None and told.status == "user" and told.value is not None and takes:
+    if told is not None and told.value is not None and takes and _is_for_engine(told):
         data[QUANTIZATION], comments[QUANTIZATION,] = told.value, comment(told)
     if subject.model_id is not None and subject.revision is not None:
         source = {"type": "huggingface", "repo": subject.model_id, "revision": subject.revision}
@@ -205,7 +206,12 @@ def imported_description(model: str) -> str:
     return f"Imported from {model}"
 
 
-QUANTIZATION = "quantization"  # a fact of the weights, that engines detect; a person's word is for the engine
+QUANTIZATION = "quantization"  # a fact of the weights, that engines detect
+
+
+def _is_for_engine(quantization: Decision) -> bool:
+    """Return whether the engine is started with it: a person's value, or that of a file of its own."""
+    return quantization.status == "user" or any(r.kind is QuantReason.OWN_FILE for r in quantization.why)
 
 
 def _usecases(decisions: Decisions) -> list[str]:

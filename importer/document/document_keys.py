@@ -24,7 +24,8 @@ FACTS = (
 
 # Decisions that only the receipt records.
 REMARKS = (
-    "code", "prompts", "request_coverage", "template_variables", "token_numbers", "weights", "sisters",
+    "code", "prompts", "request_coverage", "template_variables", "token_numbers",
+    "begin_token", "weights", "sisters",
 )  # fmt: skip
 
 # Defaults of the engine: shown with their reasons, written only where a person set them.

@@ -27,6 +27,7 @@ class EngineData:
     ``choices``     all values of an argument that may hold more, such as the name of a class; dotted names.
     ``open``        arguments whose list of values plugins extend.
     ``either``      switches with a key of their own that may stand below ``engine_args``, too.
+    ``control_tokens``  of Mistral's own tokenizer, by the reasoning parser that reads by them.
     ``added``       arguments of the program that starts it.
     ``rules``       of ``document.model_conflicts``, by their names.
     ``requires``    what an argument needs beside it: another one, and its values that are enough.
@@ -43,6 +44,7 @@ class EngineData:
     choices: Mapping[str, list[str]] = field(default_factory=dict)
     open: frozenset[str] = frozenset()
     either: frozenset[str] = frozenset()
+    control_tokens: Mapping[str, list[str]] = field(default_factory=dict)
     added: Mapping[str, Argument] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     requires: Mapping[str, list[Any]] = field(default_factory=dict)
@@ -85,6 +87,7 @@ def load(engine: str) -> EngineData:
         choices=data.get("choices", {}),
         open=frozenset(data.get("open", ())),
         either=frozenset(data.get("either", ())),
+        control_tokens=data.get("control_tokens", {}),
         added={name: Argument(name, **row) for name, row in added.items()},
         rules=tuple(data.get("rules", ())),
         requires=data.get("requires", {}),

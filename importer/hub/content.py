@@ -20,6 +20,16 @@ TOKENIZERS = re.compile(
 )
 
 
+# Ends of the names of weights that engines here load, and of those for other programs.
+LOADED = (".safetensors", ".bin", ".pt", ".pth", ".npz")
+FOREIGN = (".gguf", ".onnx", ".msgpack", ".h5", ".ckpt", ".tflite", ".nemo", ".mlmodel", ".pkl", ".ggml")
+# What a trainer keeps beside the weights: transformers, accelerate, DeepSpeed and torchtune.
+STATE = re.compile(
+    r"(?:training_args|optim(?:izer)?|scheduler|scaler|sampler|rng_state|random_states|dl_state_dict|recipe_state"
+    r"|custom_checkpoint|zero_pp_rank|mp_rank)(?:[._-].*)?\.(?:bin|pth?|pkl)"
+)
+
+
 VARIANT = re.compile(r"\.[A-Za-z]\w*\.safetensors\Z")
 
 
@@ -28,6 +38,11 @@ BESIDE = re.compile(r"[^/]+\.(?:json|jinja|txt|model|tiktoken)|additional_chat_t
 
 
 CODE = ".py"  # of models that bring their own
+
+
+def is_weights(path: str, ends: tuple[str, ...] = LOADED + FOREIGN) -> bool:
+    """Return whether a file holds weights, by its name."""
+    return path.endswith(ends) and STATE.fullmatch(path.rpartition("/")[2]) is None
 
 
 def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
@@ -99,10 +114,13 @@ FILES: tuple[tuple[str, int, bool], ...] = (
     (r"generation_config\.json", 256 * KIB, True),
     (r"chat_template\.json", 1 * MIB, True),
     (r"modules\.json", 256 * KIB, False),
+    (r"[1-9]_Pooling/config\.json", 256 * KIB, False),
     (r"sentence_bert_config\.json", 256 * KIB, False),
     (r"[1-9]_Dense/config\.json", 256 * KIB, False),
+    (r"config_sentence_transformers\.json", 256 * KIB, False),
     (r"additional_chat_templates/tool_use\.jinja", 1 * MIB, False),
     (r"additional_chat_templates/[\w.-]+\.jinja", 1 * MIB, False),
+    (r"quant(?:ize|ization)?_config\.json", 256 * KIB, False),
     (r"hf_quant_config\.json", 2 * MIB, False),
     (r"model\.safetensors\.index\.json", 16 * MIB, False),
     (r"added_tokens\.json", 2 * MIB, False),

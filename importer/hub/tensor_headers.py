@@ -91,6 +91,28 @@ def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) 
     return known
 
 
+def edge(snapshot: Snapshot, path: str, count: int, *, offline: bool = False) -> bytes | None:
+    """Return the first bytes of a file, or with a negative ``count`` the last, from this disk or the Hub.
+
+    ``None`` where the file is not there to be read: decisions need none.
+    """
+    from importer.hub import endpoint
+
+    size = next((f.size for f in snapshot.files if f.path == path), None)
+    if not size:
+        return None
+    file, first, most = RepoFile(path, size), max(0, size + count) if count < 0 else 0, abs(count)
+    root, commit = snapshot.directory, snapshot.revision
+    try:
+        if root is not None and (snapshot.model_id is None or has_files(root, path)):
+            return _local(snapshot, root, file, first, most)[0]
+        if offline or endpoint.offline() or commit is None:
+            return None
+        return _remote(snapshot, str(snapshot.model_id), commit, file, first, most)[0]
+    except (HubError, RepositoryError):
+        return None
+
+
 def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str, Tensor]:
     """Return the tensors from the beginning of every file, and the rest of longer headers."""
 

@@ -27,9 +27,10 @@ from importer.signals import (
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import TASKS, Evidence, Rule
 from importer.signals.family import own_name
-from importer.signals.kind import KindFinding, task_backend, task_evidence
+from importer.signals.kind import KindFinding
 from importer.signals.modalities import evidence
 from importer.signals.reasons import GatherReason
+from importer.signals.tasks import task_backend, task_evidence
 from importer.signals.template_markers import translate
 
 PARSERS = ("tool_parser", "reasoning_parser")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from importer import backends
 from importer.errors import RepositoryError
 from importer.frozen import frozen
-from importer.hub.content import PART, TOKENIZERS, missing_parts, weight_files
+from importer.hub.content import FOREIGN, PART, TOKENIZERS, is_weights, missing_parts, weight_files
 from importer.hub.safetensors import HeaderReason
 from importer.hub.snapshot import POINTER_SIZES, Snapshot, UnreadReason, parse_object, whole
 from importer.reasons import Reason
@@ -53,14 +53,9 @@ PARTS = ("thinker_config", "llm_config", "text_config")
 # Values that stand beside packed weights, by the names of MLX, GPTQ, AWQ, compressed-tensors and FP8.
 PACKED = re.compile(r"\.(?:scales|biases|qweight|qzeros|weight_packed|weight_scale(?:_inv)?)$")
 PACKING = (quantisation.MLX, "awq", "gptq")  # methods whose weights always have some of them
-WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".gguf", ".onnx")
-FOREIGN = (".onnx", ".npz", ".h5", ".msgpack", ".tflite")  # weights for other programs
 DESCRIBING = {"params.json", "model_index.json", "modules.json"}  # of models in several folders
-PICKLE = re.compile(r"[^/]+\.(?:bin|pt|pth)")
-# Pickles beside the weights (vLLM: ``filter_files_not_needed_for_inference``), and those of CTranslate2.
-NO_WEIGHTS = re.compile(
-    r"(?:training_args|optimizer|scheduler|scaler|rng_state|random_states)[^/]*|model\.bin"
-)
+PICKLE = re.compile(r"(?!model\.bin)[^/]+\.(?:bin|pt|pth)")  # but not CTranslate2's
+UNLOADED = (".npz", *FOREIGN)  # safetensors and pickles aside
 # What mlx-lm loads, and vllm-mlx with it: each of these files, whatever an index names
 # (``mlx_lm.utils.load_model``). vLLM and SGLang load what the index names, or all files without an index
 # (``DefaultModelLoader._prepare_weights``); mlx-vlm loads all where no file of the index is there.
@@ -296,8 +291,8 @@ def _missing(kind: WeightFault, files: tuple[str, ...], count: int, **fields: ob
 
 def _elsewhere(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
     """Yield the reason why no safetensors lie at the top, where there are other weights or an index."""
-    foreign = next((f.path for f in snapshot.files if f.path.endswith(FOREIGN)), None)
-    pickles = [f.path for f in snapshot.files if PICKLE.fullmatch(f.path) and not NO_WEIGHTS.match(f.path)]
+    foreign = next((f.path for f in snapshot.files if is_weights(f.path, UNLOADED)), None)
+    pickles = [f.path for f in snapshot.files if PICKLE.fullmatch(f.path) and is_weights(f.path)]
     folders = dict.fromkeys(f.path.partition("/")[0] for f in snapshot.files
                             if "/" in f.path and f.path.endswith(".safetensors"))  # fmt: skip
     named = tuple(dict.fromkeys(indexed(snapshot).values()))
@@ -340,7 +335,9 @@ def _quantised(snapshot: Snapshot) -> bool:
         quantisation.read(snapshot) is not None
         or quantisation.has_block(snapshot)
         or snapshot.has(quantisation.MODELOPT_FILE)
-        or any(f.path.endswith(("quantize_config.json", "quant_config.json")) for f in snapshot.files)
+        or any(
+            quantisation.OWN_FILE.fullmatch(f.path) and f.path not in snapshot.texts for f in snapshot.files
+        )
     )
 
 
@@ -359,10 +356,10 @@ def _misnamed(snapshot: Snapshot) -> Iterator[Finding]:
 def folders(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the folders that each hold a model, where no model lies at the top; else nothing."""
     top = {f.path for f in snapshot.files if "/" not in f.path}
-    if "config.json" in top or any(path.endswith(WEIGHTS) for path in top) or top & DESCRIBING:
+    if "config.json" in top or any(is_weights(path) for path in top) or top & DESCRIBING:
         return ()
     paths = [f.path.rpartition("/") for f in snapshot.files if "/" in f.path]
-    weights = {folder for folder, _, name in paths if name.endswith(WEIGHTS)}
+    weights = {folder for folder, _, name in paths if is_weights(name)}
     return tuple(
         dict.fromkeys(folder for folder, _, name in paths if name == "config.json" and folder in weights)
     )

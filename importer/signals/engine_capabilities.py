@@ -41,6 +41,7 @@ class OfLibrary:
     formats: frozenset[str]
     bits: Mapping[str, tuple[int, ...]]
     refused_tensors: Mapping[str, tuple[str, ...]]
+    towers: Mapping[str, tuple[str, ...]]
     fp8_types: frozenset[str]
 
 
@@ -51,10 +52,13 @@ class Abilities:
     ``architectures``      that it serves itself, with their traits: ``hybrid``, ``image:1``, ``audio?``.
     ``pooling``            architectures that pool, with what they return: ``embed``, ``classify``,
                            ``token-classify``, ``reward`` or ``late-interaction``.
+    ``pooler``             its ``settings``, its ``ways`` of pooling, and the words that it ``reads`` in files
+                           of sentence-transformers.
     ``transcribes``        architectures that turn sound into text: ``only`` that, or ``also`` chat.
     ``removed``            architectures that it served up to a version.
     ``model_types``        with a configuration that it (or its transformers) has without a repository's code.
     ``tokenizer_types``    model types with a tokenizer that it has without a repository's code.
+    ``tokenizer_classes``  that alone the settings of a tokenizer may name; empty where any name loads one.
     ``remapped``           model types that it loads as another (mlx).
     ``methods``            quantisation method to the least compute capability, 0 where there is no bound.
     ``deprecated``         methods that it rejects without a flag that allows them.
@@ -62,6 +66,7 @@ class Abilities:
     ``formats``            of compressed-tensors that it reads (mlx).
     ``bits``               method to the bits of a weight that alone it reads (mlx).
     ``refused_tensors``    method to ends of names of tensors that it refuses (mlx).
+    ``towers``             model type to the types of a vision tower that alone it takes (mlx-vlm).
     ``library``            whose loader it calls, if another's; ``sighted``  for models with other inputs than
                            text (vllm-mlx).
     ``fp8_types``          model types with FP8 weights that it converts to its own (mlx).
@@ -82,10 +87,12 @@ class Abilities:
     version: str | None = None
     architectures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pooling: Mapping[str, str] = field(default_factory=dict)
+    pooler: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     transcribes: Mapping[str, str] = field(default_factory=dict)
     removed: Mapping[str, str] = field(default_factory=dict)
     model_types: frozenset[str] = frozenset()
     tokenizer_types: frozenset[str] = frozenset()
+    tokenizer_classes: frozenset[str] = frozenset()
     remapped: Mapping[str, str] = field(default_factory=dict)
     methods: Mapping[str, int] = field(default_factory=dict)
     deprecated: frozenset[str] = frozenset()
@@ -93,6 +100,7 @@ class Abilities:
     formats: frozenset[str] = frozenset()
     bits: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     refused_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    towers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     library: str = ""
     sighted: OfLibrary | None = None
     fp8_types: frozenset[str] = frozenset()

@@ -73,6 +73,7 @@ class Rule(StrEnum):
     PROOF = "proof"  # what the engine's own parsers read
     TEMPLATE = "template"  # what a template shows that names no parser
     THINKING_SIGN = "thinking-sign"  # what speaks for thinking beside a template that shows none
+    LACKING_TOKENS = "lacking-tokens"  # of the tokenizer, without which a parser reads nothing
     CARD_UNCLEAR = "card-unclear"
     GENERATION_CONFIG_UNUSABLE = "generation-config-unusable"
     GENERATION_CONFIG_LENGTH = "generation-config-length"

@@ -7,156 +7,31 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from importer import backends
 from importer.errors import RepositoryError
 from importer.frozen import frozen
+from importer.hub.content import LOADED, is_weights
 from importer.hub.reference import is_id, made_from
-from importer.hub.snapshot import Snapshot, listed, whole
+from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
-from importer.signals.architecture import (
-    FILE,
-    MODES,
-    WIDEST,
-    architectures,
-    config_of,
-    model_types,
-    object_of,
-    text_config,
-)
+from importer.signals import sentences
+from importer.signals.architecture import FILE, MODES, architectures, config_of, model_types, text_config
 from importer.signals.card import metadata
 from importer.signals.comparison import folders
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
-from importer.signals.evidence import POOLS, TASKS, Evidence, Rule, Source, warning
+from importer.signals.evidence import TASKS, Evidence, Rule, Source, warning
 from importer.signals.family import match, own_name
 from importer.signals.name import normalise
 from importer.signals.quantisation import MLX, read
-from importer.signals.reasons import KindReason, KindRemedy, NotChat, TaskReason, UnservedReason
+from importer.signals.reasons import KindReason, KindRemedy, NotChat, UnservedReason
 from importer.signals.speculation import Draft, of_speculators
 from importer.signals.tables import parser_table
+from importer.signals.tasks import GENERATES, labels
 
-RUNNER, CONVERT = "engine_args.runner", "engine_args.convert"
-OUTPUTS = "outputs"
-OVERRIDES = "engine_args.hf_overrides"
-MODULES = "modules.json"
-# Generating architectures whose rerankers answer yes or no, and vLLM's class that makes a score of that.
-YES_OR_NO = {
-    "Qwen3ForCausalLM": "Qwen3ForSequenceClassification",
-    "Qwen3VLForConditionalGeneration": "Qwen3VLForSequenceClassification",
-}
-PER_TOKEN = ("late-interaction", "token-classify")  # one result for each token of a text
-# Keys for the values of a token's vector, as vLLM reads them (``get_colbert_dim_from_config``).
-OF_TOKEN = ("colbert_dim", "dim", "projection_dim")
-
-
-def task_evidence(snapshot: Snapshot, kind: str, able: Abilities) -> list[Evidence]:
-    """Return the flags that vLLM needs for such a model, and the shape of what the model returns."""
-    if kind not in TASKS:
-        return []
-    facts = [*_outputs(snapshot, kind, able)]
-    if backends.of(able.engine).tasks and kind in POOLS:
-        facts += _flags(snapshot, kind, able)
-    return facts
-
-
-def task_backend(kind: str) -> list[Evidence]:
-    """Return the evidence that vLLM alone serves such a model; the servers of MLX generate text only."""
-    if kind not in TASKS:
-        return []
-    served = Reason(TaskReason.SERVED_BY, of=kind)
-    return [Evidence(Rule.FILES, "backend", backends.DEFAULT, FILE, served, kind)]
-
-
-def labels(config: Mapping[str, object]) -> int:
-    """Return the number of classes of a config; transformers assumes two."""
-    named = config.get("id2label")
-    count = config.get("num_labels")
-    if isinstance(count, int) and not isinstance(count, bool) and count > 0:
-        return count
-    return len(named) if isinstance(named, Mapping) and named else 2
-
-
-def _flags(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]:
-    named = architectures(snapshot)
-    name = named[0] if named else ""
-    reason = Reason(TaskReason.POOLS, of=kind)
-    yield Evidence(Rule.ENGINE, RUNNER, "pooling", able.label, reason)
-    if name and name not in able.pooling:
-        convert = "embed" if kind == "embedding" else "classify"
-        reason = Reason(TaskReason.CONVERTED, name=name, convert=convert)
-        headless = kind == "reranker" and name.endswith(GENERATES)
-        scores = YES_OR_NO.get(name) if headless else None
-        unknown = Reason(TaskReason.NO_HEAD, name=name)
-        yield Evidence(
-            Rule.ENGINE, CONVERT, convert, able.label,
-            warning(unknown) if headless and scores is None else reason,
-        )  # fmt: skip
-        if scores is not None:
-            overrides = {
-                "architectures": [scores], "classifier_from_token": ["no", "yes"],
-                "is_original_qwen3_reranker": True,
-            }  # fmt: skip
-            reason = Reason(TaskReason.YES_OR_NO, name=name)
-            yield Evidence(Rule.ENGINE, OVERRIDES, overrides, able.label, reason)
-
-
-def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]:
-    """Yield what a request returns: the values of a vector and whether its length is one, or the classes."""
-    shape: dict[str, object] = {}
-    modules = _modules(snapshot)
-    if kind == "embedding":
-        width = _dense(snapshot, modules) or _width(snapshot)
-        if width is not None:
-            shape["dimensions"] = width
-        if modules:
-            shape["normalized"] = any(_ends(m, "Normalize") for m in modules)
-    elif kind in {"classifier", "reranker"}:
-        shape["labels"] = 1 if kind == "reranker" else labels(config_of(snapshot))
-    if any(able.pooling.get(name) in PER_TOKEN for name in architectures(snapshot)):
-        of_token = next((n for k in OF_TOKEN if (n := whole(config_of(snapshot).get(k), 1, WIDEST))), None)
-        dimensions = {} if of_token is None or kind != "embedding" else {"dimensions": of_token}
-        shape = {k: v for k, v in shape.items() if k == "labels"} | dimensions | {"each": "token"}
-    if shape:
-        source = MODULES if modules else FILE
-        reason = Reason(TaskReason.OUTPUTS, file=source)
-        yield Evidence(Rule.CONFIG, OUTPUTS, shape, source, reason)
-
-
-def _modules(snapshot: Snapshot) -> list[Mapping[str, object]]:
-    try:
-        data = json.loads(snapshot.texts.get(MODULES, "[]"))
-    except (ValueError, RecursionError):
-        return []
-    return [m for m in listed(data)[:32] if isinstance(m, Mapping)]
-
-
-def _ends(module: Mapping[str, object], name: str) -> bool:
-    return str(module.get("type", "")).rpartition(".")[2] == name
-
-
-def _dense(snapshot: Snapshot, modules: list[Mapping[str, object]]) -> int | None:
-    """Return the width of the last dense layer after the pooling, where its settings were read."""
-    for module in reversed(modules):
-        if _ends(module, "Dense"):
-            return whole(
-                object_of(snapshot, f"{module.get('path')}/config.json").get("out_features"), 1, WIDEST
-            )
-    return None
-
-
-def _width(snapshot: Snapshot) -> int | None:
-    text = text_config(config_of(snapshot))
-    return next((n for k in ("hidden_size", "d_model", "dim") if (n := whole(text.get(k), 1, WIDEST))), None)
-
-
-# Ends of class names of models that generate text.
-GENERATES = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
 # Rates of sound that a speech model's config has at its top.
 SOUND = ("sampling_rate", "sample_rate")
 # The config and the weights that CTranslate2's converters write.
 CT2_KEYS = frozenset({"alignment_heads", "suppress_ids", "lang_ids", "add_source_bos", "unk_token"})
 CT2_WEIGHTS = "model.bin"
-TORCH = (".safetensors", ".bin", ".pt", ".pth", ".npz")
-OTHERS = (".gguf", ".onnx", ".msgpack", ".h5", ".ckpt", ".tflite", ".nemo", ".mlmodel", ".pkl", ".ggml")
 # Vocabularies: who has one has the repository's own files, and not only the settings that importer reads.
 VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
 TOKENIZER = "tokenizer_config.json"
@@ -201,7 +76,7 @@ def by_config(snapshot: Snapshot) -> Evidence | None:
     config = snapshot.json(FILE)
     if not config or config.get("model_type") or config.get("auto_map") or architectures(snapshot):
         return None
-    weights = any(f.path.endswith(TORCH) for f in snapshot.files)
+    weights = any(is_weights(f.path, LOADED) for f in snapshot.files)
     if not weights or any(snapshot.has(form) for form in FORMS):
         return None
     reason = Reason(UnservedReason.NAMES_NOTHING, file=FILE)
@@ -209,8 +84,12 @@ def by_config(snapshot: Snapshot) -> Evidence | None:
 
 
 def by_adapter(snapshot: Snapshot) -> Evidence | None:
-    """Return the evidence for an adapter (LoRA) without the model that it changes; ``None`` otherwise."""
-    weights = [f.path for f in snapshot.files if f.path.endswith(TORCH + OTHERS)]
+    """Return the evidence for an adapter (LoRA) without the model that it changes; ``None`` otherwise.
+
+    Beside an adapter at the top, folders hold its earlier states.
+    """
+    top = snapshot.has(ADAPTER)
+    weights = [f.path for f in snapshot.files if is_weights(f.path) and not (top and "/" in f.path)]
     if any(not ADAPTS.search(path.rpartition("/")[2]) for path in weights):
         return None
     shown = ADAPTER if snapshot.has(ADAPTER) else next((w for w in weights if "/" not in w), None)
@@ -239,7 +118,7 @@ def holds_nothing(snapshot: Snapshot) -> bool:
     A folder with the settings that importer reads may lack the weights, the config, or both. One with a
     vocabulary holds the repository's own files, so its weights and config would be there.
     """
-    if _describes(snapshot) or any(f.path.endswith(TORCH + OTHERS) for f in snapshot.files):
+    if _describes(snapshot) or any(is_weights(f.path) for f in snapshot.files):
         return False
     settings = template_place(snapshot) or snapshot.json(TOKENIZER)
     return not settings or any(snapshot.has(path) for path in VOCABULARIES)
@@ -270,8 +149,8 @@ def template_place(snapshot: Snapshot) -> str | None:
 
 def only_gguf(snapshot: Snapshot) -> bool:
     """Return whether the only weights are GGUF files."""
-    weights = {f.path.rpartition(".")[2].lower() for f in snapshot.files}
-    return "gguf" in weights and not weights & {"safetensors", "bin", "pt", "pth", "npz"}
+    paths = [f.path.lower() for f in snapshot.files]
+    return any(p.endswith(".gguf") for p in paths) and not any(is_weights(p, LOADED) for p in paths)
 
 
 def is_ctranslate2(snapshot: Snapshot) -> bool:
@@ -319,8 +198,8 @@ _ARCHITECTURES = {
 }
 
 _FILES = {
-    "modules.json": "embedding",
-    "config_sentence_transformers.json": "embedding",
+    sentences.MODULES: "embedding",
+    sentences.SETTINGS: "embedding",
     "sentence_bert_config.json": "embedding",
     "1_Pooling/config.json": "embedding",
     "model_index.json": "image",
@@ -347,6 +226,9 @@ _TAGS = {
     "diffusers": "image",
     "translation": "translation",
 }
+
+TASK = "pipeline_tag"  # the task of a model on the Hub, by its vendor or its architecture
+NO_TEXT = re.compile(r"-to-(?!text|any)\w+$")  # tasks are named by what a model takes and returns
 
 _DRAFT_KEYS = ("speculators_model_type", "speculators_config", "dflash_config", "eagle_config")
 _CHAT_WORDS = re.compile(r"(?:^|-)(?:instruct|chat|it|think(?:ing)?|reasoning|assistant|sft|dpo|rlhf)(?:-|$)")
@@ -440,6 +322,9 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
             draft=of_speculators(snapshot) if first.value == NotChat.DRAFT else None,
         )  # fmt: skip
     chats = tuple(_chats(snapshot, ignore_name))
+    if chats and (other := _returns_no_text(snapshot, weak)) is not None:
+        doubt = warning(Reason(KindReason.TAGGED, field=other.source, tag=other.quote))
+        chats = (replace(chats[0], reason=doubt), *chats)
     if chats:
         return KindFinding("chat", (*chats, *weak))
     if weak:
@@ -470,9 +355,9 @@ def _ranking_first(strong: list[Evidence], weak: list[Evidence]) -> list[Evidenc
     A card whose task is ranking stands before an architecture that generates: such a reranker answers yes or
     no.
     """
-    by_files = [e for e in strong if e.rule is Rule.KIND_FILES and e.value == "embedding"]
+    by_files = [e for e in strong if e.rule is Rule.KIND_FILES and e.value in ("embedding", "reranker")]
     ranks = [e for e in (*strong, *weak) if e.value == "reranker"]
-    said = [e for e in ranks if e.source == "pipeline_tag"]
+    said = [e for e in ranks if e.source == TASK]
     first = ranks if by_files else said if all(e.value not in NOT_CHAT for e in strong) else []
     return [first[0], *(e for e in strong if e is not first[0])] if first else strong
 
@@ -490,6 +375,13 @@ def _doubted(snapshot: Snapshot, fact: Evidence, weak: list[Evidence], able: Abi
     if decoder == name or decoder not in able.architectures or ranks or template_place(snapshot) is None:
         return fact
     return replace(fact, reason=warning(Reason(KindReason.ONE_SCORE, name=name)))
+
+
+def _returns_no_text(snapshot: Snapshot, weak: list[Evidence]) -> Evidence | None:
+    """Return the task that returns no text; a tag counts where the model has no other special task."""
+    task = snapshot.info.get(TASK) or metadata(snapshot).get(TASK)
+    of_text = task in (None, "text-generation")
+    return next((e for e in weak if NO_TEXT.search(e.quote) and (of_text or e.source == TASK)), None)
 
 
 def _is_mlx(snapshot: Snapshot) -> bool:
@@ -532,6 +424,12 @@ def _has(name: str, parts: str) -> bool:
 
 
 def _from_files(snapshot: Snapshot) -> Iterator[Evidence]:
+    crosses = sentences.described(snapshot, sentences.CROSSES)
+    if crosses is not None:
+        file, quote = crosses
+        reason = Reason(KindReason.SCORES, file=file, quote=quote)
+        yield _fact(Rule.KIND_FILES, "reranker", file, reason, quote)
+        return
     for path, kind in _FILES.items():
         if snapshot.has(path):
             yield _fact(Rule.KIND_FILES, kind, path, Reason(KindReason.FILE, file=path, of=kind), path)
@@ -548,11 +446,12 @@ def _from_tags(snapshot: Snapshot) -> Iterator[Evidence]:
     info = snapshot.info
     tags = info.get("tags")
     card = metadata(snapshot)
-    fields = [(key, info.get(key) or card.get(key)) for key in ("pipeline_tag", "library_name")]
+    fields = [(key, info.get(key) or card.get(key)) for key in (TASK, "library_name")]
     fields += [("tags", tag) for tag in tags] if isinstance(tags, (list, tuple)) else []
     for source, tag in fields:
-        if isinstance(tag, str) and tag in _TAGS:
-            yield _fact(Rule.KIND_TAG, _TAGS[tag], source, Reason(KindReason.TAG, field=source, tag=tag), tag)
+        kind = _TAGS.get(tag) if isinstance(tag, str) else None
+        if kind is not None:
+            yield _fact(Rule.KIND_TAG, kind, source, Reason(KindReason.TAG, field=source, tag=tag), str(tag))
 
 
 def _chats(snapshot: Snapshot, ignore_name: bool) -> Iterator[Evidence]:

@@ -15,7 +15,7 @@ from dataclasses import fields, replace
 
 from importer import backends
 from importer.frozen import frozen
-from importer.hub.snapshot import Snapshot, listed
+from importer.hub.snapshot import Snapshot, listed, mapping, text
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, model_type, text_config
 from importer.signals.comparison import tensors
@@ -43,6 +43,7 @@ ENDS = (
     "RewardModel", "Model",
 )  # fmt: skip
 NVFP4 = ("nvfp4", "nvfp4a16")
+TOKENIZER = "tokenizer_config.json"
 OWN_CONFIG = "params.json"  # Mistral's; engines on MLX open config.json alone (``utils.load_config``)
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
@@ -113,6 +114,8 @@ def serves(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     named = architectures(snapshot)
     if not able.architectures or not named:
         return LoadVerdict(None)
+    if (unknown := _unknown_tokenizer(snapshot, able)) is not None:
+        return LoadVerdict(False, unknown)
     if any(a in able.architectures or a in able.pooling for one in named for a in _converted(one)):
         return LoadVerdict(True)
     removed = next((a for a in named if a in able.removed), None)
@@ -125,6 +128,19 @@ def serves(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
         reason = Reason(LoadReason.NO_CODE, engine=able.label, architecture=named[0], model_type=lacking)
         return LoadVerdict(False, reason)
     return LoadVerdict(None, Reason(LoadReason.NOT_ITS_OWN, engine=able.label, architecture=named[0]))
+
+
+def _unknown_tokenizer(snapshot: Snapshot, able: Abilities) -> Reason | None:
+    """Return the reason for a tokenizer's class that the engine's transformers lacks, and no code brings."""
+    settings, own = snapshot.json(TOKENIZER), forms(snapshot)
+    name = text(settings.get("tokenizer_class"))
+    if name is None or not able.tokenizer_classes or settings.get("auto_map"):
+        return None
+    plain = name.removesuffix("Fast")
+    if {plain, f"{plain}Fast"} & able.tokenizer_classes or (own.own_tokenizer and not own.tokenizer):
+        return None
+    quote = f"tokenizer_class: {name}"[:80]
+    return Reason(LoadReason.NO_TOKENIZER, engine=able.label, file=TOKENIZER, quote=quote)
 
 
 def _converted(name: str) -> Iterator[str]:
@@ -149,13 +165,22 @@ def _serves_mlx(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     able, type_name = _library(snapshot, able), model_type(snapshot)
     if not able.model_types or type_name is None or config_of(snapshot).get("model_file"):
         return LoadVerdict(None)
-    if able.remapped.get(type_name, type_name) in able.model_types:
+    type_name = able.remapped.get(type_name, type_name)
+    tower = text(mapping(config_of(snapshot).get("vision_config")).get("model_type"))
+    towers = able.towers.get(type_name)
+    if towers and tower is not None and tower not in towers and sees(snapshot):
+        fields = {"model_type": type_name, "quote": f"model_type: {tower}"[:80], "towers": towers}
+        return LoadVerdict(False, Reason(LoadReason.NO_TOWER, engine=able.label, **fields))
+    if type_name in able.model_types:
         return LoadVerdict(True)
     return LoadVerdict(False, Reason(LoadReason.NO_MODEL_TYPE, engine=able.label, model_type=type_name))
 
 
 def loads(quantised: Quantised, snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
     """Return whether the engine reads weights with this quantisation."""
+    if backends.of(able.engine).on_apple and quantised.beside:
+        reason = Reason(LoadReason.NOT_IN_CONFIG, engine=able.label, file=quantised.source)
+        return LoadVerdict(False, reason)
     if backends.of(able.engine).on_apple:
         return _loads_mlx(quantised, snapshot, able)
     if quantised.method == MLX:

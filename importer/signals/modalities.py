@@ -6,12 +6,13 @@ import re
 from collections.abc import Container, Mapping
 
 from importer import backends
+from importer.hub.content import weight_files
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import comparison
 from importer.signals.architecture import architectures, config_of
 from importer.signals.engine_capabilities import Abilities
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.evidence import Evidence, Rule, warning
 from importer.signals.reasons import InputReason
 
 NAMES = ("image", "video", "audio")
@@ -33,6 +34,7 @@ FILES = {"video_preprocessor_config.json": "video"}
 
 
 PROCESSOR = "preprocessor_config.json"
+PROCESSORS = (PROCESSOR, "processor_config.json")  # of transformers: for one modality, and for all
 
 
 # Of one request: a chat sends all its images again with every turn.
@@ -105,10 +107,21 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
         reason = Reason(InputReason.ENGINE_TAKES_TEXT, engine=able.label, names=tuple(named))
         return [Evidence(Rule.ENGINE, "modalities", None, able.label, reason)]
     reason = Reason(InputReason.TAKES, names=tuple(named), shown=tuple(shown.values()))
-    return [
-        Evidence(Rule.CONFIG, "modalities", [*named], "config.json", reason),
-        *_limits(able, named, lost),
-    ]
+    facts = [Evidence(Rule.CONFIG, "modalities", [*named], "config.json", reason)]
+    if _lacks_processor(snapshot):
+        lacks = Reason(InputReason.NO_PROCESSOR, engine=able.label, names=tuple(named), files=PROCESSORS)
+        facts.append(Evidence(Rule.CONFIG, "modalities", [*named], "config.json", warning(lacks)))
+    return [*facts, *_limits(able, named, lost)]
+
+
+def _lacks_processor(snapshot: Snapshot) -> bool:
+    """Return whether the weights lie without the settings of a processor of transformers.
+
+    The repository's own code may bring a processor, and Mistral's own files describe one.
+    """
+    own = config_of(snapshot).get("auto_map") or snapshot.has("params.json")
+    held = any(snapshot.has(path) for path in PROCESSORS)
+    return not (own or held) and bool(weight_files(snapshot.files))
 
 
 def _without_tower(snapshot: Snapshot, described: Mapping[str, Reason]) -> Evidence:

@@ -17,6 +17,12 @@ from importer.signals.evidence import Evidence, Rule
 from importer.signals.reasons import QuantReason
 
 MODELOPT_FILE = "hf_quant_config.json"
+OWN_FILE = re.compile(r"quant(?:ize|ization)?_config\.json")  # of AutoGPTQ, AutoAWQ and AutoRound
+# Keys that one of the two tools alone writes, for files without ``quant_method``.
+OF_TOOLS = {
+    "awq": ("w_bit", "q_group_size", "zero_point"),
+    "gptq": ("desc_act", "damp_percent", "true_sequential"),
+}
 NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)  # spelling of a method or an algorithm
 MLX = "mlx"
 # ModelOpt's algorithms, and the scheme that each is.
@@ -56,6 +62,11 @@ class Quantised:
     named: bool = True
 
     @property
+    def beside(self) -> bool:
+        """Return whether a file of its own describes it, so that engines read it only by name."""
+        return OWN_FILE.fullmatch(self.source) is not None
+
+    @property
     def bits(self) -> int | None:
         """Return the bits of a weight, by the scheme."""
         match = BITS.match(self.scheme or "")
@@ -77,7 +88,8 @@ def evidence(snapshot: Snapshot) -> list[Evidence]:
     quantised = read(snapshot)
     if quantised is None:
         return []
-    reason = Reason(QuantReason.METHOD, file=quantised.source, quote=quantised.quote)
+    kind = QuantReason.OWN_FILE if quantised.beside else QuantReason.METHOD
+    reason = Reason(kind, file=quantised.source, quote=quantised.quote)
     facts = [
         Evidence(Rule.CONFIG, "quantization", quantised.method, quantised.source, reason, quantised.quote)
     ]
@@ -101,7 +113,23 @@ def read(snapshot: Snapshot) -> Quantised | None:
         quantised = _named(block)
         if quantised is not None:
             return quantised
-    return _modelopt_file(snapshot)
+    path, block = own_file(snapshot)
+    return _modelopt_file(snapshot) or (_named(block, path) if path else None)
+
+
+def own_file(snapshot: Snapshot) -> tuple[str, Mapping[str, object]]:
+    """Return the file of a quantisation beside the config, and its block in the words of a config; else
+    empty ones.
+    """
+    for path in filter(OWN_FILE.fullmatch, sorted(snapshot.texts)):
+        block = snapshot.json(path)
+        method = block.get("quant_method") or next(
+            (tool for tool, keys in OF_TOOLS.items() if any(key in block for key in keys)), None
+        )
+        if method is not None:
+            group = {"group_size": block["q_group_size"]} if "q_group_size" in block else {}
+            return path, {**block, **group, "quant_method": method}
+    return "", {}
 
 
 def has_block(snapshot: Snapshot) -> bool:
@@ -128,19 +156,19 @@ def _mlx(block: Mapping[str, object]) -> Quantised | None:
     return Quantised(MLX, scheme, FILE, f"group_size: {size}, bits: {bits}, no quant_method", size)
 
 
-def _named(block: Mapping[str, object]) -> Quantised | None:
+def _named(block: Mapping[str, object], source: str = FILE) -> Quantised | None:
     name = block.get("quant_method")
     if name is None:
-        return _modelopt(block, FILE, named=False) if _producer(block) == "modelopt" else None
+        return _modelopt(block, source, named=False) if _producer(block) == "modelopt" else None
     if not (isinstance(name, str) and NAME.fullmatch(name)):
         return None
     method, quote = name.lower().replace("compressed_tensors", "compressed-tensors"), f"quant_method: {name}"
     if method.startswith("modelopt"):
-        return _modelopt(block, FILE, quote, method) or Quantised(method, None, FILE, quote)
+        return _modelopt(block, source, quote, method) or Quantised(method, None, source, quote)
     scheme, group = SCHEMES.get(method, _only)(block)
     form = block.get("format")
     cache = _cache(block.get("kv_cache_scheme")) if method == "compressed-tensors" else None
-    return Quantised(method, scheme, FILE, quote, group, cache, form if isinstance(form, str) else None)
+    return Quantised(method, scheme, source, quote, group, cache, form if isinstance(form, str) else None)
 
 
 def _modelopt_file(snapshot: Snapshot) -> Quantised | None:

@@ -340,8 +340,13 @@ class KindReason(ReasonKind):
     ARCHITECTURE = "architecture", _of_kind("the architecture {name} is that of {of}"), "architecture"
     KEY = "key", "config.json has {key}", "config.json"
     FILE = "file", _of_kind("it has {file}, as {of} has"), "listed files"
+    SCORES = "scores", "its {file} describes a model that scores pairs of texts ({quote})", "{file}"
     KIND_BY_NAME = "name-says-kind", _of_kind("its name says that it is {of}"), "model name"
     TAG = "tag", "the Hub's {field} says {tag}", "Hub tags"
+    TAGGED = (
+        "tagged",
+        "its {field} says {tag}: the chat template may be the base model's, and its answers may be no text",
+    )
     TEMPLATE = "template", "it has a chat template in {where}", "chat template"
     MODEL_TYPE = "model-type", "config.json says {quote}, which is {family}", "config.json"
     CONVERSATIONAL = "conversational", "the Hub's tags say conversational", "Hub tags"
@@ -388,6 +393,17 @@ class LoadReason(ReasonKind):
         ),
     )
     NO_MODEL_TYPE = "no-model-type", "{engine} has no model type {model_type}"
+    NO_TOWER = (
+        "no-tower",
+        "{engine} loads a vision tower of {towers:or} for {model_type}, and vision_config says {quote}",
+    )
+    NO_TOKENIZER = (
+        "no-tokenizer",
+        (
+            "{file} says {quote}, a class that the transformers of {engine} lacks: take a newer version, or "
+            "name PreTrainedTokenizerFast in the served copy"
+        ),
+    )
     NO_CONFIG = "no-config", "{engine} needs config.json, and the repository has {file} alone"
     MLX_WEIGHTS = "mlx-weights", "{engine} does not read weights in MLX's own quantisation"
     NO_METHOD = "no-method", "{engine} has no quantisation method {method}"
@@ -434,6 +450,10 @@ class LoadReason(ReasonKind):
         "{engine} refuses {quantisation} with tensors {names:or}; no file that was read names the tensors",
     )
     NOT_THE_FORMAT = "not-the-format", "{engine} does not read compressed-tensors in the format {format}"
+    NOT_IN_CONFIG = (
+        "not-in-config",
+        "{engine} reads a quantisation in config.json alone, and only {file} describes this one",
+    )
     NVFP4_ONLY = "nvfp4-only", "{engine} reads ModelOpt's NVFP4 alone, not {scheme}"
     CONVERTED = (
         "converted",
@@ -483,6 +503,10 @@ class InputReason(ReasonKind):
 
     KEY = "key", "{file} has {key}", "{file}"
     FILE = "file", "it has {file}", "listed files"
+    NO_PROCESSOR = (
+        "no-processor",
+        "it takes {names:and}, and has no {files:or}: {engine} does not start without one of them",
+    )
     TAKES = "takes", "it takes {names} beside text: {shown:;}", "repository files"
     NO_TENSOR = (
         "no-tensor",
@@ -516,6 +540,11 @@ class QuantReason(ReasonKind):
     """Reasons for a quantisation."""
 
     METHOD = "method", "{file} says {quote}", "{file}"
+    OWN_FILE = (
+        "own-file",
+        "config.json names no quantisation and {file} does ({quote}): engines read that file only by name",
+        "{file}",
+    )
     SCHEME = "scheme", _scheme, "{file}"
 
 
@@ -621,6 +650,22 @@ class TaskReason(ReasonKind):
         "a reranker of {name} answers yes or no, and vLLM makes a score of the two tokens",
         "yes or no",
     )
+    UNREAD_FORM = (
+        "unread-form",
+        "{file} says {quote}, in a form that {engine} does not read: it would take the architecture's own",
+        "{file}",
+    )
+    NO_WAY = (
+        "no-way",
+        "{file} says {quote}, and {engine} has no such pooling: its vectors are not those of the model",
+    )
+    SPARSE = (
+        "sparse",
+        (
+            "{file} describes sparse vectors ({quote}), and {engine} returns dense ones unless hf_overrides "
+            "name an architecture for sparse ones"
+        ),
+    )
     SERVED_BY = "served-by", _of_kind("of the engines here vLLM alone serves {of}"), "no text"
 
 
@@ -695,7 +740,7 @@ class ShownReason(ReasonKind):
 
 
 class TokenNumberReason(ReasonKind):
-    """Reasons about token numbers."""
+    """Reasons about the tokens that a repository's files declare."""
 
     BEYOND = (
         "beyond",
@@ -704,6 +749,21 @@ class TokenNumberReason(ReasonKind):
     BEYOND_CONFIG = (
         "beyond-config",
         "config.json names {rows} tokens, and {tokens:and} lies beyond: its weights may have no row",
+    )
+
+    NO_BEGIN = (
+        "no-begin",
+        (
+            "a chat's prompt begins without {token}: the template writes none, {engine} adds none to a chat, "
+            "and by {file} every other text begins with it"
+        ),
+    )
+    NO_CONTROL = (
+        "no-control",
+        (
+            "{parser} reads thoughts between {tokens:and}, and {file} lists no such token: the model writes "
+            "thoughts in another form, which stays in the content"
+        ),
     )
 
 

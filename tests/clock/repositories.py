@@ -23,13 +23,14 @@ from importer.memory.parallelism import FitRequest
 from importer.proof.result import own_renderer
 from importer.proof.tokens import tokens_of
 from importer.signals import (
+    begin_token,
     card,
     code,
     comparison,
     context,
+    control_tokens,
     declared_parsers,
     family,
-    kind,
     loading,
     modalities,
     name,
@@ -37,6 +38,7 @@ from importer.signals import (
     quantised_variants,
     sampling,
     speculation,
+    tasks,
     template_markers,
 )
 from importer.signals.card import blocks
@@ -228,9 +230,16 @@ def returned(text: str) -> None:
     layer = {"type": f"a.{text}", "path": text}
     able = registries.load_capabilities("vllm")
     for modules in (text, [layer] * 40):
-        kind.task_evidence(
+        tasks.task_evidence(
             snapshot(modules_json=modules, config_json={"id2label": {text: text}}), "embedding", able
         )
+
+
+def edges(text: str) -> None:
+    """The beginning and the end of a tokenizer's file."""
+    for tail in (f'"special_tokens": [{text}', f'"post_processor": {{{text}'):
+        control_tokens.read(tail.encode())
+        begin_token.added(tail.encode(), "<s>")
 
 
 def fitted(one: Snapshot) -> None:
@@ -252,7 +261,8 @@ READERS = (
     ("card", lambda t: card.evidence(snapshot(README_md=t)), "signals.card", 6_000, as_is),
     ("description", lambda t: description(snapshot(README_md=t)), "signals.description", 20_000, as_is),
     ("sisters", lambda t: quantised_variants.evidence(snapshot(README_md=t)), "signals.quantised_variants", 20_000, as_is),
-    ("what a model returns", returned, "signals.kind signals.architecture", 6_000, as_is),
+    ("what a model returns", returned, "signals.tasks signals.sentences signals.architecture", 6_000, as_is),
+    ("a tokenizer's edges", edges, "signals.begin_token signals.control_tokens", 20_000, as_is),
     ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
      "signals.card", 6_000, as_is),
     ("card, said of temperature", lambda t: card.evidence(snapshot(README_md=f"# A\n## Tips\n{t} temperature=1 {t}")),

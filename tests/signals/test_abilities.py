@@ -66,7 +66,14 @@ class CompressedTensorsWNA16(Scheme):
 }
 SOURCES = MODELS | QUANTISATION | {
     "requirements/test/cuda.txt": "torch==9\ntransformers==5.1.2\n",
-    "vllm/transformers_utils/config.py": "_CONFIG_REGISTRY: dict = LazyConfigDict(own='OwnConfig')",
+    "vllm/transformers_utils/config.py": "_CONFIG_REGISTRY: dict = LazyConfigDict(own='OwnConfig')\n"
+    "TYPES = {'models.Pooling', 'pooling_mode'}",
+    "vllm/config/pooler.py": """
+SequencePoolingType = Literal["CLS", "MEAN"]
+class PoolerConfig:
+    pooling_type: str | None = None
+    use_activation: bool | None = None
+""",
     "vllm/config/model.py": """
 possible_keys = ["max_position_embeddings"]
 def _get_and_verify_max_len(rp):
@@ -106,6 +113,10 @@ def test_vllm_is_read_without_being_run() -> None:
             "PlainForCausalLM": [], "SeesForConditionalGeneration": ["image", "video:1"], "WritesDown": [],
         },
         "pooling": {"EmbedsModel": "embed", "RanksForSequenceClassification": "classify"},
+        "pooler": {
+            "settings": ["pooling_type", "use_activation"], "ways": ["CLS", "MEAN"],
+            "reads": ["models.Pooling", "pooling_mode"],
+        },
         "transcribes": {"HearsToo": "also", "WritesDown": "only"},
         "removed": {"GoneForCausalLM": "0.1.0"},
         "config_types": ["own"],
@@ -147,6 +158,15 @@ class CConfig(PretrainedConfig):
         "c": {"n_positions": 1024},
     }  # fmt: skip
     assert transformers_source.tokenizers(sources) == ["a"]
+    assert transformers_source.tokenizer_classes(sources) == []
+    auto = "src/transformers/models/auto/tokenization_auto.py"
+    named = sources[auto].replace('"T"', '"TTokenizer"')
+    earlier = {
+        auto: f"{named}\nraise E('{transformers_source.UNKNOWN_CLASS}')",
+        "src/transformers/tokenization_utils.py": "class PreTrainedTokenizer: ...",
+    }
+    assert all(transformers_source.is_needed(path) for path in earlier)
+    assert transformers_source.tokenizer_classes(earlier) == ["PreTrainedTokenizer", "TTokenizer"]
 
 
 def test_mlx_is_read_by_its_modules() -> None:
@@ -176,8 +196,24 @@ def _compressed_tensors_quantization(c):
         "model_types": ["deep", "llama"], "remapped": {"mistral": "llama"},
         "methods": ["awq", "bitnet", "mxfp8"],
         "formats": ["pack-quantized"], "bits": {"awq": [4], "mxfp8": [8]},
-        "refused_tensors": {"awq": [".g_idx"]}, "fp8_types": ["deep"],
+        "refused_tensors": {"awq": [".g_idx"]}, "towers": {}, "fp8_types": ["deep"],
     }  # fmt: skip
+
+
+def test_towers_are_read_where_another_model_s_are_used() -> None:
+    sources = {
+        "mlx_vlm/models/one/vision.py": """
+class VisionModel:
+    def __init__(self, config):
+        if self.model_type not in ["one", "one_vision"]:
+            raise ValueError
+""",
+        "mlx_vlm/models/two/vision.py": ("from ..one import VisionModel as One\nclass VisionModel(One): ..."),
+        "mlx_vlm/models/three/three.py": "from ..two.vision import VisionModel",
+        "mlx_vlm/models/four/vision.py": "from .vision import VisionModel\nclass VisionModel: ...",
+    }
+    types = ["one", "one_vision"]
+    assert mlx_source.towers("mlx_vlm", sources) == {"one": types, "three": types, "two": types}
 
 
 def test_a_source_that_has_moved_is_an_error() -> None:

@@ -11,6 +11,7 @@ from importer.cli.messages import hint
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason
 from importer.sentences import render
+from importer.signals.evidence import is_warning
 from importer.signals.kind import find_kind, holds_nothing
 from importer.signals.reasons import NotChat
 
@@ -207,6 +208,20 @@ MLX_ADAPTER = {"model": "acme/Base-7B", "fine_tune_type": "lora"}
             True,
         ),
         (listing("model.safetensors", "adapter_model.safetensors", adapter_config__json=ADAPTER), False),
+        (
+            listing(
+                "adapter_model.safetensors",
+                "optimizer.pt",
+                "rng_state_0.pth",
+                "scheduler.pt",
+                "training_args.bin",
+                "random_states_0.pkl",
+                "checkpoint-9/optimizer.bin",
+                "global_step9/mp_rank_00_model_states.pt",
+                adapter_config__json=ADAPTER,
+            ),
+            True,
+        ),
         (listing(adapter_config__json=ADAPTER, config__json={"model_type": "llama"}), False),
         (listing("speech-lora/adapter_model.safetensors", "speech-lora/adapter_config.json"), False),
         (
@@ -263,3 +278,28 @@ def test_gguf_files_of_a_folder_name_the_original_of_its_card() -> None:
     card = "---\nbase_model: acme/Base-7B\n---\n"
     folder = Snapshot("r", None, None, (RepoFile("a.gguf"), RepoFile("README.md")), {"README.md": card})
     assert find_kind(folder).made_from == "acme/Base-7B"
+
+
+def test_a_trainer_s_state_is_no_weights() -> None:
+    gguf = find_kind(listing("m-Q8_0.gguf", "training_args.bin", config__json={"model_type": "llama"}))
+    assert gguf.kind == "gguf-only"
+
+
+@pytest.mark.parametrize(
+    ("task", "tags", "warned"),
+    [
+        ("text-to-speech", ["text-to-speech"], True),
+        ("text-to-image", [], True),
+        (None, ["text-to-speech"], True),
+        ("text-generation", ["text-to-speech"], True),
+        ("any-to-any", ["text-to-speech"], False),
+        ("automatic-speech-recognition", [], False),
+        ("image-text-to-text", [], False),
+    ],
+)
+def test_a_task_that_returns_no_text_is_shown_beside_a_template(
+    task: str | None, tags: list[str], warned: bool
+) -> None:
+    found = find_kind(snapshot(texts=TEMPLATE, config=arch("LlamaForCausalLM"), pipeline_tag=task, tags=tags))
+    assert found.kind == "chat"
+    assert any(is_warning(e.reason) for e in found.evidence) is warned

@@ -9,6 +9,7 @@ import pytest
 
 from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.signals.evidence import is_warning
 from importer.signals.kind import find_kind
 from importer.signals.modalities import evidence, read_modalities
 
@@ -80,3 +81,21 @@ def test_what_only_some_models_take_is_up_to_the_files() -> None:
 def test_who_answers_in_text_is_served(architecture: str, config: Any, refused: bool) -> None:
     found = find_kind(snapshot({**config, "architectures": [architecture]}))
     assert (found.error("x") is not None) is refused
+
+
+@pytest.mark.parametrize(
+    ("config", "files", "warned"),
+    [
+        ({}, (), True),
+        ({}, ("preprocessor_config.json",), False),
+        ({}, ("processor_config.json",), False),
+        ({"auto_map": {"AutoModel": "a.B"}}, (), False),
+        ({}, ("params.json",), False),
+    ],
+)
+@pytest.mark.parametrize("weights", [("model.safetensors",), ()])
+def test_images_need_the_settings_of_a_processor(
+    config: Any, files: tuple[str, ...], warned: bool, weights: tuple[str, ...]
+) -> None:
+    facts = evidence(snapshot({"vision_config": {}, **config}, *weights, *files), VLLM)
+    assert any(is_warning(e.reason) for e in facts) is (warned and bool(weights))

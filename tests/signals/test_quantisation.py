@@ -314,3 +314,52 @@ def test_another_engine_that_could_is_named() -> None:
         snapshot({**LLAMA, "quantization_config": NVFP4}), "linux", CPU, registries.load_capabilities
     )
     assert any(e.reason.kind is BackendReason.OTHER_COULD for e in facts)
+
+
+@pytest.mark.parametrize(
+    ("file", "block", "method", "scheme"),
+    [
+        ("quantize_config.json", {"bits": 4, "group_size": 128, "desc_act": True}, "gptq", "w4a16-actorder"),
+        ("quant_config.json", {"w_bit": 4, "q_group_size": 64, "zero_point": True}, "awq", "w4a16"),
+        ("quantization_config.json", {"quant_method": "auto-round", "bits": 2}, "auto-round", "w2a16"),
+        ("quantize_config.json", {"group_size": 128}, None, None),
+    ],
+)
+def test_a_quantisation_in_a_file_of_its_own(
+    file: str, block: dict[str, Any], method: str | None, scheme: str | None
+) -> None:
+    given = replace(snapshot(LLAMA), texts={"config.json": json.dumps(LLAMA), file: json.dumps(block)})
+    found = quantisation.read(given)
+    assert (found and found.method, found and found.scheme) == (method, scheme)
+    if found is None:
+        return
+    assert found.beside
+    assert loading.loads(found, given, registries.load_capabilities("mlx"), CPU).can is False
+    config = {**LLAMA, "quantization_config": {"quant_method": "fp8"}}
+    held = quantisation.read(replace(given, texts={**given.texts, "config.json": json.dumps(config)}))
+    assert held is not None
+    assert not held.beside
+
+
+def test_a_tokenizer_s_class_that_transformers_lacks() -> None:
+    def can(name: str, version: str, **more: Any) -> bool | None:
+        settings = json.dumps({"tokenizer_class": name, **more})
+        given = replace(
+            snapshot(LLAMA), texts={"config.json": json.dumps(LLAMA), "tokenizer_config.json": settings}
+        )
+        return loading.serves(given, registries.load_capabilities("vllm", version)).can
+
+    assert can("TokenizersBackend", "0.14.1") is False
+    assert can("TokenizersBackend", "0.14.1", auto_map={"AutoTokenizer": ["a.B", None]}) is True
+    assert can("TokenizersBackend", "0.32.0") is True
+    known = ("Qwen2Tokenizer", "Qwen2TokenizerFast", "PreTrainedTokenizerFast", "PreTrainedTokenizer")
+    assert all(can(name, "0.14.1") for name in known)
+
+
+@pytest.mark.parametrize(
+    ("tower", "can"), [("qwen3_5_vision", True), ("x_vision_tower", False), (None, True)]
+)
+def test_a_vision_tower_that_mlx_vlm_refuses(tower: str | None, can: bool) -> None:
+    vision = {"depth": 2} | ({} if tower is None else {"model_type": tower})
+    given = snapshot({"model_type": "qwen3_5", "vision_config": vision})
+    assert loading.serves(given, registries.load_capabilities("mlx-vlm")).can is can

@@ -15,7 +15,8 @@ from importer.signals import context, loading
 from importer.signals.collect import collect
 from importer.signals.engine_capabilities import Machine
 from importer.signals.evidence import is_warning
-from importer.signals.kind import find_kind, task_evidence
+from importer.signals.kind import find_kind
+from importer.signals.tasks import task_evidence
 
 ABLE = registries.load_capabilities("vllm")
 ST = "sentence_transformers.models."
@@ -245,3 +246,62 @@ def test_the_remedy_serves_what_the_class_returns(architecture: str, remedy: str
     assert hint(error).startswith("Serve it with")
     assert remedy in hint(error)
     assert ("vLLM-Omni" in hint(error)) is (remedy != "transformers")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"modules.json": [{"type": "sentence_transformers.cross_encoder.modules.logit_score.LogitScore"}]},
+        {"modules.json": MODULES, "config_sentence_transformers.json": {"model_type": "CrossEncoder"}},
+    ],
+)
+def test_a_cross_encoder_is_described_by_its_modules_or_its_settings(texts: dict[str, Any]) -> None:
+    config = {"architectures": ["Qwen3ForCausalLM"]}
+    assert find_kind(snapshot(config, {**texts, **TEMPLATE}), able=ABLE).kind == "reranker"
+
+
+def pooled(settings: dict[str, Any], version: str, module: str = ST + "Pooling") -> list[Any]:
+    modules = [
+        {"path": "", "type": ST + "Transformer"},
+        {"path": "1_Pooling", "type": module},
+        {"type": "a.Normalize"},
+    ]
+    texts = {"modules.json": modules, "1_Pooling/config.json": settings}
+    able = registries.load_capabilities("vllm", version)
+    facts = task_evidence(snapshot({"architectures": ["BertModel"]}, texts), "embedding", able)
+    return [e.value for e in facts if e.key == "engine_args.pooler_config"] + [
+        e.reason.fields["reason"].kind.value for e in facts if is_warning(e.reason)
+    ]
+
+
+NEW = "sentence_transformers.sentence_transformer.modules.pooling.Pooling"
+OLD_FORM = {"word_embedding_dimension": 8, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+
+
+@pytest.mark.parametrize(
+    ("settings", "version", "module", "found"),
+    [
+        ({"pooling_mode": "mean"}, "0.27.1", NEW, [{"pooling_type": "MEAN", "use_activation": True}]),
+        (
+            {"pooling_mode": "lasttoken"},
+            "0.14.1",
+            ST + "Pooling",
+            [{"pooling_type": "LAST", "use_activation": True}],
+        ),
+        (OLD_FORM, "0.27.1", NEW, [{"pooling_type": "MEAN", "use_activation": True}]),
+        ({"pooling_mode": "mean"}, "0.32.0", NEW, []),
+        (OLD_FORM, "0.14.1", ST + "Pooling", []),
+        ({"pooling_mode": "max"}, "0.32.0", NEW, ["no-way"]),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "0.27.1", NEW, []),
+    ],
+)
+def test_a_pooling_that_the_version_does_not_read_is_written(
+    settings: dict[str, Any], version: str, module: str, found: list[Any]
+) -> None:
+    assert pooled(settings, version, module) == found
+
+
+def test_sparse_vectors_are_no_dense_ones() -> None:
+    texts = {"modules.json": MODULES, "config_sentence_transformers.json": {"model_type": "SparseEncoder"}}
+    facts = task_evidence(snapshot({"architectures": ["BertForMaskedLM"]}, texts), "embedding", ABLE)
+    assert [e.key for e in facts if is_warning(e.reason)] == ["engine_args.runner"]
