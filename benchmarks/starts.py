@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from math import hypot, sqrt
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,9 +19,10 @@ from importer.hub.snapshot import Snapshot
 from importer.memory import devices, shape
 from importer.memory.devices import GIB
 from importer.memory.estimate_types import Unknown
-from importer.memory.parallelism import FitRequest, LoadCase
+from importer.memory.pages import has
+from importer.memory.parallelism import EXPERTS, TENSOR, FitRequest, LoadCase
 from importer.memory.plans import Split
-from importer.memory.rest import BUFFERS, ENGINE, SHARED
+from importer.memory.rest import BUFFERS, COMPILED, CONSUMED, ENGINE, SYSTEM, is_second
 from importer.memory.weights import INDEX, read
 
 HEADING = (
@@ -28,21 +30,25 @@ HEADING = (
 )
 
 
+Pair = tuple[float, float]
+
+
 @dataclass(frozen=True)
 class Constants:
-    """GiB of the engine, of buffers between cards; and the system's share of the weights."""
+    """GiB, likely and at most: the engine, a first start with the second runner, buffers, the system."""
 
-    engine: float = ENGINE["cuda"].likely / GIB
-    buffers: float = BUFFERS.likely / GIB
-    shared: float = SHARED[1]
+    engine: Pair = (ENGINE["cuda"].likely / GIB, ENGINE["cuda"].high / GIB)
+    compiled: Pair = (COMPILED.likely / GIB, COMPILED.high / GIB)
+    buffers: Pair = (BUFFERS.likely / GIB, BUFFERS.high / GIB)
+    system: Pair = (SYSTEM.likely / GIB, SYSTEM.high / GIB)
 
 
 @dataclass(frozen=True)
 class Start:
     """One start; sizes are GiB of one card, ``free`` that of the log.
 
-    ``peak`` is the estimate of one step with its graphs, ``spare`` what a document keeps free, ``surplus``
-    the other end.
+    ``peak`` is the estimate of one step with its graphs and adapters, ``spare`` what a document keeps
+    free, ``open`` the part of it that no constant has, ``surplus`` the other end.
     """
 
     name: str
@@ -55,21 +61,35 @@ class Start:
     loaded: float
     peak: float
     spare: float
+    open: float
     surplus: float
     cards: int
     shared: bool
+    second: bool
 
     def estimate(self, constants: Constants) -> float:
         """The memory for the cache."""
-        return self.budget - self.weights - self.peak - self._rest(constants, self.weights)
+        return self.budget - self.weights - self.peak - sum(likely for likely, _ in self.rest(constants))
 
-    def _rest(self, constants: Constants, loaded: float) -> float:
-        rest = constants.engine + (constants.buffers if self.cards > 1 else 0)
-        return rest + (constants.shared * loaded if self.shared else 0)
+    def safe(self, constants: Constants) -> float:
+        """The memory that a document promises."""
+        if constants == Constants():
+            return self.estimate(constants) - self.spare
+        ranges = (high - likely for likely, high in self.rest(constants))
+        return self.estimate(constants) - hypot(self.open, *ranges)
+
+    def rest(self, constants: Constants) -> tuple[Pair, ...]:
+        """The constants that count for this start."""
+        parts = (
+            (True, constants.engine), (self.second, constants.compiled),
+            (self.cards > 1, constants.buffers), (self.shared, constants.system),
+        )  # fmt: skip
+        return tuple(pair for counts, pair in parts if counts)
 
     def left(self, constants: Constants) -> float:
         """What the log has beside weights, cache and peak, and beside these constants."""
-        return self.budget - self.loaded - self.free - self.peak - self._rest(constants, self.loaded)
+        rest = sum(likely for likely, _ in self.rest(constants))
+        return self.budget - self.loaded - self.free - self.peak - rest
 
 
 def records() -> list[dict[str, Any]]:
@@ -96,7 +116,7 @@ def case(record: Mapping[str, Any]) -> LoadCase:
     settings = {k: _value(v) for k, _, v in (s.partition("=") for s in record["settings"])}
     device = devices.named(record["device"])
     device = device.with_memory(devices.size(record["memory"])) if "memory" in record else device
-    known = re.match(r"0\.(\d+)(?!x|\d)", record["version"])
+    known = re.search(r"\b0\.(\d+)(?![-x\d])", record["version"])
     request = FitRequest(settings, settings, version=f"0.{known[1]}.0" if known else None)
     context = request.count("max_model_len") or described.context or 0
     dtype = str(settings.get("dtype", "auto"))
@@ -112,63 +132,74 @@ def _value(text: str) -> object:
 
 def _start(record: Mapping[str, Any]) -> Start:
     of = case(record)
-    split = Split(of.request.count("tensor_parallel_size") or 1)
+    split = Split(of.request.count(TENSOR) or 1, experts=of.request.get(EXPERTS) is True)
     placed, fit = of.placed(split, of.shares()[0]), of.fit(of.context, split)
     sizes = {term.part: term.amount.likely / GIB for term in fit.terms}
-    total = fit.total
+    if "weights" in record.get("left_out", {}):  # of a size that the log alone has
+        sizes["weights"] = record["reported"].get("weights", sizes["weights"])
+    total, rest = fit.total, fit.term("overhead")
+    known = rest.amount.high - rest.amount.likely if rest is not None else 0
     return Start(
         record["id"], record["model"], record["version"], record["older"], record["reported"]["free"],
         placed.budget / GIB, sizes["weights"], record["reported"].get("weights", sizes["weights"]),
-        sizes["activations"] + sizes.get("graphs", 0), placed.spare / GIB,
+        sum(sizes.get(part, 0) for part in ("activations", "graphs", "adapters")), placed.spare / GIB,
+        sqrt(placed.spare**2 - known**2) / GIB,
         (total.likely - total.low) / GIB, split.cards, of.device.shared,
+        is_second(of.shape, fit.load) and has(fit.load, CONSUMED) and not fit.load.eager,
     )  # fmt: skip
 
 
 def fitted(known: list[Start]) -> Constants:
-    """The medians of what is left: of single cards, of several, and of memory that the system shares."""
+    """The median and p90 of what is left: of single cards, then of each kind beside what is fitted."""
     known = [s for s in known if not s.older]
-    none = Constants(0, 0, 0)
-    engine = median(s.left(none) for s in known if s.cards == 1 and not s.shared)
-    alone = Constants(engine, 0, 0)
-    several = [s.left(alone) for s in known if s.cards > 1 and not s.shared]
-    both = Constants(engine, median(several) if several else Constants.buffers, 0)
-    shared = [s.left(both) / s.loaded for s in known if s.shared]
-    return Constants(engine, both.buffers, median(shared) if shared else Constants.shared)
+    alone = [s for s in known if s.cards == 1 and not s.shared]
+    none = (0.0, 0.0)
+    found = Constants(none, none, none, none)
+    groups = {
+        "engine": [s for s in alone if not s.second], "compiled": [s for s in alone if s.second],
+        "buffers": [s for s in known if s.cards > 1 and not s.shared],
+        "system": [s for s in known if s.shared],
+    }  # fmt: skip
+    for name, group in groups.items():
+        rests = [s.left(found) for s in group]
+        pair = (median(rests), _p90(sorted(rests))) if len(rests) > 1 else getattr(Constants, name)
+        found = replace(found, **{name: pair})
+    return found
 
 
 def rows() -> Iterator[str]:
     """Each start, then the errors, the starts that were promised more than they had, and the constants."""
-    found = starts()
-    apart: dict[str, float] = {}
+    found, used = starts(), Constants()
+    others = {s.model: fitted([o for o in found if o.model != s.model]) for s in found}
     for start in found:
-        others = fitted([s for s in found if s.model != start.model])
-        apart[start.name] = start.estimate(others)
-        got = start.estimate(Constants())
-        safe = got - start.spare
+        got, safe = start.estimate(used), start.safe(used)
         yield (
-            f"{start.name:28} {start.version:14} {start.free:6.2f} {got:8.2f} {got / start.free - 1:>+8.1%} "
-            f"{apart[start.name] / start.free - 1:>+8.1%} {safe:8.2f}{'  over' if safe > start.free else ''}"
+            f"{start.name:28} {start.version[:14]:14} {start.free:6.2f} "
+            f"{got:8.2f} {got / start.free - 1:>+8.1%} "
+            f"{start.estimate(others[start.model]) / start.free - 1:>+8.1%} {safe:8.2f}"
+            f"{'  over' if safe > start.free else ''}"
         )
-    for name, some in (("all", found), ("from 0.17 on", [s for s in found if not s.older])):
-        alone = sorted(abs(apart[s.name] / s.free - 1) for s in some)
-        yield from _summary(name, some)
-        yield f"{name}: with a model left out the median is {median(alone):.1%}, p90 {_p90(alone):.1%}"
-    now, then = fitted(found), Constants()
-    for what, fit, used in (
-        ("engine, GiB", now.engine, then.engine),
-        ("buffers between cards, GiB", now.buffers, then.buffers),
-        ("the system's share of the weights", now.shared, then.shared),
-    ):
-        yield f"{what}: fitted {fit:.2f}, used {used:.2f}"
+    parts = {
+        "all": found, "from 0.17 on": [s for s in found if not s.older],
+        "cards of their own": [s for s in found if not s.shared],
+        "memory of the system": [s for s in found if s.shared],
+    }  # fmt: skip
+    for name, some in parts.items():
+        yield _summary(name, some, dict.fromkeys(others, used))
+        yield _summary(f"{name}, with each model left out", some, others)
+    fit = fitted(found)
+    for field in fields(Constants):
+        (one, most), (likely, high) = getattr(fit, field.name), getattr(used, field.name)
+        yield f"{field.name}, GiB: fitted {one:.2f}, at most {most:.2f}; used {likely:.2f}, {high:.2f}"
 
 
-def _summary(name: str, some: list[Start]) -> Iterator[str]:
-    ends = [(s.estimate(Constants()), s) for s in some]
-    errors = sorted(abs(got / s.free - 1) for got, s in ends)
-    over = [s.name for got, s in ends if got - s.spare > s.free]
-    held = [got - s.spare <= s.free <= got + s.surplus for got, s in ends]
-    unused = [1 - (got - s.spare) / s.free for got, s in ends if got - s.spare <= s.free]
-    yield (
+def _summary(name: str, some: list[Start], constants: Mapping[str, Constants]) -> str:
+    ends = [(s.estimate(constants[s.model]), s.safe(constants[s.model]), s) for s in some]
+    errors = sorted(abs(got / s.free - 1) for got, _, s in ends)
+    over = [s.name for _, safe, s in ends if safe > s.free]
+    held = [safe <= s.free <= got + s.surplus for got, safe, s in ends]
+    unused = [1 - safe / s.free for _, safe, s in ends if safe <= s.free]
+    return (
         f"{name}: {len(some)} starts, error at the median {median(errors):.1%}, p90 {_p90(errors):.1%}; "
         f"{len(over)} promised more than there was ({', '.join(over) or 'none'}); of the others "
         f"{median(unused):.0%} unused at the median; the range holds for {sum(held) / len(held):.0%}"

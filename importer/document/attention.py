@@ -165,6 +165,9 @@ OF_REASONS: Mapping[str, AttentionReason] = {
     key_of(kind): attention
     for kind, attention in (
         (JudgementReason.MAY_NOT_START, AttentionReason.MAY_NOT_START),
+        (JudgementReason.STATE_BLOCKS, AttentionReason.MAY_NOT_START),
+        (JudgementReason.LARGE_SHARE, AttentionReason.MAY_NOT_START),
+        (JudgementReason.OLD_CARD, AttentionReason.WILL_NOT_START),
         (JudgementReason.NO_BFLOAT16, AttentionReason.WILL_NOT_START),
         (JudgementReason.NOT_EVEN, AttentionReason.WILL_NOT_START),
         (JudgementReason.EXPERTS, AttentionReason.WILL_NOT_START),

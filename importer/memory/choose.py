@@ -255,13 +255,13 @@ def _chosen(case: LoadCase, plans: tuple[Candidate, ...], facts: tuple[Evidence,
     if rounded(plans[0].context) >= min(SHORTEST, case.context):
         return _shortened(case, plans, facts)
     if case.device.is_card:
-        risky = replace(case, safe=False)
-        tried = deploy(risky)
-        if tried[0].whole:
-            return _fits(risky, tried, facts)
         least = min(SHORTEST, case.context)
-        if rounded(tried[0].context) >= least and not case.request.is_fixed(CONTEXT):
-            return _shortened(risky, tried, facts)
+        for risky in (replace(case, caution="half"), replace(case, caution="least")):
+            tried = deploy(risky)
+            if tried[0].whole:
+                return _fits(risky, tried, facts)
+            if rounded(tried[0].context) >= least and not case.request.is_fixed(CONTEXT):
+                return _shortened(risky, tried, facts)
     more = larger(case)
     return _too_large(case, facts) if more is None else _on_more(case, more, facts)
 

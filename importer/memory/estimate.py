@@ -126,11 +126,14 @@ def longest(shape: Shape, whole: Fit, budget: int) -> Longest:
 
 
 def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
-    """Return the estimate with another context; only the caches depend on the context."""
+    """Return the estimate with another context: the caches, and what grows beside them."""
     load = replace(whole.load, context=context)
     counted = _paged(shape, load) if backends.of(whole.backend).on_cards else _growing(shape, load)
     caches = [replace(t, amount=t.amount.times(whole.scale)) for t in counted]
     first, *others = (t for t in whole.terms if t.part not in {"kv cache", "states"})
+    if rest.grows(shape, load) and first.why.kind is not TermReason.MEASURED:
+        paged = backends.of(whole.backend).on_cards
+        others = rest.terms(shape, load, first.amount.likely, paged=paged)
     return replace(whole, load=load, terms=(first, *caches, *others))
 
 
@@ -172,6 +175,8 @@ def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
     if load.offloaded:
         notes.append(Reason(TermReason.OFFLOADED, size=load.offloaded))
     amount = weights.amount
+    if not load.drafts and drafts and weights.drafts is None:  # they may be among the published bytes or not
+        amount = replace(amount, high=int(amount.high / shares[1]))
     loaded_bytes = (int(n * share) + copies for n in (amount.low, amount.likely, amount.high))
     scaled = Amount(*(max(size - load.offloaded, 0) for size in loaded_bytes))
     return Term("weights", scaled, Reason(TermReason.WEIGHTS, parts=(weights.why, *notes)))

@@ -14,7 +14,7 @@ from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 
 Device = Literal["cuda", "rocm", "metal", "cpu"]
-Part = Literal["weights", "kv cache", "states", "activations", "graphs", "overhead"]
+Part = Literal["weights", "kv cache", "states", "activations", "graphs", "adapters", "overhead"]
 
 
 class UnknownReason(ReasonKind):
@@ -57,6 +57,7 @@ class TermReason(ReasonKind):
     ACTIVATIONS = "activations", "{tokens:,} tokens of one step through the widest layer"
     PICTURES = "pictures", "pictures of {tokens:,} tokens through their encoder"
     SAMPLING = "sampling", "sampling from {rows:,} rows of {values:,} values"
+    ADAPTERS = "adapters", "places of adapters: {rows:,} rows beside each matrix"
     ARRAYS = "arrays", "{sequences} x {tokens:,} tokens in {dtype}: {kinds}"
     CAST = "cast", "loaded in {dtype}"
     DRAFTS_LEFT_OUT = "drafts-left-out", "without the layers that only draft"
@@ -168,6 +169,8 @@ class Load:
     ``offloaded``  bytes of the weights that each device leaves in the machine's memory.
     ``text_only``  without towers of vision and sound (``language_model_only``).
     ``online_bits``  bits of a plain value that the engine quantises while it loads.
+    ``adapters``   ranks of all adapters together (``max_loras`` x ``max_lora_rank``).
+    ``captured``   tokens of the largest CUDA graph, where the user sets them.
     ``uncounted``  keys that move memory by an unknown size.
     ``version``    of vLLM, whose rules differ; ``None``: the newest rules, and the range of any.
     """
@@ -197,6 +200,8 @@ class Load:
     offloaded: int = 0
     text_only: bool = False
     online_bits: float | None = None
+    adapters: int = 0
+    captured: int | None = None
     uncounted: tuple[str, ...] = ()
     version: str | None = None
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 from importer import backends
 from importer.frozen import frozen
+from importer.memory import pages
 from importer.memory.config_keys import Keys
 from importer.memory.devices import GIB, Device
 from importer.memory.estimate import longest
@@ -23,6 +24,7 @@ from importer.memory.parallelism import (
     EXPERTS,
     KV_DTYPE,
     LAYOUT,
+    SHARE,
     SHORTEST,
     SLOTS,
     FitRequest,
@@ -40,6 +42,7 @@ Word = Literal["fits", "may-not-start", "too-large"]
 CONTEXT, DTYPE = "max_model_len", "dtype"
 MOE_BACKEND, MEGA = "engine_args.moe_backend", "mega_moe"
 BALANCED, REDUNDANT = "engine_args.enable_eplb", "engine_args.eplb_config.num_redundant_experts"
+OLDEST = 70  # compute capability that vLLM requires
 STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
 
 
@@ -93,8 +96,21 @@ class JudgementReason(ReasonKind):
     MORE_CARDS = "more-cards", "it takes {needed} cards, and {device} has {count}", "more cards"
     MAY_NOT_START = (
         "may-not-start",
-        "it may not start: {parts} take {likely} to {high} of {usable}; {held:,} tokens are safe",
+        "it may not start: {parts} take {low} to {high} of {usable}; {held:,} tokens are safe",
         "may not start",
+    )
+    LARGE_SHARE = (
+        "large-share",
+        (
+            "it may not start: vLLM ends where less than {share:g} of {device}, {size}, is free at its "
+            "start, and {beside} are used beside it; set gpu_memory_utilization: {most:g}"
+        ),
+        "may not be free",
+    )
+    OLD_CARD = (
+        "old-card",
+        "vLLM does not run on {device}: it requires compute capability 7.0, and the card has {capability}",
+        "card too old",
     )
     STATE_BLOCKS = (
         "state-blocks",
@@ -164,7 +180,7 @@ def judge(case: LoadCase, values: FitRequest) -> Judgement:
     split = _layout(case)
     placed, fit = case.placed(split, case.shares()[0]), case.fit(case.context, split)
     word, problem = _memory(case, placed, fit)
-    if problem is None and (problem := _states(case, placed, fit)) is not None:
+    if problem is None and (problem := _states(case, placed, fit) or _share(case, placed, fit)) is not None:
         word = "may-not-start"
     return Judgement(word, fit, placed, problem, _start(case, split))
 
@@ -239,24 +255,22 @@ def _memory(case: LoadCase, placed: Placed, fit: Fit) -> tuple[Word, Problem | N
         fields = {"needed": split.cards, "device": device.label, "count": device.count}
         return "too-large", Problem(_layout_key(case), Reason(JudgementReason.MORE_CARDS, **fields))
     if (space := case.space(fit)) is not None:
-        problem = _cache(case, placed, fit, space)
-        return ("fits" if problem is None else "too-large"), problem
+        return _cache(case, placed, fit, space)
     total = fit.total
     if device.memory is None or total.likely + placed.spare <= placed.budget:
         return "fits", None
     held = rounded(placed.longest.context)
     fields = {"usable": usable(device, placed), "held": held, "parts": parts(fit)}
-    if total.likely <= placed.budget:
-        amounts = {"likely": gib(total.likely), "high": gib(total.high)}
-        return "may-not-start", Problem(CONTEXT, Reason(JudgementReason.MAY_NOT_START, **fields, **amounts))
+    if total.low <= placed.budget:
+        return "may-not-start", _may_not(CONTEXT, low=total.low, high=total.high, **fields)
     if held < min(SHORTEST, case.context):
         return "too-large", Problem(CONTEXT, too_large(case, placed)[0])
     why = Reason(JudgementReason.TOO_LONG, tokens=case.context, **fields)
     return "too-large" if backends.of(case.backend).on_cards else "may-not-start", Problem(CONTEXT, why)
 
 
-def _cache(case: LoadCase, placed: Placed, fit: Fit, space: int) -> Problem | None:
-    """Return why a cache of this size is too small for the context, or too large for the device.
+def _cache(case: LoadCase, placed: Placed, fit: Fit, space: int) -> tuple[Word, Problem | None]:
+    """Return whether a cache of this size is large enough for the context, and small enough for the device.
 
     vLLM takes it whole, whatever the share of the card.
     """
@@ -264,13 +278,32 @@ def _cache(case: LoadCase, placed: Placed, fit: Fit, space: int) -> Problem | No
     if space < cache_bytes(fit):
         held = longest(case.shape, fit, beside + space).context
         why = Reason(JudgementReason.CACHE_TOO_SMALL, size=gib(space), held=held, tokens=case.context)
-        return Problem(key, why)
+        return "too-large", Problem(key, why)
     memory = case.device.memory or beside + space
     if beside + space <= memory:
-        return None
+        return "fits", None
     every, left = usable(case.device, replace(placed, budget=memory)), gib(max(memory - beside, 0))
+    low, high = (n - cache_bytes(fit) + space for n in (fit.total.low, fit.total.high))
+    if low <= memory:
+        held = rounded(placed.longest.context)
+        return "may-not-start", _may_not(key, usable=every, parts=parts(fit), held=held, low=low, high=high)
     fields = {"size": gib(space), "left": left, "usable": every, "parts": parts(fit)}
-    return Problem(key, Reason(JudgementReason.CACHE_TOO_LARGE, **fields))
+    return "too-large", Problem(key, Reason(JudgementReason.CACHE_TOO_LARGE, **fields))
+
+
+def _may_not(key: str, *, low: int, high: int, **fields: object) -> Problem:
+    """Return a value that fits at the low end of the range alone."""
+    return Problem(key, Reason(JudgementReason.MAY_NOT_START, low=gib(low), high=gib(high), **fields))
+
+
+def _share(case: LoadCase, placed: Placed, fit: Fit) -> Problem | None:
+    """Return the share of a card that is not free at the start, or leaves too little beside it."""
+    device, most = case.device, case.most_share(fit.load)
+    if not case.planned or not device.is_card or device.memory is None or placed.share <= most:
+        return None
+    fields = {"share": placed.share, "device": device.name, "size": gib(placed.budget), "most": most}
+    beside = gib(device.memory - int(most * device.memory))
+    return Problem(SHARE, Reason(JudgementReason.LARGE_SHARE, beside=beside, **fields))
 
 
 def _states(case: LoadCase, placed: Placed, fit: Fit) -> Problem | None:
@@ -286,6 +319,10 @@ def _start(case: LoadCase, split: Split) -> tuple[Problem, ...]:
     if not backends.of(case.backend).on_cards:
         return ()
     found = []
+    capability = pages.compute_number(case.device.capability)
+    if case.planned and case.device.kind == "cuda" and capability is not None and capability < OLDEST:
+        why = Reason(JudgementReason.OLD_CARD, device=case.device.name, capability=case.device.capability)
+        found.append(Problem(SHARE, why))
     if case.planned and case.dtype == "bfloat16" and "bf16" not in case.device.native:
         found.append(Problem(DTYPE, Reason(JudgementReason.NO_BFLOAT16, device=case.device.name)))
     if not divides(case.config, case.shape, split.tensor, experts=split.experts, copies=split.data):

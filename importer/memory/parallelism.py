@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 from importer import backends
 from importer.frozen import frozen
 from importer.hub.snapshot import whole
-from importer.memory import pages
+from importer.memory import pages, rest
 from importer.memory.config_keys import Keys
 from importer.memory.devices import GIB, Device, known
 from importer.memory.estimate import copied_encoder, estimate, longest
@@ -28,6 +28,7 @@ from importer.memory.layers import Attention, Cross, Latent, State
 from importer.memory.measured import CACHES, Measured
 from importer.memory.parameters import sees
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
+from importer.memory.rest import MIB
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.signals.architecture import text_config
@@ -36,11 +37,17 @@ EAGER = ("enforce_eager", "engine_args.enforce_eager")  # without CUDA graphs, a
 ONE_FLOAT8 = Fraction(8)  # a scale for each tensor or channel is nothing beside it
 
 
+Caution = Literal["whole", "half", "least"]
+
+
 class Values(Protocol):
     """Values by dotted keys."""
 
     def get(self, key: str) -> Any:
         """Return the value, ``None`` without one."""
+
+
+COUNTED = {"cudagraph_mode", "cudagraph_capture_sizes", "max_cudagraph_capture_size"}
 
 
 @frozen
@@ -87,8 +94,10 @@ class MemoryArguments:
         return self.online.get(str(values.get("quantization") or values.get("engine_args.quantization")))
 
     def not_counted(self, values: Values) -> tuple[str, ...]:
-        """Return the keys that are set and have no known size."""
-        return tuple(key for key in self.uncounted if values.get(key) not in (None, False, 0, "", {}, []))
+        """Return the keys that are set and have no known size, maps with a part that has none among them."""
+        given = {key: values.get(key) for key in self.uncounted}
+        rest = {k: v.keys() - COUNTED if isinstance(v, Mapping) else v for k, v in given.items()}
+        return tuple(key for key, value in rest.items() if value)
 
 
 def _keys(names: str) -> tuple[str, ...]:
@@ -117,8 +126,8 @@ OF_ENGINES: Mapping[str, MemoryArguments] = {
             "nvfp4_per_token": Fraction(9, 2),
         },
         uncounted=_keys(
-            "kv_transfer_config kv_offloading_size ec_transfer_config enable_lora enable_eplb enable_dbo "
-            "max_cudagraph_capture_size cudagraph_capture_sizes compilation_config "
+            "kv_transfer_config kv_offloading_size ec_transfer_config enable_eplb enable_dbo "
+            "compilation_config "
             "mm_ipc_gpu_memory_gb mamba_cache_dtype mamba_ssm_cache_dtype mamba_cache_mode mamba_block_size "
             "offload_group_size cpu_offload_params offload_params quantization_config "
             "prefill_context_parallel_size speculative_config.model"
@@ -236,11 +245,18 @@ BLIND = "engine_args.skip_mm_profiling"  # no encoder runs at the start
 KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
 BATCHED = "engine_args.max_num_batched_tokens"
 ENCODER = "engine_args.mm_encoder_tp_mode"
+LORAS, RANK = "engine_args.max_loras", "engine_args.max_lora_rank"
+CAPTURED = tuple(
+    f"engine_args.{where}{name}"
+    for where in ("", "compilation_config.")
+    for name in ("cudagraph_capture_sizes", "max_cudagraph_capture_size")
+)
 PARTED = "engine_args.decode_context_parallel_size"
 FP8 = "fp8"
 # What vLLM asserts beside a cache in 8 bits, by the model's type (``models/kimi_k3/nvidia/mla.py``);
 # the setting needs a prefill of Blackwell's, so no plan writes it.
 FP8_NEEDS = {"kimi_k3": "engine_args.attention_config.use_prefill_query_quantization"}
+CPU_SEQUENCES, CPU_PART = 8, 8  # that a processor's cache holds at most; of the memory, one in so many
 SMALL = 0.05  # of a card, that copies of an encoder may take beside the part that the card has anyway
 BATCHED_LATENCY, BATCHED_THROUGHPUT = 2048, 16384  # tokens of a step, after vLLM's guide to optimisation
 MOST_SLOTS = 1024  # sequences, where one takes no memory
@@ -374,7 +390,8 @@ class LoadCase:
     """A model, a device and the requested settings; ``dtype`` is the engine's argument.
 
     ``copies_encoder``  whether a small encoder of pictures may be whole on each card.
-    ``safe``            whether the whole range stays free; else half of it, and the start may fail.
+    ``caution``         whether the whole range stays free, half of it, or nothing: even less than the likely
+                        total, where the start may fail.
     ``parts``           whether the cards of a layout each keep a part of the tokens of a sequence.
     ``measured``        on this device, in place of the estimate of the settings that it covers.
     """
@@ -390,7 +407,7 @@ class LoadCase:
     aim: Aim = NO_AIM
     copies_encoder: bool = True
     parts: bool = False
-    safe: bool = True
+    caution: Caution = "whole"
     measured: Measured | None = None
     _fits: dict[tuple[int, Split, int], Fit] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -424,6 +441,16 @@ class LoadCase:
         if free < 0:
             return 0
         return (1 + (free // each if each > 0 else MOST_SLOTS)) * split.copies
+
+    def processor_cache(self, placed: Placed) -> int:
+        """Return the bytes that a document gives the cache on a processor: for the wanted sequences at least,
+        else for a few of the whole context within a part of the memory.
+        """
+        fit = self.fit(min(placed.longest.context, self.context) or self.context, placed.split)
+        one, wanted = cache_bytes(fit), self.aim.concurrency or 1
+        free = max(one, placed.budget - placed.spare - fit.total.likely + one)
+        most = max(one * wanted, (self.device.memory or 0) // CPU_PART)
+        return -(-min(free, max(CPU_SEQUENCES, wanted) * one, most) // MIB) * MIB
 
     @property
     def planned(self) -> bool:
@@ -531,9 +558,26 @@ class LoadCase:
             offloaded=moves.offloaded(self.request),
             text_only=moves.loads_text_only(self.request),
             online_bits=None if (bits := moves.online_bits(self.request)) is None else float(bits),
+            adapters=self._adapters(),
+            captured=self._captured(),
             uncounted=moves.not_counted(self.request),
             version=self._version,
         )
+
+    def _adapters(self) -> int:
+        """Return the ranks of all places of adapters together; vLLM's own are one place of rank 16."""
+        if not self.planned or self.request.get("engine_args.enable_lora") is not True:
+            return 0
+        return (self.request.count(LORAS) or 1) * (self.request.count(RANK) or 16)
+
+    def _captured(self) -> int | None:
+        """Return the tokens of the largest CUDA graph that the user lists or names."""
+        for key in CAPTURED:
+            sizes = self.request.get(key)
+            listed = [n for n in sizes if isinstance(n, int)] if isinstance(sizes, list) else []
+            if number := (max(listed, default=0) or self.request.count(key)):
+                return number
+        return None
 
     def _parts(self, split: Split) -> int:
         """Return the cards that each keep a part of a sequence: the set number where vLLM divides it."""
@@ -605,12 +649,21 @@ class LoadCase:
             return (float(fixed),)
         raised = self.planned and self.device.is_card and USUAL <= self.device.share < FULLER_SHARE
         raised = raised and self.shape.pictures is None  # their encoder needs what the share leaves
+        raised = raised and self.most_share(self.load(self.context, Split())) >= FULLER_SHARE
         return (self.device.share, FULLER_SHARE) if raised else (self.device.share,)
+
+    def most_share(self, load: Load) -> float:
+        """Return the largest share of a card that is free at a start and leaves the rest its room."""
+        memory = self.device.memory or 1
+        most = min(rest.free_at_start(load), memory - rest.unshared(self.shape, load))
+        return max(most * 100 // memory / 100, 0.01)
 
     def _spare(self, share: float, fit: Fit) -> int:
         """Return the bytes to keep free: what the estimate may lack, and what an assumed device may lack."""
+        if self.caution == "least":
+            return fit.total.low - fit.total.likely
         whole = isqrt(spare(fit) ** 2 + int(self.device.doubt * share) ** 2)
-        return whole if self.safe else whole // 2
+        return whole if self.caution == "whole" else whole // 2
 
     def _budget(self, share: float) -> int:
         return int((self.device.memory or 0) * share)

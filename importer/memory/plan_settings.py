@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from importer import backends
 from importer.memory.devices import GIB
-from importer.memory.estimate_types import Fit
 from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import (
     BATCHED,
@@ -35,15 +34,6 @@ from importer.signals.evidence import Evidence, Rule, Source, warning
 
 if TYPE_CHECKING:
     from importer.memory.planner import Candidate
-
-
-SEQUENCES = 8  # that a processor's KV space holds at most
-
-
-CPU_PART = 8  # the space is at most the memory divided by this, and at least one sequence
-
-
-MIB = 2**20
 
 
 GOALS = {
@@ -250,19 +240,7 @@ def _fact(key: str, value: Any, why: Reason) -> Evidence:
 
 def _cpu_cache(plan: Candidate) -> Evidence:
     """Return the size of the cache on processors: vLLM's default needs nearly all memory to be free."""
-    case, placed = plan.case, plan.placed
-    tokens = min(plan.context, case.context) or case.context
-    return cpu_cache(
-        case.fit(tokens, placed.split), placed.budget - placed.spare, case.device.memory or 0,
-        case.aim.concurrency or 1,
-    )  # fmt: skip
-
-
-def cpu_cache(fit: Fit, room: int, memory: int, wanted: int = 1) -> Evidence:
-    """Return the cache of a processor with ``memory`` bytes: for ``wanted`` sequences at least."""
-    one = cache_bytes(fit)
-    free = max(one, room - fit.total.likely + one)
-    size = min(free, max(SEQUENCES, wanted) * one, max(one * wanted, memory // CPU_PART))
-    size = -(-size // MIB) * MIB
-    count = size // one if one else 0
-    return _fact(CACHE, size, Reason(PlanReason.CACHE, count=max(1, count), tokens=fit.load.context))
+    fit = plan.case.fit(min(plan.context, plan.case.context) or plan.case.context, plan.split)
+    size, one = plan.case.processor_cache(plan.placed), cache_bytes(fit)
+    count = max(size // one, 1) if one else 1
+    return _fact(CACHE, size, Reason(PlanReason.CACHE, count=count, tokens=fit.load.context))

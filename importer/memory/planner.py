@@ -14,6 +14,7 @@ from importer.memory.estimate_types import Fit
 from importer.memory.experts import chosen, count
 from importer.memory.layers import Attention, Cache, Latent
 from importer.memory.parallelism import (
+    CACHE,
     CONTEXT,
     FP8,
     KV_DTYPE,
@@ -286,6 +287,9 @@ def _candidate(case: LoadCase, split: Split, share: float) -> Candidate:
     placed = case.placed(split, share)
     tokens = max(min(case.tokens, placed.longest.context), 1)
     sequences = case.held(tokens, split, share) if placed.longest.context else 0
+    if case.planned and not case.device.is_card and not case.request.is_fixed(CACHE):
+        one = cache_bytes(case.fit(tokens, split))  # of the cache that the document gets, not of the memory
+        sequences = min(sequences, case.processor_cache(placed) // one * split.copies) if one else sequences
     running = (case.request.count(SLOTS) or case.slots(split) or 0) * split.copies
     if running < (case.aim.concurrency or 0) and not case.pools:
         sequences = min(sequences, running)  # whatever else the cache has room for

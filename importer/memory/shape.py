@@ -179,10 +179,7 @@ def _active(keys: Keys, number: int, caches: tuple[Cache, ...], hidden: int) -> 
             widest.append(4 * cache.heads * max(cache.rank // 4, 128))
         elif isinstance(cache, State):
             widest.append(4 * max((t.parts * t.size for t in cache.tensors if not t.recurrent), default=0))
-    if experts.routed(keys, number):
-        wide = experts.expert_width(keys)
-        widest.append(experts.chosen(keys) * (max(2 * wide, hidden) + wide))
-    elif not experts.single(keys):
+    if not experts.single(keys) and not experts.routed(keys, number):  # see ``rest`` for experts
         widest.append(3 * experts.width(keys, number, hidden))
     return max(widest) + 3 * hidden
 

@@ -17,7 +17,7 @@ from importer.memory import pages, rest, weights
 from importer.memory.devices import named
 from importer.memory.estimate import estimate, longest, padding
 from importer.memory.estimate_types import Amount, Load, SizeReason, Term, TermReason
-from importer.memory.layers import Pictures
+from importer.memory.layers import Latent, Pictures
 from importer.memory.quantised import scheme, sizes
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights
@@ -317,7 +317,27 @@ def test_a_memory_that_the_system_shares_holds_less() -> None:
     own, shared = (estimate(toy, WEIGHTS, load, "vllm").term("overhead") for load in loads)
     assert own is not None
     assert shared is not None
-    assert shared.amount.likely - own.amount.likely == int(BYTES * rest.SHARED[1])
+    assert shared.amount.likely - own.amount.likely == rest.SYSTEM.likely
+
+
+def test_a_sparse_layer_keeps_workspaces_that_grow_with_the_context() -> None:
+    """Forty keys of an indexer for each token, and logits for each row of the largest graph."""
+    toy = of("latent: sparse, with an indexer")
+    short, long = (
+        {t.part: t.amount.likely for t in estimate(toy, WEIGHTS, Load(n, memory=180 * GIB), "vllm").terms}
+        for n in (4096, 4096 + 10**6)
+    )
+    width = next(c.indexer for layer in toy.layers for c in layer if isinstance(c, Latent) and c.indexer)
+    assert long["activations"] - short["activations"] == pytest.approx(40 * 10**6 * (width + 4), rel=0.01)
+    assert long["graphs"] - short["graphs"] == pytest.approx(4 * 512 * 10**6, rel=0.01)
+
+
+def test_graphs_of_the_second_runner_are_beside_the_share_before_0_29() -> None:
+    toy = of("full: grouped heads")
+    beside = {
+        v: rest.unshared(toy, Load(4096, memory=GIB, version=v)) for v in ("0.28.0", "0.33.0", "0.24.0")
+    }
+    assert beside["0.28.0"] > beside["0.33.0"] == beside["0.24.0"] > rest.DRIVER
 
 
 def test_limits_of_steps_by_card() -> None:

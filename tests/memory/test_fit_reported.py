@@ -106,21 +106,18 @@ def test_nothing_to_compare(kept: dict[str, Any]) -> None:
     assert compare(fit(2048, 10, 10), None, None, 1000, 500) == {}
 
 
-# One of vLLM's first engine, and one whose log loaded layers that its settings do not name.
-PROMISED_TOO_MUCH = {"qwen2.5-vl-32b-a100", "dsv4-flash-b300"}
-
-
 @pytest.mark.slow
 def test_starts_on_real_cards_had_what_a_document_counts_on() -> None:
-    """The safe end of each is not above the memory that the log reports for the cache."""
+    """The safe end is not above the log's memory for the cache, but for one of vLLM's first engine."""
     found, used = starts(), Constants()
-    over = {s.name for s in found if s.estimate(used) - s.spare > s.free}
-    assert over == PROMISED_TOO_MUCH
+    assert {s.name for s in found if s.safe(used) > s.free} == {"qwen2.5-vl-32b-a100"}
     today = [s for s in found if not s.older]
     assert median(abs(s.estimate(used) / s.free - 1) for s in today) < 0.05
-    now = fitted(found)
-    assert (now.engine, now.buffers) == pytest.approx((used.engine, used.buffers), abs=0.1)
-    assert now.shared == pytest.approx(used.shared, abs=0.03)
+    own = sorted(abs(s.estimate(used) / s.free - 1) for s in found if not s.shared)
+    assert own[int(0.9 * len(own))] < 0.2
+    assert median(1 - s.safe(used) / s.free for s in today) < 0.105
+    apart = [s for s in today if s.safe(fitted([o for o in found if o.model != s.model])) > s.free]
+    assert len(apart) <= 0.07 * len(today)
 
 
 def test_a_log_is_not_believed_that_contradicts_itself_or_the_device() -> None:

@@ -82,7 +82,8 @@ def test_the_longest_sequences_are_divided_where_nothing_else_holds_them() -> No
     assert choice.fit is not None
     assert choice.fit.load.context_parallel == 8
     whole = next(plan for plan in choice.plans if plan.split.parts == 1)
-    assert (whole.context, whole.kv_dtype) == (best.context, "fp8"), "whole, it needs keys in 8 bits"
+    assert whole.kv_dtype == "fp8", "whole, it needs keys in 8 bits"
+    assert whole.context < best.context
 
 
 @pytest.mark.slow
