@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.engines.process import free_port
+from importer.engines.ports import free_port
 from tests.waiting import wait_until
 
 CONFIG = """

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import psutil
 
-from importer.engines.process import ENDED
+from importer.engines.process_group import ENDED
 
 PYTHON = Path(sys.executable)
 PR_SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>

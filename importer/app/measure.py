@@ -141,7 +141,8 @@ class _Run:
     ) -> _Run:
         """Start the engine and end it; an end for a context that does not fit has its figures, too."""
         from importer.engines import logs
-        from importer.engines.process import proportional, serve
+        from importer.engines.process import serve
+        from importer.engines.process_group import proportional
 
         log, started = logs.fresh(config.logs(), engine.name), time.monotonic()
         held, served = None, True

@@ -340,7 +340,7 @@ def run_on(
 
     The report is as it stands in a receipt. Raises EngineError and DocumentError.
     """
-    from importer.engines import install, start_trials, tokenizer, vllm
+    from importer.engines import package_conflicts, start_trials, tokenizer, vllm
     from importer.engines.process import serve
     from importer.validation.client import TOTAL_LIMIT
     from importer.validation.evidence_sources import Background, Journal
@@ -400,7 +400,7 @@ def run_on(
                 (given, start_trials.of_machine(served.variables, given)),
                 start_trials.of_model(weights),
                 served.start_seconds,
-                lambda: install.conflicts_of(installed.python, engine.distributions),
+                lambda: package_conflicts.conflicts_of(installed.python, engine.distributions),
             ),
         )
         report = validate(

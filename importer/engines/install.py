@@ -3,8 +3,6 @@
 A managed environment is a folder with a virtual environment and, once it is complete, a stamp. Without the
 right stamp it does not count, so an interrupted install is repeated and a new pin is installed anew. System
 libraries that the wheels leave out are unpacked beside it.
-
-Packages of an engine's environment beside what the engine's packages ask for.
 """
 
 from __future__ import annotations
@@ -16,10 +14,8 @@ import os
 import re
 import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +23,6 @@ from typing import Literal
 
 from importer import config, launcher
 from importer.engines.base import Engine, Environment, Pip, Step, steps
-from importer.engines.deaths import ENGINE, ENVIRONMENT, DeathCause, Died
 from importer.errors import DocumentError, EngineError
 from importer.frozen import frozen
 from importer.launcher import Purpose, isolated
@@ -43,11 +38,6 @@ LOG = "install.log"
 QUESTION_SECONDS = 30.0
 ASK_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
 ASK_PATH = "import sys; print(*sys.path, sep='\\n')"
-FOLDER = "libraries"  # beside the virtual environment
-LOADED_AT_START = "importer-libraries.pth"  # in its site-packages; Python runs its one line
-LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
-ASK_FOLDER = "import sysconfig; print(sysconfig.get_path('purelib'))"
-LIBRARY_SECONDS = 120.0
 
 
 class InstallReason(ReasonKind):
@@ -206,6 +196,8 @@ def distribution_name(name: str) -> str:
 
 
 def _make(engine: Environment, root: Path, report: Progress) -> Installed:
+    from importer.engines import system_libraries
+
     venv, log = root / "venv", root / LOG
     root.mkdir(exist_ok=True)
     (root / STAMP).unlink(missing_ok=True)
@@ -225,7 +217,7 @@ def _make(engine: Environment, root: Path, report: Progress) -> Installed:
             absent = Reason(InstallReason.PACKAGE_ABSENT)
             raise EngineError("install-failed", name=engine.name, problem=absent, log=log)
         installed = Installed(engine.name, version, python_of(root), "managed", root)
-        libraries = bring(root, installed.python, dict(engine.system), report)
+        libraries = system_libraries.bring(root, installed.python, dict(engine.system), report)
         stamp = {"digest": digest(engine), "engine": engine.name, "version": version, "python": sys.version}
         write_stamp(root, stamp | {"libraries": " ".join(libraries)})
         complete = True
@@ -359,115 +351,3 @@ def folder_locked(root: Path, report: Progress) -> Iterator[None]:
             report("waiting for another installer")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def missing(python: Path, system: Mapping[str, str]) -> dict[str, str]:
-    """Return those of ``system``, library to package of Debian, that the environment cannot load."""
-    return {library: package for library, package in system.items() if not _loads(python, library)}
-
-
-def bring(root: Path, python: Path, system: Mapping[str, str], report: Callable[[str], None]) -> list[str]:
-    """Unpack missing libraries into ``root``; returns the files of their packages, by name and version.
-
-    A failure is reported to ``report`` and is no error: the engine may do without, and the doctor has the
-    remedy.
-    """
-    lacking = missing(python, system)
-    folder = root / FOLDER
-    shutil.rmtree(folder, ignore_errors=True)
-    if not lacking:
-        return []
-    packages = sorted({*lacking.values()})
-    report(f"fetching {', '.join(packages)}: the system lacks {', '.join(lacking)}")
-    try:
-        files = _unpacked(packages, folder)
-        _load_at_start(python, [path for name in lacking for path in sorted(folder.rglob(name))[:1]])
-    except OSError as error:
-        report(f"{', '.join(packages)} could not be fetched: {error}")
-        return []
-    for name in missing(python, lacking):
-        report(f"{name} cannot be loaded all the same")
-    return files
-
-
-def _unpacked(packages: list[str], folder: Path) -> list[str]:
-    """Unpack packages of apt for this release of the system; returns their files.
-
-    Nothing is installed or run.
-    """
-    with tempfile.TemporaryDirectory() as place:
-        _output_of(["apt-get", "download", *packages], Purpose.PACKAGES, Path(place))
-        files = sorted(Path(place).glob("*.deb"))
-        for file in files:
-            _output_of(["dpkg-deb", "--extract", str(file), str(folder)], Purpose.SYSTEM, Path(place))
-        return [file.name for file in files]
-
-
-def _load_at_start(python: Path, paths: list[Path]) -> None:
-    folder = _output_of(isolated("-c", ASK_FOLDER, python=python), Purpose.QUESTION)
-    calls = "; ".join(f"ctypes.CDLL({str(path)!r}, ctypes.RTLD_GLOBAL)" for path in paths)
-    Path(folder.strip(), LOADED_AT_START).write_text(f"import ctypes; {calls}\n", encoding="utf-8")
-
-
-def _loads(python: Path, library: str) -> bool:
-    try:
-        _output_of(isolated("-c", LOAD, library, python=python), Purpose.QUESTION)
-    except OSError:
-        return False
-    return True
-
-
-def _output_of(command: list[str], purpose: Purpose, folder: Path = Path("/")) -> str:
-    """Return the output of a command; raises OSError, ChildProcessError where it fails."""
-    done = launcher.run(command, purpose, seconds=LIBRARY_SECONDS, folder=folder, extra={"LC_ALL": "C"})
-    if done.code != 0:
-        raise ChildProcessError(f"{command[0]} ended with {done.code}")
-    return done.output
-
-
-WORKER = Path(__file__).with_name("parser_worker") / "requirements.py"
-SECONDS = 30.0
-MOST = 20  # conflicts that are shown
-
-
-@frozen
-class Conflict:
-    """A package that asks for releases of another one, of which another release is installed, or none."""
-
-    package: str
-    requirement: str
-    installed: str
-
-
-def conflicts_of(python: Path, distributions: Sequence[str]) -> tuple[Conflict, ...]:
-    """Return the conflicts among the packages that an engine needs; none where they cannot be read.
-
-    Packages that are away are none: an engine is installed without what its server does not use.
-    """
-    return tuple(one for one in _unmet(python, distributions) if one.installed)[:MOST]
-
-
-def missing_of(python: Path, distributions: Sequence[str]) -> tuple[Conflict, ...]:
-    """Return the requirements of packages that are away; none where they cannot be read."""
-    return tuple(one for one in _unmet(python, distributions) if not one.installed)[:MOST]
-
-
-def _unmet(python: Path, distributions: Sequence[str]) -> tuple[Conflict, ...]:
-    argv = isolated(str(WORKER), *distributions, python=python)
-    try:
-        done = launcher.run(argv, Purpose.QUESTION, seconds=SECONDS)
-        rows = json.loads(done.output) if done.code == 0 else []
-    except (OSError, ValueError, RecursionError):
-        return ()
-    return tuple(Conflict(*map(str, row)) for row in rows) if isinstance(rows, list) else ()
-
-
-def judged(cause: DeathCause, python: Path, distributions: Sequence[str]) -> DeathCause:
-    """Return the cause of an end; the environment for one of the engine's that has the wrong packages."""
-    if cause.attribution != ENGINE:
-        return cause
-    found = conflicts_of(python, distributions)
-    if not found:
-        return cause
-    reason = Reason(Died.PACKAGE_UNFIT, problem=cause.reason, **asdict(found[0]))
-    return DeathCause(reason, ENVIRONMENT)

@@ -128,7 +128,7 @@ def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
     Raises DocumentError("invalid").
     """
     from importer.engines.base import checked
-    from importer.engines.process import free_ports
+    from importer.engines.ports import free_ports
 
     tensor = _size(document, document, "tensor_parallel_size")
     pipeline = _size(document, _engine_args(document), PIPELINE)

@@ -132,7 +132,7 @@ class JsonLinesWorker:
     @property
     def spent(self) -> float:
         """Return the seconds of processors that the process and its children have used."""
-        from importer.engines.process import work
+        from importer.engines.process_group import work
 
         self._spent = max(self._spent, work(self._process.pid)[0])
         return self._spent

@@ -1,322 +1,36 @@
-"""A running engine: a process group of its own, watched and awaited at its start, ended as a whole."""
+"""A running engine: started as a process group of its own, awaited, and ended as a whole."""
 
 from __future__ import annotations
 
-import http.client
-import json
-import math
 import os
-import re
 import signal
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-import psutil
 
 from importer import config, demo, launcher, tracing
 from importer.document import environment, template_file
 from importer.document.document import Document
 from importer.document.template_file import ChatTemplate
-from importer.engines import install, logs, model_folder, start_trials
-from importer.engines.base import Engine, Launch, Readiness, grouped
+from importer.engines import logs, model_folder, package_conflicts, start_trials
+from importer.engines.base import Engine, Launch
 from importer.engines.deaths import CONFIGURATION, ENGINE, OF_FILES, OF_WEIGHTS, DeathCause, Died
+from importer.engines.ports import LOOPBACK, free_port, is_free
+from importer.engines.process_group import largest_file, resident, shared_memory, wait_ended
+from importer.engines.readiness import Exit, NeverError, StartWatch, answers
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.hub.folders import holds
-from importer.launcher import Process, Purpose, isolated
+from importer.launcher import Purpose, isolated
 from importer.progress import Progress, silent
-from importer.reasons import Reason, ReasonKind
-
-PROCESS_GROUP_LOOK = 0.05  # seconds between two checks
-SHARED = re.compile(r"(/dev/shm/\S+)")
-ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
-
-
-def wait_ended(leader: Process, seconds: float) -> bool:
-    """Return whether the group of ``leader``, a child of this process, has ended within ``seconds``."""
-    deadline = time.monotonic() + seconds
-    while True:
-        leader.poll()
-        if not alive(leader.pid):
-            return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(PROCESS_GROUP_LOOK)
-
-
-def alive(group: int) -> bool:
-    """Return whether a process of the group runs; one that only waits for its collection does not count."""
-    return next(_members(group), None) is not None
-
-
-def resident(group: int) -> int | None:
-    """Return the bytes of memory of the group; ``None`` where the system does not report them."""
-    total = 0
-    for process in _members(group):
-        with suppress(psutil.NoSuchProcess):  # it ended meanwhile
-            try:
-                total += process.memory_info().rss
-            except psutil.AccessDenied:
-                return None
-    return total
-
-
-def proportional(group: int) -> int | None:
-    """Return the bytes of memory of the group, a page of several processes once; ``None`` where unknown."""
-    total = 0
-    for process in _members(group):
-        try:
-            total += process.memory_full_info().pss
-        except psutil.NoSuchProcess:  # it ended meanwhile
-            continue
-        except (psutil.AccessDenied, AttributeError):  # only Linux tells
-            return None
-    return total
-
-
-def listening(group: int) -> set[tuple[str, int]]:
-    """Return the addresses and ports that the group listens on; none where the system does not tell."""
-    found: set[tuple[str, int]] = set()
-    for process in _members(group):
-        with suppress(psutil.Error):
-            sockets = process.net_connections(kind="tcp")
-            found |= {(s.laddr.ip, s.laddr.port) for s in sockets if s.status == psutil.CONN_LISTEN}
-    return found
-
-
-def work(group: int) -> tuple[float, int]:
-    """Return the seconds of processors that the group has used, and the bytes it has read from disks."""
-    seconds, read = 0.0, 0
-    for process in _members(group):
-        with suppress(psutil.Error):
-            times = process.cpu_times()
-            seconds += times.user + times.system
-        with suppress(psutil.Error, AttributeError):  # macOS has no counts of bytes
-            read += process.io_counters().read_bytes
-    return seconds, read
-
-
-def largest_file(group: int) -> float:
-    """Return the bytes that a file of the group may have; infinite where nothing limits them."""
-    limits: list[float] = []
-    for process in _members(group):
-        with suppress(psutil.Error, AttributeError):  # only Linux tells
-            limits.append(process.rlimit(psutil.RLIMIT_FSIZE)[0])
-    return min((limit for limit in limits if limit >= 0), default=math.inf)
-
-
-def shared_memory(group: int) -> set[Path]:
-    """Return the files in shared memory that the group uses; none where the system has no list.
-
-    psutil's ``memory_maps`` counts each page: 60 to 115 ms for 2 GiB of memory, where this takes 0.3 ms.
-    """
-    maps = (_text(Path(f"/proc/{process.pid}/maps")) for process in _members(group))
-    return {Path(path) for text in maps for path in SHARED.findall(text)}
-
-
-def _members(group: int) -> Iterator[psutil.Process]:
-    for pid in psutil.pids():
-        with suppress(OSError, psutil.Error):
-            if os.getpgid(pid) == group and not _ended(process := psutil.Process(pid)):
-                yield process
-
-
-def _ended(process: psutil.Process) -> bool:
-    """Return whether only its exit status is left; threads that are still ending hold its files and ports."""
-    return process.status() in ENDED and process.num_threads() <= 1
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""
-
-
-LOOPBACK = "127.0.0.1"
-LOOK_SECONDS = 2.0  # for one answer to a GET
-HTTP_OK = 200
-
-
-def free_port() -> int:
-    """Return a port that is free now."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
-
-
-def free_ports(count: int) -> int:
-    """Return the first of ``count`` ports in a row that are free now."""
-    while True:
-        first = free_port()
-        if all(is_free(port) for port in range(first, first + count)):
-            return first
-
-
-def is_free(port: int) -> bool:
-    """Return whether a server could listen there; connections in TIME_WAIT do not count."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-            probe.listen(1)
-        except (OSError, OverflowError):
-            return False
-        return True
-
-
-class Exit(ReasonKind):
-    """What an engine does that will never serve."""
-
-    ANSWERS = "answers", "none, its server answers {status}"
-    ELSEWHERE = "elsewhere", "none, it listens on {address}"
-    FIRST_REQUEST = "first-request", "none, its first request got {status}"
-    STILL = "still", "none, it stood still for {seconds:.0f} s"
-
-
-class NeverError(Exception):
-    """The engine will not serve: ``code`` is its exit status, or its answer where it still runs."""
-
-    def __init__(self, code: int | Reason) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-def answers(readiness: Readiness, port: int, deadline: float, report: Callable[[str], None]) -> bool:
-    """Return whether the engine serves now.
-
-    Raises NeverError, or TimeoutError when the warm-up outlasts ``deadline``.
-    """
-    status = _status(port, readiness.path, None, LOOK_SECONDS)
-    if status in readiness.fatal:
-        raise NeverError(Reason(Exit.ANSWERS, status=status))
-    if status != HTTP_OK or readiness.warm_up is None:
-        return status == HTTP_OK
-    report("loading the weights")
-    path, body = readiness.warm_up
-    status = _status(port, path, body, max(0.1, deadline - time.monotonic()))
-    if status is None and time.monotonic() >= deadline:
-        raise TimeoutError
-    if status is not None and status != HTTP_OK:
-        raise NeverError(Reason(Exit.FIRST_REQUEST, status=status))
-    return status == HTTP_OK
-
-
-def _status(port: int, path: str, body: Mapping[str, object] | None, seconds: float) -> int | None:
-    """Return the status of one request; ``None`` without a whole answer."""
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=seconds)
-    with closing(connection):
-        try:
-            payload = None if body is None else json.dumps(body)
-            connection.request(
-                "GET" if body is None else "POST", path, payload, {"Content-Type": "application/json"}
-            )
-            answer = connection.getresponse()
-            answer.read()
-        except (OSError, http.client.HTTPException):
-            return None
-        return answer.status
-
-
-START_WATCH_LOOK = 1.0  # seconds between two looks at the processes
-STILL = 12.0  # seconds without work behind an exception, after which nothing more is expected
-BUSY = 0.05  # share of one processor's time; a server that waits takes less
-REACHED = (LOOPBACK, "0.0.0.0", "::", f"::ffff:{LOOPBACK}")  # noqa: S104 - addresses that are read
-RAISED = re.compile(r"^(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt)\b", re.MULTILINE)
-
-
-@frozen
-class Work:
-    """What a group of processes has done: seconds of processors, bytes read, bytes of its log."""
-
-    seconds: float
-    read: int
-    logged: int
-
-
-@dataclass(slots=True)
-class StartWatch:
-    """The watch on one start.
-
-    ``group``  of its processes. ``port``  where its clients ask. ``arguments``  of its command.
-    """
-
-    group: int
-    port: int
-    log: Path
-    arguments: Sequence[str]
-    _looked: float = field(default=0.0, init=False)
-    _since: float = field(default=0.0, init=False)
-    _work: Work | None = field(default=None, init=False)
-
-    def verdict(self) -> Reason | None:
-        """Return why the engine will never serve; ``None`` while it may. Looks once in ``LOOK`` seconds."""
-        now = time.monotonic()
-        if now - self._looked < START_WATCH_LOOK:
-            return None
-        self._looked = now
-        return self._elsewhere() or self._standstill(now)
-
-    def _elsewhere(self) -> Reason | None:
-        """Return the address that it listens on, where its clients do not reach that."""
-        heard = listening(self.group)
-        if any(port == self.port and host in REACHED for host, port in heard):
-            return None
-        for host, port in sorted(heard):
-            # A port of another argument is not for clients: ranks meet at one.
-            named = self._named(host) if port == self.port else self._overruled(port)
-            if port == self.port or named is not None:
-                asked = f"{LOOPBACK}:{self.port}"
-                return Reason(Exit.ELSEWHERE, address=f"{host}:{port}", asked=asked, argument=named)
-        return None
-
-    def _named(self, host: str) -> str | None:
-        """Return the argument with this host."""
-        return next((f"{flag} {value}" for flag, value in self._pairs() if value == host), None)
-
-    def _overruled(self, port: int) -> str | None:
-        """Return the argument with this port, where the same one has the port that clients ask."""
-        pairs = [*self._pairs()]
-        own = {flag for flag, value in pairs if value == str(self.port)}
-        return next((f"{flag} {value}" for flag, value in pairs if flag in own and value == str(port)), None)
-
-    def _pairs(self) -> Iterator[tuple[str, str]]:
-        for flag, values in grouped([*self.arguments]):
-            yield flag, values[0] if values else ""
-
-    def _standstill(self, now: float) -> Reason | None:
-        """Return for how long it has done nothing, behind an exception in its log."""
-        work = self._done()
-        if self._work is None or self._worked(self._work, work, now - self._since):
-            self._work, self._since = work, now
-            return None
-        if now - self._since < STILL or RAISED.search(logs.tail(self.log)) is None:
-            return None
-        return Reason(Exit.STILL, seconds=now - self._since)
-
-    def _done(self) -> Work:
-        seconds, read = work(self.group)
-        return Work(seconds, read, self.log.stat().st_size)
-
-    @staticmethod
-    def _worked(before: Work, after: Work, seconds: float) -> bool:
-        same = (before.read, before.logged) == (after.read, after.logged)
-        return not same or after.seconds - before.seconds > BUSY * max(seconds, START_WATCH_LOOK)
-
+from importer.reasons import Reason
 
 WEIGHTS = (".safetensors", ".bin")
-SCALED, MODEL, PARSED, WORK = (
-    "scaled",
-    "model",
-    "parsed",
-    "work",
-)  # folders; the last has no file of a repository
+SCALED, MODEL, PARSED, WORK = "scaled", "model", "parsed", "work"  # folders; the last is an engine's own
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 GRACE = 10.0  # seconds between asking a group to end and killing it
 LOOK = 0.1  # seconds between two checks of a starting engine
@@ -642,7 +356,7 @@ def _death(start: _Start, never: NeverError, log: Path, port: int) -> EngineErro
     if cause is None:
         code = never.code if isinstance(never.code, int) else None
         cause = start.cause(logs.explain(log, start.engine.deaths, code), log)
-        cause = install.judged(cause, start.python, start.engine.distributions)
+        cause = package_conflicts.judged(cause, start.python, start.engine.distributions)
     return EngineError(
         "engine-died",
         name=start.engine.name,

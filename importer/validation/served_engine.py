@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from importer.engines.deaths import CONFIGURATION, MODEL
-from importer.engines.install import Conflict
+from importer.engines.package_conflicts import Conflict
 from importer.engines.start_trials import Setup
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind

@@ -17,7 +17,7 @@ from importer.cli import running
 from importer.cli.main import run
 from importer.demo import MODEL
 from importer.engines.install import Installed
-from importer.engines.process import is_free
+from importer.engines.ports import is_free
 from tests.waiting import PATIENCE
 
 

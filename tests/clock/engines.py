@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from gen_defaults.sources import outside, vllm_docs
 from importer.backends import NAMES
 from importer.chat_template.samples import Sample, SampleCall
-from importer.engines import deaths, logs, process
+from importer.engines import deaths, logs, readiness
 from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import verdicts
@@ -65,7 +65,7 @@ def died(text: str) -> None:
     """What an engine's end may mean."""
     list(causes(logs.bounded(text), DEATHS))
     logs._last_words(logs.bounded(text))
-    process.RAISED.search(logs.bounded(text))
+    readiness.RAISED.search(logs.bounded(text))
 
 
 def streamed(text: str) -> None:
@@ -127,7 +127,7 @@ def changed(text: str) -> None:
 READERS = (
     ("signs", signed, "validation.tool_markup", 4_000, as_is),
     ("log", logged, "validation.evidence_sources engines.logs", 4_000, as_is),
-    ("deaths", died, "engines.logs engines.process", 4_000, as_is),
+    ("deaths", died, "engines.logs engines.process_group engines.readiness", 4_000, as_is),
     ("stream", streamed, "validation.reply", 10_000, as_is),
     ("a call in parts", call_in_parts, "validation.reply", 5_000, as_is),
     ("events", fed, "validation.reply", 8_000, as_is),

@@ -15,7 +15,8 @@ import pytest
 
 from importer.demo import MODEL
 from importer.engines import get, logs
-from importer.engines.process import free_port, is_free, serve
+from importer.engines.ports import free_port, is_free
+from importer.engines.process import serve
 from importer.errors import EngineError
 from importer.sentences import render
 from tests.recordings import DEATHS, RECORDINGS

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import get, process
+from importer.engines import get, process_group
 from importer.engines.install import Installed
-from importer.engines.process import EngineServer, is_free, serve
+from importer.engines.ports import is_free
+from importer.engines.process import EngineServer, serve
 from importer.errors import EngineError
 from tests.tiers import one_of_each
 from tests.waiting import PATIENCE, wait_until
@@ -91,7 +92,7 @@ def test_the_documents_values_are_the_servers_defaults(served: EngineServer) -> 
 def test_it_stops_with_nothing_left(served: EngineServer) -> None:
     report = served.stop()
     assert (report.group_ended, report.port_free, report.killed) == (True, True, False)
-    assert not process.alive(served.pid)
+    assert not process_group.alive(served.pid)
 
 
 def test_an_environment_without_the_engine_is_explained(importer_home: Path) -> None:
@@ -109,8 +110,8 @@ def test_it_does_not_outlive_its_owner(
     assert owner.stdout is not None
     with owner.stdout:
         pid, port = (int(word) for word in owner.stdout.readline().split())
-        assert process.alive(pid)
+        assert process_group.alive(pid)
         owner.send_signal(number)
         owner.wait(PATIENCE)
-    assert wait_until(lambda: not process.alive(pid))
+    assert wait_until(lambda: not process_group.alive(pid))
     assert is_free(port)

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from importer import launcher
-from importer.engines import logs, process
-from importer.engines.process import EngineServer, free_port, is_free, serve
+from importer.engines import logs, process, process_group
+from importer.engines.ports import free_port, is_free
+from importer.engines.process import EngineServer, serve
 from importer.errors import EngineError, ImporterError
 from tests.tiers import one_of_each
 from tests.toy_engine import adapter
@@ -53,7 +54,7 @@ def test_serve_and_stop(importer_home: Path, weights: Path, monkeypatch: pytest.
     with toy("serves", weights, warm_up=True, progress=steps.append) as served:
         assert served.base_url == f"http://127.0.0.1:{served.port}"
         assert served.model == "toy-model"
-        assert process.alive(served.pid)
+        assert process_group.alive(served.pid)
         assert health(served.port)["env"]["TOY"] == "1"
         assert "toy starts" in served.log.read_text()
         report = served.stop()
@@ -177,13 +178,13 @@ def test_a_stubborn_engine_is_killed(
 def test_the_whole_group_ends_with_it(importer_home: Path, weights: Path) -> None:
     with toy("parent", weights) as served:
         pass
-    assert not process.alive(served.pid)
+    assert not process_group.alive(served.pid)
 
 
 def test_an_error_in_the_block_ends_the_engine(importer_home: Path, weights: Path) -> None:
     with pytest.raises(ZeroDivisionError), toy("serves", weights) as served:
         raise ZeroDivisionError
-    assert not process.alive(served.pid)
+    assert not process_group.alive(served.pid)
     assert is_free(served.port)
 
 
@@ -196,7 +197,7 @@ def serving_elsewhere(
     assert owner.stdout is not None
     pid, port = (int(word) for word in owner.stdout.readline().split())
     try:
-        assert process.alive(pid)
+        assert process_group.alive(pid)
         yield owner, pid, port
     finally:
         owner.kill()
@@ -211,7 +212,7 @@ def test_no_engine_outlives_its_owner(number: signal.Signals, importer_home: Pat
     with serving_elsewhere(weights) as (owner, pid, port):
         owner.send_signal(number)
         owner.wait(PATIENCE)
-        assert wait_until(lambda: not process.alive(pid))
+        assert wait_until(lambda: not process_group.alive(pid))
         assert wait_until(lambda: is_free(port))
 
 
@@ -231,10 +232,10 @@ def test_a_lock_is_held_until_the_engine_is_gone(importer_home: Path, weights: P
         assert not free()
         owner.kill()
         owner.wait()
-        assert process.alive(pid)
+        assert process_group.alive(pid)
         assert not free()
-        assert wait_until(lambda: free() or not process.alive(pid))
-        assert not process.alive(pid)
+        assert wait_until(lambda: free() or not process_group.alive(pid))
+        assert not process_group.alive(pid)
         assert wait_until(free)
 
 

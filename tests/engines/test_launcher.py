@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from importer import launcher
-from importer.engines.process import alive, resident, shared_memory
+from importer.engines.process_group import alive, resident, shared_memory
 from importer.launcher import PIPE, Purpose, isolated
 from tests.waiting import wait_until
 

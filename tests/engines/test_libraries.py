@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.engines import install
+from importer.engines import system_libraries
 from importer.engines.vllm import LIBRARIES, VllmCpu, VllmCuda
 
 LACKING = {"libqq.so.2": "libplanted"}
@@ -59,12 +59,12 @@ def test_what_the_system_lacks_is_unpacked_and_loaded(
     python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apt(tmp_path, monkeypatch)
-    assert install.missing(python, LACKING | {"libc.so.6": "libc6"}) == LACKING
+    assert system_libraries.missing(python, LACKING | {"libc.so.6": "libc6"}) == LACKING
     told: list[str] = []
-    assert install.bring(tmp_path, python, LACKING, told.append) == ["libplanted_1.0_all.deb"]
+    assert system_libraries.bring(tmp_path, python, LACKING, told.append) == ["libplanted_1.0_all.deb"]
     assert told == ["fetching libplanted: the system lacks libqq.so.2"]
-    assert install.missing(python, LACKING) == {}
-    alone = [str(python), "-I", "-c", install.LOAD, "libqq.so.2"]
+    assert system_libraries.missing(python, LACKING) == {}
+    alone = [str(python), "-I", "-c", system_libraries.LOAD, "libqq.so.2"]
     assert subprocess.run(alone, check=False).returncode == 0, "also for a worker"
 
 
@@ -74,15 +74,15 @@ def test_what_cannot_be_fetched_is_said_and_stops_nothing(
 ) -> None:
     apt(tmp_path, monkeypatch, fails=True)
     told: list[str] = []
-    assert install.bring(tmp_path, python, LACKING, told.append) == []
+    assert system_libraries.bring(tmp_path, python, LACKING, told.append) == []
     assert told[-1] == "libplanted could not be fetched: apt-get ended with 100"
-    assert not (tmp_path / install.FOLDER).exists()
+    assert not (tmp_path / system_libraries.FOLDER).exists()
 
 
 @linux
 def test_nothing_is_fetched_where_nothing_is_missing(python: Path, tmp_path: Path) -> None:
     told: list[str] = []
-    assert install.bring(tmp_path, python, {"libc.so.6": "libc6"}, told.append) == []
+    assert system_libraries.bring(tmp_path, python, {"libc.so.6": "libc6"}, told.append) == []
     assert told == []
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from importer.engines import install
+from importer.engines import package_conflicts
 from importer.engines.deaths import DeathCause, Died
-from importer.engines.install import Conflict
+from importer.engines.package_conflicts import Conflict
 from importer.engines.parser_worker.requirements import conflicts
 from importer.reasons import Reason
 
@@ -51,17 +51,17 @@ def test_releases_are_compared_as_far_as_an_engine_needs_them(
 
 def test_an_interpreter_is_asked_and_one_that_cannot_answer_has_none() -> None:
     python = Path(sys.executable)
-    assert install.conflicts_of(python, ("pytest",)) == ()
-    assert install.conflicts_of(Path("/bin/false"), ("pytest",)) == ()
+    assert package_conflicts.conflicts_of(python, ("pytest",)) == ()
+    assert package_conflicts.conflicts_of(Path("/bin/false"), ("pytest",)) == ()
     cause = DeathCause(Reason(Died.LAST_WORDS, words="broken"))
-    assert install.judged(cause, python, ("pytest",)) == cause
+    assert package_conflicts.judged(cause, python, ("pytest",)) == cause
 
 
 def test_an_end_in_a_wrong_environment_is_not_the_engine_s(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Conflict("mlx-lm", "transformers>=5", "4.30.0")
-    monkeypatch.setattr(install, "conflicts_of", lambda *_: (found,))
+    monkeypatch.setattr(package_conflicts, "conflicts_of", lambda *_: (found,))
     cause = DeathCause(Reason(Died.LAST_WORDS, words="broken"))
-    judged = install.judged(cause, Path(sys.executable), ("mlx-lm",))
+    judged = package_conflicts.judged(cause, Path(sys.executable), ("mlx-lm",))
     assert (judged.attribution, judged.reason.kind) == ("environment", Died.PACKAGE_UNFIT)
     other = DeathCause(Reason(Died.LAST_WORDS, words="broken"), "configuration")
-    assert install.judged(other, Path(sys.executable), ("mlx-lm",)) == other
+    assert package_conflicts.judged(other, Path(sys.executable), ("mlx-lm",)) == other

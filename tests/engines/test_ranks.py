@@ -9,7 +9,7 @@ import pytest
 
 from importer.engines import mlx
 from importer.engines.mlx import Mlx
-from importer.engines.process import free_ports, is_free
+from importer.engines.ports import free_ports, is_free
 from importer.engines.vllm import VllmCuda
 from importer.errors import DocumentError
 

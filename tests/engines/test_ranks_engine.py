@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import get, process
+from importer.engines import get, process_group
 from importer.engines.install import Installed
 from importer.engines.process import serve
 from importer.engines.vllm import VllmCuda
@@ -72,7 +72,7 @@ def test_two_ranks_of_mlx_share_a_model_and_end_together(
     assert json.loads(call["function"]["arguments"]) == {"location": "Paris"}
     assert (len(ranks), report.group_ended, report.port_free) == (2, True, True)
     assert servers(served.port) == []
-    assert not process.alive(served.pid)
+    assert not process_group.alive(served.pid)
 
 
 @pytest.mark.parametrize(

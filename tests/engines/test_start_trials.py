@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from importer.engines import logs, process, start_trials
+from importer.engines import logs, readiness, start_trials
 from importer.engines.deaths import Died
 from importer.engines.logs import Lacking
-from importer.engines.process import Exit, StartWatch, serve
+from importer.engines.process import serve
+from importer.engines.readiness import Exit, StartWatch
 from importer.engines.start_trials import Setup, StartSetting, culprit
 from importer.errors import EngineError
 from importer.reasons import Reason
@@ -170,7 +171,7 @@ def test_a_port_where_ranks_meet_is_not_for_clients(
 def test_an_engine_that_stands_still_behind_an_exception(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "STILL", 1.0)
+    monkeypatch.setattr(readiness, "STILL", 1.0)
     error = died(weights, "still")
     assert isinstance(error.details["code"], Reason)
     assert error.details["code"].kind is Exit.STILL
@@ -182,7 +183,7 @@ def test_an_engine_that_stands_still_behind_an_exception(
 def test_an_engine_that_works_behind_an_exception_is_awaited(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "STILL", 2.0)
+    monkeypatch.setattr(readiness, "STILL", 2.0)
     with serve(adapter("busy"), PYTHON, {"name": "m"}, weights) as served:
         assert served.alive
 

@@ -23,7 +23,7 @@ from importer.document import argument_check
 from importer.document.engine_arguments import load
 from importer.engines import get, install
 from importer.engines.install import Installed
-from importer.engines.process import free_port
+from importer.engines.ports import free_port
 from importer.engines.vllm import VllmCuda
 from importer.validation.client import Client
 from importer.validation.probe import ProbeOptions

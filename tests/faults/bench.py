@@ -23,7 +23,7 @@ from importer.document.store import Store, StoredDocument, load, receipt_path
 from importer.document.template_file import ChatTemplate
 from importer.engines import get, install
 from importer.engines.base import Document, Engine, Launch
-from importer.engines.process import free_port
+from importer.engines.ports import free_port
 from importer.hub import ANYWHERE, local
 from tests.faults import wire
 from tests.faults.fault import Fault, Site

@@ -37,7 +37,8 @@ PURE = {
 NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingface_hub", "httpx", "requests"}
 MAY_CONNECT = {
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
-    "importer.engines.process", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
+    "importer.engines.ports", "importer.engines.readiness",  # loopback
+    "importer.engines.renderers.rust", "importer.validation.client",
     "importer.service.server",  # connects to nothing
     "importer.wheels.web",  # the package index
 }  # fmt: skip

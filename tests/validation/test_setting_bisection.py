@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from importer.engines.install import Conflict
+from importer.engines.package_conflicts import Conflict
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.reasons import Reason

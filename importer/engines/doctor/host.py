@@ -8,7 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
-from importer.engines import install
+from importer.engines import system_libraries
 from importer.engines.doctor.case import (
     GB,
     VLLM,
@@ -25,7 +25,7 @@ from importer.engines.doctor.case import (
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.packages import again
-from importer.engines.process import free_port, is_free
+from importer.engines.ports import free_port, is_free
 from importer.errors import EngineError
 from importer.hub import cache
 from importer.hub.snapshot import mapping
@@ -227,7 +227,7 @@ def libraries(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     if case.engine is None or case.installed is None or not any(case.files("vllm/_C*.so")):
         return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
-    lacking = install.missing(case.installed.python, dict(case.engine.system))
+    lacking = system_libraries.missing(case.installed.python, dict(case.engine.system))
     if not lacking:
         return Fine(Reason(DoctorReason.LIBRARIES, names=[name for name, _ in case.engine.system]))
     remedy = DoctorRemedy.INSTALL_PACKAGES

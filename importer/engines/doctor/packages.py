@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from importer.engines import install
+from importer.engines import install, package_conflicts
 from importer.engines.doctor.case import (
     X86,
     CheckSkipped,
@@ -129,7 +129,7 @@ def requirements(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
     if case.engine.needs_card and not has_gpu():
         return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
-    rows = install.missing_of(case.installed.python, case.engine.distributions)
+    rows = package_conflicts.missing_of(case.installed.python, case.engine.distributions)
     lacking = [
         f"{row.requirement} ({row.package})" for row in rows if not row.requirement.startswith(SISTERS)
     ]

@@ -26,7 +26,8 @@ import psutil
 from importer import config, launcher
 from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.parsers import Tokens
-from importer.engines.process import LOOPBACK, SUPERVISOR, free_port, lifeline
+from importer.engines.ports import LOOPBACK, free_port
+from importer.engines.process import SUPERVISOR, lifeline
 from importer.engines.renderers import FORMATS, Answer, Conversation, EnginePrompt, EngineRefused
 from importer.engines.tokenizer import byte_of_character
 from importer.errors import EngineError
