@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from importer import backends
 from importer.app.decide import Decided, decide_snapshot
+from importer.app.engine_request import decided_defaults, engine_request
 from importer.app.import_request import ImportRequest
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
@@ -38,7 +39,6 @@ from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
 from importer.memory.judgement import judge
-from importer.memory.parallelism import FitRequest
 from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason, ReasonKind
@@ -337,7 +337,8 @@ def of_values(planned: Plan, data: Document) -> tuple[Attention, ...]:
     faults = (*check_values(data), *model_faults(data, recorded))
     refused = [Attention(AttentionReason.WILL_NOT_START, dotted(path), why) for path, why in faults]
     known = {warning.key for warning in planned.warnings}
-    problems = () if case is None else judge(case, FitRequest(data)).problems
+    asked = engine_request(data, decided_defaults(planned.decisions))
+    problems = () if case is None else judge(case, asked).problems
     return (*refused, *(marked(p.key, p.reason) for p in problems if p.key not in known))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer import config
+from importer.app.engine_request import engine_request, recorded_defaults
 from importer.app.import_ import Plan, Settled, merge_plan, write
 from importer.app.import_request import ImportRequest
 from importer.app.local_evidence import snapshot_of
@@ -93,7 +94,7 @@ def measure(
         raise _unmeasured(stored, Reason(UnmeasuredReason.NOT_READ, engine=engine.name))
     device = _device(stored, engine)
     snapshot = snapshot_of(stored, places)
-    choice = _as_written(stored, snapshot, device)
+    choice = as_written(stored, snapshot, device)
     installed = install.need(engine)
     folder = _folder(snapshot, progress)
     document = _document(stored, device, installed.version)
@@ -249,13 +250,11 @@ def _folder(snapshot: Snapshot, progress: Progress) -> Path:
     )
 
 
-def _as_written(stored: StoredDocument, snapshot: Snapshot, device: Device) -> Choice:
+def as_written(stored: StoredDocument, snapshot: Snapshot, device: Device) -> Choice:
     """Return the estimate of the document as it stands; raises EngineError where nothing could start."""
-    flat = {f"engine_args.{key}" for key in mapping(stored.data.get("engine_args"))}
     version = mapping(mapping(stored.data.get("importer")).get("engine")).get("version")
-    request = FitRequest(
-        stored.data, {*stored.data} - {"engine_args"} | flat, version=str(version) if version else None
-    )
+    defaults = recorded_defaults(stored.receipt)
+    request = engine_request(stored.data, defaults, version=str(version) if version else None)
     read = shape.read(snapshot)
     choice = choose(snapshot, read, weights.read(snapshot, read), device, stored.backend, request, Aim())
     term = None if choice.fit is None else choice.fit.term("weights")
@@ -329,16 +328,18 @@ def device_answers(stored: StoredDocument, places: AllowedFolders) -> Iterator[D
 
 def _request(stored: StoredDocument, request: ImportRequest) -> FitRequest:
     """Return the document's values without those that the fit chose for its own device."""
-    fit = mapping(stored.need_receipt().fit)
+    receipt = stored.need_receipt()
+    fit = mapping(receipt.fit)
     chosen = {*mapping(fit.get("chosen"))} - {*request.preferences.values}
-    values: dict[str, object] = {key: value for key, value in stored.data.items() if key not in chosen}
-    for key, inner in [*values.items()]:
-        if any(one.startswith(f"{key}.") for one in chosen):
-            values[key] = {k: v for k, v in mapping(inner).items() if f"{key}.{k}" not in chosen}
-    if CONTEXT not in values and (wanted := whole(fit.get("wanted"), 1)):
-        values[CONTEXT] = wanted
+    defaults = recorded_defaults(receipt)
+    if CONTEXT in chosen and (wanted := whole(fit.get("wanted"), 1)):
+        defaults[CONTEXT] = wanted
+        chosen -= {CONTEXT}
+    data = {key: value for key, value in stored.data.items() if key != CONTEXT or key not in defaults}
     target = mapping(stored.data.get("importer")).get("engine")
-    version = text(mapping(target).get("version"))
-    registry = engine_arguments.load(stored.backend, version)
+    registry = engine_arguments.load(stored.backend, text(mapping(target).get("version")))
     arguments = () if registry is None else registry.arguments.keys()
-    return FitRequest(values, request.preferences.values.keys(), arguments, request.engine_version)
+    return engine_request(
+        data, defaults, without=chosen, fixed=request.preferences.values.keys(), arguments=arguments,
+        version=request.engine_version,
+    )  # fmt: skip

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
 
 from importer import backends
 from importer.app import approvals, local_evidence
+from importer.app.engine_request import document_keys, engine_request, recorded_defaults
 from importer.app.local_evidence import (
     offline_parsers,
     proof_of,
@@ -145,18 +146,10 @@ def _request(stored: StoredDocument, kind: str, count: int, dtype: str | None) -
     ``dtype``  in place of the document's.
     """
     dropped = _dropped(stored, kind, count)
-    values = {key: _without(key, value, dropped) for key, value in stored.data.items() if key not in dropped}
     free = {key for key in OURS if key not in _set_by_person(stored)}
-    flat = {f"engine_args.{key}" for key in mapping(stored.data.get("engine_args"))}
-    fixed = ({*stored.data} - {"engine_args"} | flat) - free
-    return FitRequest(values | {DTYPE: dtype}, fixed | {DTYPE}) if dtype else FitRequest(values, fixed)
-
-
-def _without(head: str, value: Any, dropped: frozenset[str]) -> Any:
-    inner = (
-        {k: v for k, v in value.items() if f"{head}.{k}" not in dropped} if isinstance(value, dict) else {}
-    )
-    return inner if isinstance(value, dict) else value
+    fixed = document_keys(stored.data) - free | ({DTYPE} if dtype else set())
+    data = {**stored.data, DTYPE: dtype} if dtype else stored.data
+    return engine_request(data, recorded_defaults(stored.receipt), without=dropped, fixed=fixed)
 
 
 def _dropped(stored: StoredDocument, kind: str, count: int) -> frozenset[str]:

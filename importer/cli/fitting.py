@@ -16,7 +16,7 @@ from importer.document.review import change_json
 from importer.document.store import Store, StoredDocument, named
 from importer.errors import UsageError
 from importer.hub.local import ANYWHERE
-from importer.memory.choose import Answer, DeviceAnswer
+from importer.memory.choose import Answer, Choice, DeviceAnswer
 from importer.memory.devices import GIB
 from importer.memory.measured import Measured
 from importer.sentences import counted
@@ -103,12 +103,21 @@ def _measure(stored: StoredDocument, store: Store, arguments: argparse.Namespace
         output.note(told(found))
         for change in differences(stored.data, again.data):
             output.note(f"changed: {output.change(change_json(change))}.")
-        if settled.plan.fit.measured is None:
-            output.note(
-                f"{stored.name}: its settings are not those of the run, so they rest on the estimate."
-            )
+        if (why := unlike(found, settled.plan.fit)) is not None:
+            output.note(f"{stored.name}: {why}")
         output.note(f"review: {again.review}.")
     _print(again, again.need_receipt().fit or {}, as_json=arguments.json)
+
+
+def unlike(found: Measured, choice: Choice) -> str | None:
+    """Return why the settings rest on the estimate in spite of a measurement; ``None`` where they do not."""
+    if choice.measured is not None:
+        return None
+    differs = None if choice.fit is None else found.difference(choice.fit.load)
+    if differs is None:
+        return "the settings rest on the estimate: the measurement is of another device."
+    key, value, run = differs
+    return f"the settings rest on the estimate: {key} is {value}, and was {run} in the run."
 
 
 def told(found: Measured) -> str:

@@ -20,6 +20,7 @@ NEAR = 0.03  # of a card's memory: two drivers report one card so far apart
 SURE = 0.01  # of a sequence's bytes: less is no difference
 SCALES = (0.5, 2.0)  # engine's bytes of a sequence, by the counted ones
 LARGEST = 1 << 50
+AT_MOST = ("slots", "batched_tokens")
 # Settings of a load whose own effect the figures do not hold, or that may be less than at the measurement.
 FREE = {
     "context", "sequences", "slots", "batched_tokens", "version", "memory", "capability", "shared",
@@ -136,13 +137,17 @@ class Measured:
         own = self.remote is None and self.device.get("name") == device.name
         return (own and self.device.get("kind") == device.kind) or alike(self.device, device)
 
-    def covers(self, load: Load) -> bool:
-        """Return whether it holds for a load: the same settings, and no more sequences and tokens of a
-        step.
+    def difference(self, load: Load) -> tuple[str, object, object] | None:
+        """Return the setting for which it does not hold, with the value of the load and that of the run.
+
+        Fewer sequences and fewer tokens of a step are no difference.
         """
-        now = ran(load)
-        same = all(self.load.get(key) == value for key, value in now.items() if key not in FREE)
-        return same and all(now[key] <= whole(self.load.get(key), 0) for key in ("slots", "batched_tokens"))
+        for key, value in ran(load).items():
+            run = self.load.get(key)
+            more = key in AT_MOST and value > whole(run, 0)
+            if more or (key not in FREE and run != value):
+                return key, value, run
+        return None
 
     def applied(self, fit: Fit) -> Fit:
         """Return the estimate with the reported figures in place of everything that it guessed."""

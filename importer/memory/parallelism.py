@@ -429,7 +429,7 @@ class LoadCase:
         if key not in self._fits:
             load = replace(self.load(context, split), sequences=sequences)
             fit = estimate(self.shape, self.weights, load, self.backend)
-            known = self.measured is not None and self.measured.covers(load)
+            known = self.measured is not None and self.measured.difference(load) is None
             self._fits[key] = self.measured.applied(fit) if self.measured and known else fit
         return self._fits[key]
 
@@ -557,12 +557,17 @@ class LoadCase:
             eager=moves.is_eager(self.request),
             offloaded=moves.offloaded(self.request),
             text_only=moves.loads_text_only(self.request),
-            online_bits=None if (bits := moves.online_bits(self.request)) is None else float(bits),
+            online_bits=self._online_bits(),
             adapters=self._adapters(),
             captured=self._captured(),
             uncounted=moves.not_counted(self.request),
             version=self._version,
         )
+
+    def _online_bits(self) -> float | None:
+        """Return the bits of values that are plain in the files, and quantised while they load."""
+        bits = memory_arguments(self.backend).online_bits(self.request)
+        return None if bits is None or self.shape.scheme is not None else float(bits)
 
     def _adapters(self) -> int:
         """Return the ranks of all places of adapters together; vLLM's own are one place of rank 16."""

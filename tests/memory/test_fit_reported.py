@@ -182,10 +182,11 @@ def test_figures_take_the_place_of_guesses_where_they_are_of_these_settings() ->
     weights = Weights(Amount.exactly(16 * GIB), None, "api", "told")  # type: ignore[arg-type]
     load = Load(4096, dtype="bfloat16", memory=int(79.18 * GIB), capability=90)
     found = measured()
-    assert found.covers(load)
-    assert found.covers(replace(load, slots=16))  # fewer sequences take no more
+    assert found.difference(load) is None
+    assert found.difference(replace(load, slots=16)) is None  # fewer sequences take no more
+    assert found.difference(replace(load, kv_dtype="fp8")) == ("kv_dtype", "fp8", "auto")
     for other in ({"tensor_parallel": 2}, {"kv_dtype": "fp8"}, {"slots": 2000, "batched_tokens": 9000}):
-        assert not found.covers(replace(load, **other))
+        assert found.difference(replace(load, **other)) is not None
     made = found.applied(estimate(shape, weights, load, "vllm"))
     parts = {term.part: term.amount for term in made.terms}
     assert "logits" not in parts  # they are activations to the engine
