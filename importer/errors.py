@@ -394,7 +394,7 @@ class EngineError(ImporterError):
         "install-failed": Kind("Installing {name} failed: {problem}.", "The full log is {log}."),
         "parsers-not-fetched": Kind(
             "The parsers of {name} were not fetched: {problem}.",
-            "Parsers prove without their engine; IMPORTER_PARSERS=off goes on without them.",
+            "Try again, or set IMPORTER_PARSERS=installed to import without them.",
         ),
         "engine-died": Kind(
             "{name} ended before it was ready (exit {code}): {problem}.",

@@ -49,7 +49,7 @@ Each command with its options, as `importer COMMAND --help` prints them. Generat
 | `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR` | the way to the Hub; `REQUESTS_CA_BUNDLE` and `CURL_CA_BUNDLE` do not count |
 | `IMPORTER_HUB_HOSTS` | `HOST` or `HOST:PORT`, with commas: storage hosts that your `HF_ENDPOINT` redirects to |
 | `IMPORTER_HOME` | the folder of engines, caches and logs (default: the system's folders for data, caches and logs of a user, as `XDG_DATA_HOME`, `XDG_CACHE_HOME` and `XDG_STATE_HOME` name them) |
-| `IMPORTER_PARSERS` | `auto` fetches the parsers that a proof needs (the default), `installed` uses those at hand, `off` none |
+| `IMPORTER_PARSERS` | `auto` fetches the parsers that a proof needs (the default), `installed` uses those at hand, `off` none; `prove` in `importer.toml` |
 | `IMPORTER_BACKEND`, `IMPORTER_DEVICE` | the backend of a first import, and the device of each, that name none |
 | `IMPORTER_DIR` | the documents' folder of a command without `--dir` |
 | `IMPORTER_MLX_PYTHON`, `IMPORTER_VLLM_CPU_PYTHON` and the like | the Python of your own engine environment |

@@ -99,7 +99,8 @@ class ImportSession(Closing):
                     return parser_sources.fetch(backend, version, progress)
                 except ImporterError as error:  # the import goes on without a proof
                     parser_sources.note_failure(backend, version, why := error.message)
-        return None if why is None else Reason(Unavailable.NOT_FETCHED, problem=why)
+        wanted = f"{backend}{parser_sources.SUFFIX}=={version}"
+        return None if why is None else Reason(Unavailable.NOT_FETCHED, problem=why, parsers=wanted)
 
     def prove(
         self,

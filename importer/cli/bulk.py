@@ -174,7 +174,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     with (
         Journal.opened(references, arguments) as journal,
         output.progress("import") as progress,
-        ImportSession(sandbox=sandbox) as bench,
+        ImportSession(sandbox=sandbox, consents=lambda _engine: not arguments.no_fetch) as bench,
     ):
         done = 0
         for line in journal.answered(names):

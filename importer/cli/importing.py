@@ -70,6 +70,8 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
 
 def _may_fetch(arguments: argparse.Namespace, progress: output.Progress, engine: str) -> bool:
     """Return whether the parsers of an engine may be fetched: a person at a terminal decides."""
+    if arguments.no_fetch:
+        return False
     if arguments.yes or arguments.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     question = f"The parsers of {engine} prove this without the engine: 70 MB, once. Fetch them? [Y/n] "

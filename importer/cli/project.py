@@ -8,7 +8,7 @@ from pathlib import Path
 from importer.errors import UsageError
 
 FILE = "importer.toml"
-SETTINGS = ("backend", "device", "dir")
+SETTINGS = ("backend", "device", "dir", "prove")
 LONGEST = 65_536  # bytes
 
 

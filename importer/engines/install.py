@@ -10,13 +10,17 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -38,12 +42,15 @@ LOG = "install.log"
 QUESTION_SECONDS = 30.0
 ASK_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
 ASK_PATH = "import sys; print(*sys.path, sep='\\n')"
+INSTALL_SECONDS = 4 * 3600.0  # of an engine: 3.2 GB at 230 kB a second
+LONGEST = threading.TIMEOUT_MAX
 
 
 class InstallReason(ReasonKind):
     """Why an install failed, where pip reports no error."""
 
     COMMAND_ENDED = "command-ended", "'{command}' ended with {status}"
+    TOO_SLOW = "too-slow", "the package index is too slow, or the line to it"
     PACKAGE_ABSENT = "package-absent", "the package is not there afterwards"
 
 
@@ -90,10 +97,12 @@ def need(engine: Engine) -> Installed:
     return installed
 
 
-def install(engine: Environment, progress: Progress | None = None) -> Installed:
+def install(
+    engine: Environment, progress: Progress | None = None, *, seconds: float = INSTALL_SECONDS
+) -> Installed:
     """Make the managed environment with the caller's pip and its settings, unless it is complete.
 
-    Raises EngineError("install-failed"), DocumentError("cannot-write").
+    ``seconds`` are all that it may take. Raises EngineError("install-failed"), DocumentError("cannot-write").
     """
     report = progress or silent
     installed = managed(engine)
@@ -102,7 +111,7 @@ def install(engine: Environment, progress: Progress | None = None) -> Installed:
     root = root_of(engine)
     try:
         with folder_locked(root, report):
-            return managed(engine) or _make(engine, root, report)
+            return managed(engine) or _make(engine, root, report, time.monotonic() + seconds)
     except OSError as error:
         raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
 
@@ -195,7 +204,7 @@ def distribution_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _make(engine: Environment, root: Path, report: Progress) -> Installed:
+def _make(engine: Environment, root: Path, report: Progress, deadline: float) -> Installed:
     from importer.engines import system_libraries
 
     venv, log = root / "venv", root / LOG
@@ -211,7 +220,7 @@ def _make(engine: Environment, root: Path, report: Progress) -> Installed:
         bare = ["--without-pip"] if _has_pip() else []
         run(engine.name, isolated("-m", "venv", *bare, str(venv)), log, report)
         for step in steps(engine):
-            _perform(engine, step, root, report)
+            _perform(engine, step, root, report, deadline)
         version = _version(python_of(root), engine.distributions)
         if version is None:
             absent = Reason(InstallReason.PACKAGE_ABSENT)
@@ -227,7 +236,7 @@ def _make(engine: Environment, root: Path, report: Progress) -> Installed:
             shutil.rmtree(venv, ignore_errors=True)
 
 
-def _perform(engine: Environment, step: Step, root: Path, report: Progress) -> None:
+def _perform(engine: Environment, step: Step, root: Path, report: Progress, deadline: float) -> None:
     python, log = str(python_of(root)), root / LOG
     if step.unless is not None:
         try:
@@ -237,30 +246,45 @@ def _perform(engine: Environment, step: Step, root: Path, report: Progress) -> N
         else:
             return
     try:
-        _pip(engine, python, step.pip, log, report)
+        _pip(engine, python, step.pip, log, report, deadline)
     except EngineError:
         if step.otherwise is None:
             raise
         report("that did not work; trying the other way")
-        _pip(engine, python, step.otherwise, log, report)
+        _pip(engine, python, step.otherwise, log, report, deadline)
 
 
-def _pip(engine: Environment, python: str, words: Pip, log: Path, report: Progress) -> None:
+def _pip(engine: Environment, python: str, words: Pip, log: Path, report: Progress, deadline: float) -> None:
     # The caller's pip serves other environments too: it is newer than the one a new environment would bring.
     pip = [*PIP, "--python", python] if _has_pip() else isolated("-m", "pip", python=python)
     # Compiling all of it would take half the time of an install; Python compiles what it comes to use.
     options = ["--no-input", "--no-compile", "--progress-bar", "off"] if words[0] == "install" else []
-    run(engine.name, [*pip, "--disable-pip-version-check", words[0], *options, *words[1:]], log, report)
+    command = [*pip, "--disable-pip-version-check", words[0], *options, *words[1:]]
+    run(engine.name, command, log, report, deadline)
 
 
 def _has_pip() -> bool:
     return find_spec("pip") is not None
 
 
-def run(name: str, command: Sequence[str], log: Path, report: Progress = silent) -> None:
-    """Run a command, its output into the log, its steps to ``report``."""
-    with log.open("ab") as written:
-        process = launcher.start(command, Purpose.INSTALL, stdout=launcher.PIPE, stderr=launcher.STDOUT)
+def run(
+    name: str, command: Sequence[str], log: Path, report: Progress = silent, deadline: float = math.inf
+) -> None:
+    """Run a command that ends with this process, its output into the log, its steps to ``report``.
+
+    Raises EngineError("install-failed") where it fails, or is not done by ``deadline``.
+    """
+    from importer.engines.process import SUPERVISOR, lifeline
+
+    with log.open("ab", buffering=0) as written, lifeline() as watched:
+        process = launcher.start(
+            isolated(str(SUPERVISOR), str(watched), "0", *command), Purpose.INSTALL,
+            stdout=launcher.PIPE, stderr=launcher.STDOUT, keep=(watched,),
+        )  # fmt: skip
+        late = threading.Event()
+        timer = threading.Timer(min(deadline - time.monotonic(), LONGEST), partial(_end, process, late))
+        timer.daemon = True
+        timer.start()
         last_error = ""
         try:
             for line in process.stdout or ():
@@ -272,11 +296,17 @@ def run(name: str, command: Sequence[str], log: Path, report: Progress = silent)
                     report(text[:100])
             status = process.wait()
         finally:  # after Ctrl-C pip must not go on behind the user's back
+            timer.cancel()
             launcher.end(process)
     if status != 0:
         ended = Reason(InstallReason.COMMAND_ENDED, command=" ".join(command[1:4]), status=status)
-        problem = last_error or ended
+        problem = Reason(InstallReason.TOO_SLOW) if late.is_set() else last_error or ended
         raise EngineError("install-failed", name=name, problem=problem, log=log)
+
+
+def _end(process: launcher.Process, late: threading.Event) -> None:
+    late.set()
+    launcher.send(process.pid, signal.SIGKILL)
 
 
 def sources_of(python: Path) -> Path | None:

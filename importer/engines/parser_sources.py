@@ -1,8 +1,9 @@
 """The parsers of an engine without the engine: their sources, from its released wheel, and light packages.
 
-The packages are an environment, ``IMPORTER_HOME/engines/parsers``. Each version is a folder in it: the
-``sources`` of its parsers, with the wheel's license, and an environment that imports both. A worker started
-there takes every other module of the engine for a stand-in (``parser_worker.stand_ins``).
+The packages are an environment, ``IMPORTER_HOME/engines/parsers-DIGEST``: another importer with other
+packages has its own. Each version is a folder in it: the ``sources`` of its parsers, with the wheel's
+license, and an environment that imports both. A worker started there takes every other module of the engine
+for a stand-in (``parser_worker.stand_ins``).
 
 The members are read from the wheel by ranges and compared with its list; all of them have one digest, which
 the registry of the version holds: an index that lies is found by it.
@@ -10,13 +11,17 @@ the registry of the version holds: an index that lies is found by it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from importer import config, wheels
 from importer.engines import registries
@@ -27,7 +32,6 @@ from importer.engines.install import (
     digest,
     folder_locked,
     install,
-    managed,
     places,
     python_of,
     run,
@@ -47,8 +51,12 @@ SUFFIX = "-parsers"  # of a name for 'importer engine'
 VARIABLE = "IMPORTER_PARSERS"
 AUTO, INSTALLED, OFF = MODES = ("auto", "installed", "off")
 LOCK = Path(__file__).with_name("constraints") / "parsers.txt"
+SECONDS = 120.0  # for the sources, however an index answers
+INSTALL_SECONDS = 900.0  # for the packages, 61 MB
 PAUSE = 3600.0  # seconds in which no other import tries what failed; 'importer engine install' does
 PATHS = "importer-parsers.pth"  # in its site-packages: more folders to import from
+SETTING = "prove"  # in importer.toml
+Answer = TypeVar("Answer")
 
 
 class SourcesReason(ReasonKind):
@@ -57,13 +65,14 @@ class SourcesReason(ReasonKind):
     NOT_KNOWN = "not-known", "of {engine} only the sources of {known} are known"
     NO_MODE = "no-mode", "{word!r} is none of {known}"
     CHANGED = "changed", "the index gives other sources than those that importer knows"
+    SLOW = "slow", "the index did not give them within {seconds:g} s"
 
 
 @frozen
 class Packages:
     """The packages that the parsers of all engines import, as an environment to install."""
 
-    name: str = "parsers"
+    name: str = ""
     distributions: tuple[str, ...] = ("transformers",)
     system: tuple[tuple[str, str], ...] = ()
 
@@ -72,12 +81,23 @@ class Packages:
         return (locked(LOCK),)
 
 
+@cache
+def packages() -> Packages:
+    """Return the packages of this importer, named by their lock."""
+    return Packages(f"parsers-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:8]}")
+
+
+@cache
+def _digest_of_packages() -> str:
+    return digest(packages())
+
+
 def mode() -> str:
     """Return whether parsers are fetched (``auto``, the default), used where they are, or not used.
 
-    Raises UsageError("bad-value") for another word in ``IMPORTER_PARSERS``.
+    Raises UsageError("bad-value") for another word in ``IMPORTER_PARSERS``, or as ``prove`` in a project.
     """
-    named = os.environ.get(VARIABLE, "").strip().lower() or AUTO
+    named = os.environ.get(VARIABLE, "").strip().lower() or config.PROJECT.get().get(SETTING, AUTO)
     if named not in MODES:
         problem = Reason(SourcesReason.NO_MODE, word=named, known=MODES)
         raise UsageError("bad-value", setting=Setting.PARSERS, value=named, problem=problem)
@@ -114,26 +134,35 @@ def every() -> Iterator[Installed]:
 
 def root_of(backend: str, version: str) -> Path:
     """Return the folder of a version."""
-    return environment_root(Packages()) / f"{backend}-{version}"
+    return environment_root(packages()) / f"{backend}-{version}"
 
 
 def find(backend: str, version: str) -> Installed | None:
     """Return the parsers of a version, where they are on this disk, whole and unchanged."""
-    if version not in registries.versions(backend) or managed(Packages()) is None:
+    if version not in registries.versions(backend):
         return None
     root, registry = root_of(backend, version), registries.load(backend, version)
     if not registry.parts or stamped(root).get("digest") != _digest(registry):
         return None
-    if _of_sources(backend, root / SOURCES) != registry.parts:
+    if stamped(root.parent).get("digest") != _digest_of_packages():
+        return None
+    if _of_sources(backend, root / SOURCES, _states(root / SOURCES)) != registry.parts:
         return None
     return Installed(f"{backend}{SUFFIX}", version, python_of(root), "parsers", root)
 
 
-def _of_sources(backend: str, sources: Path) -> str:
-    """Return the digest over the sources on this disk."""
+def _states(sources: Path) -> tuple[tuple[str, int, int, int], ...]:
+    """Return name, size and times of each file: one that was written to has another time of its change."""
+    states = ((str(path), path.stat()) for path in sources.rglob("*.py"))
+    return tuple(sorted((path, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for path, one in states))
+
+
+@lru_cache(maxsize=16)
+def _of_sources(backend: str, sources: Path, states: tuple[tuple[str, int, int, int], ...]) -> str:
+    """Return the digest over the sources on this disk, read once while none of them changes."""
     from importer.engines.parser_worker.parts import PARTS
 
-    named = ((path.relative_to(sources).as_posix(), path) for path in sources.rglob("*.py"))
+    named = ((Path(path).relative_to(sources).as_posix(), Path(path)) for path, *_ in states)
     return wheels.digest_of((name, path.read_bytes()) for name, path in named if PARTS[backend].wants(name))
 
 
@@ -171,15 +200,39 @@ def fetch(backend: str, version: str, progress: Progress = silent) -> Installed:
         return known
     root, registry = root_of(backend, version), registries.load(backend, version)
     progress(f"fetching the parsers of {name}")
-    texts = read(backend, registry)  # first: a machine without a network learns it here
-    packages = install(Packages(), progress)
+    texts = _within(SECONDS, name, lambda: read(backend, registry))  # first: without a network it ends here
+    environment = install(packages(), progress, seconds=INSTALL_SECONDS)
     try:
         with folder_locked(root, progress):
-            made = find(backend, version) or _make(backend, registry, root, packages, texts)
+            made = find(backend, version) or _make(backend, registry, root, environment, texts)
     except OSError as error:
         raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
     _mark(backend, version).unlink(missing_ok=True)
     return made
+
+
+def _within(seconds: float, name: str, work: Callable[[], Answer]) -> Answer:
+    """Return the answer of ``work``; raises EngineError where it is not there in time, as from an index that
+    sends one byte after another.
+    """
+    answers: list[Answer] = []
+    faults: list[BaseException] = []
+
+    def attempt() -> None:
+        try:
+            answers.append(work())
+        except BaseException as error:  # raised again below
+            faults.append(error)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    for fault in faults:
+        raise fault
+    if not answers:
+        reason = Reason(SourcesReason.SLOW, seconds=seconds)
+        raise EngineError("parsers-not-fetched", name=name, problem=reason)
+    return answers[0]
 
 
 def remove(backend: str, version: str) -> bool:
@@ -191,14 +244,14 @@ def remove(backend: str, version: str) -> bool:
         with folder_locked(root, silent):
             shutil.rmtree(root)
         if not [*every()]:
-            remove_environment(Packages())
+            remove_environment(packages())
     except OSError as error:
         raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
     return True
 
 
 def _digest(registry: registries.Registry) -> str:
-    return f"{registry.parts} {digest(Packages())}"
+    return f"{registry.parts} {_digest_of_packages()}"
 
 
 def _make(
@@ -223,8 +276,9 @@ def _written(
     name = f"{backend}{SUFFIX}"
     run(name, isolated("-m", "venv", "--without-pip", str(root / "venv"), python=str(packages.python)), log)
     python = python_of(root)
-    paths = "".join(f"{place}\n" for place in (*places(packages.python), sources))
-    (places(python)[0] / PATHS).write_text(paths, encoding="utf-8")
+    own = places(python)[0]  # relative to it: the home may move
+    paths = "".join(f"{os.path.relpath(place, own)}\n" for place in (*places(packages.python), sources))
+    (own / PATHS).write_text(paths, encoding="utf-8")
     write_stamp(root, {"digest": _digest(registry), "engine": name, "version": registry.version})
     return Installed(name, registry.version, python, "parsers", root)
 

@@ -25,6 +25,7 @@ from importer import launcher
 from importer.chat_template.samples import Sample
 from importer.decisions.decision import RUST, Frontend
 from importer.engines.deaths import Accident, ParserFailure
+from importer.engines.install import sources_of
 from importer.engines.registries import Registry, load
 from importer.errors import EngineError
 from importer.frozen import frozen
@@ -419,8 +420,10 @@ class ParserWorker(Closing):
         return replays
 
     def _counted(self, readings: Readings) -> Readings:
-        """Return the readings, those counted that an accident spoilt."""
-        self.accidents += sum(reading.accident is not None for reading in readings)
+        """Return the readings, those counted that an accident spoilt; what sources lack is none."""
+        kinds = [reading.accident.kind for reading in readings if reading.accident is not None]
+        lasting = () if sources_of(self.python) is None else (Accident.MODULE, Accident.ABSENT)
+        self.accidents += sum(kind not in lasting for kind in kinds)
         return readings
 
     def render(

@@ -7,11 +7,13 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from importer.cli.messages import hint
@@ -20,7 +22,7 @@ from importer.engines.base import steps
 from importer.engines.deaths import Death
 from importer.engines.mlx import Mlx
 from importer.errors import DocumentError, EngineError
-from tests.waiting import PYTHON
+from tests.waiting import PYTHON, wait_until
 
 
 def options(document: dict[str, Any]) -> dict[str, str]:
@@ -173,6 +175,30 @@ def wheel(folder: Path, version: str = "1.5") -> Path:
 
 def tiny(folder: Path, version: str = "1.5") -> Tiny:
     return Tiny((("install", "--no-index", str(wheel(folder, version))),))
+
+
+KILLED = """import sys
+from pathlib import Path
+from importer.engines import install
+install.run("tiny", [sys.executable, "-c", sys.argv[2]], Path(sys.argv[1]) / "log")
+"""
+STAYS = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+
+
+def test_pip_ends_with_its_importer_however_that_ends(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path), STAYS]) as owner:
+        wait_until(lambda: log.is_file() and log.read_text().endswith("\n"))
+        family = psutil.Process(owner.pid).children(recursive=True)
+        owner.kill()
+    assert int(log.read_text()) in {one.pid for one in family}
+    assert wait_until(lambda: not any(map(psutil.pid_exists, (one.pid for one in family))))
+
+
+def test_an_install_that_takes_too_long_ends(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STAYS]
+    with pytest.raises(EngineError, match="the package index is too slow"):
+        install.run("tiny", command, tmp_path / "log", deadline=time.monotonic() + 0.5)
 
 
 @pytest.mark.slow

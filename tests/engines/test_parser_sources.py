@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from importer import config
 from importer.app.session import ImportSession
 from importer.app.target import bind
 from importer.cli.main import run
@@ -18,6 +20,8 @@ from importer.errors import EngineError
 from importer.progress import silent
 from importer.reasons import Reason
 from importer.sentences import render
+from importer.wheels import index
+from tests.dripping import DRIPS, dripping
 from tests.package_index import PackageIndex, wheel
 
 
@@ -72,6 +76,20 @@ def test_an_import_goes_on_where_nothing_can_be_fetched(
     assert (bound.target.proves, bound.target.unfetched, bound.python) == (False, found, None)
 
 
+def test_an_index_that_sends_byte_after_byte_is_left(
+    importer_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The import goes on, and names what fetches them later."""
+    monkeypatch.setenv(parser_sources.VARIABLE, "auto")
+    monkeypatch.setattr(parser_sources, "SECONDS", 0.5)
+    with dripping(DRIPS["header"]) as port, ImportSession() as bench:
+        monkeypatch.setattr(index, "_pip", lambda: {"index-url": f"http://127.0.0.1:{port}/simple"})
+        found = bench.parsers_of("vllm", "0.32.0", silent)
+    assert isinstance(found, Reason)
+    assert "did not give them within 0.5 s" in render(found)
+    assert "'importer engine install vllm-parsers==0.32.0'" in render(found)
+
+
 @pytest.mark.parametrize("mode", ["installed", "off"])
 def test_nothing_is_fetched_where_that_is_said(
     importer_home: Path, package_index: PackageIndex, monkeypatch: pytest.MonkeyPatch, mode: str
@@ -83,6 +101,22 @@ def test_nothing_is_fetched_where_that_is_said(
     with ImportSession(consents=lambda _engine: False) as bench:
         assert bench.parsers_of("vllm", "0.32.0", silent) is None, "a person declined"
         assert bench.parsers_of("vllm", "0.33.0", silent, offline=True) is None
+    monkeypatch.delenv(parser_sources.VARIABLE)
+    config.PROJECT.set({parser_sources.SETTING: mode})
+    with ImportSession() as bench:
+        assert bench.parsers_of("vllm", "0.32.0", silent) is None, "by the project"
+    config.PROJECT.set({})
+    assert not package_index.asked
+
+
+def test_an_import_without_fetching_asks_no_index(
+    importer_home: Path, package_index: PackageIndex, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv(parser_sources.VARIABLE, "auto")
+    words = [str(MODEL), "--backend", "sglang", "--dry-run", "--json", "--dir", str(tmp_path), "--no-fetch"]
+    assert run(words) == 0
+    assert json.loads(capsys.readouterr().out)["decisions"]["tool_parser"]["status"] == "table"
     assert not package_index.asked
 
 

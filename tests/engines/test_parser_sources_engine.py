@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from importer.cli.main import run
 from importer.demo import MODEL
 from importer.engines import parser_sources, registries
-from importer.engines.install import Installed, sources_of
+from importer.engines.install import Installed, search_path, sources_of
 from importer.engines.parser_worker.parts import PARTS
 from importer.engines.parsers import ParserWorker
+from importer.sentences import render
 from tests import template_texts as texts
 from tests.proof.test_proof_engine import ask
 from tests.tiers import one_of_each
@@ -75,6 +78,18 @@ def test_sources_that_changed_are_not_asked(vllm_parsers: Installed) -> None:
     assert parser_sources.find("vllm", vllm_parsers.version) == vllm_parsers
 
 
+def test_a_home_that_moved_still_has_its_parsers(
+    vllm_parsers: Installed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert vllm_parsers.root is not None
+    moved = tmp_path / "engines" / vllm_parsers.root.parent.name
+    shutil.copytree(vllm_parsers.root.parent, moved, symlinks=True)
+    monkeypatch.setenv("IMPORTER_HOME", str(tmp_path))
+    found = parser_sources.find("vllm", vllm_parsers.version)
+    assert found is not None
+    assert all(place.is_relative_to(moved) for place in search_path(found.python)[-2:])
+
+
 def test_an_import_without_an_engine_is_proved(
     vllm_parsers: Installed, monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory,
     capsys: pytest.CaptureFixture[str],
@@ -89,3 +104,13 @@ def test_an_import_without_an_engine_is_proved(
     monkeypatch.setenv(parser_sources.VARIABLE, parser_sources.INSTALLED)
     assert run([str(MODEL), "--backend", "vllm", "--dry-run", "--dir", str(tmp_path)]) == 0
     assert f"proved (parsers of vllm {vllm_parsers.version})" in capsys.readouterr().out
+
+
+def test_a_proof_that_cannot_judge_every_parser_is_kept(sglang_engine: Installed) -> None:
+    """deepseekv4 needs a package that is not among the light ones, and that is so at the next import, too."""
+    with ParserWorker("sglang", sglang_engine.python) as worker:
+        proof = ask(worker, TEMPLATES["CHATML_JSON"], WORDS)
+    tool, _ = proof.evidence()
+    assert "deepseek-recipe" in render(tool.value["unjudged"]["deepseekv4"])
+    assert "qwen" in tool.value["complete"], "its streams are read with orjson"
+    assert proof.accidents == 0

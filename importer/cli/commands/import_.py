@@ -41,6 +41,7 @@ def add_arguments_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="everything except writing and validating")
     options.json(parser, "one line of JSON on stdout")
     parser.add_argument("--yes", action="store_true", help="accept the decisions without asking")
+    parser.add_argument("--no-fetch", action="store_true", help="prove with installed parsers alone")
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--validate",
