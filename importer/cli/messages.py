@@ -127,6 +127,7 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | ATTENTION | {
     "UsageError.revision-conflict": "The reference names revision {inline!r} and --revision names {option!r}.",
     "HubError.not-cached": "The cache lacks {what} of {repo}, and --offline forbids asking the Hub.",
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",
+    "Unavailable.not-fetched": "not proved: {problem} Try again: 'importer engine install {parsers}'.",
     "Unavailable.not-installed": _not_installed,
     "FileRemedy.fetch": _fetch,
     "KindRemedy.adapted": "Import {repo}, its base model, with it: --backend vllm --adapter {adapter}",

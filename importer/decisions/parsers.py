@@ -336,7 +336,7 @@ class Unavailable(ReasonKind):
         "not proved: {engine} is not installed, so its own parsers did not read the template",
     )
     NOT_KNOWN = "not-known", "not proved: importer does not know the parsers of {engine} {version}"
-    NOT_FETCHED = "not-fetched", "not proved: {problem} Try again: 'importer engine install {parsers}'."
+    NOT_FETCHED = "not-fetched", "not proved: {problem}"
 
 
 SILENT_KINDS: Mapping[str, Reason] = {

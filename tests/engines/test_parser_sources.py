@@ -11,6 +11,7 @@ from importer import config
 from importer.app.session import ImportSession
 from importer.app.target import bind
 from importer.cli.main import run
+from importer.cli.messages import INSTEAD
 from importer.decisions.decision import Preferences
 from importer.decisions.parsers import decide_parser
 from importer.demo import MODEL
@@ -87,7 +88,7 @@ def test_an_index_that_sends_byte_after_byte_is_left(
         found = bench.parsers_of("vllm", "0.32.0", silent)
     assert isinstance(found, Reason)
     assert "did not give them within 0.5 s" in render(found)
-    assert "'importer engine install vllm-parsers==0.32.0'" in render(found)
+    assert "'importer engine install vllm-parsers==0.32.0'" in render(found, INSTEAD)
 
 
 @pytest.mark.parametrize("mode", ["installed", "off"])
