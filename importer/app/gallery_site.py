@@ -15,20 +15,20 @@ from importer.app.gallery_check import check
 from importer.app.overview import DRAFT, FILES, publishable
 from importer.document.document_keys import OPTIONS
 from importer.document.effective import decisions
+from importer.document.entry_facts import entry_facts
 from importer.document.review import validation
 from importer.document.store import StoredDocument, make_folder, write_all
 from importer.errors import DocumentError
 from importer.exports.localai_gallery import HUB
 from importer.frozen import frozen
 from importer.reasons import Reason
-from importer.reports.html import GalleryRow, page, write
+from importer.reports.html import GalleryCard, page, write
 from importer.reports.report_model import sheet
 
 ENTRIES = "entries"
 MARK = '<meta name="generator" content="importer gallery build">'  # of a first page
 LINK = re.compile(rf'href="{ENTRIES}/([^"/]+)\.yaml"')  # of a first page to an entry
 SMALL = 4000  # characters with the head of a page
-PROVED = "proved"  # a decision's status
 
 
 @frozen
@@ -95,7 +95,7 @@ def _write(
     for item, stored in documents:
         contents[site / f"{item.name}.html"] = write(sheet(stored))
         contents[site / ENTRIES / f"{item.name}.yaml"] = stored.text if item.made is None else item.made.file
-    contents[site / "index.html"] = page([_row(item, stored) for item, stored in documents])
+    contents[site / "index.html"] = page([_card(item, stored) for item, stored in documents])
     foreign = next((path for path in contents if path not in before and os.path.lexists(path)), None)
     if foreign is not None:
         raise DocumentError("foreign-file", path=foreign)
@@ -105,23 +105,32 @@ def _write(
     return [*contents]
 
 
-def _row(item: GalleryItem, stored: StoredDocument) -> GalleryRow:
+def _card(item: GalleryItem, stored: StoredDocument) -> GalleryCard:
     about = {} if item.made is None else item.made.about
-    receipt = stored.receipt
+    receipt, facts = stored.receipt, entry_facts(stored.data, stored.receipt)
     values = {} if receipt is None else decisions(stored)
-    named = {key: item.parser(key) for key in OPTIONS}
-    statuses = {key: str(values[key]["status"]) for key, name in named.items() if name and key in values}
-    parsers = ", ".join(
-        f"{name} ({statuses[key]})" if key in statuses else name for key, name in named.items() if name
-    )
-    proof = next((one for one in statuses.values() if one != PROVED), PROVED) if statuses else ""
-    state = "never" if receipt is None else validation(receipt, stored.data, stored.digest).state
+    parsers = {}
+    for key in OPTIONS:
+        status = values[key]["status"] if key in values else None
+        parsers[key] = " ".join(filter(None, (item.parser(key), status and f"({status})")))
     name, license_ = quote(item.name), str(about.get("license") or "")
-    words = [item.name, item.model, item.backend, parsers, license_, str(about.get("description") or "")]
-    tags = about.get("tags")
-    words += [str(tag) for tag in tags] if isinstance(tags, list) else []
-    link = f"{HUB}/{item.repo}" if item.repo else f"{name}.html"
-    return GalleryRow(
-        item.name, item.model, link, item.backend, parsers, proof, license_, str(about.get("size") or ""),
-        stored.review, state, f"{name}.html", f"{ENTRIES}/{name}.yaml", " ".join(words),
-    )  # fmt: skip
+    words = [item.name, item.model, item.backend, *parsers.values(), license_, facts.description, *facts.tags]
+    shown = tuple(line for line in facts.lines if line != facts.description)
+    tools, thinking = (parsers[key] if item.parser(key) else "" for key in OPTIONS)
+    return GalleryCard(
+        name=item.name,
+        model=item.model,
+        link=f"{HUB}/{item.repo}" if item.repo else f"{name}.html",
+        backend=item.backend,
+        tools=tools,
+        thinking=thinking,
+        license=license_,
+        weights=facts.weights,
+        review=stored.review,
+        validation="never" if receipt is None else validation(receipt, stored.data, stored.digest).state,
+        description=facts.description,
+        shown=shown[: None if facts.validated else -1],  # a chip has that it is not validated
+        page=f"{name}.html",
+        entry=f"{ENTRIES}/{name}.yaml",
+        text=" ".join(words),
+    )

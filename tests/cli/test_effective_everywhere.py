@@ -88,7 +88,7 @@ def everywhere(desk: Desk, key: str) -> dict[str, tuple[Any, str]]:
         pages["site"] = (desk.folder / "site" / "chat.html").read_text()
     if built and key == "tool_parser":
         first = (desk.folder / "site" / "index.html").read_text()
-        found["first page"] = re.findall(r"<td>([\w-]+) \((\w+)\)</td>", first)[0]
+        found["first page"] = re.findall(r"tools: ([\w-]+) \((\w+)\)", first)[0]
     return found | {name: rows(page)[key] for name, page in pages.items()}
 
 

@@ -62,6 +62,12 @@ def written(folder: Path, *entries: object) -> Path:
     return folder
 
 
+def committed(folder: str) -> None:
+    """Make the current folder a repository of git, whose branch main has a folder."""
+    for words in (["init", "-q", "-b", "main"], ["add", folder], ["commit", "-q", "-m", "one"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True)
+
+
 def found(desk: Desk, place: object, *words: str) -> dict[str, str]:
     ran = desk("gallery", "check", place, "--format", "json", *words)
     report = json.loads(ran.out)
@@ -383,8 +389,8 @@ def test_no_change_of_a_document_is_hidden(desk: Desk) -> None:
 
 def test_the_commands_of_the_page_run(desk: Desk) -> None:
     assert desk("acme/base", "--name", "toy", "--yes", "--no-validate").code == 0
-    for folder in (".base", ".base/gallery", "gallery"):
-        written(desk.folder / folder, ENTRY)
+    written(desk.folder / "gallery", ENTRY)
+    committed("gallery")
     commands = re.findall(r"^    importer (.+)$", PAGE, re.MULTILINE)
     assert [desk(*shlex.split(line)).code for line in commands] == [0] * len(commands)
     assert len(commands) >= 3
@@ -609,13 +615,8 @@ def test_the_workflow_of_the_page_runs_step_by_step(desk: Desk, monkeypatch: pyt
 
 
 def test_a_revision_of_git_is_compared_with_a_folder(desk: Desk) -> None:
-    def git(*words: str) -> None:
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True)
-
-    git("init", "-q", "-b", "main")
     written(desk.folder / "gallery", ENTRY)
-    git("add", "gallery")
-    git("commit", "-q", "-m", "one")
+    committed("gallery")
     written(desk.folder / "gallery", entry(name="other"))
     done = desk("gallery", "diff", "main:gallery", "gallery")
     assert (done.code, done.err) == (0, "")

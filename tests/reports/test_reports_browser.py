@@ -174,15 +174,15 @@ def searched(chrome: Browser, start: str, width: int) -> None:
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda said: complaints.append(said.text))
     page.goto(start)
-    shown = page.locator("tbody tr:visible th")
+    shown = page.get_by_role("heading", level=2)
     assert shown.all_inner_texts() == ["base", "chat"]
     page.get_by_label("Search").fill("CHAT acme")
     assert shown.all_inner_texts() == ["chat"]
     assert page.locator("#count").inner_text() == "1 of 2"
     page.get_by_label("Search").fill("")
-    page.get_by_label("validation").select_option("never")
+    page.get_by_label("weights").select_option("up to 8 GB")
     assert shown.count() == 2
-    for cell in page.locator("tbody tr:first-child > *:visible").all():
+    for cell in page.locator("article:first-child > *").all():
         box = cell.bounding_box()
         assert box is not None
         assert 0 <= box["x"] <= box["x"] + box["width"] <= width

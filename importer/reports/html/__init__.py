@@ -93,16 +93,18 @@ def _finalize(value: Any) -> Any:
     return value if hasattr(value, "__html__") else plain(str(value))
 
 
-FACETS = ("backend", "license", "proof", "review", "validation")
+FACETS = ("tools", "thinking", "license", "backend", "validation")
+SIZES = (8, 16, 24, 48, 80)  # GB that weights may have, for a choice
 SCRIPT = """
-const search = document.getElementById("search"), rows = [...document.querySelectorAll("tbody tr")];
-const facets = [...document.querySelectorAll("select")];
+const search = document.getElementById("search"), rows = [...document.querySelectorAll("article")];
+const facets = [...document.querySelectorAll("select[name]")], size = document.getElementById("size");
 function show() {
   const words = search.value.toLowerCase().split(/\\s+/).filter(Boolean);
   let shown = 0;
   for (const row of rows) {
     const text = row.dataset.text.toLowerCase();
     row.hidden = !(words.every(word => text.includes(word))
+      && (!size.value || (row.dataset.weights && Number(row.dataset.weights) <= Number(size.value)))
       && facets.every(facet => !facet.value || row.dataset[facet.name] === facet.value));
     shown += !row.hidden;
   }
@@ -115,36 +117,46 @@ SCRIPT_DIGEST = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decod
 
 
 @frozen
-class GalleryRow:
-    """A row of the page; the search looks in ``text``; ``page`` and ``entry`` are relative URLs.
+class GalleryCard:
+    """A model on the page; the search looks in ``text``; ``page`` and ``entry`` are relative URLs.
 
-    ``proof``  the weakest status of the parsers; empty without a parser.
+    ``tools``, ``thinking``  a parser and its status each, such as ``hermes (proved)``; empty without one.
+    ``weights``              bytes, ``None`` where they are unknown.
+    ``shown``                sentences on inputs, context, memory and validation, as an entry has them.
     """
 
     name: str
     model: str
     link: str
     backend: str
-    parsers: str
-    proof: str
+    tools: str
+    thinking: str
     license: str
-    size: str
+    weights: int | None
     review: str
     validation: str
+    description: str
+    shown: tuple[str, ...]
     page: str
     entry: str
     text: str
 
+    @property
+    def facets(self) -> dict[str, str]:
+        """Return the value of each facet; a parser counts by its presence."""
+        chosen = {name: str(getattr(self, name)) for name in FACETS}
+        return chosen | {name: "yes" if chosen[name] else "no" for name in ("tools", "thinking")}
 
-def page(rows: Sequence[GalleryRow]) -> str:
+
+def page(cards: Sequence[GalleryCard]) -> str:
     """Return the page; its policy allows its own style and script alone."""
     from markupsafe import Markup
 
-    values = {name: sorted({getattr(row, name) for row in rows} - {""}) for name in FACETS}
+    values = {name: sorted({card.facets[name] for card in cards} - {""}) for name in FACETS}
     policy = f"{POLICY}; script-src 'sha256-{SCRIPT_DIGEST}'"
     script = Markup(SCRIPT)  # noqa: S704 - of this module; escaped, its hash would differ
     return (
         environment()
         .get_template("gallery.html.jinja")
-        .render(rows=rows, facets=values, gallery_policy=policy, gallery_script=script)
+        .render(cards=cards, facets=values, sizes=SIZES, gallery_policy=policy, gallery_script=script)
     )
