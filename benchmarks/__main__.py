@@ -45,7 +45,7 @@ def group(name: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0; a row over its budget is marked, never failed: machines differ."""
+    """Return 1 where a group failed; a row over its budget is only marked, for machines differ."""
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in COMPARISONS:
         return int(group(words[0]).main(words[1:]))
@@ -57,26 +57,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = [name for name in chosen.names if name not in QUICK + SLOW]
     if unknown:
         parser.error(f"there is no group {unknown[0]!r}; groups: {', '.join(QUICK + SLOW)}")
-    kept, found = committed(), dict[str, str]()
-    for line in chain([f"# {machine()}"], _lines(chosen.names or QUICK)):
+    kept, found, failed = committed(), dict[str, str](), list[str]()
+    for line in chain([f"# {machine()}"], _lines(chosen.names or QUICK, failed)):
         print(beside(line, kept), flush=True)
         found[_key(line)] = line
     for page, quote, keys in quoted():
-        if any(key in found for key in keys):
-            print(f"{page}: \u201c{quote}\u201d: {'; '.join(found.get(key, '') for key in keys)}")
+        figures = (" ".join(found[key].removeprefix(key).split()) for key in keys if key in found)
+        print(f"{page}: \u201c{quote}\u201d: {'; '.join(figures) or f'see {keys[0]}'}")
     if chosen.write:
-        RUN.write_text("".join(f"{line}\n" for line in (kept | found).values()), encoding="utf-8")
-    return 0
+        RUN.write_text("".join(f"{line}\n" for line in {**kept, **found}.values()), encoding="utf-8")
+    for line in failed:
+        sys.stderr.write(f"benchmarks: {line}\n")
+    return 1 if failed else 0
 
 
-def _lines(names: Sequence[str]) -> Iterator[str]:
+def _lines(names: Sequence[str], failed: list[str]) -> Iterator[str]:
+    """Yield the lines of each group; one that fails is named, and the others go on."""
     shown = ""
     for name in names:
-        module = group(name)
-        heading = getattr(module, "HEADING", HEADING)
-        if heading != shown:
-            yield (shown := heading)
-        yield from (str(row) for row in module.rows())
+        try:
+            module = group(name)
+            heading = getattr(module, "HEADING", HEADING)
+            if heading != shown:
+                yield (shown := heading)
+            yield from (str(row) for row in module.rows())
+        except (Exception, SystemExit) as error:  # whatever it is, the next group goes on
+            failed.append(f"{name}: {type(error).__name__}: {error}")
 
 
 def committed() -> Mapping[str, str]:

@@ -17,11 +17,11 @@ from gen_defaults.recipe_book import Book
 from gen_defaults.recipe_commands import Deployment, deployments
 from importer.errors import UsageError
 from importer.memory.devices import named
-from importer.memory.plans import Plan
+from importer.memory.plans import Goal, Plan
 from importer.sentences import render
 
 # Model, device, goal: from 0.6 to 1,000 billion parameters.
-CASES = (
+CASES: tuple[tuple[str, str, Goal], ...] = (
     ("Qwen/Qwen3-0.6B-GPTQ-Int8", "rtx3060-12g", "latency"),
     ("Qwen/Qwen3-8B", "rtx4090", "latency"),
     ("openai/gpt-oss-20b", "rtx5090", "context"),

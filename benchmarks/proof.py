@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
@@ -24,6 +25,7 @@ from importer.chat_template.tool_calls import find_form
 from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.decisions.decision import Target
 from importer.engines import get, install
+from importer.engines.parser_sources import Packages
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.engines.renderers import RENDERING, WorkerRenderer
 from importer.proof.cache import cached
@@ -62,7 +64,10 @@ def rows() -> Iterable[Row]:
             yield Row(f"proof on {engine}", "not installed", "")
             continue
         with ParserWorker(engine, found.python) as worker:
-            yield from _engine(worker, engine, found.version, studies)
+            yield from _engine(worker, Target(engine, found.version), found.python, studies)
+    files = [path for path in install.root_of(Packages()).rglob("*") if path.is_file()]
+    size = sum(path.lstat().st_size for path in files) // 10**6
+    yield Row("the parsers of vLLM and SGLang: on disk", f"{size} MB" if files else "not installed", "")
 
 
 def _request_coverage(template: Template, renderer: Renderer) -> RequestCoverage:
@@ -73,8 +78,9 @@ def _request_coverage(template: Template, renderer: Renderer) -> RequestCoverage
 
 
 def _engine(
-    worker: ParserWorker, engine: str, version: str, studies: dict[str, TemplateAnalysis]
+    worker: ParserWorker, target: Target, python: Path, studies: dict[str, TemplateAnalysis]
 ) -> Iterable[Row]:
+    engine, version = target.backend, target.version
     seconds, _ = _timed(worker.version, runs=1)
     yield Row(f"{engine} {version}: worker up", f"{seconds:.1f} s", "")
     seconds, _ = _timed(lambda: prove(studies["calls as JSON"], TOKENS, True, worker), runs=1)
@@ -94,10 +100,9 @@ def _engine(
             seconds, prompts = _timed(lambda: compare(ours, tokens, WorkerRenderer(worker)))
         what = f"{engine}: prompts of {prompts.chosen.of} conversations, {len(prompts.outcomes)} forms"
         yield Row(what, f"{seconds:.2f} s", "2.00 s", seconds <= 2)
-    target = Target(engine, version)
     with _home():
-        cached(study, TOKENS, True, target, lambda: proof)
-        seconds, _ = _timed(lambda: cached(study, TOKENS, True, target, lambda: proof))
+        cached(study, TOKENS, True, target, python, lambda: proof)
+        seconds, _ = _timed(lambda: cached(study, TOKENS, True, target, python, lambda: proof))
     yield Row(f"{engine}: from the cache", f"{seconds * 1000:.0f} ms", "")
 
 

@@ -14,6 +14,7 @@ from gen_defaults.recipe_book import Book, Profile
 from gen_defaults.recipe_commands import Deployment
 from importer.engines.registries import PINNED, Kind, load
 from importer.exports.vllm_recipe import SEVERAL, precision
+from importer.memory.plans import Goal
 
 TENSOR, DATA, PIPELINE = "tensor-parallel-size", "data-parallel-size", "pipeline-parallel-size"
 SIZES = (TENSOR, DATA, PIPELINE, "enable-expert-parallel")
@@ -31,7 +32,10 @@ OF_NODES = (
 SIXTEEN = ("bf16", "fp16", "fp32", "")
 BITS = {"fp8": 8, "mxfp8": 8, "int8": 8, "nvfp4": 4, "fp4": 4, "mxfp4": 4, "int4": 4}
 OTHER = "the files at hand are of other weights than this variant"
-GOALS = {"latency": "latency", "throughput": "throughput"}  # of a strategy's orientation; others name none
+GOALS: Mapping[str, Goal] = {
+    "latency": "latency",
+    "throughput": "throughput",
+}  # of a strategy's orientation; others name none
 
 
 class Outcome(StrEnum):
@@ -67,7 +71,8 @@ class Layout:
     @classmethod
     def of(cls, flags: Mapping[str, Any], replicas: int = 1) -> Layout:
         """Return the layout of a command."""
-        return cls(*(int(flags.get(name) or 1) for name in (TENSOR, PIPELINE, DATA)), replicas)
+        tensor, pipeline, data = (int(flags.get(name) or 1) for name in (TENSOR, PIPELINE, DATA))
+        return cls(tensor, pipeline, data, replicas)
 
     @property
     def cards(self) -> int:

@@ -24,6 +24,7 @@ from importer.errors import ImporterError
 from importer.exports import get
 from importer.exports.base import ExportRefused, Options
 from importer.hub.snapshot import Snapshot
+from importer.memory.plans import Goal
 from importer.sentences import render
 
 BACKEND = "vllm"
@@ -90,7 +91,7 @@ class Documents:
         device: str | None,
         values: Mapping[str, Any],
         template: str | None = None,
-        goal: str | None = None,
+        goal: Goal | None = None,
     ) -> Command | Refused:
         """Return the exported command of a model with these settings, fitted to the device for the goal.
 
@@ -113,14 +114,14 @@ class Documents:
         device: str | None,
         values: Mapping[str, Any],
         template: str | None = None,
-        goal: str | None = None,
+        goal: Goal | None = None,
     ) -> Plan:
         """Return the plan of a document. Raises ImporterError."""
         override = None if template is None else TemplateOverride(FILE, FILE, template)
         request = ImportRequest(
             model, preferences=parse(values, BACKEND), device=device, offline=True, template=override
         )
-        if goal is not None and "goal" in ImportRequest.__dataclass_fields__:
+        if goal is not None:
             request = replace(request, goal=goal)
         session = self._session if template is None else self._foreign
         decided = decide_snapshot(self.snapshot(model), request, session)

@@ -9,7 +9,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +110,7 @@ def name(number: int) -> str:
 async def _pages(service: Service) -> list[Row]:
     client, chosen = Client("127.0.0.1", service.port), random.Random(1)
     pick = [name(chosen.randrange(ENTRIES)) for _ in range(int(RATE * SECONDS))]
-    paths = {
+    paths: dict[str, Callable[[int], str]] = {
         "nothing at all (/healthz)": lambda _: "/healthz",
         "an entry": lambda n: f"/v1/configs/{pick[n]}",
         "a list page of 50": lambda n: f"/v1/configs?limit=50&cursor={pick[n]}",

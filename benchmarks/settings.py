@@ -17,6 +17,7 @@ from typing import Any
 
 from importer.document import check
 from importer.document.argument_check import arguments_of
+from importer.document.document import Document
 from importer.document.engine_arguments import Argument, Kind, load, version_of
 from importer.errors import ImporterError
 from importer.exports import FORMATS
@@ -78,7 +79,7 @@ def settings(draw: random.Random, engine: str, version: str | None, count: int) 
         yield {"engine_args": arguments, "env": variables}
 
 
-def refused(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def refused(document: Document) -> Iterator[tuple[str, str]]:
     """Yield the exports of a document's engine that raise for a document that the check accepts."""
     for name, consumer in FORMATS.items():
         try:
@@ -107,7 +108,7 @@ def main(arguments: list[str]) -> int:
         counts["documents"] += 1
         version = version_of(document)
         for more in settings(draw, document["backend"], version, chosen.each):
-            made = {
+            made: Any = {
                 **document,
                 **more,
                 "engine_args": {**(document.get("engine_args") or {}), **more["engine_args"]},

@@ -23,7 +23,8 @@ from importer.memory.pages import has
 from importer.memory.parallelism import EXPERTS, TENSOR, FitRequest, LoadCase
 from importer.memory.plans import Split
 from importer.memory.rest import BUFFERS, COMPILED, CONSUMED, ENGINE, SYSTEM, is_second
-from importer.memory.weights import INDEX, read
+from importer.memory.weights import read
+from importer.signals.comparison import INDEX
 
 HEADING = (
     f"{'start':28} {'version':14} {'free':>6} {'estimate':>8} {'error':>8} {'left out':>8} {'safe end':>8}"

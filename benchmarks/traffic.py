@@ -34,7 +34,7 @@ def rows() -> Iterable[Row]:
 
 def _one() -> Iterable[Row]:
     states: dict[str, tuple[list[str], int, int]] = {
-        "first": ([], 7, 2), "unchanged commit": ([], 1, 1), "offline": (["--offline"], 0, 0),
+        "first": ([], 8, 2), "unchanged commit": ([], 1, 1), "offline": (["--offline"], 0, 0),
         "--exact-fit": (["--exact-fit"], 2, 2), "--exact-fit again": (["--exact-fit"], 1, 1),
     }  # fmt: skip
     with HubServer({"org/model": _files(0)}, latency=LATENCY) as hub, tempfile.TemporaryDirectory() as home:
@@ -77,7 +77,7 @@ def _bulk() -> Iterable[Row]:
 
 
 def _files(number: int) -> dict[str, Content]:
-    """Six small files, and a template that no other model has."""
+    """Six small files with a card, and a template that no other model has."""
     return {
         "config.json": {"model_type": "own", "max_position_embeddings": 4096},
         "generation_config.json": {"temperature": 0.6},
@@ -85,6 +85,7 @@ def _files(number: int) -> dict[str, Content]:
         "tokenizer_config.json": {"eos_token": "<|im_end|>", "bos_token": "<s>"},
         "special_tokens_map.json": {"eos_token": "<|im_end|>"},
         "added_tokens.json": {"<|im_end|>": 1},
+        "README.md": f"# model {number}\n\nIt answers.\n",
         "model.safetensors": b"\x02\0\0\0\0\0\0\0{}",
     }
 

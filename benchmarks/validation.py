@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from benchmarks.row import Row
 from importer.app.local_evidence import rendering
+from importer.document.document import Document
 from importer.engines import ENGINES, get, install
 from importer.engines.process import serve
 from importer.validation.evidence_sources import Background, Journal
@@ -40,7 +40,7 @@ def rows() -> Iterable[Row]:
 def _engine(name: str, python: Path, version: str) -> Iterable[Row]:
     engine = get(name)
     tools, thoughts = PARSERS[name]
-    document: dict[str, Any] = {
+    document: Document = {
         "name": "demo",
         "backend": name,
         "parameters": {"model": str(MODEL), "temperature": 0.0},

@@ -15,6 +15,7 @@ COMMANDS = {
     "abilities": "what each version can load, from its sources",
     "arguments": "the arguments of each installed engine's server",
     "frontends": "compare the prompts of the installed frontends",
+    "localai-diff": "rows that LocalAI's parser table lacks, and refuted ones, with their evidence",
     "observed": "how live models called, by the receipts of a folder",
     "processors": "which quantisations the installed vLLM loads on processors",
     "score": "measure the choice of parsers on models with known answers",
@@ -33,7 +34,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     for name, about in COMMANDS.items():
         command = commands.add_parser(name, help=about)
         if name in arguments:
-            module = import_module(f"gen_defaults.{name}")
+            module = import_module(f"gen_defaults.{name.replace('-', '_')}")
             command.description = module.__doc__
             module.options(command)
             command.set_defaults(run=module.main, refuse=command.error)

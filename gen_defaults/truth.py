@@ -14,6 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ class Truth:
     family: str
     accepted: Mapping[str, tuple[str | None, ...]]
     sampling: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
 
     def verdict(self, name: str, predicted: str | None, equal: Collection[str] = ()) -> str:
         """Return ``right``, ``missing``, ``spurious`` or ``different``; a name of the same class is right.
@@ -106,6 +108,7 @@ class Score:
         family[1] += 1
 
 
+@cache
 def same_class(name: str, parser: str) -> tuple[str, ...]:
     """Return the names under which vLLM's newest release has this parser, itself first."""
     entry = registries.load(BACKEND).entries[registries.KINDS[name]].get(parser)
@@ -162,7 +165,8 @@ def _truth(row: Mapping[str, str], place: str) -> Truth:
     scored = [f for f in FIELDS if f.partition("_")[0] not in row["contested"].split()]
     accepted = {f: tuple(name or None for name in row[f].split("|")) for f in scored}
     pairs = (pair.partition("=") for pair in row.get("sampling", "").split())
-    return Truth(row["model_id"], row["family"], accepted, {key: float(value) for key, _, value in pairs})
+    values = {key: float(value) for key, _, value in pairs}
+    return Truth(row["model_id"], row["family"], accepted, values, row.get("source", ""))
 
 
 COMMIT = "0" * 40
