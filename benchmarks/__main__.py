@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         figures = (" ".join(found[key].removeprefix(key).split()) for key in keys if key in found)
         print(f"{page}: \u201c{quote}\u201d: {'; '.join(figures) or f'see {keys[0]}'}")
     if chosen.write:
-        RUN.write_text("".join(f"{line}\n" for line in {**kept, **found}.values()), encoding="utf-8")
+        RUN.write_text(_renewed(RUN.read_text(encoding="utf-8"), [*found.values()]), encoding="utf-8")
     for line in failed:
         sys.stderr.write(f"benchmarks: {line}\n")
     return 1 if failed else 0
@@ -75,6 +75,7 @@ def _lines(names: Sequence[str], failed: list[str]) -> Iterator[str]:
     """Yield the lines of each group; one that fails is named, and the others go on."""
     shown = ""
     for name in names:
+        yield f"[{name}]"
         try:
             module = group(name)
             heading = getattr(module, "HEADING", HEADING)
@@ -83,6 +84,17 @@ def _lines(names: Sequence[str], failed: list[str]) -> Iterator[str]:
             yield from (str(row) for row in module.rows())
         except (Exception, SystemExit) as error:  # whatever it is, the next group goes on
             failed.append(f"{name}: {type(error).__name__}: {error}")
+
+
+def _renewed(before: str, lines: Sequence[str]) -> str:
+    """Return the committed run with these groups in place of their older lines."""
+    groups: dict[str, list[str]] = {}
+    for line in (*before.splitlines(), *lines):
+        if line.startswith("["):
+            groups[line] = []
+        if not line.startswith("#"):
+            [*groups.values()][-1].append(line)
+    return "".join(f"{line}\n" for line in (lines[0], *(one for group in groups.values() for one in group)))
 
 
 def committed() -> Mapping[str, str]:
