@@ -12,7 +12,8 @@ from contextlib import contextmanager
 import pytest
 
 from importer.sandbox import pool
-from importer.sandbox.pool import Child, Sandbox
+from importer.sandbox.child import Child
+from importer.sandbox.pool import Sandbox
 
 
 @contextmanager

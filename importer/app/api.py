@@ -19,9 +19,10 @@ from importer.app.session import ImportSession
 from importer.config import now
 from importer.document.attention import Attention
 from importer.document.build import to_text
-from importer.document.document import Document, OutcomeRecord, Report
+from importer.document.document import Document
 from importer.document.name_allocator import Names
 from importer.document.receipt import Receipt, ReviewEntry
+from importer.document.records import OutcomeRecord, Report
 from importer.document.store import Store, StoredDocument, named
 from importer.frozen import frozen
 from importer.hub import digests

@@ -27,9 +27,9 @@ from importer.document.argument_check import near
 from importer.document.document_keys import OPTIONS, KeyPath
 from importer.document.effective import OUTDATED, READING, EvidenceReason, effective, refutation
 from importer.document.receipt import Receipt
-from importer.document.review import validation
 from importer.document.schema import SchemaReason
 from importer.document.store import StoredDocument
+from importer.document.validation_state import validation
 from importer.engines import registries
 from importer.errors import HubError, ImporterError
 from importer.hub.local import ANYWHERE

@@ -16,8 +16,8 @@ from importer.app.overview import DRAFT, FILES, publishable
 from importer.document.document_keys import OPTIONS
 from importer.document.effective import decisions
 from importer.document.entry_facts import entry_facts
-from importer.document.review import validation
 from importer.document.store import StoredDocument, make_folder, write_all
+from importer.document.validation_state import validation
 from importer.errors import DocumentError
 from importer.exports.localai_gallery import HUB
 from importer.frozen import frozen

@@ -28,12 +28,13 @@ from importer.document.attention import (
 )
 from importer.document.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
 from importer.document.check import faults as check_values
-from importer.document.document import Document, Remark, document_of
+from importer.document.document import Document, document_of
 from importer.document.document_keys import Change, KeyPath, differences, digest, dotted
 from importer.document.merge import Conflict, Merge, Take, of_conflicts
 from importer.document.model_conflicts import model_faults
 from importer.document.model_facts import RecordedFacts, facts_json, read_model_facts
 from importer.document.name_allocator import Names, check
+from importer.document.records import Remark
 from importer.document.store import Store, StoredDocument
 from importer.errors import DocumentError
 from importer.frozen import frozen
@@ -448,7 +449,7 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
 
 def _receipt(settled: Settled) -> Receipt:
     """Return the plan's receipt with the parts of the last one that still hold."""
-    from importer.document.review import carry_over
+    from importer.document.validation_state import carry_over
 
     remarks: list[Remark] = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
     receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old

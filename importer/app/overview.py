@@ -15,8 +15,9 @@ from importer.document.document_keys import OPTIONS
 from importer.document.effective import refutation
 from importer.document.entry_facts import EntryFacts, entry_facts
 from importer.document.receipt import Receipt
-from importer.document.review import row, validation, warnings
+from importer.document.review import row, warnings
 from importer.document.store import Store, StoredDocument
+from importer.document.validation_state import validation
 from importer.errors import DocumentError
 from importer.exports.base import ExportRefused, Origin
 from importer.exports.localai_gallery import GalleryEntry, entry

@@ -13,7 +13,7 @@ from importer.app import approvals
 from importer.app.measure import measure
 from importer.app.validate import record, validate_document
 from importer.document import schema
-from importer.document.document import Report
+from importer.document.records import Report
 from importer.document.store import Store, StoredDocument
 from importer.engines import get, install
 from importer.engines.machine import cards_named, this_machine

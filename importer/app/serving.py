@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from importer.app import approvals
-from importer.app.validate import for_run, ready, weights_of
+from importer.app.run_settings import for_run
+from importer.app.validate import ready, weights_of
 from importer.document.store import StoredDocument
 from importer.hub.local import AllowedFolders
 from importer.progress import Progress

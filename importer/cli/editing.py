@@ -18,7 +18,8 @@ from importer.cli.importing import user
 from importer.config import now
 from importer.document import schema
 from importer.document.build import SCHEMA_FILE
-from importer.document.effective import Editor, renewed
+from importer.document.edited_comments import renewed
+from importer.document.effective import Editor
 from importer.document.model_facts import RecordedFacts
 from importer.document.schema import problems
 from importer.document.store import Store, load, write_all

@@ -20,8 +20,8 @@ from importer.cli.validation_options import (
     chosen_server,
     required_abilities,
 )
-from importer.document.document import FormRecord, Report
 from importer.document.grants import Grant, set_values
+from importer.document.records import FormRecord, Report
 from importer.document.store import Store, StoredDocument, named
 from importer.errors import AbilityError, EngineError, UsageError, ValidationError
 from importer.hub.local import ANYWHERE

@@ -15,8 +15,9 @@ from importer.decisions.decision import Decision, Decisions
 from importer.decisions.parsers import FrontendReason
 from importer.document import document_keys
 from importer.document.attention import Attention
-from importer.document.document import DecisionRecord, Document, document_of
+from importer.document.document import Document, document_of
 from importer.document.document_keys import FACTS, OPTIONS, SAMPLING, UNWRITTEN, place
+from importer.document.records import DecisionRecord
 from importer.document.yaml_edit.render import block, printable
 from importer.errors import one_line
 from importer.frozen import frozen

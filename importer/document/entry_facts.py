@@ -15,7 +15,7 @@ from importer.document.build import imported_description
 from importer.document.document import Document
 from importer.document.document_keys import digest, parser
 from importer.document.receipt import Receipt
-from importer.document.review import validation
+from importer.document.validation_state import validation
 from importer.frozen import frozen
 from importer.hub.snapshot import listed, mapping, text, whole
 from importer.memory.measured import CACHES

@@ -8,19 +8,17 @@ from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-from importer.document.document import (
+from importer.document.document import Document, Engine, document_of
+from importer.document.document_keys import digest
+from importer.document.records import (
     Approved,
     DecisionRecord,
-    Document,
-    Engine,
     Fact,
     ProofVerdict,
     Remark,
     Report,
     ReviewRecord,
-    document_of,
 )
-from importer.document.document_keys import digest
 from importer.document.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError
 from importer.frozen import frozen

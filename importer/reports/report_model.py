@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from importer.document.document import DecisionRecord, Fact, OutcomeRecord, Report, ReviewRecord
 from importer.document.document_keys import OPTIONS
 from importer.document.effective import decisions
-from importer.document.review import validation
+from importer.document.records import DecisionRecord, Fact, OutcomeRecord, Report, ReviewRecord
+from importer.document.validation_state import validation
 from importer.frozen import frozen
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from importer.document import template_file
-from importer.document.document import Report
 from importer.document.receipt import Receipt
+from importer.document.records import Report
 from importer.document.store import StoredDocument, load, receipt_path, write_all
 from importer.errors import RemoteError
 from importer.frozen import frozen

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from importer.document.receipt import Receipt, parse
-from importer.document.review import validation
 from importer.document.store import load
+from importer.document.validation_state import validation
 from importer.reasons import Reason
 from importer.validation.client import Client, Exchange, secrets_of, without
 from importer.validation.errors import ServerUnreachable

@@ -8,7 +8,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is
 
 import pytest
 
-from importer.document import document, schema
+from importer.document import document, records, schema
 
 DOCUMENT, RECEIPT = schema.load("document"), schema.load("receipt")
 PART, OF_RECEIPT = DOCUMENT["properties"], RECEIPT["properties"]
@@ -21,13 +21,13 @@ SIDES: dict[type, Mapping[str, Any]] = {
     document.Document: PART, document.Parameters: PART["parameters"]["properties"],
     document.Template: DOCUMENT["$defs"]["template"]["properties"], document.Block: BLOCK,
     document.Engine: BLOCK["engine"]["properties"],
-    document.NamedTemplate: BLOCK["chat_template"]["properties"], document.DecisionRecord: DECISION,
-    document.Overruled: DECISION["overruled"]["items"]["properties"],
-    document.Fact: RECEIPT["$defs"]["evidence"]["properties"],
-    document.ReviewRecord: OF_RECEIPT["review"]["properties"],
-    document.Remark: OF_RECEIPT["remarks"]["items"]["properties"], document.Report: REPORT,
-    document.Partial: REPORT["partial"]["properties"], document.Carried: REPORT["carried"]["properties"],
-    document.OutcomeRecord: REPORT["outcomes"]["items"]["properties"],
+    document.NamedTemplate: BLOCK["chat_template"]["properties"], records.DecisionRecord: DECISION,
+    records.Overruled: DECISION["overruled"]["items"]["properties"],
+    records.Fact: RECEIPT["$defs"]["evidence"]["properties"],
+    records.ReviewRecord: OF_RECEIPT["review"]["properties"],
+    records.Remark: OF_RECEIPT["remarks"]["items"]["properties"], records.Report: REPORT,
+    records.Partial: REPORT["partial"]["properties"], records.Carried: REPORT["carried"]["properties"],
+    records.OutcomeRecord: REPORT["outcomes"]["items"]["properties"],
 }  # fmt: skip
 UNSAID = {"started"}  # of a report: the schema lets further keys pass
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from importer.document.document_keys import digest
-from importer.document.effective import Editor, EffectiveValue, effective, patched, renewed
+from importer.document.edited_comments import patched, renewed
+from importer.document.effective import Editor, EffectiveValue, effective
 from importer.document.merge import write
 from importer.document.receipt import Receipt
 from importer.document.store import StoredDocument

@@ -14,8 +14,8 @@ import pytest
 from importer.app.local_evidence import digests_of, files_of, rendering
 from importer.app.validate import fetched, record
 from importer.demo import MODEL
-from importer.document.review import HoldingReason, validation
 from importer.document.store import Store
+from importer.document.validation_state import HoldingReason, validation
 from importer.engines import model_folder
 from importer.hub import ANYWHERE, fetch_weights, local, parse, resolve
 from importer.hub.snapshot import RepoFile, Snapshot

@@ -8,8 +8,9 @@ from urllib.parse import quote
 
 from importer.app.overview import PublicationState, needs_attention, publication_state
 from importer.document.entry_facts import EntryFacts, entry_facts
-from importer.document.review import carried, warnings
+from importer.document.review import warnings
 from importer.document.store import StoredDocument
+from importer.document.validation_state import carried
 from importer.exports.base import loss_json
 from importer.exports.localai import losses
 from importer.hub.snapshot import mapping, text

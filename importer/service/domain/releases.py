@@ -15,8 +15,8 @@ from importer.app.overview import (
     publishable,
 )  # fmt: skip
 from importer.config import now
-from importer.document.document import ReviewRecord
 from importer.document.receipt import Receipt
+from importer.document.records import ReviewRecord
 from importer.document.store import StoredDocument, receipt_path, write_all
 from importer.document.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError

@@ -17,11 +17,11 @@ from importer.chat_template.cases import CALLS, QUESTION, STYLES, Turn, tools_fo
 from importer.chat_template.render import Rendered, Renderer, RenderJob, RenderRefused
 from importer.chat_template.vocabulary import read_vocabulary
 from importer.document import document_keys, schema
-from importer.document.document import ProofVerdict
 from importer.document.document_keys import KeyPath, same
 from importer.document.effective import Editor, effective, value_at
-from importer.document.review import validation
+from importer.document.records import ProofVerdict
 from importer.document.store import StoredDocument
+from importer.document.validation_state import validation
 from importer.engines.registries import loader_of, sampling_defaults
 from importer.errors import HubError, ImporterError, ServiceError
 from importer.frozen import frozen

@@ -15,7 +15,8 @@ from importer.app.export import export_valid
 from importer.config import now
 from importer.document import document_keys
 from importer.document.document_keys import differences
-from importer.document.effective import Editor, patched
+from importer.document.edited_comments import patched
+from importer.document.effective import Editor
 from importer.document.review import change_json, page
 from importer.document.store import StoredDocument
 from importer.errors import DocumentError, ServiceError

@@ -19,7 +19,8 @@ from importer.app.study import Studied, study_snapshot
 from importer.config import now
 from importer.document import argument_check, engine_arguments, schema
 from importer.document.document_keys import differences, digest
-from importer.document.effective import Editor, renewed
+from importer.document.edited_comments import renewed
+from importer.document.effective import Editor
 from importer.document.engine_arguments import Argument
 from importer.document.name_allocator import Names
 from importer.document.review import change_json, refuted

@@ -10,7 +10,8 @@ from fastapi.responses import Response
 from importer.backends import of as backend_of
 from importer.backends import serves
 from importer.config import now
-from importer.document.effective import Editor, patched
+from importer.document.edited_comments import patched
+from importer.document.effective import Editor
 from importer.document.store import StoredDocument
 from importer.engines import registries
 from importer.errors import ImporterError, ServiceError

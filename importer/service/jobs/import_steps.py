@@ -11,7 +11,7 @@ from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
 from importer.app.study import Studied, study_snapshot
 from importer.document.name_allocator import Names
-from importer.document.review import carried
+from importer.document.validation_state import carried
 from importer.errors import ServiceError
 from importer.hub import digests, parse, resolve
 from importer.hub.rate_limit import Budget, under
