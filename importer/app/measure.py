@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer import config
-from importer.app.engine_request import engine_request, recorded_defaults
+from importer.app.engine_request import document_keys, engine_request, recorded_defaults
 from importer.app.import_ import Plan, Settled, merge_plan, write
 from importer.app.import_request import ImportRequest
 from importer.app.local_evidence import snapshot_of
@@ -38,7 +38,7 @@ from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot, mapping, text, whole
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, DeviceAnswer, answers, choose
-from importer.memory.devices import Device, known
+from importer.memory.devices import Device, known, named
 from importer.memory.judgement import CONTEXT, parts
 from importer.memory.measured import Measured, Reported, alike, contradiction, ran, scale
 from importer.memory.parallelism import CACHE, DATA, PIPELINE, TENSOR, FitRequest
@@ -71,6 +71,8 @@ class UnmeasuredReason(ReasonKind):
     NO_DEVICE = "no-device", "it is for no device; import it for the one that is measured"
     LIE = "lie", "{why}: the log is not believed"
     NO_ROOM = "no-room", "{problem}; {parts}"
+    NO_LOG = "no-log", "the log {path} cannot be read: {problem}"
+    OTHER_CARD = "other-card", "the log is of a card with {total}, and it is for {device}, with {memory}"
 
 
 def measure(
@@ -91,7 +93,7 @@ def measure(
 
     engine = get(engine_name)
     if "random-weights" not in engine.offers:
-        raise _unmeasured(stored, Reason(UnmeasuredReason.NOT_READ, engine=engine.name))
+        raise unmeasured(stored, Reason(UnmeasuredReason.NOT_READ, engine=engine.name))
     device = _device(stored, engine)
     snapshot = snapshot_of(stored, places)
     choice = as_written(stored, snapshot, device)
@@ -106,10 +108,10 @@ def measure(
     reported = _exact(logs.read_memory(run.log), device, document)
     same = choice.fit is not None and reported.context == choice.fit.load.context
     pool = choice.pool if same else None
-    beside = _beside(reported, run.held, device, stored.data)
+    beside = beside_cache(reported, run.held, device, stored.data)
     why = contradiction(reported, beside, device.memory or 0, pool)
     if why is not None or beside is None or choice.fit is None:
-        raise _unmeasured(stored, Reason(UnmeasuredReason.LIE, why=why or choice.reason, log=run.log))
+        raise unmeasured(stored, Reason(UnmeasuredReason.LIE, why=why or choice.reason, log=run.log))
     cards = machine.cards_named() if device.is_card else []
     return Measured(
         stored.backend, installed.version, snapshot.revision, now(), run.seconds,
@@ -218,7 +220,7 @@ def _planned(
 def needs_device(stored: StoredDocument) -> None:
     """Raise EngineError("not-measured") for a document of no device, which only this machine may give one."""
     if not _meant(stored):
-        raise _unmeasured(stored, Reason(UnmeasuredReason.NO_DEVICE))
+        raise unmeasured(stored, Reason(UnmeasuredReason.NO_DEVICE))
 
 
 def _device(stored: StoredDocument, engine: Engine) -> Device:
@@ -228,13 +230,22 @@ def _device(stored: StoredDocument, engine: Engine) -> Device:
     for key in (TENSOR, PIPELINE, DATA):
         needed *= values.count(key) or 1
     if needed > here.count:
-        raise _unmeasured(stored, Reason(UnmeasuredReason.FEW_CARDS, needed=needed, count=here.count))
+        raise unmeasured(stored, Reason(UnmeasuredReason.FEW_CARDS, needed=needed, count=here.count))
     used = replace(here, count=needed) if here.is_card else here
     meant = _meant(stored)
     if meant and not alike(meant, used) and meant.get("name") != used.name:
         shown = next((name for name, _ in machine.cards_named()), f"{here.name} ({here.kind})")
-        raise _unmeasured(stored, Reason(UnmeasuredReason.OTHER_DEVICE, device=meant.get("name"), here=shown))
+        raise unmeasured(stored, Reason(UnmeasuredReason.OTHER_DEVICE, device=meant.get("name"), here=shown))
     return used
+
+
+def meant_device(stored: StoredDocument) -> Device:
+    """Return the device that a document is for; raises EngineError("not-measured") for none."""
+    needs_device(stored)
+    meant = _meant(stored)
+    device = replace(named(str(meant["name"])), count=whole(meant.get("count"), 1) or 1)
+    memory = whole(meant.get("memory"), 1)
+    return device if memory in (None, device.memory) else device.with_memory(memory)
 
 
 def _meant(stored: StoredDocument) -> Mapping[str, object]:
@@ -250,16 +261,23 @@ def _folder(snapshot: Snapshot, progress: Progress) -> Path:
     )
 
 
-def as_written(stored: StoredDocument, snapshot: Snapshot, device: Device) -> Choice:
-    """Return the estimate of the document as it stands; raises EngineError where nothing could start."""
+def as_written(
+    stored: StoredDocument, snapshot: Snapshot, device: Device, run: Mapping[str, object] | None = None
+) -> Choice:
+    """Return the estimate of the document as it stands, with the settings of a ``run`` over its own.
+
+    Raises EngineError where nothing could start.
+    """
     version = mapping(mapping(stored.data.get("importer")).get("engine")).get("version")
     defaults = recorded_defaults(stored.receipt)
     request = engine_request(stored.data, defaults, version=str(version) if version else None)
+    own = {**request.values, **(run or {})}
+    request = replace(request, values=own, fixed={*document_keys(stored.data), *(run or ())})
     read = shape.read(snapshot)
     choice = choose(snapshot, read, weights.read(snapshot, read), device, stored.backend, request, Aim())
     term = None if choice.fit is None else choice.fit.term("weights")
     if term is None or term.amount.low > (device.memory or 0) * device.share:
-        raise _unmeasured(stored, choice.reason)
+        raise unmeasured(stored, choice.reason)
     return choice
 
 
@@ -294,7 +312,9 @@ def _exact(reported: Reported, device: Device, document: Document) -> Reported:
     return reported if device.is_card or set_to is None else replace(reported, cache=set_to)
 
 
-def _beside(reported: Reported, held: int | None, device: Device, document: Document) -> int | None:
+def beside_cache(
+    reported: Reported, held: int | None, device: Device, document: Mapping[str, Any]
+) -> int | None:
     """Return the bytes of everything but the cache, that a processor's processes hold from the start."""
     if not device.is_card:
         return None if held is None or reported.cache is None else held - reported.cache
@@ -303,7 +323,8 @@ def _beside(reported: Reported, held: int | None, device: Device, document: Docu
     return None if reported.cache is None else requested - reported.cache
 
 
-def _unmeasured(stored: StoredDocument, problem: Reason) -> EngineError:
+def unmeasured(stored: StoredDocument, problem: Reason) -> EngineError:
+    """Return the error of a document whose memory is not measured."""
     return EngineError("not-measured", name=stored.name, problem=problem)
 
 

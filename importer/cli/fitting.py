@@ -33,7 +33,7 @@ def fit(arguments: argparse.Namespace) -> None:
         raise UsageError("bad-option", option="--on", problem="is valid with --measure only")
     store, stored = named(arguments.name, arguments.folder)
     receipt = stored.need_receipt()
-    if arguments.measure:
+    if arguments.measure or arguments.log is not None:
         _measure(stored, store, arguments)
         return
     if arguments.devices:
@@ -88,9 +88,18 @@ def answered(one: DeviceAnswer) -> str:
 
 def _measure(stored: StoredDocument, store: Store, arguments: argparse.Namespace) -> None:
     """Measure, write what was chosen, and print it with what changed."""
-    approvals.need(stored)
-    with output.progress(f"{stored.name} with random weights") as progress, ImportSession() as bench:
+    if arguments.log is None:
+        approvals.need(stored)
+    with (
+        output.progress(stored.name if arguments.log else f"{stored.name} with random weights") as progress,
+        ImportSession() as bench,
+    ):
         start = partial(measure, engine_name=stored.backend, places=ANYWHERE, progress=progress)
+        if arguments.log is not None:
+            from importer.app import start_log
+
+            text = start_log.read(stored, arguments.log)
+            start = partial(start_log.measured_by_log, log=text, places=ANYWHERE)
         if arguments.on is not None:
             from importer.app.remote import measure_on
             from importer.transport.command import parse_command
@@ -103,16 +112,20 @@ def _measure(stored: StoredDocument, store: Store, arguments: argparse.Namespace
         output.note(told(found))
         for change in differences(stored.data, again.data):
             output.note(f"changed: {output.change(change_json(change))}.")
-        if (why := unlike(found, settled.plan.fit)) is not None:
+        if (why := unlike(found, settled.plan.fit, settled.plan.target.version)) is not None:
             output.note(f"{stored.name}: {why}")
         output.note(f"review: {again.review}.")
     _print(again, again.need_receipt().fit or {}, as_json=arguments.json)
 
 
-def unlike(found: Measured, choice: Choice) -> str | None:
+def unlike(found: Measured, choice: Choice, version: str | None) -> str | None:
     """Return why the settings rest on the estimate in spite of a measurement; ``None`` where they do not."""
     if choice.measured is not None:
         return None
+    if version != found.version:
+        return (
+            f"the settings rest on the estimate: they are for {version}, and the run was of {found.version}."
+        )
     differs = None if choice.fit is None else found.difference(choice.fit.load)
     if differs is None:
         return "the settings rest on the estimate: the measurement is of another device."
@@ -130,5 +143,6 @@ def told(found: Measured) -> str:
     sizes = ", ".join(f"{what} {size / GIB:.2f} GiB" for what, size in parts.items() if size is not None)
     tokens = "" if figures.tokens is None else f", {figures.tokens:,} tokens of cache"
     where = ", ".join(found.cards[:1]) or f"{found.device.get('name')}"
+    where += f", {found.seconds:.0f} s" if found.seconds else ""
     ended = "" if found.served else "; it ended, for the context does not fit"
-    return f"{found.name} on {where}, {found.seconds:.0f} s: {sizes}{tokens}{ended}."
+    return f"{found.name} on {where}: {sizes}{tokens}{ended}."

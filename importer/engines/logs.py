@@ -262,7 +262,11 @@ REPORTED_LONGEST = 20_000  # characters of a line that are read
 def read_memory(log: Path) -> Reported:
     """Return the memory in the beginning of a log (for now of vLLM); ``None`` for each missing figure."""
     with log.open("rb") as file:
-        text = bounded(file.read(HEAD).decode(errors="replace"))
+        return memory_of(bounded(file.read(HEAD).decode(errors="replace")))
+
+
+def memory_of(text: str) -> Reported:
+    """Return the memory that the text of a log reports."""
 
     def most(pattern: re.Pattern[str]) -> int | None:
         found = [float(next(filter(None, match.groups()))) for match in pattern.finditer(text)]

@@ -68,7 +68,7 @@ class TermReason(ReasonKind):
         "the engine itself, and what the system takes of the memory that both share",
     )
     GRAPHS = "graphs", "recorded CUDA graphs; enforce_eager leaves them out"
-    MEASURED = "measured", "measured by {engine} with random weights, {at}"
+    MEASURED = "measured", "measured at a start of {engine}, {at}"
     PADDED = "padded", "with experts padded to the tiles of their kernel"
     NOT_COUNTED = "not-counted", "{why}; the size of {keys:and} is not known"
     OFFLOADED = "offloaded", "without {size:,} bytes in the machine's memory"

@@ -25,6 +25,9 @@ def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="start its engine with random weights, and choose context and layout by the memory it reports",
     )
+    what.add_argument(
+        "--log", metavar="FILE", help="choose them by the log of a start of vLLM that you have; '-' is stdin"
+    )
     parser.add_argument(
         "--on", metavar="COMMAND", help="measure elsewhere, by a command or preset of 'validate --on'"
     )
