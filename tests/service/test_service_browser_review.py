@@ -92,7 +92,12 @@ def test_the_steps_follow_a_document_to_its_release(seen: Seen, service: Service
     state(page, "rejected")
     assert steps(page)[1] == "now*"
     assert "rejected" in way(page)
+    validated(service, name, failed="the parser reads no call")
+    page.reload()
     page.get_by_role("button", name="Approve").click()
+    asked = page.get_by_role("dialog", name="The validation of this document failed")
+    expect(asked).to_contain_text("Validation failed at tool-call: the parser reads no call.")
+    asked.get_by_role("button", name="Approve").click()
     state(page, "approved")
     assert steps(page)[1:3] in (["done", "now*"], ["done", "blocked*"])
     expect(page.get_by_role("button", name="Approve")).to_be_disabled()

@@ -12,9 +12,13 @@ import pytest
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
 
+from importer.app.parser_choice import check_edited
+from importer.document.yaml_edit.source_map import parse_yaml
+from importer.engines.registries import versions
 from importer.errors import ServiceError, UsageError
 from importer.service import messages, problems, settings
 from importer.service.app import create
+from importer.service.domain.document_text import placed
 from importer.service.domain.import_request import Import
 from importer.service.http import imports
 from importer.service.http.query import near_fields
@@ -78,6 +82,20 @@ def test_an_unknown_field_of_a_body_is_told_with_near_names() -> None:
     assert near("query", "refrence") == near("body", "refrence", kind="missing") == []
     told = messages.mistake({"type": "extra_forbidden"}, ["reference", "references"])
     assert told == "unknown field (did you mean reference, references?)"
+
+
+def test_an_unknown_parser_is_told_at_its_name_with_near_names() -> None:
+    before = (
+        f"name: m\nbackend: vllm\nimporter: {{engine: {{name: vllm, version: {versions('vllm')[-1]}}}}}\n"
+    )
+    text = f'{before}options:\n- max_tokens:3\n- "tool_parser:hermess"\n'
+    with pytest.raises(UsageError) as raised:
+        check_edited(parse_yaml(before), parse_yaml(text))
+    [found] = placed(text, raised.value)
+    line = text.splitlines()[found["line"] - 1]
+    start = found["column"] - 1
+    assert line[start : start + found["length"]] == "hermess"
+    assert "hermes" in found["fields"]["near"]
 
 
 def test_settings_come_from_flags_then_variables_then_a_file(tmp_path: Path) -> None:

@@ -69,14 +69,19 @@ def pointer(path: tuple[str | int, ...]) -> str:
 
 
 def placed(text: str, error: ImporterError) -> list[dict[str, object]]:
-    """Return the errors that a check behind the schema has at pointers, each with its place in the text."""
+    """Return the errors that a check behind the schema has at pointers, each with its place in the text: the
+    word that the error is about, where it has one, with near names.
+    """
     places, found = SourceMap(text), []
     for one in listed(error.details.get("errors")):
         steps = [step.replace("~1", "/").replace("~0", "~") for step in str(one["pointer"]).split("/")[1:]]
         path = tuple(int(step) if step.isdecimal() else step for step in steps)
-        problem = places.problem(path, str(one["detail"]))
-        place = {"line": problem.line, "column": problem.column, "length": _length(text, problem)}
-        found.append({**one, **place, "kind": error.kind, "fields": {}})
+        problem, word = places.problem(path, str(one["detail"])), str(error.details.get("name", ""))
+        at = (text.splitlines() or [""])[problem.line - 1].find(word, problem.column - 1) if word else -1
+        column, length = (problem.column, _length(text, problem)) if at < 0 else (at + 1, len(word))
+        place = {"line": problem.line, "column": column, "length": length}
+        near = str(error.details.get("near", "")).split(", ")
+        found.append({**one, **place, "kind": error.kind, "fields": {"near": [*filter(None, near)]}})
     return found
 
 

@@ -61,6 +61,10 @@ export const REVIEW = {
   state: (name, state, reason) => `${name} is ${state}${reason ? `: ${reason}` : ""}.`,
   served: (release, name) => `The gallery serves version ${release} of ${name}.`,
   asked: "The validation is asked for.",
+  failed: {
+    title: "The validation of this document failed",
+    what: "An approval accepts the document all the same. The gallery does not serve it before a validation passes.",
+  },
   unsaved: {
     title: "The text in the editor is not saved",
     what: (label, version) => `${label} acts on the saved text, that is version ${version}. The text in the editor is not part of it.`,

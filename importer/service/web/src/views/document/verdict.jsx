@@ -51,7 +51,8 @@ export function Verdict({ found, sheet, asked, children }) {
     },
     validate: async () => { asked(await post(["configs", name, "validate"], { body: {} })); say(T.asked); },
   };
-  const begun = (action) => (OF_SAVED.includes(action) && draftOf(name) ? () => ask(action) : acts[action]);
+  const failed = found.validation === "failed";
+  const begun = (action) => ((OF_SAVED.includes(action) && draftOf(name)) || (action === "approve" && failed) ? () => ask(action) : acts[action]);
   const possible = sheet.actions.filter((one) => SHOWN.includes(one.action) && (one.action !== "release" || apart(one, "wrong-scope").length === 0));
   const refused = possible.filter((one) => one.blocked.length && !(one.action === "reject" && one.blocked.some(({ kind }) => kind === "already")));
   const entry = sheet.listed, open = possible.find(({ action }) => action === "approve")?.allowed;
@@ -67,7 +68,7 @@ export function Verdict({ found, sheet, asked, children }) {
           <Action key={one.action} act={act} name={one.action} label={labels[one.action]} main={one.primary} disabled={apart(one, WAITS).length > 0} onAct={() => begun(one.action)()} />
         ))}</p>
       </div>
-      {asking ? <Unsaved found={found} label={T[asking]} onGo={acts[asking]} onClose={() => ask(null)} /> : <Failure of={act} />}
+      {asking ? <Asked as={draftOf(name) ? Unsaved : Failed} found={found} sheet={sheet} label={T[asking]} onGo={acts[asking]} onClose={() => ask(null)} /> : <Failure of={act} />}
       <details class="fold small" ref={fold}><summary>{W.details}<span class="soft">{[found.model, found.backend, found.device && device(found.device)].filter(Boolean).join(" · ")}</span></summary>
         {children}
         <Field id="note" label={T.note}><textarea id="note" rows={2} maxlength={4000} ref={note} aria-invalid={invalid ? "true" : undefined} /></Field>
@@ -78,6 +79,22 @@ export function Verdict({ found, sheet, asked, children }) {
         )))}</ul> : null}
       </details>
     </section>
+  );
+}
+
+const Asked = ({ as: Which, ...rest }) => <Which {...rest} />;
+
+// A validation of these data has failed: an approval says that a person knows it.
+function Failed({ sheet, label, onGo, onClose }) {
+  const act = useAction();
+  const go = async () => { await onGo(); onClose(); };
+  return (
+    <Dialog title={T.failed.title} onClose={onClose}>
+      <p class="break">{nextOf(sheet)}</p>
+      <p>{T.failed.what}</p>
+      <p class="buttons"><Action act={act} name="go" label={label} onAct={go} /></p>
+      <Failure of={act} />
+    </Dialog>
   );
 }
 

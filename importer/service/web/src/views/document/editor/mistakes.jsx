@@ -5,7 +5,7 @@ import { TEXTS } from "../../../text.js";
 import { Attention } from "../decisions.jsx";
 
 const T = TEXTS.editor;
-const NEAR = new Set(["unknown-near", "unknown-key-near"]); // the place is a key, that another name can replace
+const NEAR = new Set(["unknown-near", "unknown-key-near", "unknown-parser"]); // another name can replace the place
 
 export function Judged({ judged, field }) {
   if (!judged) return null;
