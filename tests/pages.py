@@ -67,15 +67,16 @@ class Seen:
         self.context.add_init_script(WATCH)
         self.page = self.context.new_page()
         self.asked: list[str] = []
+        self.opened = 0
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("console", lambda said: self.complaints.append(f"{said.type}: {said.text}"))
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
 
     def go(self, place: str = "") -> Page:
-        """Open a place of the page as a link from elsewhere would."""
-        self.page.goto("about:blank")
-        self.page.goto(f"{self.url}/#/{place}")
+        """Open a place as a link from elsewhere would; a blank page between costs chromium a third more."""
+        self.opened += 1
+        self.page.goto(f"{self.url}/?{self.opened}#/{place}")
         self.heading()
         return self.page
 

