@@ -18,6 +18,7 @@ from tests.pages import Seen, browser
 from tests.publishing import gallery_of
 from tests.reports.test_reports_browser import BREAKING_OUT
 from tests.serving import Service, running
+from tools.build_page import BUILT, WEB
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "importer" / "demo" / "model"
@@ -32,6 +33,10 @@ HOSTILE = "".join(out + HARM for out in BREAKING_OUT) + "\u202etxt.exe\u202c\u00
 
 @pytest.fixture(scope="module")
 def chrome() -> Iterator[Browser]:
+    """Chromium, for a page of its present sources: of an older one each expectation waits to its end."""
+    newest = max(file.stat().st_mtime for file in (WEB / "src").rglob("*") if file.is_file())
+    assert BUILT.is_file(), "the page is not built: run make page"
+    assert BUILT.stat().st_mtime >= newest, "the page is older than its sources: run make page"
     with browser() as one:
         yield one
 
