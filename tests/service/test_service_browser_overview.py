@@ -289,7 +289,7 @@ def test_operations_show_processes_and_the_audit(seen: Seen) -> None:
     expect(page.get_by_role("region", name="Retention").last).to_contain_text("90 days")
     page.get_by_label("Action").fill("import")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/#/operations?action=import")
+    page.wait_for_url("**#/operations?action=import")
     audit = page.get_by_role("region", name="Audit").last
     expect(audit.get_by_role("row").filter(has_text="real-one")).to_have_count(1)
     seen.check()

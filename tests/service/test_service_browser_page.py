@@ -74,7 +74,7 @@ def test_what_is_written_outlasts_a_filter_and_the_focus_stays(seen: Seen, servi
     page = seen.go("documents")
     draft = page.locator("[name=state][value=draft]")
     draft.press("Space")
-    page.wait_for_url("**/#/documents?state=draft")
+    page.wait_for_url("**#/documents?state=draft")
     expect(page.locator("main")).to_have_attribute("aria-busy", "false")
     assert page.evaluate("document.activeElement.value") == "draft"
     expect(draft).to_be_checked()
