@@ -195,15 +195,14 @@ def _refusal(response: Any, repo: str, commit: str) -> HubError:
 
 def _bar(progress: Progress, total: int) -> type:
     """Return the class of a silent progress bar that reports the bytes of its largest count."""
-    from tqdm.auto import tqdm  # type: ignore[import-untyped]
+    from huggingface_hub.utils.tqdm import tqdm
 
     counts: dict[int, float] = {}
 
-    class Bar(tqdm):  # type: ignore[misc]
+    class Bar(tqdm):
         def __init__(self, *args: Any, **options: Any) -> None:
             self.bytes = options.get("unit") == "B"
-            options.pop("name", None)
-            super().__init__(*args, **{**options, "disable": True})
+            super().__init__(*args, **{**options, "disable": True})  # type: ignore[no-untyped-call]
 
         def update(self, n: float | None = 1) -> None:
             if self.bytes:
