@@ -29,7 +29,6 @@ from importer.frozen import frozen
 from importer.hub.folders import Folder, why
 from importer.reasons import Reason
 
-VERSION = "0.32.2"
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx.txt"
 LONGEST = 100_000  # bytes of a template, that is one argument: Linux has room for 131,072
 PER_REQUEST = ("repeat_penalty", "presence_penalty", "frequency_penalty", "seed")

