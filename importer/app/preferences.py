@@ -31,6 +31,7 @@ from importer.document.store import StoredDocument
 from importer.errors import DocumentError, Setting, UsageError
 from importer.reasons import Reason, ReasonKind
 from importer.signals import speculation
+from importer.signals.template_markers import of_same_markers
 
 BACKEND = "backend"  # has a check of its own, like the arguments of an engine by its version
 MODEL = "owner/name"  # stands for the model, which a check of values does not need
@@ -316,14 +317,18 @@ def check_parsers(preferences: Preferences, target: Target) -> None:
     for key in OPTIONS:
         name = preferences.values.get(key)
         if isinstance(name, str) and not target.has(key, name):
-            near = get_close_matches(name, target.parsers[key], 5, 0.4) or sorted(target.parsers[key])[:5]
+            known = target.parsers[key]
+            near = [
+                *of_same_markers(key, name, target.backend, known),
+                *get_close_matches(name, known, 5, 0.4),
+            ]
             raise UsageError(
                 "unknown-parser",
                 engine=target.backend,
                 version=target.version,
                 field=key.replace("_", " "),
                 name=name,
-                near=", ".join(near),
+                near=", ".join([*dict.fromkeys(near or sorted(known))][:5]),
             )
 
 

@@ -11,7 +11,7 @@ The parser ``hf`` with a derived response template: what it stands beside, and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -382,8 +382,7 @@ def decide_parser(
     claims = [e for e in claims if e not in contradicted]
     tokenless = {e.value: e for e in facts if e.rule is Rule.LACKING_TOKENS}
     if tokenless and all(e.value in tokenless for e in claims if e.value is not None):
-        lost = tuple(RejectedCandidate(e.value, e.source, e.reason) for e in tokenless.values())
-        return Undecided(tuple(warning(e.reason) for e in tokenless.values()), lost)
+        return _tokenless(tokenless.values())
     claims = [e for e in claims if e.value not in tokenless]
     sign = next((e for e in facts if e.rule is Rule.THINKING_SIGN), None)
     doubted = [] if sign is None or shown is not None else [e for e in claims if _doubted(e, sign)]
@@ -393,8 +392,8 @@ def decide_parser(
         why = sign.reason if known else warning(sign.reason)
         return Undecided((why, *(e.reason for e in doubted)), _loadable(key, claims, target)[1])
     decision = _by_evidence(key, facts, claims, proof, target)
-    if key != "tool_parser" and thinking is not None and thinking.source in WRITTEN:
-        decision = _unread(decision)
+    if key != "tool_parser":
+        decision = _unread(decision, thinking, None if shown is not None else sign)
     if thinking is not None and thinking.switch is None and any(_of_family(e, decision) for e in claims):
         decision = _always_thinking(decision)
     if thinking is not None and (proof is None or not proof.value["asked"]):
@@ -434,8 +433,20 @@ def _untried(decision: Decision, thinking: Thinking, key: str, target: Target) -
     return replace(decision, why=(*decision.why, reason if target.runs else warning(reason)))
 
 
-def _unread(decision: Decision) -> Decision:
-    """Return the decision, with a warning where no parser reads the reasoning that the template writes."""
+def _tokenless(lacking: Iterable[Evidence]) -> Undecided:
+    """Return no parser, for each that something names lacks the tokens of its format."""
+    lost = tuple(RejectedCandidate(e.value, e.source, e.reason) for e in lacking)
+    return Undecided(tuple(warning(one.why) for one in lost), lost)
+
+
+def _unread(decision: Decision, thinking: Thinking | None, sign: Evidence | None) -> Decision:
+    """Return the decision, with a warning where no parser reads reasoning that the template writes, or that
+    signs speak for.
+    """
+    if sign is not None and isinstance(decision, Undecided):
+        return replace(decision, why=(warning(sign.reason), *decision.why))
+    if thinking is None or thinking.source not in WRITTEN:
+        return decision
     unread = [reason.kind is ParserReason.NONE_READS for reason in decision.why]
     if not isinstance(decision, Undecided) or not any(unread):
         return decision

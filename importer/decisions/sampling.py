@@ -27,7 +27,7 @@ from importer.decisions.decision import (
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.reasons import GenerationReason
-from importer.signals.sampling_values import MODES_KEY, RANGES
+from importer.signals.sampling_values import GREEDY, MODES_KEY, RANGES
 
 MODES = {True: "thinking", False: "non_thinking"}
 KEYS = tuple(f"parameters.{key}" for key in RANGES)
@@ -69,6 +69,10 @@ class SamplingReason(ReasonKind):
     SERVER_DRAWS = (
         "server-draws",
         "nothing names a temperature: {engine} samples at {value}, where small models often miss",
+    )
+    GREEDY = (
+        "greedy",
+        "{said}; the vendor's {file} asks for the likeliest token, and this value is for drawn ones",
     )
     CUT_BY_SERVER = (
         "cut-by-server",
@@ -138,6 +142,7 @@ def decide_sampling(
             decision = _drawn(target, decisions)
         if decision is not None:
             decided[key] = decision
+    decided = _without_draws(decided, facts)
     sets = _sets(facts, usual)
     if any(way is None or mode != MODES[way] for mode in sets):
         decided[MODES_KEY] = _both(sets, facts, way)
@@ -145,6 +150,21 @@ def decide_sampling(
         if fact.key.startswith(OTHERS):
             decided[fact.key] = Undecided((fact.reason,))
     return decided
+
+
+def _without_draws(decided: Mapping[str, Decision], facts: Sequence[Evidence]) -> dict[str, Decision]:
+    """Return the decisions; greedy decoding by the vendor's file leaves out values of tables and cards."""
+    greedy = next((e for e in facts if e.key == TEMPERATURE and e.quote == GREEDY), None)
+    temperature = decided.get(TEMPERATURE)
+    if greedy is None or temperature is None or greedy.reason not in temperature.why:
+        return dict(decided)
+    found = dict(decided)
+    of_file = {e.key for e in facts if e.rule is Rule.GENERATION_CONFIG}
+    for key, one in decided.items():
+        if key not in (TEMPERATURE, LENGTH, *of_file) and one.value is not None and one.status != "user":
+            why = Reason(SamplingReason.GREEDY, said=one.why[0], file=greedy.source)
+            found[key] = KnownNone((why,), one.overruled)
+    return found
 
 
 def _spoken(facts: Sequence[Evidence], key: str, way: bool | None, usual: bool | None) -> list[Evidence]:

@@ -115,7 +115,7 @@ FILES: tuple[tuple[str, int, bool], ...] = (
     (r"chat_template\.json", 1 * MIB, True),
     (r"modules\.json", 256 * KIB, False),
     (r"[1-9]_Pooling/config\.json", 256 * KIB, False),
-    (r"sentence_bert_config\.json", 256 * KIB, False),
+    (r"sentence_[\w-]+_config\.json", 256 * KIB, False),
     (r"[1-9]_Dense/config\.json", 256 * KIB, False),
     (r"config_sentence_transformers\.json", 256 * KIB, False),
     (r"additional_chat_templates/tool_use\.jinja", 1 * MIB, False),

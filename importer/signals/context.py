@@ -30,7 +30,8 @@ DECIDES = "model_max_length"  # where a config has it, it decides alone
 LARGEST = 100_000_000  # tokens; tokenizer files write 1e30 for "no limit"
 ORIGINAL = "original_max_position_embeddings"
 ASSUMED = 2048  # by vLLM, for a config that names no length
-TOKENIZER, CARD, SENTENCE = "tokenizer_config.json", "README.md", "sentence_bert_config.json"
+TOKENIZER, CARD = "tokenizer_config.json", "README.md"
+SENTENCE = re.compile(r"sentence_[\w-]+_config\.json")  # of sentence-transformers, by the kind of encoder
 YARN = re.compile(r"\byarn\b", re.IGNORECASE)
 FACTOR = re.compile(r"\bfactor\W{1,6}(\d{1,4}(?:\.\d{1,4})?)")
 STRETCHED = re.compile(r"\b" + ORIGINAL + r"\W{1,6}(\d{1,9})")
@@ -72,11 +73,12 @@ def _sentence(snapshot: Snapshot, able: Abilities) -> Length | None:
     """Return the length of sentence-transformers, if any; vLLM puts it in place of its own."""
     if not backends.of(able.engine).tasks:
         return None
-    tokens = whole(object_of(snapshot, SENTENCE).get("max_seq_length"), 1, WIDEST)
+    file = next(filter(SENTENCE.fullmatch, sorted(snapshot.texts)), "")
+    tokens = whole(object_of(snapshot, file).get("max_seq_length"), 1, WIDEST)
     if tokens is None:
         return None
     quote = f"max_seq_length: {tokens}"
-    return Length(tokens, Reason(LengthReason.NAMED, file=SENTENCE, quote=quote), quote, (), SENTENCE)
+    return Length(tokens, Reason(LengthReason.NAMED, file=file, quote=quote), quote, (), file)
 
 
 def derive(snapshot: Snapshot, able: Abilities) -> Length | None:

@@ -165,12 +165,14 @@ def thinking_evidence(
     """Return one fact with every sign, the name of the model first; none for a template that was not read."""
     if analysis is None or not analysis.samples:
         return []
-    signs = [] if ignore_name else [*_named(snapshot)]
+    signs = [] if ignore_name else [*_named(snapshot), *_left_open(snapshot)]
     signs += _tokens(read_vocabulary(snapshot))
     signs += [] if ignore_name else _card(snapshot)
     thinking = analysis.thinking
     if thinking.markers is not None:
         signs.append(Reason(ThinkingSign.BLOCK, marker=thinking.markers[1]))
+    elif thinking.switch is not None:
+        signs.append(Reason(ThinkingSign.SWITCH, switch=thinking.switch))
     if not signs:
         return []
     reason = Reason(ShownReason.MAY_THINK, signs=tuple(signs))
@@ -186,6 +188,13 @@ def _named(snapshot: Snapshot) -> Iterator[Reason]:
         if NAMED.search(name.rpartition("/")[2]) and not DENIED.search(name):
             yield Reason(kind, name=name)
             return
+
+
+def _left_open(snapshot: Snapshot) -> Iterator[Reason]:
+    """Yield the family of a chat model whose row leaves reasoning open: it is not known to have none."""
+    found = match(parser_table(), own_name(snapshot))
+    if found is not None and found.kind == "chat" and PARSERS[1] not in found.row.parsers:
+        yield Reason(ThinkingSign.FAMILY, family=found.row.label)
 
 
 def _tokens(vocabulary: Vocabulary) -> list[Reason]:

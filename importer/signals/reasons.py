@@ -701,6 +701,8 @@ class ThinkingSign(ReasonKind):
 
     NAME = "name", "its name"
     BASE = "base", "the name of its base model {name}"
+    FAMILY = "family", "its family {family}, of which the table leaves that open,"
+    SWITCH = "switch", "the template's switch {switch}"
     TOKENS = "tokens", "its tokens {tokens}"
     CARD = "card", "its card ({words})"
     BLOCK = "block", "the template's cut of past answers at {marker}"

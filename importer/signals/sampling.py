@@ -10,7 +10,7 @@ from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
 from importer.signals.reasons import GenerationReason, StopReason
-from importer.signals.sampling_values import is_number, usable
+from importer.signals.sampling_values import GREEDY, is_number, usable
 
 FILE = "generation_config.json"
 
@@ -51,7 +51,7 @@ def unread_evidence(snapshot: Snapshot, engine: str) -> Iterator[Evidence]:
 def _greedy(data: Mapping[str, object]) -> Iterator[Evidence]:
     """Yield temperature 0 for ``do_sample: false``: greedy decoding, with any temperature beside it."""
     if data.get("do_sample") is False:
-        yield _fact("parameters.temperature", 0, "do_sample: false")
+        yield _fact("parameters.temperature", 0, GREEDY)
 
 
 def _values(data: Mapping[str, object]) -> Iterator[Evidence]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, TypeGuard
 
+GREEDY = "do_sample: false"  # of a generation config: the likeliest token each time
 MODES_KEY = "sampling_modes"
 
 

@@ -13,6 +13,8 @@ MODULES, SETTINGS = "modules.json", "config_sentence_transformers.json"
 # Kinds of models by ``model_type`` of the settings, and by the package of a module.
 CROSSES = ("CrossEncoder", ".cross_encoder.")
 SPARSE = ("SparseEncoder", ".sparse_encoder.")
+# vLLM's names; the root of a length makes no other direction of a vector.
+WAYS = {"lasttoken": "LAST", "mean": "MEAN", "mean_sqrt_len": "MEAN", "cls": "CLS"}
 OLD_FORM = "pooling_mode_"  # of keys whose value is true; the newer form is one key without the last mark
 
 
@@ -56,7 +58,7 @@ def described(snapshot: Snapshot, kind: tuple[str, str]) -> tuple[str, str] | No
 
 
 def pooling(snapshot: Snapshot) -> Pooling | None:
-    """Return the pooling, where its settings were read and name one way."""
+    """Return the pooling, where its settings were read; several ways at once make one longer vector."""
     module = next((m for m in modules(snapshot) if ends(m, "Pooling")), None)
     if module is None:
         return None
@@ -65,12 +67,11 @@ def pooling(snapshot: Snapshot) -> Pooling | None:
     newer = text(settings.get(OLD_FORM[:-1]))
     keys = [k for k, v in settings.items() if k.startswith(OLD_FORM) and v is True]
     names = [newer] if newer else [key.removeprefix(OLD_FORM) for key in keys]
-    if len(names) != 1:
+    if not names:
         return None
-    name = names[0].removesuffix("_tokens").removesuffix("_token")
-    way = {"lasttoken": "LAST", "mean": "MEAN", "cls": "CLS"}.get(name, name)
-    quote = f"{OLD_FORM[:-1]}: {newer}" if newer else f"{keys[0]}: true"
-    return Pooling(file, quote[:60], str(module.get("type")), way, bool(newer))
+    ways = [WAYS.get(name.removesuffix("_tokens").removesuffix("_token"), name) for name in names]
+    quote = f"{OLD_FORM[:-1]}: {newer}" if newer else f"{', '.join(keys)}: true"
+    return Pooling(file, quote[:60], str(module.get("type")), "+".join(ways), bool(newer))
 
 
 def normalises(snapshot: Snapshot) -> bool:

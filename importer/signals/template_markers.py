@@ -133,6 +133,14 @@ def translate(
     return None if best is None else best.name
 
 
+def of_same_markers(key: str, parser: str, engine: str, known: Container[str]) -> list[str]:
+    """Return the parsers of an engine's version with the same markers, those with the most names first."""
+    table = load_parser_markers(engine, KINDS[key])
+    own = set(table[parser].markers) if parser in table else set()
+    alike = [p for p in table.values() if own and set(p.markers) == own and p.name in known]
+    return [p.name for p in sorted(alike, key=lambda p: (-p.names, p.name))]
+
+
 def _common(
     one: ParserMarkers, other: ParserMarkers, vital: Collection[str]
 ) -> tuple[float, float, int, int]:

@@ -325,6 +325,22 @@ def test_signs_of_thinking_make_a_template_without_reasoning_no_evidence() -> No
     assert isinstance(reasoning(unasked, base, template, sign("block")), KnownNone)
     named = claim(Rule.NAME_LIKE, "reasoning_parser", "qwen3")
     assert reasoning(unasked, named, template, sign("name")).value == "qwen3"
+    silent = reasoning(unasked, sign("switch"))  # as cogito: a switch, and nothing that reads its thoughts
+    assert isinstance(silent, Undecided)
+    assert is_warning(silent.why[0])
+
+
+def test_a_parser_without_the_tokens_of_its_format_is_not_named() -> None:
+    lacking = Evidence(
+        Rule.LACKING_TOKENS, "reasoning_parser", "qwen3", "tekken.json", as_reason("no [THINK]")
+    )
+    unasked = Proof("vllm", "9.9", "d", {}, {}, {"reasoning_parser": as_reason("renders none")})
+    named = claim(Rule.FAMILY_TABLE, "reasoning_parser", "qwen3")
+    decision = reasoning(unasked, lacking, named)
+    assert isinstance(decision, Undecided)
+    assert [is_warning(reason) for reason in decision.why] == [True]
+    other = claim(Rule.NAME_LIKE, "reasoning_parser", "deepseek_r1")
+    assert reasoning(unasked, lacking, named, other).value == "deepseek_r1"
 
 
 def test_without_a_proof_a_switch_is_a_warning() -> None:

@@ -251,3 +251,20 @@ def test_whatever_is_said_every_decision_is_sound(
         assert (decision.value is None) == (decision.status in ("none", "unknown")), key
     for key, value in prefer.items():
         assert (decisions[key].value, decisions[key].why) == (value, (Reason(WeighReason.SET_BY_USER),))
+
+
+def test_greedy_decoding_by_the_vendor_leaves_out_what_a_family_draws_with() -> None:
+    file = sampling.evidence(repository(do_sample=False, repetition_penalty=1.1))
+    table = [
+        fact("sampling-table", 0.8, "parameters.top_p"),
+        fact("card", 1.5, "parameters.presence_penalty"),
+    ]
+    found = decided(*file, *table, prefer={"parameters.top_k": 5})
+    values = {key: found[key].value for key in found if key.startswith("parameters.")}
+    assert values == {
+        TEMPERATURE: 0, "parameters.top_p": None, "parameters.top_k": 5, "parameters.repeat_penalty": 1.1,
+        "parameters.presence_penalty": None,
+    }  # fmt: skip
+    assert [reason.kind for reason in found["parameters.top_p"].why] == [SamplingReason.GREEDY]
+    drawn = decided(*file, *table, prefer={TEMPERATURE: 0.5})
+    assert drawn["parameters.top_p"].value == 0.8

@@ -367,6 +367,8 @@ SILENT = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assi
         ("a/field-agent", {"tags": ["reasoning", "en"]}, {}, ["card"]),
         ("a/field-agent", {}, {}, []),
         ("a/Qwen3-non-thinking", {}, {}, []),
+        ("MiniMaxAI/MiniMax-M1-80k", {}, {}, ["family"]),
+        ("MiniMaxAI/MiniMax-Text-01", {}, {}, []),
     ],
 )
 def test_signs_of_thinking_beside_a_silent_template(

@@ -6,7 +6,7 @@ import pytest
 
 from importer import backends
 from importer.engines import registries
-from importer.signals.template_markers import fitting, load_parser_markers, translate
+from importer.signals.template_markers import fitting, load_parser_markers, of_same_markers, translate
 
 # Parsers whose markers stand in a library, or that read calls without any.
 WITHOUT = {
@@ -89,3 +89,9 @@ def test_a_parser_under_the_other_engines_name(
 def test_a_name_that_the_version_lacks_is_not_taken() -> None:
     assert translate("tool_parser", "granite4", "vllm", "vllm-mlx", {"hermes", "gemma4"}) == "hermes"
     assert translate("tool_parser", "granite4", "vllm", "vllm-mlx", set()) is None
+
+
+def test_a_parser_of_a_later_version_has_those_of_the_same_markers_beside_it() -> None:
+    assert of_same_markers("tool_parser", "qwen3_json", "vllm", {"hermes", "qwen3_coder"}) == ["hermes"]
+    assert of_same_markers("tool_parser", "pythonic", "vllm", {"openai", "pythonic"}) == []
+    assert of_same_markers("tool_parser", "never-heard-of", "vllm", {"hermes"}) == []

@@ -146,7 +146,7 @@ def test_broken_modules_describe_nothing(text: str) -> None:
 
 
 def test_the_length_of_sentence_transformers_is_the_context() -> None:
-    texts = {"sentence_bert_config.json": {"max_seq_length": 256}}
+    texts = {"sentence_xlm-roberta_config.json": {"max_seq_length": 256}}
     found = context.evidence(snapshot({"model_type": "bert", "max_position_embeddings": 512}, texts), ABLE)
     assert (found[0].key, found[0].value) == ("max_model_len", 256)
 
@@ -292,7 +292,9 @@ OLD_FORM = {"word_embedding_dimension": 8, "pooling_mode_cls_token": False, "poo
         ({"pooling_mode": "mean"}, "0.32.0", NEW, []),
         (OLD_FORM, "0.14.1", ST + "Pooling", []),
         ({"pooling_mode": "max"}, "0.32.0", NEW, ["no-way"]),
-        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "0.27.1", NEW, []),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "0.27.1", NEW, ["no-way"]),
+        ({"pooling_mode_mean_sqrt_len_tokens": True}, "0.14.1", ST + "Pooling", []),
+        ({"include_prompt": True}, "0.27.1", NEW, []),
     ],
 )
 def test_a_pooling_that_the_version_does_not_read_is_written(
