@@ -304,7 +304,7 @@ def test_a_release_is_built_twice_checked_and_installed() -> None:
     done = subprocess.run(["make", "release"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "two builds are equal" in done.stdout
-    assert "demo: validated on mlx" in done.stdout
+    assert "the demo, validated on mlx: contract: holds" in done.stdout
 
 
 @pytest.fixture(scope="module")
