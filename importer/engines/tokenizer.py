@@ -189,11 +189,13 @@ class MergedWords:
     """Words of a vocabulary, and how many of them the merges do not yield.
 
     ``unmade``     the number of these words, of ``sampled``; ``example`` is one of them.
+    ``exchanged``  two words with each other's number, in a vocabulary whose numbers follow the merges.
     """
 
     sampled: int
     unmade: int
     example: str = ""
+    exchanged: tuple[str, ...] = ()
 
     @property
     def other_order(self) -> bool:
@@ -221,7 +223,25 @@ def of_tokenizer(data: Mapping[str, object]) -> MergedWords | None:
     ]
     some = words[:: max(1, len(words) // SAMPLE)]
     unmade = [word for word in some if merged(word, merges) != [word]]
-    return MergedWords(len(some), len(unmade), unmade[0] if unmade else "")
+    return MergedWords(len(some), len(unmade), unmade[0] if unmade else "", exchanged(vocabulary, merges))
+
+
+def exchanged(vocabulary: Mapping[str, object], merges: Merges) -> tuple[str, ...]:
+    """Return the first two words that have each other's number; none where numbers follow no order.
+
+    A training numbers words as it merges them. Where each word that is out of that order stands in the place
+    of one other, and that one in its own, their numbers were exchanged. Signs and spaces are added by hand.
+    """
+    known = {word: whole(number) for word, number in vocabulary.items()}
+    made = dict.fromkeys(one + other for one, other in sorted(merges, key=lambda pair: merges[pair]))
+    words = [word for word in made if known.get(word) is not None]
+    ordered = sorted(words, key=lambda word: known[word] or 0)
+    moved = {
+        word: there for word, there in zip(words, ordered, strict=True) if word != there and there.isalpha()
+    }
+    pairs = [(word, there) for word, there in moved.items() if moved.get(there) == word]
+    whole_pairs = len(pairs) == len(moved) and len(words) >= ENOUGH and len(pairs) <= len(words) / 2
+    return pairs[0] if pairs and whole_pairs else ()
 
 
 def merged(word: str, merges: Merges) -> list[str]:

@@ -57,6 +57,7 @@ class CommonReason(ReasonKind):
     NO_THOUGHT = "no-thought", "the model answered without a thought"
     DONE_BEFORE = "done-before", "the model was done before the limit"
     PROMPT_CHANGED = "prompt-changed", "the tokenizer makes {changed!r} of the prompt"
+    EXCHANGED = "exchanged", "in the tokenizer {words:and} have each other's number"
     OTHER_MERGES = (
         "other-merges",
         (

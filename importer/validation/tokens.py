@@ -62,6 +62,8 @@ def altered(ctx: Context) -> Reason | None:
     changed, merges = changed_prompt(ctx), ctx.merges
     if changed is not None:
         return Reason(CommonReason.PROMPT_CHANGED, changed=changed[:80])
+    if merges is not None and merges.exchanged:
+        return Reason(CommonReason.EXCHANGED, words=merges.exchanged)
     if merges is not None and merges.other_order:
         return Reason(
             CommonReason.OTHER_MERGES, unmade=merges.unmade, sampled=merges.sampled, example=merges.example

@@ -49,6 +49,21 @@ def test_a_whole_tokenizer_yields_every_word_and_other_merges_do_not(base: str) 
         assert other.example in data["model"]["vocab"]
 
 
+@pytest.mark.parametrize("base", FORMATS)
+def test_words_with_each_others_number_are_out_of_the_order_of_the_merges(base: str) -> None:
+    data = read(FORMATS[base].folder)
+    vocabulary = data["model"]["vocab"]
+    one, other, third = [word for word in vocabulary if word.isalpha() and len(word) > 4][:3]
+    vocabulary[one], vocabulary[other] = vocabulary[other], vocabulary[one]
+    words = tokenizer.of_tokenizer(data)
+    assert words is not None
+    assert set(words.exchanged) == {one, other}
+    vocabulary[one], vocabulary[third] = vocabulary[third], vocabulary[one]  # a round of three is no pair
+    rounds = tokenizer.of_tokenizer(data)
+    assert rounds is not None
+    assert rounds.exchanged == ()
+
+
 def test_merges_of_one_text_are_those_of_two() -> None:
     data = read(MODEL)
     data["model"]["merges"] = [" ".join(pair) for pair in data["model"]["merges"]]

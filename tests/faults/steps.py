@@ -125,6 +125,21 @@ class TokensSwapped:
 
 
 @dataclass(frozen=True)
+class WordsExchanged:
+    """Each two words of the vocabulary have each other's number."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+    def plant(self, site: Site) -> None:
+        path = site.folder / "tokenizer.json"
+        data = json.loads(path.read_text(encoding="utf-8"))
+        vocabulary = data["model"]["vocab"]
+        for one, other in self.pairs:
+            vocabulary[one], vocabulary[other] = vocabulary[other], vocabulary[one]
+        path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+
+
+@dataclass(frozen=True)
 class WordsMoved:
     """The vocabulary's words from this number on are one further; the last one is the first of them."""
 

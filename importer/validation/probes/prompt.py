@@ -941,6 +941,9 @@ LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is m
 def tokenizer_whole(ctx: Context) -> Outcome:
     """Judge texts after tokenization and back, with the engine and without, then the tokens of answers."""
     served = None if ctx.promise.unsure("tokenize") else _round_trip(ctx)
+    if ctx.merges is not None and ctx.merges.exchanged:
+        exchanged = Reason(CommonReason.EXCHANGED, words=ctx.merges.exchanged)
+        return Fail(exchanged, "configuration", OWN)
     result = round_trip(ctx)
     if result is None:
         return served or NotApplicable(ctx.no_tokenizer)
