@@ -109,8 +109,8 @@ def both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -
 def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
     """Judge an answer without a call: whether the model wrote one outside of its thoughts."""
     if reply.old_field is not None:
-        remedy = Reason(Remedy.CALLS_FIELD, field=reply.old_field)
-        return Fail(Reason(CallReason.OLD_FIELD, field=reply.old_field), "engine", remedy)
+        old = Reason(CallReason.OLD_FIELD, field=reply.old_field)
+        return Fail(old, "engine", Reason(Remedy.ANSWERS_UNALTERED, change=old))
     unread = judge_unread(reply, prompt)
     if unread is not None:
         return unread

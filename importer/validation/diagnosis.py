@@ -15,7 +15,7 @@ from dataclasses import replace
 from importer import backends
 from importer.proof.result import Proof
 from importer.reasons import Reason, ReasonKind
-from importer.validation import alternate_forms, mutations, proof_check, tokens, tool_markup
+from importer.validation import mutations, proof_check, tokens, tool_markup
 from importer.validation.context import Context
 from importer.validation.errors import (
     ExchangeError,
@@ -47,8 +47,10 @@ from importer.validation.remedy import (
     OTHER_TOOL_PARSER,
     PARSER_OF,
     WHOLE_ANSWERS,
+    Need,
     Remedy,
     end_at,
+    template,
 )
 from importer.validation.reply import Reply
 from importer.validation.tokens import OWN
@@ -71,7 +73,6 @@ class BlameReason(ReasonKind):
     THOUGHT_UNENDED = "thought-unended", "here the model itself does not end its thought"
     NO_WHOLE_CALL = "no-whole-call", "in its template's own format the model writes no whole call"
     RETOLD = "retold", "the model writes {own!r}, and its template tells that as {told!r} later"
-    LISTED = "listed", "told of the same tools in another form, the model calls them"
 
 
 # The case of the proof that a parser fails, though it reads all others.
@@ -119,13 +120,13 @@ def unread(reply: Reply, prompt: Prompt) -> Reason | None:
 def tools_unseen(ctx: Context) -> Fail | NotApplicable | None:
     """Return the fault where two tools make a prompt no longer than one; ``None`` if nothing is counted."""
     reason = Reason(CommonReason.TOOLS_UNSEEN)
-    return unseen(ctx, (WEATHER, WEATHER_TWO_TOOLS), reason, Reason(Remedy.RENDER_TOOLS))
+    return unseen(ctx, (WEATHER, WEATHER_TWO_TOOLS), reason, template(Need.RENDER_TOOLS))
 
 
 def results_unseen(ctx: Context) -> Fail | NotApplicable | None:
     """Return the fault where a longer result makes the prompt no longer; ``None`` if nothing is counted."""
     reason = Reason(CommonReason.RESULT_UNSEEN)
-    remedy = Reason(Remedy.RENDER_TOOL_ROLE)
+    remedy = template(Need.RENDER_TOOL_ROLE)
     return unseen(ctx, (WEATHER_ANSWERED, WEATHER_ANSWERED_LONGER), reason, remedy, needed=False)
 
 
@@ -204,7 +205,7 @@ def _with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
         if better is not None and better.kind is Remedy.OWN_TEMPLATE:  # that is the one in use
             return of_the_model(outcome, ctx)
         return replace(outcome, remedy=better or outcome.remedy)
-    return replace(outcome, remedy=_end_remedy(ctx)) if remedy is Remedy.END_TURN else outcome
+    return replace(outcome, remedy=_end_remedy(ctx)) if outcome.remedy == END_TOKEN else outcome
 
 
 def of_the_model(outcome: Fail | Inconclusive, ctx: Context, *seen: Reason) -> Outcome:
@@ -223,8 +224,6 @@ def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
     elif _of_tools(ctx) and (told := proof_check.retold(ctx)) is not None:
         note = Reason(BlameReason.RETOLD, own=told[0], told=told[1])
         remedy = Reason(Remedy.TELL_AS_WRITTEN, own=told[0])
-    elif _of_tools(ctx) and (listed := alternate_forms.calling(ctx)) is not None:
-        note, remedy = Reason(BlameReason.LISTED), Reason(Remedy.LIST_TOOLS, tool=listed)
     else:
         return outcome
     return replace(outcome, notes=(*outcome.notes, note), attribution="configuration", remedy=remedy)
@@ -251,7 +250,7 @@ def parser_remedy(key: str, ctx: Context, proof: Proof, case: str | None = None)
     ``case`` is the failed case, where the proof has it.
     """
     if not proof_check.same_template(ctx, proof):
-        return Reason(Remedy.OTHER_TEMPLATE_BESIDE)
+        return Reason(Remedy.IMPORT_AGAIN)
     reads = proof.reads(key)
     if not proof.verdicts.get(key):
         return Reason(Remedy.LEAVE_OUT_PARSER, key=key) if proof_check.renders_none(key, proof) else None
@@ -264,7 +263,8 @@ def parser_remedy(key: str, ctx: Context, proof: Proof, case: str | None = None)
         by_name = {v.parser: v for v in proof.verdicts[key]}
         other = next((name for name in reads if case not in by_name[name].failed), None)
         if case in by_name[named].failed and other is not None and not inferring:
-            return Reason(Remedy.SET_PARSER_FOR_CASE, key=key, parser=other, case=case, named=named)
+            why = by_name[named].failed[case] if case is not None else None
+            return Reason(Remedy.SET_PARSER, key=key, parser=other, named=named, why=why)
         behind = proof_check.runs_on(ctx) if key == "tool_parser" else None
         return end_at(behind) if behind is not None else Reason(Remedy.OWN_TEMPLATE, parser=named)
     if inferring and key == "tool_parser":

@@ -97,8 +97,8 @@ class RunOver(ExchangeError):
 def spent(reason: Reason) -> Inconclusive:
     """Return the outcome of a probe that the end of the run's time or bytes leaves without a verdict."""
     if reason.kind is SilenceReason.BYTES_SPENT:
-        return Inconclusive(reason, "engine", Reason(Remedy.SHORTER_ANSWERS), trials=0)
-    return Inconclusive(reason, "environment", Reason(Remedy.RAISE_TIME_LIMIT), trials=0)
+        return Inconclusive(reason, "engine", Reason(Remedy.HEED_OPTIONS, option="max_tokens"), trials=0)
+    return Inconclusive(reason, "environment", Reason(Remedy.MORE_TIME), trials=0)
 
 
 class Overloaded(ExchangeError):
@@ -144,9 +144,9 @@ class RequestRefused(ExchangeError):
         4xx.
         """
         if self.limited:
-            return Fail(self.reason, "engine", Reason(Remedy.RAISE_RATE_LIMIT))
+            return Fail(self.reason, "engine", Reason(Remedy.LESS_LOAD))
         if self.status in OF_FORM:
-            return Fail(self.reason, "engine", Reason(Remedy.TAKE_REQUEST, says=self.words))
+            return Fail(self.reason, "engine")
         return Fail(self.reason, "engine" if self.broke else "configuration")
 
 

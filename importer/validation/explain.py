@@ -31,16 +31,16 @@ from importer.validation.probe import Rests
 from importer.validation.probes import every
 from importer.validation.progress import not_asked
 from importer.validation.prompts import TALK
-from importer.validation.remedy import NAMES_PARSER, PARSER_OF, TEMPLATES, Remedy
+from importer.validation.remedy import NAMES_PARSER, PARSER_OF, TEMPLATES, Need, Remedy, needed
 from importer.validation.tool_markup import thinking_markup
 
 # What breaks every answer: judges of answers have no verdict of their own then.
-EVERY_ANSWER = (Remedy.RAISE_LIMITS, Remedy.HEED_OPTIONS, Remedy.SEND_SAMPLING, Remedy.SEND_VALUE)
+EVERY_ANSWER = (Remedy.RAISE_LIMITS, Remedy.HEED_OPTIONS, Remedy.SEND_VALUES)
 PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS)
 BEHIND = (Stage.PARSED, Stage.WHOLE, Stage.STREAM)
 # Changes of the template without which an ordinary turn is lost, or another one.
 TURNS = (
-    Remedy.RENDER_EVERYTHING, Remedy.END_TURNS, Remedy.BEGIN_TURNS_ALIKE, Remedy.OTHER_TEMPLATE,
+    Need.RENDER_EVERYTHING, Need.END_TURNS, Need.BEGIN_TURNS_ALIKE, Need.TAKE_CONVERSATION,
 )  # fmt: skip
 # Conversations of a template's coverage: one question, and three turns.
 ORDINARY = (("bare",), (TALK.name,))
@@ -127,7 +127,7 @@ class Seen:
             return False
         if rank is Rank.FILES:
             return True
-        if rank is Rank.ON_THE_WAY or asks_for(cause.row.outcome, Remedy.RENDER_TEXT):
+        if rank is Rank.ON_THE_WAY or needed(cause.row.outcome.remedy, Need.RENDER_TEXT):
             return self.rests_on is not Rests.NOTHING
         return self._rests_on(cause, rank)
 
@@ -173,7 +173,7 @@ def _ordinary(cause: Seen) -> bool:
     if cause.rests_on is not Rests.NOTHING or cause.stage is not Stage.TEMPLATE:
         return True
     outcome = cause.row.outcome
-    return outcome.within[:1] in ORDINARY and asks_for(outcome, *TURNS)
+    return outcome.within[:1] in ORDINARY and needed(outcome.remedy, *TURNS)
 
 
 def _quotes_thought(row: ProbeRow) -> bool:

@@ -38,7 +38,7 @@ from importer.validation.expectations import REQUEST_NAMES, CommonReason
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Stage, failing
 from importer.validation.progress import PATH as LIGHT
 from importer.validation.prompts import GREETING, Prompt
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import Need, Remedy, template
 from importer.validation.tokens import tokens_of
 
 RESENDS = 2  # a gateway may keep more than one connection that the server has ended
@@ -83,7 +83,7 @@ def _answered(ctx: Context, path: str, request: dict[str, object]) -> bool:
 NOTICED = 0.5  # seconds until an engine that broke the connection is seen to be gone
 DEATH_REMEDIES: dict[Attribution, Remedy] = {
     "configuration": Remedy.SEE_DOCUMENT,
-    "model": Remedy.OTHER_WEIGHTS,
+    "model": Remedy.WHOLE_WEIGHTS,
     "engine": Remedy.READ_LOG,
     "environment": Remedy.SEE_MEMORY,
 }
@@ -170,7 +170,7 @@ def _of_template(error: ExchangeError, outcome: Outcome, ctx: Context) -> Fail |
         problem = refusal(ctx)
         if problem is not None:
             note = Reason(AnswerFailure.TEMPLATE_REFUSES, says=problem)
-            return failing(outcome, "configuration", Reason(Remedy.OTHER_TEMPLATE, says=problem), note)
+            return failing(outcome, "configuration", template(Need.TAKE_CONVERSATION, says=problem), note)
     if (
         isinstance(error, RequestRefused | ReplyError)
         and ctx.without_template
@@ -287,7 +287,11 @@ def _switched(ctx: Context, counted: Sequence[Counted]) -> Fail | None:
         if switches and _explains(ctx, [text_now(ctx, prompt) for prompt in prompts], counted):
             reason = Reason(PromptCause.SWITCHED, stage=Stage.TEMPLATE, switches=dict(switches))
             argument = next((flag for flag, text in _arguments(ctx) if _sets(text, switches)), None)
-            remedy = Reason(Remedy.START_WITH_VARIABLES) if argument is None else _without(argument)
+            remedy = (
+                Reason(Remedy.START_WITH, names=("chat_template_kwargs",))
+                if argument is None
+                else _without(argument)
+            )
             return Fail(reason, "configuration", remedy, trials=len(counted))
     return None
 

@@ -56,7 +56,7 @@ class CircuitBreaker:
         if self._rows < ENOUGH:
             return None
         reason = Reason(SilenceReason.NO_ANSWERS, probes=self._rows, seconds=self._client.time_limit)
-        return Inconclusive(reason, "environment", Reason(Remedy.MORE_TIME_OR_LOG), trials=0)
+        return Inconclusive(reason, "environment", Reason(Remedy.READ_LOG), trials=0)
 
 
 def not_asked(row: ProbeRow) -> Inconclusive:

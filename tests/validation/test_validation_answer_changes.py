@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.validation import alternate_forms, diagnosis
+from importer.validation import diagnosis
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError, StreamCut
 from importer.validation.expectations import Expectations
 from importer.validation.mutations import AnswerChange, told
-from importer.validation.prompts import ALARMS_TOOL, WEATHER_TOOL
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, ReplyReason, ToolCall, from_stream
 from tests.validation.test_validation_client import http, server
@@ -162,10 +161,3 @@ def test_what_was_done_to_arguments_is_told() -> None:
     change = told(OWN, changed(tool_calls=(escaped,)))
     assert change is not None
     assert (change.kind, change.fields["part"]) == (AnswerChange.HTML_ESCAPED, "JSON of arguments")
-
-
-def test_the_forms_of_tools_differ_from_one_another() -> None:
-    tools = (WEATHER_TOOL, ALARMS_TOOL)
-    written = [form(tools) for form in (*alternate_forms.TOOLS, *alternate_forms.SCHEMAS)]
-    assert len({*written}) >= len(written) - 4  # sorted keys may be the order in which they stand
-    assert all("get_weather" in text for text in written[: len(alternate_forms.TOOLS)])

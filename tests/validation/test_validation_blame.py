@@ -355,7 +355,7 @@ def test_the_parser_that_would_mend_it_is_the_proofs(named: str, asked: Proof | 
 def test_a_template_that_was_never_proved_is_said(tmp_path: Path) -> None:
     with rendering(repository(tmp_path, "other"), {}) as render:
         told = diagnosis.with_remedy(LOST, context(render, proof=proof("x")))
-    assert "not the one that was proved" in remedy(told)
+    assert "import the model again" in remedy(told)
     assert diagnosis.with_remedy(Pass(as_reason("fine")), context(proof=proof("x"))) == Pass(
         as_reason("fine")
     )

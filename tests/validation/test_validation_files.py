@@ -52,7 +52,7 @@ def test_a_file_that_is_no_json_is_the_environment_s_and_explains_the_others(tmp
     assert isinstance(found, Fail)
     assert (found.attribution, found.reason.fields["files"]) == ("environment", (path.name,))
     assert words(found) == "generation_config.json is not JSON; the engine may go on without it"
-    call = Fail(as_reason("no call"), "configuration", Reason(Remedy.END_TURN))
+    call = Fail(as_reason("no call"), "configuration", Reason(Remedy.END_AT))
     rows = [ProbeRow(files_as_imported.name, "", found), ProbeRow(tool_call.name, "", call)]
     assert [row.outcome.attribution for row in explained(rows)] == ["environment"] * 2
 

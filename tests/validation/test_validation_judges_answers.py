@@ -74,7 +74,7 @@ def test_a_stop_word_without_which_no_answer_ends_is_kept() -> None:
 def test_a_limit_is_compared_with_the_document() -> None:
     full = said("One, two, three.")
     served = judge_default_max_tokens(said("One, t", "length", wrote=9), full, 64, 1024)
-    assert served.remedy == Reason(Remedy.START_WITH_VALUES, names=("max_tokens",))
+    assert served.remedy == Reason(Remedy.START_WITH, names=("max_tokens",))
     rambles = judge_default_max_tokens(said("One, t", "length", wrote=1024), full, 64, 1024)
     assert verdict(rambles) == "not-applicable"
 
@@ -147,7 +147,7 @@ def test_who_changes_options_is_at_fault_where_the_weights_answer_right(
         ctx = replace(asked(lambda _: said(told), monkeypatch, **promised), render=render)
         outcome = simple_answers.run(ctx)
     assert verdict(outcome) == expected
-    altered = Reason(Remedy.OPTIONS_UNALTERED)
+    altered = Reason(Remedy.HEED_OPTIONS, option="logit_bias")
     assert (outcome.remedy == altered) is (expected == "fail engine")
 
 
@@ -190,9 +190,10 @@ def test_a_value_without_which_a_probe_passes_is_at_fault(monkeypatch: pytest.Mo
     def heard(body: Any) -> Reply:
         return said("Four." if body.get("repetition_penalty") == 1.0 else "F5")
 
+    taken_out = Reason(Remedy.TAKE_OUT_SETTING, key="parameters.repeat_penalty")
     ctx = asked(heard, monkeypatch, sampling=sampling)
     told = spoilt.without(ctx, Fail(as_reason("noise"), "engine"), run, {})
-    assert (verdict(told), told.remedy) == ("fail configuration", spoilt.REMEDIES["repetition_penalty"])
+    assert (verdict(told), told.remedy) == ("fail configuration", taken_out)
     ctx = asked(lambda _: said("F5"), monkeypatch, sampling=sampling)
     assert verdict(spoilt.without(ctx, Fail(as_reason("noise"), "engine"), run, {})) == "fail engine"
     assert spoilt.without(ctx, Pass(as_reason("y")), run, {}) == Pass(as_reason("y"))

@@ -24,7 +24,7 @@ from importer.validation.probes.prompt import judge_history, judge_start, judge_
 from importer.validation.probes.reasoning import reasoning_apart, switch_dropped
 from importer.validation.probes.sampling import judge_calls, stop_strings, words_between
 from importer.validation.prompts import GREETING, SUM, WEATHER
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import Need, Remedy, template
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.tokens import OWN, changed_prompt
@@ -171,7 +171,7 @@ def test_a_call_beside_what_the_model_did_not_write(
 
 def test_what_a_template_was_not_given_explains_answers() -> None:
     dropped = Fail(as_reason("82 tokens"), "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE))
-    wrong = Fail(as_reason("the call arrived without it"), "configuration", Reason(Remedy.OTHER_TEMPLATE))
+    wrong = Fail(as_reason("the call arrived without it"), "configuration", template(Need.TAKE_CONVERSATION))
     rows = [ProbeRow(prompt_rendered.name, "", dropped), ProbeRow("tool-call", "", wrong)]
     assert [row.outcome.attribution for row in explained(rows)] == ["engine", "engine"]
     assert explained(rows[1:]) == rows[1:]

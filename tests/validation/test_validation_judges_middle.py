@@ -110,7 +110,7 @@ def test_counts_that_an_engine_gets_wrong_are_not_judged() -> None:
         (answer("Zo" * 96, 96), OptionReason.LETTERS_BROKEN, Remedy.ANSWERS_UNALTERED),
         (answer("Zo\\u00eb" * 96, 96), OptionReason.LETTERS_BROKEN, Remedy.ANSWERS_UNALTERED),
         (answer("o\u00eb" + "Zo\u00eb" * 95, 96), OptionReason.LETTERS_BROKEN, Remedy.WHOLE_ANSWERS),
-        (answer("weather" * 96, 96), OptionReason.LETTERS_BROKEN, Remedy.OWN_ANSWERS),
+        (answer("weather" * 96, 96), OptionReason.LETTERS_BROKEN, Remedy.ANSWERS_UNALTERED),
         (answer("Zo\u00eb" * 96, None), OptionReason.IGNORED, Remedy.HEED_OPTIONS),
     ],
 )
@@ -145,10 +145,8 @@ def test_clients_get_their_own_answers_and_counts() -> None:
         assert isinstance(found, Fail)
         assert (found.reason.kind, found.reason.fields["stage"]) == (OptionReason.CROSSED, Stage.GATEWAY)
     mixed = answer("weather" * 3 + "Zo\u00eb" + "weather" * 4, 8, 15)
-    for raw, remedy in (((), Remedy.OWN_ANSWERS), (({}, {}), Remedy.OWN_STREAMS)):
-        found = judge_clients([replace(mixed, raw=raw), others], [ONE, OTHER], [15, 17])
-        assert isinstance(found, Fail)
-        assert found.remedy == Reason(remedy)
+    found = judge_clients([mixed, others], [ONE, OTHER], [15, 17])
+    assert (found.reason.kind, found.attribution) == (OptionReason.CROSSED, "engine")
     found = judge_clients([answer("Hello to all", 3, 15), others], [ONE, OTHER], [15, 17])
     assert (found.reason.kind, found.reason.fields["option"]) == (OptionReason.IGNORED, "logit_bias")
 
@@ -167,12 +165,13 @@ def test_temperatures_and_seeds_have_controls() -> None:
 
 def test_one_cause_explains_what_follows_from_it() -> None:
     noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
-    for probe, remedy in (
-        (request_options, Remedy.OWN_ANSWERS),
-        (request_options, Remedy.NO_CAP),
-        (prompt_counts, Remedy.REQUESTS_UNALTERED),
+    crossed = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked="a", came="b")
+    for probe, reason, remedy in (
+        (request_options, crossed, Remedy.ANSWERS_UNALTERED),
+        (request_options, as_reason("it is cut"), Remedy.NO_CAP),
+        (prompt_counts, as_reason("other tokens"), Remedy.REQUESTS_UNALTERED),
     ):
-        cause = Fail(as_reason("it is another's"), "engine", Reason(remedy))
+        cause = Fail(reason, "engine", Reason(remedy))
         told = explained([noise, ProbeRow(probe.name, "", cause)])[0].outcome
         assert (told.attribution, told.follows) == ("engine", (probe.name,))
 

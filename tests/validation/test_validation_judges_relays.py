@@ -129,7 +129,7 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
     )
 
 
-@pytest.mark.parametrize("name", run.REMEDIES)
+@pytest.mark.parametrize("name", run.NEUTRAL)
 def test_what_a_value_spoils_is_no_engines(name: str) -> None:
     swapped = Fail(as_reason("'count' got the answer to 'sum'"), "engine")
     cause = run.judge(Fail(as_reason("no call"), "model"), name, 3.0)

@@ -48,7 +48,7 @@ from importer.validation.probes.reasoning import inverted
 from importer.validation.probes.server import SettingsReason, settings_read_back
 from importer.validation.probes.tools import judge_null
 from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM, SYSTEM_LONGER
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import Need, Remedy, template
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.tokens import OWN, TEXT
@@ -107,56 +107,56 @@ SAID = "{%- else -%}\n    {{- message.content or '' -}}"
 @pytest.mark.parametrize(
     ("old", "new", "kind", "field", "change"),
     one_of_each([
-        (HELD, "messages[1:]", CoverageKind.EVERYTHING_LOST, CoverageField.USER, Remedy.RENDER_EVERYTHING),
-        (HELD, "messages[headed:][-6:]", CoverageKind.LOST, CoverageField.USER, Remedy.RENDER_EVERYTHING),
-        (HELD, "messages", CoverageKind.DOUBLED, CoverageField.SYSTEM, Remedy.SYSTEM_ONCE),
-        (HELD, f"{HELD} | reverse", CoverageKind.OUT_OF_ORDER, CoverageField.USER, Remedy.RENDER_EVERYTHING),
+        (HELD, "messages[1:]", CoverageKind.EVERYTHING_LOST, CoverageField.USER, Need.RENDER_EVERYTHING),
+        (HELD, "messages[headed:][-6:]", CoverageKind.LOST, CoverageField.USER, Need.RENDER_EVERYTHING),
+        (HELD, "messages", CoverageKind.DOUBLED, CoverageField.SYSTEM, Need.SYSTEM_ONCE),
+        (HELD, f"{HELD} | reverse", CoverageKind.OUT_OF_ORDER, CoverageField.USER, Need.RENDER_EVERYTHING),
         (
             "~ preface", "~ ('' if tools else preface)",
-            CoverageKind.LOST, CoverageField.SYSTEM, Remedy.RENDER_EVERYTHING,
+            CoverageKind.LOST, CoverageField.SYSTEM, Need.RENDER_EVERYTHING,
         ),
-        ("~ preface", "~ preface[:500]", CoverageKind.CUT, CoverageField.SYSTEM, Remedy.RENDER_EVERYTHING),
-        (SAID, SAID.replace("or ''", "| e"), CoverageKind.ESCAPED, CoverageField.USER, Remedy.NO_ESCAPING),
+        ("~ preface", "~ preface[:500]", CoverageKind.CUT, CoverageField.SYSTEM, Need.RENDER_EVERYTHING),
+        (SAID, SAID.replace("or ''", "| e"), CoverageKind.ESCAPED, CoverageField.USER, Need.NO_ESCAPING),
         (
             SAID, SAID.replace("message.content or ''", "message.content[:120]"),
-            CoverageKind.CUT, CoverageField.RESULT, Remedy.RENDER_EVERYTHING,
+            CoverageKind.CUT, CoverageField.RESULT, Need.RENDER_EVERYTHING,
         ),
         (
             SAID, SAID.replace("or ''", "| replace('\"', '')"),
-            CoverageKind.ALTERED, CoverageField.USER, Remedy.RENDER_UNALTERED,
+            CoverageKind.ALTERED, CoverageField.USER, Need.RENDER_UNALTERED,
         ),
         (
             SAID, SAID.replace("or ''", "| replace('\n', ' ')"),
-            CoverageKind.ALTERED, CoverageField.USER, Remedy.RENDER_UNALTERED,
+            CoverageKind.ALTERED, CoverageField.USER, Need.RENDER_UNALTERED,
         ),
         (
             "    {{- message.content or '' -}}\n    {%- for call",
             "    {{- message.content if not message.tool_calls else '' -}}\n    {%- for call",
-            CoverageKind.LOST, CoverageField.WORDS_BESIDE_CALL, Remedy.RENDER_EVERYTHING,
+            CoverageKind.LOST, CoverageField.WORDS_BESIDE_CALL, Need.RENDER_EVERYTHING,
         ),
         ("for tool in tools", "for tool in tools[:2]", CoverageKind.LOST, CoverageField.TOOL_NAME, None),
         ("for tool in tools", "for tool in tools[-1:]", CoverageKind.LOST, CoverageField.TOOL_NAME, None),
         (
             "tool_call.name | tojson", "tool_call.name | lower | tojson",
-            CoverageKind.CASED, CoverageField.CALL, Remedy.RENDER_UNALTERED,
+            CoverageKind.CASED, CoverageField.CALL, Need.RENDER_UNALTERED,
         ),
         (
             "tool_call.name | tojson", "tool_call.name | replace('_', '-') | tojson",
-            CoverageKind.LOST, CoverageField.CALL, Remedy.RENDER_EVERYTHING,
+            CoverageKind.LOST, CoverageField.CALL, Need.RENDER_EVERYTHING,
         ),
         (
             "(arguments if arguments is string else arguments | tojson)",
             "arguments | tojson(ensure_ascii=true)",
-            CoverageKind.ASCII, CoverageField.ARGUMENT, Remedy.NO_ESCAPING,
+            CoverageKind.ASCII, CoverageField.ARGUMENT, Need.NO_ESCAPING,
         ),
         (
             "{%- if tools -%}", "{%- if tools | length -%}",
-            CoverageKind.FAILS, CoverageField.SYSTEM, Remedy.OTHER_TEMPLATE,
+            CoverageKind.FAILS, CoverageField.SYSTEM, Need.TAKE_CONVERSATION,
         ),
     ], tier="slow"),
 )  # fmt: skip
 def test_every_defect_of_a_template_is_a_fact(
-    tmp_path: Path, old: str, new: str, kind: CoverageKind, field: CoverageField, change: Remedy | None
+    tmp_path: Path, old: str, new: str, kind: CoverageKind, field: CoverageField, change: Need | None
 ) -> None:
     ctx = context(edited(tmp_path, old, new), tool_parser="any", proof=OF_ANOTHER)
     found = template_coverage.run(ctx)
@@ -166,7 +166,8 @@ def test_every_defect_of_a_template_is_a_fact(
     assert (kind, field) in [(p.kind, p.fields["field"]) for p in problems if isinstance(p, Reason)]
     assert {r.fields["stage"] for r in (found.reason, *found.notes)} == {Stage.TEMPLATE}
     assert found.remedy is not None
-    assert change in (None, found.remedy.kind)
+    need = found.remedy.fields.get("needs")
+    assert change is None or (isinstance(need, Reason) and need.kind is change)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +208,7 @@ def test_a_role_without_a_place_is_a_sentence_and_one_lost_beside_tools_a_fault(
     unseen, prompts = Reason(FormsReason.SYSTEM_UNSEEN), (SYSTEM, SYSTEM_LONGER)
     for proof, needed, kind in ((None, False, NotApplicable), (None, True, Fail), (OF_ANOTHER, False, Fail)):
         ctx = replace(none, proof=proof)
-        lost = diagnosis.left_out(ctx, prompts, unseen, Reason(Remedy.RENDER_SYSTEM_ROLE), needed=needed)
+        lost = diagnosis.left_out(ctx, prompts, unseen, template(Need.RENDER_SYSTEM_ROLE), needed=needed)
         assert isinstance(lost, kind)
 
 
@@ -350,9 +351,9 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
     noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
     other = ProbeRow("tool-call", "", Inconclusive(as_reason("the model answered without a call"), "model"))
     for name, mend, part in (
-        ("bare", Reason(Remedy.RENDER_EVERYTHING), "configuration"),
-        ("several-rounds", Reason(Remedy.RENDER_EVERYTHING), "model"),  # an ordinary chat is whole
-        ("bare", Reason(Remedy.NO_CLOCK), "model"),
+        ("bare", template(Need.RENDER_EVERYTHING), "configuration"),
+        ("several-rounds", template(Need.RENDER_EVERYTHING), "model"),  # an ordinary chat is whole
+        ("bare", template(Need.NO_CLOCK), "model"),
     ):
         gone = Fail(as_reason("it is not there"), "configuration", mend, within=(name,))
         lost = ProbeRow(template_coverage.name, "", gone)
@@ -435,7 +436,7 @@ def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> Non
     lost = Fail(
         as_reason("what the user said is not in the prompt"),
         "configuration",
-        Reason(Remedy.RENDER_EVERYTHING),
+        template(Need.RENDER_EVERYTHING),
         within=("bare",),
     )
     gone = ServerUnreachable(Reason(AnswerFailure.UNREACHABLE, problem="refused"))

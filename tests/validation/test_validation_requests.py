@@ -14,9 +14,9 @@ from importer.validation.remedy import Remedy
     [
         (400, "configuration", None),
         (404, "configuration", None),
-        (415, "engine", Remedy.TAKE_REQUEST),
-        (422, "engine", Remedy.TAKE_REQUEST),
-        (429, "engine", Remedy.RAISE_RATE_LIMIT),
+        (415, "engine", None),
+        (422, "engine", None),
+        (429, "engine", Remedy.LESS_LOAD),
         (500, "engine", None),
     ],
 )

@@ -11,7 +11,7 @@ from importer.validation.explain import explained
 from importer.validation.outcome import Fact, FactReason, Fail, Inconclusive, Outcome, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import StreamReason
 from importer.validation.probes.sampling import OptionReason, StructuredReason
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import Need, Remedy, template
 from tests.facts import as_reason
 from tests.judging import verdict
 
@@ -21,7 +21,7 @@ def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() ->
         "token-limit": Fail(
             as_reason("answers are cut after 8 tokens"), "configuration", Reason(Remedy.RAISE_LIMITS)
         ),
-        "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
+        "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS)),
         "tool-call": Inconclusive(as_reason("still thinking at the limit"), "model"),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
@@ -31,9 +31,9 @@ def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() ->
 
 def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
     outcomes: dict[str, Outcome] = {
-        "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
+        "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS)),
         "tool-call": Inconclusive(as_reason("declined"), "model"),
-        "no-tool-needed": Fail(as_reason("called"), "engine", Reason(Remedy.OTHER_WEIGHTS)),
+        "no-tool-needed": Fail(as_reason("called"), "engine", Reason(Remedy.WHOLE_WEIGHTS)),
         "message-forms": Fail(as_reason("dropped"), "configuration"),
         "health": Pass(as_reason("up")),
     }
@@ -58,9 +58,9 @@ PARSER = {"key": "tool_parser", "parser": "hermes"}
     ("cause", "change", "follows"),
     [
         ("model-listed", Reason(Remedy.ASK_BY_NAME, listed=("m",)), {"messages"}),
-        ("plain-chat", Reason(Remedy.END_TURN), GOES_ON),
+        ("plain-chat", Reason(Remedy.END_AT), GOES_ON),
         ("reasoning-off", Reason(Remedy.END_AT, token="</s>"), GOES_ON),
-        ("prompt-rendered", Reason(Remedy.HEED_GENERATION_PROMPT), GOES_ON),
+        ("prompt-rendered", template(Need.HEED_GENERATION_PROMPT), GOES_ON),
         ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="add_generation_prompt"), ANSWERED),
         ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="tools"), set()),
         ("prompt-rendered", Reason(Remedy.WITHOUT_QUOTES, variable="x"), GOES_ON),
@@ -68,9 +68,9 @@ PARSER = {"key": "tool_parser", "parser": "hermes"}
         ("plain-chat", Reason(Remedy.MORE_TIME), set()),
         ("stream-equals-whole", Reason(Remedy.LEAVE_OUT_PARSER, key="reasoning_parser"), ANSWERED),
         ("stream-equals-whole", Reason(Remedy.SET_PARSER, **PARSER, named=None), ANSWERED),
-        ("settings-read-back", Reason(Remedy.START_WITH_PARSER, key="tool_parser"), ANSWERED),
-        ("settings-read-back", Reason(Remedy.SET_CONTEXT, served=1, promised=2), set()),
-        ("no-special-tokens", Reason(Remedy.FETCH_TOKENIZER_JSON), ANSWERED),
+        ("settings-read-back", Reason(Remedy.START_WITH, names=("tool parser",)), ANSWERED),
+        ("settings-read-back", Reason(Remedy.SET_CONTEXT), set()),
+        ("no-special-tokens", Reason(Remedy.OWN_TOKENIZER), ANSWERED),
         ("no-special-tokens", Reason(Remedy.DECLARE, token="</s>"), GOES_ON),
         ("no-special-tokens", Reason(Remedy.CHOOSE_TOOL_PARSER), set()),
     ],
@@ -93,7 +93,7 @@ def test_an_engine_writes_history_by_its_parser() -> None:
     missing = Fail(
         as_reason("it runs with no tool parser"),
         "configuration",
-        Reason(Remedy.START_WITH_PARSER, key="tool_parser"),
+        Reason(Remedy.START_WITH, names=("tool parser",)),
     )
     history = Fail(
         as_reason("calls and results take 239 tokens, and 197 as the template renders them"), "engine"
@@ -132,7 +132,7 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
         "stream-equals-whole": Fail(as_reason("differs"), "engine", Reason(Remedy.WHOLE_ANSWERS)),
         "messages": Fail(as_reason("no call"), "configuration", Reason(Remedy.SET_PARSER, **PARSER)),
         "truncated-call": Fail(as_reason("broken"), "engine", facts=_seen(Stage.WHOLE)),
-        "long-prompt": Fail(as_reason("no refusal"), "configuration", Reason(Remedy.SET_LONGEST)),
+        "long-prompt": Fail(as_reason("no refusal"), "configuration", Reason(Remedy.SET_CONTEXT)),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
     told = {row.probe: verdict(row.outcome) for row in explained(rows)}
@@ -147,13 +147,13 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
 
 def test_crossed_answers_come_before_servers_that_differ() -> None:
     other = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked="a", came="b")
-    crossed = Fail(other, "engine", Reason(Remedy.OWN_ANSWERS), within=("clients",))
+    crossed = Fail(other, "engine", Reason(Remedy.ANSWERS_UNALTERED), within=("clients",))
     rows = [
         ProbeRow("prompt-counts", "", Fail(as_reason("lengths"), "engine", Reason(Remedy.SERVERS_ALIKE))),
         ProbeRow("request-options", "", crossed),
     ]
     told = [row.outcome.remedy for row in explained(rows) if isinstance(row.outcome, Fail)]
-    assert told == [Reason(Remedy.OWN_ANSWERS)] * 2
+    assert told == [Reason(Remedy.ANSWERS_UNALTERED)] * 2
 
 
 @pytest.mark.parametrize(("unread", "part"), [(1, "configuration"), (2, "model")])

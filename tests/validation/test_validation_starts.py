@@ -166,7 +166,7 @@ def test_a_prompt_of_no_token_is_not_counted_and_an_answer_of_nothing_is_a_failu
 def test_every_answer_follows_from_servers_that_differ_and_from_a_start(remedy: Remedy) -> None:
     part = "engine" if remedy is Remedy.SERVERS_ALIKE else "configuration"
     shown = Fail(as_reason("prompt"), part, Reason(remedy, argument="--x"))
-    crossed = Fail(as_reason("crossed"), "engine", Reason(Remedy.OWN_ANSWERS))
+    crossed = Fail(as_reason("crossed"), "engine", Reason(Remedy.ANSWERS_UNALTERED))
     noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
     rows = [ProbeRow(prompt_counts.name, "", shown), ProbeRow(request_options.name, "", crossed), noise]
     traced = explained(rows)
@@ -182,7 +182,7 @@ def test_a_call_in_the_field_from_before_there_were_several(streamed: bool) -> N
     reply = from_stream([f"data: {text}\n\n".encode()]) if streamed else from_whole(text.encode())
     told = judge_call(reply, WEATHER)
     assert told.attribution == "engine"
-    assert told.remedy == Reason(Remedy.CALLS_FIELD, field="function_call")
+    assert told.remedy == Reason(Remedy.ANSWERS_UNALTERED, change=told.reason)
     assert Reply().old_field is None
 
 
@@ -231,7 +231,7 @@ def test_a_variable_of_the_start_is_named(rendered: Context) -> None:
     switched = [(one, counted(rendered, replace(one, switches=off))[1]) for one in (GREETING, WEATHER)]
     plain = failures.of_start(rendered, switched)
     assert plain is not None
-    assert plain.remedy == Reason(Remedy.START_WITH_VARIABLES)
+    assert plain.remedy == Reason(Remedy.START_WITH, names=("chat_template_kwargs",))
     ctx = replace(rendered, argv=("-m", "server", "--chat-template-args", json.dumps(off)))
     named = failures.of_start(ctx, switched)
     assert named is not None

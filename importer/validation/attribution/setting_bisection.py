@@ -40,7 +40,7 @@ STARTS = 4  # that there has to be time for
 CONFIRMED = 2  # the same, before a model is advised to go without tools: one without a setting, one with it
 # Found by trying one form after another: answers alone show no more than that something is wrong.
 INFERRED = (
-    Remedy.WRITE_TURNS, Remedy.OPEN_THOUGHT, Remedy.LIST_TOOLS, Remedy.TELL_AS_WRITTEN, Remedy.OWN_TEMPLATE,
+    Remedy.WRITE_TURNS, Remedy.OPEN_THOUGHT, Remedy.TELL_AS_WRITTEN, Remedy.OWN_TEMPLATE,
     Remedy.SERVE_TEMPLATE, Remedy.OFFER_NO_TOOLS,
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from importer import backends
 from importer.reasons import Reason, ReasonKind
 from importer.validation import diagnosis, proof_check
+from importer.validation.calls import CallReason
 from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason
@@ -78,7 +79,7 @@ def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: 
             return failing(outcome, "model", Reason(Remedy.DECODE_ONCE_MORE))
         return failing(outcome, "configuration", _change(traced.better, ctx))
     if broken.stage is Stage.WHOLE and not wrong.stream:
-        own = outcome.remedy if asks_for(outcome, Remedy.CALLS_FIELD) else _reads(outcome, wrong, traced, ctx)
+        own = outcome.remedy if outcome.gives(CallReason.OLD_FIELD) else _reads(outcome, wrong, traced, ctx)
         return failing(outcome, "engine", own or outcome.remedy)
     return None
 

@@ -329,7 +329,7 @@ def judge_whole(words: int, counted: int | None) -> Fail | None:
     """Return the fault where a prompt has fewer tokens than words."""
     if counted is None or counted >= words:
         return None
-    remedy = Reason(Remedy.SAME_CONTEXT)
+    remedy = Reason(Remedy.SET_CONTEXT)
     return Fail(Reason(PrefixCacheReason.CUT_IN_SILENCE, words=words, tokens=counted), "engine", remedy)
 
 

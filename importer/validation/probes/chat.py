@@ -49,7 +49,10 @@ from importer.validation.remedy import (
     OTHER_REASONING_PARSER,
     OTHER_TOOL_PARSER,
     WHOLE_ANSWERS,
+    Need,
     Remedy,
+    needed,
+    template,
 )
 from importer.validation.reply import Reply, other_bytes
 from importer.validation.tokens import OWN, altered
@@ -341,7 +344,9 @@ def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> 
     own = alternate_forms.by_itself(ctx, missed[0])
     before = ended_before(own, answers[missed[0].name])
     remedy = (
-        Reason(Remedy.OPTIONS_UNALTERED) if before is None else Reason(Remedy.NO_OWN_STOPS, before=before)
+        Reason(Remedy.HEED_OPTIONS, option="logit_bias")
+        if before is None
+        else Reason(Remedy.NO_OWN_STOPS, before=before)
     )
     return failing(failure, "engine", remedy, note)
 
@@ -679,7 +684,7 @@ def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
     """Return the failure of the first markup in a reply, with its attribution."""
     for place, text in _texts(reply):
         if piece := undecoded(text):
-            remedy = Reason(Remedy.FETCH_TOKENIZER_JSON)
+            remedy = OWN
             return Fail(Reason(SpecialTokensReason.PIECES, piece=piece, place=place), "configuration", remedy)
         # A block that no parser took is the document's; a lone token is what this probe is for.
         if marker := thinking_markup(text):
@@ -790,7 +795,7 @@ def judge_default_max_tokens(reply: Reply, full: Reply, allowed: int, own: int |
     if reply.finish_reason == "length":
         cut = Reason(OwnLimitReason.CUT, tokens=reply.usage.completion)
         if own is not None and (reply.usage.completion or 0) < own:  # the document allows more already
-            return Fail(cut, "configuration", Reason(Remedy.START_WITH_VALUES, names=("max_tokens",)))
+            return Fail(cut, "configuration", Reason(Remedy.START_WITH, names=("max_tokens",)))
         if (reply.usage.completion or 0) >= allowed:
             return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
         return Fail(cut, "configuration", Reason(Remedy.RAISE_MAX_TOKENS))
@@ -980,7 +985,7 @@ class HistoryReason(ReasonKind):
     NOT_SAID = "not-said", "the answer does not say what was told: {content!r}"
 
 
-EVERY_TURN = Reason(Remedy.RENDER_TURNS)
+EVERY_TURN = template(Need.RENDER_TURNS)
 
 
 @probe(
@@ -993,7 +998,7 @@ def history(ctx: Context) -> Outcome:
     """Request a fact of an earlier turn."""
     alone = ctx.first(SUM).usage.prompt
     outcome = ctx.judged(NAME_RECALL, lambda reply: judge_history(reply, alone, ctx.promise.markers))
-    if isinstance(outcome, Fail) and asks_for(outcome, Remedy.RENDER_TURNS):
+    if isinstance(outcome, Fail) and needed(outcome.remedy, Need.RENDER_TURNS):
         return left_out(ctx, (SUM, NAME_RECALL), outcome.reason, EVERY_TURN)
     return outcome
 
@@ -1018,7 +1023,7 @@ class LongPromptReason(ReasonKind):
     ANSWERED = "answered", "{words:,} words were answered: {content!r}"
 
 
-REMEDY = Reason(Remedy.SET_LONGEST)
+REMEDY = Reason(Remedy.SET_CONTEXT)
 LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to send and to count
 
 

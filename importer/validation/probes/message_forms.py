@@ -22,7 +22,7 @@ from importer.validation.prompts import (
     Prompt,
     user,
 )
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import Need, Remedy, template
 from importer.validation.reply import Reply
 
 
@@ -86,7 +86,7 @@ def _system(ctx: Context) -> Outcome:
         return ctx.refused(refused, SYSTEM)
     if not isinstance(outcome, Fail):
         return outcome
-    remedy = Reason(Remedy.RENDER_SYSTEM_ROLE)
+    remedy = template(Need.RENDER_SYSTEM_ROLE)
     return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, remedy, needed=False)
 
 
@@ -95,7 +95,7 @@ def judge_system(short: Reply, longer: Reply) -> Outcome:
     if short.usage.prompt is None:
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     if (longer.usage.prompt or 0) <= short.usage.prompt:
-        unseen, remedy = Reason(FormsReason.SYSTEM_UNSEEN), Reason(Remedy.RENDER_SYSTEM_ROLE)
+        unseen, remedy = Reason(FormsReason.SYSTEM_UNSEEN), template(Need.RENDER_SYSTEM_ROLE)
         return Fail(unseen, "configuration", remedy, trials=2)
     return Pass(Reason(FormsReason.TAKEN, forms=tuple(form.name for form in FORMS)), trials=2 + len(FORMS))
 

@@ -63,7 +63,7 @@ from importer.validation.prompts import (
     long,
     short,
 )
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import Need, Remedy, template
 from importer.validation.reply import Reply
 from importer.validation.tokens import KINDS, OWN, TEXT, OtherTokens, letters, round_trip, tokens_of, words_of
 from importer.validation.tool_markup import call_markup, thinking_markup, without_thinking
@@ -113,7 +113,7 @@ FORM = 6  # tokens: white space may differ
 TAKEN = ("messages", "tools", "add_generation_prompt", "continue_final_message", "bos_token", "eos_token")
 ANSWER = str(GREETED.messages[-1]["content"])
 RESULT_TOLD = replace(WEATHER_ANSWERED, messages=(*WEATHER_ANSWERED.messages, GREETED.messages[-1]))
-HEED_TURN = Reason(Remedy.HEED_GENERATION_PROMPT)
+HEED_TURN = template(Need.HEED_GENERATION_PROMPT)
 NO = ("false", "no", "off")
 
 
@@ -189,7 +189,7 @@ def _at_start(ctx: Context) -> Outcome:
 def judge_beginning(text: str, bos: str) -> Outcome:
     """Judge a rendered prompt; ``bos`` is the token that begins a text, or empty."""
     if bos and text.startswith(bos * 2):
-        remedy = Reason(Remedy.TAKE_OUT_BEGINNING, bos=bos)
+        remedy = template(Need.BEGIN_ONCE, bos=bos)
         return Fail(Reason(PromptReason.BEGINS_TWICE, bos=bos), "configuration", remedy)
     return Pass(Reason(PromptReason.BEGINS_ONCE))
 
@@ -223,7 +223,7 @@ def judge_variables(unknown: list[str]) -> Outcome:
     """Judge template variables of the document that the template does not name."""
     if not unknown:
         return Pass(Reason(PromptReason.ALL_KNOWN))
-    remedy = Reason(Remedy.RENAME_VARIABLE, variable=unknown[0])
+    remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=unknown[0], variables=(unknown[0],))
     return Fail(Reason(PromptReason.UNKNOWN, variable=unknown[0]), "configuration", remedy)
 
 
@@ -232,7 +232,7 @@ def judge_start(plain: int | None, switched: int | None) -> Outcome:
     if plain == switched:
         return Pass(Reason(PromptReason.STARTED))
     reason = Reason(PromptReason.NOT_STARTED, plain=plain, told=switched)
-    remedy = Reason(Remedy.START_WITH_VARIABLES)
+    remedy = Reason(Remedy.START_WITH, names=("chat_template_kwargs",))
     return Fail(reason, "configuration", remedy, trials=2)
 
 
@@ -241,7 +241,7 @@ def judge_text(text: str, chat: int, rendered: int) -> Outcome:
     words = str(GREETING.messages[0]["content"])
     if words.casefold() in text.casefold() or chat != rendered:
         return Pass(Reason(PromptReason.TEXT_SHOWN))
-    return Fail(Reason(PromptReason.TEXT_LOST, words=words), "configuration", Reason(Remedy.RENDER_TEXT))
+    return Fail(Reason(PromptReason.TEXT_LOST, words=words), "configuration", template(Need.RENDER_TEXT))
 
 
 def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Outcome:
@@ -252,8 +252,7 @@ def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None)
     if abs(more - rendered) <= FORM:
         return Pass(Reason(PromptReason.HISTORY_ALIKE))
     reason = Reason(PromptReason.HISTORY_DIFFERS, more=more, rendered=rendered)
-    remedy = Reason(Remedy.OTHER_VERSION_HISTORY)
-    return Fail(reason, "engine", remedy, trials=2)
+    return Fail(reason, "engine", trials=2)
 
 
 def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], str | None]) -> Outcome:
@@ -450,7 +449,7 @@ def judge_refusals(sent: Sequence[Sent]) -> Fail | None:
     taken = [one for one in sent if one.refused is None]
     if taken and first.nonce.part is Part.FILTERED:
         reason = Reason(PromptCountsReason.FILTERED, stage=Stage.GATEWAY, error=first.refused.reason)
-        return Fail(reason, "engine", Reason(Remedy.NO_FILTER), trials=len(sent))
+        return Fail(reason, "engine", trials=len(sent))
     longer = [one for one in taken if one.size >= first.size]
     if not taken or longer or first.nonce.part not in (Part.LONG_USER, Part.LONG_SYSTEM):
         raise first.refused
@@ -584,13 +583,13 @@ BY_DESIGN = frozenset(
 )
 BROKEN = (CoverageKind.FAILS, CoverageKind.NEEDS_FIELD, CoverageKind.SYNTAX, CoverageKind.TOO_COSTLY)
 REMEDIES = {
-    CoverageKind.ESCAPED: Remedy.NO_ESCAPING,
-    CoverageKind.ASCII: Remedy.NO_ESCAPING,
-    CoverageKind.TEXT_ARGUMENTS: Remedy.WRITE_ARGUMENTS,
-    CoverageKind.TOOLS_AFTER_RESULT: Remedy.SHOW_TOOLS,
-    CoverageKind.TOOLS_LATER: Remedy.SHOW_TOOLS,
-    **dict.fromkeys(BROKEN, Remedy.OTHER_TEMPLATE),
-    **dict.fromkeys(ON_TOOLS, Remedy.RENDER_TOOLS),
+    CoverageKind.ESCAPED: Need.NO_ESCAPING,
+    CoverageKind.ASCII: Need.NO_ESCAPING,
+    CoverageKind.TEXT_ARGUMENTS: Need.WRITE_ARGUMENTS,
+    CoverageKind.TOOLS_AFTER_RESULT: Need.SHOW_TOOLS,
+    CoverageKind.TOOLS_LATER: Need.SHOW_TOOLS,
+    **dict.fromkeys(BROKEN, Need.TAKE_CONVERSATION),
+    **dict.fromkeys(ON_TOOLS, Need.RENDER_TOOLS),
 }
 LOSSES = (CoverageKind.EVERYTHING_LOST, CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER)
 LOST_WHOLE = (*LOSSES, *BROKEN, *ON_TOOLS, CoverageKind.CLOSED, CoverageKind.DOUBLED,
@@ -684,12 +683,12 @@ def _coverage_facts(
 def remedy(finding: CoverageFinding) -> Reason:
     """Return the change for a finding: always another template."""
     if finding.kind is CoverageKind.DOUBLED and finding.field is CoverageField.SYSTEM:
-        return Reason(Remedy.SYSTEM_ONCE)
+        return template(Need.SYSTEM_ONCE)
     if finding.kind in LOSSES:
         tools = finding.field in OF_TOOLS
         told = {"tools": tools, "where": finding.conversation, "problem": finding.reason}
-        return Reason(Remedy.RENDER_EVERYTHING, **told)
-    return Reason(REMEDIES.get(finding.kind, Remedy.RENDER_UNALTERED))
+        return template(Need.RENDER_EVERYTHING, **told)
+    return template(REMEDIES.get(finding.kind, Need.RENDER_UNALTERED))
 
 
 class TurnsReason(ReasonKind):
@@ -719,7 +718,7 @@ class TurnsReason(ReasonKind):
 YEARS = 450 * 86_400.0  # seconds: the day, the month and the year are others
 LATER = 3661.0  # seconds: the hour, the minute and the second are others, the day is the same
 BRACES = 1000  # that begin no JSON; a prompt with its tools has fewer
-ALIKE = Reason(Remedy.BEGIN_TURNS_ALIKE)
+ALIKE = template(Need.BEGIN_TURNS_ALIKE)
 
 
 def _turns(ctx: Context) -> Outcome:
@@ -777,7 +776,7 @@ def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
         return Fail(
             Reason(TurnsReason.NOT_ENDED, behind=behind),
             "configuration",
-            Reason(Remedy.END_TURNS),
+            template(Need.END_TURNS),
         )
     return judge_beginnings(before, new)
 
@@ -795,7 +794,7 @@ def judge_tagged(text: str) -> Outcome:
     if len(lost) != 1:
         return Pass(Reason(TurnsReason.TAG_HARMLESS))
     reason = Reason(TurnsReason.TAG_CUTS, words=lost[0])
-    return Fail(reason, "configuration", Reason(Remedy.TAKE_THOUGHTS_OFF))
+    return Fail(reason, "configuration", template(Need.TAKE_THOUGHTS_OFF))
 
 
 def judge_empty(called: str, empty: str) -> Outcome:
@@ -806,7 +805,7 @@ def judge_empty(called: str, empty: str) -> Outcome:
     return Fail(
         Reason(TurnsReason.EMPTY_DIFFERS),
         "configuration",
-        Reason(Remedy.WRITE_EMPTY),
+        template(Need.WRITE_EMPTY),
     )
 
 
@@ -856,7 +855,7 @@ def judge_clock(first: str | None, later: str | None, years: str | None, *, toda
     return Fail(
         Reason(TurnsReason.CLOCK),
         "configuration",
-        Reason(Remedy.NO_CLOCK),
+        template(Need.NO_CLOCK),
     )
 
 

@@ -13,11 +13,7 @@ from importer.validation.expectations import CommonReason, no_chat, no_reasoning
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, failing
 from importer.validation.probe import probe
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
-from importer.validation.remedy import (
-    CUT_THOUGHT,
-    OTHER_REASONING_PARSER,
-    Remedy,
-)
+from importer.validation.remedy import CUT_THOUGHT, OTHER_REASONING_PARSER, Need, Remedy, template
 from importer.validation.reply import Reply
 from importer.validation.tool_markup import closing_marker, thinking_markup, thinks
 
@@ -116,7 +112,7 @@ def inverted(thinking: str, silent: str) -> Fail | None:
     return Fail(
         Reason(ReasoningOffReason.INVERTED),
         "configuration",
-        Reason(Remedy.CLOSE_BLOCK),
+        template(Need.CLOSE_BLOCK),
     )
 
 
@@ -135,7 +131,7 @@ def left_open(rendered: str) -> Fail | None:
     return Fail(
         Reason(ReasoningOffReason.LEFT_OPEN, marker=marker),
         "configuration",
-        Reason(Remedy.CLOSE_BLOCK),
+        template(Need.CLOSE_BLOCK),
     )
 
 
@@ -180,7 +176,6 @@ FIELDS = {
     "role", "content", "refusal", "tool_calls", "function_call", "audio", "annotations", "name",
     "reasoning", "reasoning_content",
 }  # fmt: skip
-KNOWN_FIELDS = Reason(Remedy.OTHER_VERSION_FIELDS)
 
 
 @probe(
@@ -250,7 +245,7 @@ def judge_reasoning_apart(reply: Reply) -> Outcome:
             )
     if not reply.reasoning.strip():
         if (field := unknown_field(reply)) is not None:
-            return Fail(Reason(ReasoningApartReason.OTHER_FIELD, field=field), "engine", KNOWN_FIELDS)
+            return Fail(Reason(ReasoningApartReason.OTHER_FIELD, field=field), "engine")
         if thinks(reply.written):
             return Fail(
                 Reason(ReasoningApartReason.NOT_APART),

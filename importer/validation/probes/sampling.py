@@ -315,7 +315,7 @@ def missing_values(outcome: Outcome, at_start: Mapping[str, object], argv: Seque
     missing = [name for name in at_start if name in SHOWN and not mentions(argv, name)]
     if not argv or not missing or not isinstance(outcome, Fail):
         return outcome
-    remedy = Reason(Remedy.START_WITH_VALUES, names=tuple(missing))
+    remedy = Reason(Remedy.START_WITH, names=tuple(missing))
     return failing(
         outcome, "configuration", remedy, Reason(SamplingArrivesReason.NOT_TOLD, names=tuple(missing))
     )
@@ -370,7 +370,7 @@ def _form(reply: Reply) -> tuple[str, str]:
 
 def send(name: str) -> Reason:
     """Return the remedy for an engine that ignores a value at its start."""
-    return Reason(Remedy.SEND_VALUE, name=name)
+    return Reason(Remedy.SEND_VALUES, names=(name,))
 
 
 def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
@@ -400,7 +400,7 @@ def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
     if 2 * differ > len(steady):
         return Fail(
             Reason(SamplingArrivesReason.SEEDS_DIFFER, differ=differ, steady=len(steady)),
-            "engine", Reason(Remedy.SEND_SAMPLING),
+            "engine", Reason(Remedy.SEND_VALUES, names=("temperature", "top_p", "top_k")),
             trials=len(steady), agreed=differ,
         )  # fmt: skip
     reason = Reason(SamplingArrivesReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
@@ -539,7 +539,7 @@ def judge_unforced(ctx: Context, word: Word, reply: Reply) -> Outcome:
     longer = (earlier.usage.completion or 0) > SHORT and reply.finish_reason == earlier.finish_reason
     if longer and reply_letters(reply) == reply_letters(earlier):  # it heeds no limit either
         reason = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked=word.letters, came=_shown(reply))
-        return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS))
+        return Fail(reason, "engine")
     failure = ignored("logit_bias", word.letters)
     return failure if reply.content or reply.reasoning else NotApplicable(Reason(OptionReason.NOT_FORCED))
 
@@ -567,7 +567,7 @@ def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: s
     came = repeats(reply, word)
     if came == 0:
         reason = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked=word.letters, came=_shown(reply))
-        return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS))
+        return Fail(reason, "engine")
     if counts and came == limit and reply.usage.completion is not None:
         came = reply.usage.completion
     if came == limit and reply.finish_reason == "length":
@@ -646,7 +646,10 @@ def _of_letters(reply: Reply, own: str) -> Reason:
     if change in BY_STREAM:
         return WHOLE_ANSWERS
     if change is None:
-        return Reason(Remedy.OWN_ANSWERS)
+        return Reason(
+            Remedy.ANSWERS_UNALTERED,
+            change=Reason(AnswerChange.WORDS_CHANGED, part="answer", own=own[:QUOTED], came=came[:QUOTED]),
+        )
     part = "content" if reply.content.strip() else "reasoning"
     told = Reason(change, part=part, own=own[:QUOTED], came=came[:QUOTED])
     return Reason(Remedy.ANSWERS_UNALTERED, change=told)
@@ -687,8 +690,7 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
             return ignored("logit_bias", word.letters)
         if theirs or reply.usage.prompt in others:
             reason = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked=word.letters, came=_shown(reply))
-            remedy = Reason(Remedy.OWN_STREAMS if len(reply.raw) > 1 else Remedy.OWN_ANSWERS)
-            return Fail(reason, "engine", remedy, trials=len(replies))
+            return Fail(reason, "engine", trials=len(replies))
     return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
 
 

@@ -334,7 +334,7 @@ def judge_parser(key: str, reported: str, promised: str | None, *, infers: bool,
         return Pass(Reason(SettingsReason.PARSER, key=key, parser=reported))
     if infers and (promised is None or reads):
         return Pass(Reason(SettingsReason.OWN_CHOICE, key=key, parser=reported))
-    remedy = OTHER_TOOL_PARSER if infers else Reason(Remedy.START_WITH_PARSER, key=key)
+    remedy = OTHER_TOOL_PARSER if infers else Reason(Remedy.START_WITH, names=(noun(key),))
     reason = Reason(SettingsReason.OTHER_PARSER, key=key, runs=reported, promised=promised)
     return Fail(reason, "configuration", remedy)
 
@@ -345,7 +345,7 @@ def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, object]
     for key, value in expected.items():
         runs = reported.get(key, DEFAULTS[key])
         if abs(_one(key, runs) - _one(key, value)) > 1e-6:
-            remedy = Reason(Remedy.START_WITH_VALUE, key=key, value=value)
+            remedy = Reason(Remedy.START_WITH, names=(key,))
             return Fail(
                 Reason(SettingsReason.OTHER_SAMPLING, key=key, runs=runs, value=value),
                 "configuration",
@@ -377,7 +377,7 @@ class MemoryPredictedReason(ReasonKind):
 TOLERANCE = 0.15  # of the prediction
 SLACK = 64 * 2**20  # bytes besides: logs round
 LIBRARIES = 2**30  # bytes of the whole besides: what its processes load is not the model's
-REMEDY = Reason(Remedy.CHOOSE_CONTEXT)
+REMEDY = Reason(Remedy.SET_CONTEXT)
 
 
 @probe(

@@ -19,7 +19,7 @@ from importer.validation.expectations import Expectations, no_chat, other_task
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probe import Run, probe
 from importer.validation.prompts import Prompt
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import Need, Remedy, template
 
 TEXTS = ("A boat is on the lake.", "The invoice is due on Friday.", "A boat is on the lake.")
 ALIKE = 0.999  # cosine of two vectors of one text; batches round otherwise
@@ -274,7 +274,7 @@ SIDE = 64  # pixels
 RED, BLUE = (220, 20, 20), (20, 20, 220)
 QUESTION = "What colour is the image?"
 BRIEF = 16  # tokens of an answer
-REMEDY = Reason(Remedy.RENDER_IMAGES)
+REMEDY = template(Need.RENDER_IMAGES)
 Counted = int | None
 
 
@@ -340,7 +340,12 @@ def judge_images(results: Mapping[str, Counted | RequestRefused], *, rendered: b
     for name, result in results.items():
         if isinstance(result, RequestRefused):
             if name == "two images" and not result.broke:
-                return Fail(result.reason, "configuration", Reason(Remedy.ONE_IMAGE), within=(name,))
+                return Fail(
+                    result.reason,
+                    "configuration",
+                    Reason(Remedy.CORRECT_SETTING, key="limit_mm_per_prompt"),
+                    within=(name,),
+                )
             if name != "text only" and (not result.broke or rendered is False):
                 return Fail(result.reason, "configuration", REMEDY, within=(name,))
             return Fail(result.reason, "engine", within=(name,))

@@ -43,7 +43,7 @@ from importer.validation.prompts import (
     Message,
     Prompt,
 )
-from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy
+from importer.validation.remedy import OTHER_TOOL_PARSER, Need, Remedy, template
 from importer.validation.reply import Reply, ToolCall, holds_object
 from importer.validation.tool_markup import control_token, outside, unended
 
@@ -383,8 +383,7 @@ def judge_order(answer: str, alone: str) -> Fail | None:
     ):
         return None
     reason = Reason(ToolResultReason.OTHER_ORDER, here=served[0], there=completed[0])
-    remedy = Reason(Remedy.OTHER_VERSION_ORDER)
-    return Fail(reason, "engine", remedy, trials=2)
+    return Fail(reason, "engine", trials=2)
 
 
 def _order(text: str, words: Sequence[str]) -> list[str]:
@@ -401,7 +400,7 @@ def judge_rendered(text: str | None) -> Fail | None:
     return Fail(
         Reason(ToolResultReason.ONE_OF_TWO),
         "configuration",
-        Reason(Remedy.RENDER_EVERY_RESULT),
+        template(Need.RENDER_EVERY_RESULT),
     )
 
 
@@ -467,7 +466,7 @@ def _calls_kept(ctx: Context) -> Outcome:
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     if counts[0] == counts[1]:
         reason = Reason(CallsKeptReason.CALLS_UNSEEN)
-        remedy = Reason(Remedy.RENDER_CALLS)
+        remedy = template(Need.RENDER_CALLS)
         return left_out(ctx, (WEATHER_ANSWERED, WEATHER_CALLED_LONGER), reason, remedy, needed=False)
     null = _counted(ctx, WITH_NULL)
     if null is not None and null != counts[0]:
@@ -487,7 +486,7 @@ def judge_null(null: int, empty: int) -> Outcome:
     return Fail(
         Reason(CallsKeptReason.NULL_IS_TEXT, null=null, empty=empty),
         "configuration",
-        Reason(Remedy.WRITE_NULL_AS_NOTHING),
+        template(Need.WRITE_NULL_AS_NOTHING),
         trials=2,
     )
 
@@ -500,7 +499,7 @@ def judge_call_history(rendered: str, written: str) -> Outcome:
             return Fail(
                 Reason(CallsKeptReason.OTHER_FORM, form=name, quote=match.group()),
                 "configuration",
-                Reason(Remedy.WRITE_ARGUMENTS),
+                template(Need.WRITE_ARGUMENTS),
             )
     return Pass(Reason(CallsKeptReason.KEPT), trials=2)
 
@@ -542,13 +541,13 @@ def judge_later(one: str | None, two: str | None, later: str | None, later_two: 
     return Fail(
         Reason(ToolsInPromptReason.NOT_SHOWN_LATER),
         "configuration",
-        Reason(Remedy.SHOW_TOOLS),
+        template(Need.SHOW_TOOLS),
     )
 
 
 def _later_turns(ctx: Context) -> Outcome:
     """Judge one conversation at three lengths; each must reach the prompt and end in a call."""
-    remedy = Reason(Remedy.RENDER_TURNS)
+    remedy = template(Need.RENDER_TURNS)
     lost = unseen(ctx, (ROUNDS[0], ROUNDS[1]), Reason(CommonReason.TURNS_UNSEEN), remedy)
     if lost is not None:
         return lost
