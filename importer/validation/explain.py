@@ -29,6 +29,7 @@ from importer.validation.outcome import (
 )
 from importer.validation.probe import Rests
 from importer.validation.probes import every
+from importer.validation.probes.sampling import OptionReason
 from importer.validation.progress import not_asked
 from importer.validation.prompts import TALK
 from importer.validation.remedy import NAMES_PARSER, PARSER_OF, TEMPLATES, Need, Remedy, needed
@@ -36,6 +37,7 @@ from importer.validation.tool_markup import thinking_markup
 
 # What breaks every answer: judges of answers have no verdict of their own then.
 EVERY_ANSWER = (Remedy.RAISE_LIMITS, Remedy.HEED_OPTIONS, Remedy.SEND_VALUES)
+OF_TEMPERATURE = (OptionReason.COLD_DIFFERS, OptionReason.ALL_ALIKE)
 PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS)
 BEHIND = (Stage.PARSED, Stage.WHOLE, Stage.STREAM)
 # Changes of the template without which an ordinary turn is lost, or another one.
@@ -45,6 +47,7 @@ TURNS = (
 # Conversations of a template's coverage: one question, and three turns.
 ORDINARY = (("bare",), (TALK.name,))
 CROSSED = ("clients",)  # of several clients one got the answer of another: no other comparison holds
+REFUSING = (Remedy.ASK_BY_NAME, Remedy.RAISE_BODY_LIMIT)  # requests are refused, and no answer is changed
 ON_THE_WAY = (Stage.MESSAGES, Stage.GATEWAY)
 
 
@@ -100,7 +103,7 @@ class Seen:
         written = self.rests_on is Rests.NOTHING or self.part == "configuration"
         if self.stage in (Stage.TEMPLATE, Stage.TOKENS) and self.rests_on is not Rests.ANSWERS:
             return Rank.WRITTEN if written else Rank.READ
-        if self.stage in ON_THE_WAY or asks_for(failure, Remedy.NO_CAP):
+        if self.stage in ON_THE_WAY or asks_for(failure, Remedy.NO_CAP, *REFUSING):
             return Rank.ON_THE_WAY
         if self.row.probe in OF_WEIGHTS:
             return Rank.DRAWN if self.part == "configuration" else Rank.NOISE
@@ -109,8 +112,9 @@ class Seen:
         if self.part == "model":
             otherwise = self.stage is Stage.DRAWN or asks_for(failure, Remedy.DECODE_ONCE_MORE)
             return Rank.MODEL if otherwise else None
-        if self.stage is Stage.DRAWN and not failure.facts:
-            return Rank.DRAWN
+        if self.stage is Stage.DRAWN and not failure.facts:  # damaged weights heed no other option either
+            other = asks_for(failure, Remedy.HEED_OPTIONS) and not failure.gives(*OF_TEMPERATURE)
+            return None if other else Rank.DRAWN
         return self._configured(failure)
 
     def _configured(self, failure: Fail) -> Rank | None:
@@ -127,6 +131,8 @@ class Seen:
             return False
         if rank is Rank.FILES:
             return True
+        if asks_for(cause.row.outcome, *REFUSING):
+            return self.row.outcome.gives(AnswerFailure.REFUSED)
         if rank is Rank.ON_THE_WAY or needed(cause.row.outcome.remedy, Need.RENDER_TEXT):
             return self.rests_on is not Rests.NOTHING
         return self._rests_on(cause, rank)

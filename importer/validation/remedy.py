@@ -165,7 +165,10 @@ class Remedy(ReasonKind):
         "write-turns",
         "Use the chat template of these weights: they know turns of {form}, such as {turns!r}.",
     )
-    OWN_TOKENIZER = "own-tokenizer", "Use the tokenizer that belongs to the weights."
+    OWN_TOKENIZER = (
+        "own-tokenizer",
+        "Use the tokenizer that belongs to the weights: fetch tokenizer.json again.",
+    )
     TELL_AS_WRITTEN = (
         "tell-as-written",
         "Use a chat template that renders calls as the model writes them: {own!r}.",

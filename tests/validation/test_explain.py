@@ -49,8 +49,9 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
     assert explained(rows[1:]) == rows[1:]
 
 
-ANSWERED = {"messages", "long-prompt", "tool-call"}
-GOES_ON = ANSWERED | {"tool-choice"}  # the model's verdict on what followed the end of its answer, too
+BLAMED = {"messages", "tool-call"}  # on the engine, by answers
+ANSWERED = BLAMED | {"tool-choice"}  # the model's verdict, too
+READ = ANSWERED | {"long-prompt"}  # and how a request is read
 PARSER = {"key": "tool_parser", "parser": "hermes"}
 
 
@@ -58,20 +59,13 @@ PARSER = {"key": "tool_parser", "parser": "hermes"}
     ("cause", "change", "follows"),
     [
         ("model-listed", Reason(Remedy.ASK_BY_NAME, listed=("m",)), {"messages"}),
-        ("plain-chat", Reason(Remedy.END_AT), GOES_ON),
-        ("reasoning-off", Reason(Remedy.END_AT, token="</s>"), GOES_ON),
-        ("prompt-rendered", template(Need.HEED_GENERATION_PROMPT), GOES_ON),
-        ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="add_generation_prompt"), ANSWERED),
-        ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="tools"), set()),
-        ("prompt-rendered", Reason(Remedy.WITHOUT_QUOTES, variable="x"), GOES_ON),
-        ("prompt-rendered", Reason(Remedy.ONE_TEMPLATE, files=("tokenizer_config.json",)), GOES_ON),
-        ("plain-chat", Reason(Remedy.MORE_TIME), set()),
-        ("stream-equals-whole", Reason(Remedy.LEAVE_OUT_PARSER, key="reasoning_parser"), ANSWERED),
-        ("stream-equals-whole", Reason(Remedy.SET_PARSER, **PARSER, named=None), ANSWERED),
-        ("settings-read-back", Reason(Remedy.START_WITH, names=("tool parser",)), ANSWERED),
-        ("settings-read-back", Reason(Remedy.SET_CONTEXT), set()),
+        ("prompt-rendered", template(Need.HEED_GENERATION_PROMPT), READ),
+        ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="tools"), READ),
+        ("prompt-rendered", Reason(Remedy.ONE_TEMPLATE, files=("tokenizer_config.json",)), READ),
+        ("settings-read-back", Reason(Remedy.START_WITH, names=("tool parser",)), READ),
+        ("plain-chat", Reason(Remedy.END_AT), ANSWERED),
         ("no-special-tokens", Reason(Remedy.OWN_TOKENIZER), ANSWERED),
-        ("no-special-tokens", Reason(Remedy.DECLARE, token="</s>"), GOES_ON),
+        ("stream-equals-whole", Reason(Remedy.SET_PARSER, **PARSER, named=None), BLAMED),
         ("no-special-tokens", Reason(Remedy.CHOOSE_TOOL_PARSER), set()),
     ],
 )
@@ -165,3 +159,15 @@ def test_a_parser_that_reads_one_text_is_no_remedy_where_none_reads_most(unread:
     rows = [*(ProbeRow(name, "", wrote) for name in names), ProbeRow("no-special-tokens", "", lenient)]
     told = explained(rows)[-1].outcome
     assert told.attribution == part
+
+
+def test_weights_that_heed_no_option_are_damaged_and_a_temperature_of_the_server_explains_noise() -> None:
+    noise = ProbeRow("simple-answers", "", Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS)))
+    for option, fields, part in (
+        (OptionReason.IGNORED, {"option": "logit_bias"}, "model"),
+        (OptionReason.ALL_ALIKE, {"option": "temperature"}, "engine"),
+    ):
+        heed = Reason(Remedy.HEED_OPTIONS, option="x")
+        ignored = Fail(Reason(option, stage=Stage.DRAWN, **fields), "engine", heed)
+        rows = explained([noise, ProbeRow("request-options", "", ignored)])
+        assert {row.outcome.attribution for row in rows} == {part}
