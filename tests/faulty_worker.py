@@ -68,6 +68,8 @@ PARSERS = {f.__name__: f for f in (fine, loops, raises, prints, reads_input, die
 def judged(request):
     if request["tokenizer"]["eos"] == "refuse":
         raise ValueError("this tokenizer cannot be loaded")
+    if (folder := request["tokenizer"]["directory"]) is not None:
+        wire.UNLOADED[folder] = "ValueError: it needs code of its own"
     for pair in request["asks"]:
         yield [
             wire.attempt(request["limit"], lambda p=pair, s=s: PARSERS[p["tool"]](s))

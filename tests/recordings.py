@@ -95,6 +95,7 @@ class RecordedWorker:
     def __init__(self, kept: Recordings, kind: str, start: Callable[[], JsonLinesWorker]) -> None:
         self._kept, self._kind, self._start = kept, kind, start
         self.process: JsonLinesWorker | None = None
+        self.unloaded: str | None = None
 
     @property
     def spent(self) -> float:

@@ -95,6 +95,7 @@ class JsonLinesWorker:
         self._buffer = bytearray()
         self._number = 0
         self._spent = 0.0
+        self.unloaded: str | None = None  # why the tokenizer of the last question does not load
 
     def ask(self, operation: str, patience: float, most: float = math.inf, **fields: Any) -> Iterator[Any]:
         """Send a request and yield each item of the answer, each within ``patience`` seconds.
@@ -118,6 +119,7 @@ class JsonLinesWorker:
             if "error" in answer:
                 raise RefusedError(answer["error"])
             if "done" in answer:
+                self.unloaded = None if answer["done"] is True else str(answer["done"])
                 return
             yield answer["item"]
 
@@ -180,6 +182,7 @@ SCRIPT = Path(__file__).with_name("parser_worker") / "__main__.py"
 START_SECONDS = 180.0  # importing vLLM takes 5 s from a warm disk, 15 s from a cold one
 GRACE_SECONDS = 10.0  # beyond the limits that the worker keeps itself
 MAX_STARTS = 6  # within one question
+MANY = 8  # parsers; one error of so many is that of the way in which they are asked
 SETTINGS = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -229,6 +232,10 @@ class WorkerReason(ReasonKind):
     LOST_AGAIN = "lost-again", "it was lost {times} times in one question"
     SPENT = "spent", "this text took its parsers more than {seconds:g} s of processor time"
     NOT_STARTED = "not-started", "{python} could not be started ({problem})"
+    UNFIT = (
+        "unfit",
+        "its parsers are asked in another way than importer knows: each of them ends with {problem}",
+    )
 
 
 @frozen
@@ -340,7 +347,8 @@ class ParserWorker(Closing):
     ``plugin`` is a file with further tool parsers, for vLLM only. ``frontend`` is vLLM's: ``rust`` runs the
     released binary of that environment, and has no plugins.
     ``seconds`` bounds one parser's work on one sample. ``accidents`` counts the answers that this machine
-    spoilt. Every method raises EngineError("worker-failed").
+    spoilt, and ``unloaded`` is why the repository's tokenizer is not used. Every method raises
+    EngineError("worker-failed").
     """
 
     def __init__(
@@ -361,6 +369,7 @@ class ParserWorker(Closing):
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
         self.accidents = 0  # answers that this machine spoilt
+        self.unloaded: str | None = None
         self.budget = Budget(math.inf, math.inf)
 
     def close(self) -> None:
@@ -400,7 +409,11 @@ class ParserWorker(Closing):
     ) -> dict[ParserQuestion, tuple[Reading, ...]]:
         """Return for each pair of parsers its readings of the samples, in whole answers."""
         answers = self._judged("read", tokens, samples, asks)
-        return {ask: self._counted(tuple(map(_reading, items))) for ask, items in answers.items()}
+        found = {ask: self._counted(tuple(map(_reading, items))) for ask, items in answers.items()}
+        errors = {reading.error for readings in found.values() for reading in readings}
+        if len(found) >= MANY and len(errors) == 1 and (error := errors.pop()) is not None:
+            raise self._failed(Reason(WorkerReason.UNFIT, problem=error))
+        return found
 
     def stream(
         self,
@@ -513,6 +526,7 @@ class ParserWorker(Closing):
             most = math.inf if free else begun + self.budget.left
             try:
                 yield from conversation.ask(operation, patience, most, **fields)
+                self.unloaded = conversation.unloaded or self.unloaded
             except RefusedError as refusal:
                 raise self._failed(str(refusal)) from None
             except SpentError:

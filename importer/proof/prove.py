@@ -141,7 +141,7 @@ def prove(
     Raises EngineError("worker-failed").
     """
     analysis = as_instructed(analysis)
-    worker.accidents = 0
+    worker.accidents, worker.unloaded = 0, None
     parsers = worker.list()
     version = worker.version()
     by_field = {
@@ -202,6 +202,7 @@ def prove(
         near=near_miss(by_field["tool_parser"], ways, parsers, worker) if lost else None,
         pairs=together,
         alone=sources_of(worker.python) is not None,
+        unloaded=worker.unloaded,
         accidents=worker.accidents,
     )
 

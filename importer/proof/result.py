@@ -219,6 +219,8 @@ FIELD_TEXTS = {"tool_parser": "tool parsers", "reasoning_parser": "reasoning par
 def _read_text(fields: Fields) -> str:
     who = ", ".join(fields["parsers"])
     more, vocabulary = " …" if fields["more"] else "", ", vocabulary assumed" if fields["assumed"] else ""
+    if fields.get("unloaded"):
+        vocabulary = f"; by its declared tokens, for its tokenizer does not load ({fields['unloaded']})"
     engine, noun = f"{fields['engine']} {fields['version']}", FIELD_TEXTS[fields["field"]]
     if not fields["count"]:
         none = f"no {noun.removesuffix('s')} of {engine} ({fields['of']} tried)"
@@ -432,6 +434,7 @@ class Proof:
     ``plain``     for a template that shows no reasoning: the reasoning parsers that lose its plain answer.
     ``pairs``     reasoning parser to the tool parsers beside which the server loses more than each alone.
     ``alone``     whether the engine's parsers were asked without the engine.
+    ``unloaded``  why the tokenizer on this disk does not load, so that the declared tokens stood for it.
     ``accidents`` answers that this machine spoilt; a proof with any is no use later, and is in no receipt so.
     """
 
@@ -453,6 +456,7 @@ class Proof:
     near: Reason | None = None
     pairs: Mapping[str, Mapping[str, Reason]] = field(default_factory=dict)
     alone: bool = False
+    unloaded: str | None = None
     accidents: int = 0
 
     @property
@@ -532,7 +536,7 @@ class Proof:
         return Reason(
             ProofReason.READ, count=len(reads), of=len(verdicts), field=key, engine=self.engine,
             judge=self.judge, version=self.shown, parsers=tuple(reads[:SHOWN]),
-            more=len(reads) > SHOWN, assumed=self.assumed,
+            more=len(reads) > SHOWN, assumed=self.assumed, unloaded=self.unloaded,
         )  # fmt: skip
 
     def streaming(self, key: str, parser: str | None) -> Reason | None:
@@ -554,6 +558,7 @@ class Proof:
             "template": self.template,
             "renders": self.renders,
             "assumed": self.assumed,
+            "unloaded": self.unloaded,
             "written": dict(self.written),
             "unasked": {key: render(reason) for key, reason in self.unasked.items()},
             "reasons": {"unasked": {key: reason.to_json() for key, reason in self.unasked.items()}},
@@ -589,6 +594,7 @@ class Proof:
             data["tools_rendered"],
             data["frontend"],
             alone=bool(data.get("alone")),
+            unloaded=data.get("unloaded"),
             derived=None if data["derived"] is None else DerivedTemplate.from_json(data["derived"]),
             prompts=tuple(map(FrontendPrompts.from_json, data["prompts"])),
             plain={name: recorded("", twin) for name, twin in data["plain"].items()},

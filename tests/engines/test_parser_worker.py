@@ -15,6 +15,8 @@ from importer.engines import parsers
 from importer.engines.parser_worker import markers, replay, wire
 from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall, Tokens
 from importer.errors import EngineError
+from importer.proof.result import ProofReason
+from importer.reasons import Reason
 from importer.sentences import render
 
 pytestmark = pytest.mark.usefixtures("fresh_workers")
@@ -80,6 +82,28 @@ def test_what_cannot_be_asked_at_all_is_an_error(worker):
     with pytest.raises(EngineError, match="this tokenizer cannot be loaded"):
         worker.read(Tokens(eos="refuse"), SAMPLES, [ParserQuestion("fine")])
     assert read(worker, "fine")["fine"][0].content == "first"
+
+
+def test_one_error_of_every_parser_is_no_verdict_on_any(worker):
+    """Another version of the engine has another way to be asked; then its parsers are not refuted."""
+    several = [ParserQuestion("raises", f"with-{number}") for number in range(parsers.MANY)]
+    with pytest.raises(EngineError, match=r"asked in another way .* LookupError: no such marker"):
+        worker.read(Tokens(), SAMPLES, several)
+    found = worker.read(Tokens(), SAMPLES, [*several, ParserQuestion("fine")])
+    assert found[several[0]][0].error is not None
+
+
+def test_a_tokenizer_that_does_not_load_is_reported(worker, tmp_path):
+    worker.read(Tokens(tmp_path), SAMPLES, [ParserQuestion("fine")])
+    assert worker.unloaded == "ValueError: it needs code of its own"
+    read = Reason(
+        ProofReason.READ, count=0, of=2, field="tool_parser", engine="vllm", version="1", assumed=False,
+        parsers=(), more=False, unloaded=worker.unloaded,
+    )  # fmt: skip
+    assert "its tokenizer does not load (ValueError: it needs code of its own)" in render(read)
+    worker.unloaded = None
+    worker.read(Tokens(), SAMPLES, [ParserQuestion("fine")])
+    assert worker.unloaded is None
 
 
 def test_aliases_are_names_of_one_class(worker):

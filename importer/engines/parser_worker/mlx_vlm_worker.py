@@ -59,7 +59,8 @@ def operations() -> Mapping[str, Operation]:
 def load(request: Mapping[str, Any]) -> Any:
     """Return the tokenizer as the server wraps it; processors of images have no part in reading text."""
     description = request["tokenizer"]
-    loaded = own(lambda: load_tokenizer(Path(description["directory"]))) if description["directory"] else None
+    folder = description["directory"]
+    loaded = own(folder, lambda: load_tokenizer(Path(folder))) if folder else None
     if loaded is not None:
         return loaded
     tokenizer = synthetic(description, texts(request))

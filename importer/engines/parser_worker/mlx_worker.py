@@ -41,8 +41,8 @@ def load(request: Mapping[str, Any]) -> Any:
         for key, package in CLAIMS.items()
         if key in description["settings"]
     }
-    if description["directory"]:
-        loaded = own(lambda: load_tokenizer(description["directory"], tokenizer_config_extra=claimed))
+    if own_folder := description["directory"]:
+        loaded = own(own_folder, lambda: load_tokenizer(own_folder, tokenizer_config_extra=claimed))
         if loaded is not None:
             return loaded
     with tempfile.TemporaryDirectory() as folder:

@@ -211,7 +211,7 @@ _KEPT: dict[str, Any] = {}
 @lru_cache(maxsize=1)  # one import asks several times
 def repository_tokenizer(directory: str) -> Any:
     """Return the tokenizer in the folder; ``None`` where it cannot be loaded without code of its own."""
-    return own(lambda: get_tokenizer(directory, trust_remote_code=False))
+    return own(directory, lambda: get_tokenizer(directory, trust_remote_code=False))
 
 
 def compose(pair: Pair, tokenizer: Any, model_type: str | None, templates: Any) -> Server:

@@ -57,7 +57,8 @@ def parsers() -> Iterator[Mapping[str, str]]:
 def load(request: Mapping[str, Any]) -> Any:
     """Return the tokenizer as the server loads it; a synthetic one goes by way of a folder."""
     description = request["tokenizer"]
-    loaded = own(lambda: load_tokenizer(Path(description["directory"]))) if description["directory"] else None
+    folder = description["directory"]
+    loaded = own(folder, lambda: load_tokenizer(Path(folder))) if folder else None
     if loaded is not None:
         return loaded
     with tempfile.TemporaryDirectory() as folder:

@@ -169,7 +169,8 @@ def written(request: Mapping[str, Any], folder: Path) -> Any:
         from transformers import AutoTokenizer
 
         tokenizer = own(
-            lambda: AutoTokenizer.from_pretrained(description["directory"], trust_remote_code=False)
+            description["directory"],
+            lambda: AutoTokenizer.from_pretrained(description["directory"], trust_remote_code=False),
         )
     if tokenizer is None:
         tokenizer = synthetic(description, sorted(_texts(request)))

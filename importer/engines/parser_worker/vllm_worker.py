@@ -155,7 +155,7 @@ def templated(tokenizer: Any, settings: Mapping[str, Any]) -> Any:
 @lru_cache(maxsize=1)  # one import asks several times
 def repository_tokenizer(directory: str) -> Any:
     """Return the tokenizer in the folder; ``None`` where it cannot be loaded without code of its own."""
-    return own(lambda: get_tokenizer(directory, trust_remote_code=False))
+    return own(directory, lambda: get_tokenizer(directory, trust_remote_code=False))
 
 
 def harmony_number() -> Callable[[str], int | None]:

@@ -14,7 +14,7 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split
 from transformers import PreTrainedTokenizerFast
 
-from .wire import accident
+from .wire import UNLOADED, accident, describe
 
 # Words and the start of a closing tag are whole tokens, as in real vocabularies; all else is bytes.
 WORD = r" ?(?:[A-Za-z]+|</)"
@@ -58,16 +58,18 @@ def synthetic(description: Mapping[str, Any], texts: Iterable[str], number: Numb
     return tokenizer
 
 
-def own(load: Callable[[], Any]) -> Any:
-    """Return the repository's tokenizer; ``None`` where it needs code of its own, or is broken.
+def own(directory: str, load: Callable[[], Any]) -> Any:
+    """Return the repository's tokenizer; ``None``, and a note on the wire, where it does not load.
 
-    Raises the error of an accident: a synthetic tokenizer would hide it.
+    It may need code of its own. Raises the error of an accident: a synthetic tokenizer would hide it.
     """
+    UNLOADED.clear()
     try:
         return load()
     except Exception as error:
         if accident(error):
             raise
+        UNLOADED[directory] = describe(error)
         return None
 
 

@@ -1,8 +1,9 @@
 """The wire of a worker: JSON lines on descriptors of their own, and the limits of an engine's code.
 
 A request is one line, ``{"id", "op", …}``. Each answer is one line: any number of ``{"id", "item"}``, then
-``{"id", "done"}`` or ``{"id", "error"}``. Output of an engine goes to standard error, which is a log. An
-item that a parser failed on is ``{"error": {"kind", …}}``: see ``failure``.
+``{"id", "done"}`` or ``{"id", "error"}``. ``done`` is ``true``, or why the repository's tokenizer does not
+load. Output of an engine goes to standard error, which is a log. An item that a parser failed on is
+``{"error": {"kind", …}}``: see ``failure``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .stand_ins import StandInUsed
 
 Operation = Callable[[Mapping[str, Any]], Iterator[Any]]
 GIB = 1 << 30
+UNLOADED: dict[str, str] = {}  # folder of a tokenizer to why it does not load; the last one asked for
 
 
 class Overrun(BaseException):  # not an Exception: parsers swallow those and would loop on
@@ -60,7 +62,8 @@ def serve(line: Line, operations: Mapping[str, Operation]) -> None:
         except (Overrun, StandInUsed, Exception) as error:
             line.send({"id": request["id"], "error": describe(error)})
         else:
-            line.send({"id": request["id"], "done": True})
+            folder = request.get("tokenizer", {}).get("directory")
+            line.send({"id": request["id"], "done": UNLOADED.get(folder, True)})
 
 
 def limit_memory(extra: int) -> None:
