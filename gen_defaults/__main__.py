@@ -17,6 +17,7 @@ COMMANDS = {
     "frontends": "compare the prompts of the installed frontends",
     "localai-diff": "rows that LocalAI's parser table lacks, and refuted ones, with their evidence",
     "observed": "how live models called, by the receipts of a folder",
+    "parsers": "whether the parsers of each version load without their engine",
     "processors": "which quantisations the installed vLLM loads on processors",
     "score": "measure the choice of parsers on models with known answers",
     "settings": "the variables of an engine, and names whose effect is unread",

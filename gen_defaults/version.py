@@ -16,6 +16,7 @@ from gen_defaults.arguments import SERVERS
 from gen_defaults.sources.engines import PREFIXES
 from importer import backends, launcher
 from importer.engines import get, install
+from importer.engines.parser_worker.parts import PARTS
 
 # The source of the tables that reads an engine; that of vLLM takes a version, the others read the newest.
 READ = {"vllm": "vllm", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "sglang": "sglang"}
@@ -53,6 +54,8 @@ def steps(engine: str, version: str, builds: dict[str, str]) -> Iterator[Step]:
     yield Step(("--only", READ[engine], *of_version))
     if engine in (*abilities.PACKAGES, abilities.WRAPPER):
         yield Step(("abilities", engine, version))
+    if engine in PARTS:
+        yield Step(("parsers", f"{engine}=={version}"))
     own = [name for name in SERVERS if backends.serving(name).name == engine]
     present = [name for name in own if _is(builds.get(name, ""), version)]
     yield Step(("arguments", *(present or own)), "" if present else _install(own[0], version))

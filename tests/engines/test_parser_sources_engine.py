@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gen_defaults.__main__ import main as gen_defaults
 from importer.cli.main import run
 from importer.demo import MODEL
 from importer.engines import parser_sources, registries
@@ -114,3 +115,14 @@ def test_a_proof_that_cannot_judge_every_parser_is_kept(sglang_engine: Installed
     assert "deepseek-recipe" in render(tool.value["unjudged"]["deepseekv4"])
     assert "qwen" in tool.value["complete"], "its streams are read with orjson"
     assert proof.accidents == 0
+
+
+def test_the_job_of_the_tables_names_what_parsers_lack(
+    sglang_engine: Installed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert gen_defaults(["parsers", f"sglang=={sglang_engine.version}"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[2] for line in lines] == [" tool parser deepseekv4", " tool parser deepseekv41"]
+    assert "deepseek-recipe" in lines[0]
+    assert gen_defaults(["parsers", "vllm==0.14.1"]) == 1
+    assert "only the sources of" in capsys.readouterr().err
