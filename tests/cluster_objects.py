@@ -31,6 +31,25 @@ def listed(items: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"type": "array", "items": items, **more}
 
 
+# KubeAI, ``api/k8s/v1/model_types.go``, read on 2026-11-28: enumerations, lengths and the rules of ``url``.
+KUBEAI = {
+    "type": "object", "required": ["features", "url", "engine"], "additionalProperties": False,
+    "properties": {
+        "features": {
+            "type": "array", "minItems": 1,
+            "items": {"enum": ["TextGeneration", "TextEmbedding", "SpeechToText"]},
+        },
+        "url": {"type": "string", "pattern": "^hf://[^/]+/[^/]+$"},
+        "engine": {"const": "VLLM"},
+        "image": {"type": "string", "pattern": "^[a-z0-9/_.-]+:v[0-9][0-9a-z.]*$"},
+        "args": {"type": "array", "items": {"type": "string", "pattern": r"^(?:[^$]|\$\$)*$"}},
+        "env": {
+            "type": "object",
+            "propertyNames": {"pattern": "^(?!.*TOKEN)[A-Z][A-Z0-9_]*$"},
+            "additionalProperties": {"type": "string", "pattern": r"^(?:[^$]|\$\$)*$"},
+        },
+    },
+}  # fmt: skip
 LABELS = {"type": "object", "additionalProperties": {"type": "string", "maxLength": 63}}
 ANNOTATIONS = {"type": "object", "additionalProperties": TEXT}
 METADATA = closed({"name": NAME}, labels=LABELS, annotations=ANNOTATIONS)
@@ -134,6 +153,7 @@ KINDS = {
         ),
     ),
     "Service": kind("Service", "v1", spec=closed({"selector": LABELS, "ports": listed({"type": "object"})})),
+    "Model": kind("Model", "kubeai.org/v1", spec=KUBEAI),
     "Workspace": kind(
         "Workspace", "kaito.sh/v1beta1", resource=closed({"labelSelector": MATCH}),
         inference=closed({"template": closed({"spec": POD})}),

@@ -26,7 +26,7 @@ from importer.reports.html import GalleryCard, page, write
 from importer.reports.report_model import sheet
 
 ENTRIES = "entries"
-MARK = '<meta name="generator" content="importer gallery build">'  # of a first page
+MARK = '<meta name="generator" content="importer: gallery">'  # of a first page
 LINK = re.compile(rf'href="{ENTRIES}/([^"/]+)\.yaml"')  # of a first page to an entry
 SMALL = 4000  # characters with the head of a page
 

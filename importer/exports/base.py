@@ -38,6 +38,7 @@ class Unexportable(ReasonKind):
         "localai-directory",
         "LocalAI refuses paths and looks only into its own folder of models",
     )
+    NO_FEATURE = "no-feature", "{consumer} has no feature for {uses:and}"
     OTHER_BACKEND = "other-backend", "it is written for {backend}, not for {engine}"
     PARSER_IS_DATA = (
         "parser-is-data",
@@ -56,6 +57,7 @@ class ExportRemedy(ReasonKind):
         "Put importer.response_template into {file} of a copy of the model, and import the copy.",
     )
     IMPORT_FOR = "import-for", "Import the model again for {backends:or}."
+    OTHER_FORMAT = "other-format", "Export it as kubernetes: a Deployment serves every kind of model."
     IMPORT_FROM_HUB = "import-from-hub", "Import the model from the Hub."
     PYTHON_FRONTEND = "python-frontend", "Import the model again for vLLM's Python frontend."
     SERVE_A_COPY = (
@@ -208,6 +210,20 @@ class ExportComment(ReasonKind):
     UNRUN_GPUSTACK = (
         "unrun-gpustack",
         "Checked by GPUStack's own model of a catalog, not run. It fetches the newest commit.",
+    )
+    UNRUN_KUBEAI = (
+        "unrun-kubeai",
+        (
+            "Checked against KubeAI's own rules for a Model, not run. Set resourceProfile to one of your "
+            "profiles and the number of cards, PROFILE:{count}. Clients ask for {name}."
+        ),
+    )
+    UNRUN_LLAMA_SWAP = (
+        "unrun-llama-swap",
+        (
+            "Checked against llama-swap's schema and its rules for a command, not run. Start llama-swap in "
+            "this folder; the program of the engine stands in its PATH."
+        ),
     )
     UNRUN_JOB = (
         "unrun-job",

@@ -29,6 +29,7 @@ from importer.exports.kubernetes import (
     config_map,
     image,
     inside,
+    literal,
     manifests,
     object_name,
     pod,
@@ -36,11 +37,13 @@ from importer.exports.kubernetes import (
     variables,
     without_templates,
 )
-from importer.exports.vllm import VllmPlacement, served
+from importer.exports.vllm import VllmPlacement, devices, served
 from importer.reasons import Reason
 from importer.yaml_reader import read
 
 NAMED = "--served-model-name="  # of what starts the server in a shell
+# KubeAI's features, and the uses of a document.
+FEATURES = {"chat": "TextGeneration", "completion": "TextGeneration", "embeddings": "TextEmbedding"}
 
 
 def export(
@@ -49,15 +52,23 @@ def export(
     """Return the template's objects, and a ConfigMap where the server needs files."""
     form = read(files("importer.exports").joinpath("templates", f"{template}.yaml").read_text("utf-8"))
     port = form.get("port")
-    place = VllmPlacement(pinned=False) if port is None else inside(port)
+    place = VllmPlacement(pinned=bool(form.get("pinned"))) if port is None else inside(port)
     service = served(document, receipt, options, lambda _: place)
     if isinstance(service, ExportRefused):
         return service
     origin = service.origin
     if origin.hub_id is None:
         return ExportRefused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
-    wanted, name = amounts(document, receipt, service.device), object_name(origin.name)
-    unnamed = shlex.join(word for word in service.words if not word.startswith(NAMED))
+    wanted = amounts(document, receipt, service.device)
+    name = object_name(origin.name)[: form.get("longest")].rstrip("-")
+    unnamed = [word for word in service.words if not word.startswith(NAMED)]
+    chosen = {"VLLM_NO_USAGE_STATS": "1", **service.variables}
+    features = _features(document)
+    if not features and form.get("features"):
+        uses = document.get("known_usecases") or ["nothing"]
+        return ExportRefused(
+            Reason(Unexportable.NO_FEATURE, consumer="KubeAI", uses=uses), Reason(ExportRemedy.OTHER_FORMAT)
+        )
     values = {
         "$name": name,
         "$served": origin.name,
@@ -65,17 +76,27 @@ def export(
         "$image": image(document, service.device),
         "$uri": f"hf://{origin.hub_id}" + (f":{origin.revision}" if origin.revision else ""),
         "$args": [without_templates(word) for word in service.words],
-        "$shell": without_templates(unnamed),
+        "$shell": without_templates(shlex.join(unnamed)),
+        "$unnamed": [literal(word) for word in unnamed],
+        "$repo": f"hf://{origin.hub_id}",
+        "$features": features,
+        "$environment": {key: literal(value) for key, value in chosen.items()},
         "$token": secret("HF_TOKEN", SECRET, SECRET_KEY, optional=True),
-        "$variables": variables({"VLLM_NO_USAGE_STATS": "1", **service.variables}),
+        "$variables": variables(chosen),
         "$quantities": wanted.quantities,
         "$pod": None if port is None else pod(service, document, wanted.quantities, port),
     }
     objects = _filled(form["objects"], values)
-    unrun = Reason(ExportComment(form["comment"]), name=name, secret=SECRET, key=SECRET_KEY)
-    comments = [*service.comments, unrun, wanted.comment]
+    count = devices(document)
+    unrun = Reason(ExportComment(form["comment"]), name=name, secret=SECRET, key=SECRET_KEY, count=count)
+    comments = [*service.comments, unrun, *([wanted.comment] if form.get("amounts", True) else [])]
     text = manifests([*config_map(service, objects[0]["metadata"]), *objects], comments)
     return Exported({f"{origin.name}.{form['file']}": text}, service.lost)
+
+
+def _features(document: Document) -> list[str]:
+    uses = (str(use) for use in document.get("known_usecases") or ())
+    return [*dict.fromkeys(FEATURES[use] for use in uses if use in FEATURES)]
 
 
 def _filled(part: Any, values: Mapping[str, object]) -> Any:

@@ -28,6 +28,7 @@ from importer.exports.base import (
     with_variables,
     without_effect,
 )
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 ADDRESS = Address(port=8080)  # where mlx-lm and mlx-vlm listen by default
@@ -51,31 +52,39 @@ class _Engine(Protocol):
 CACHE = 'mkdir -p "${HF_HUB_CACHE:-${HF_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/huggingface}/hub}"'
 
 
+SERVERS: Mapping[str, tuple[_Engine, str]] = {
+    "mlx": (Mlx(), "mlx_lm.server"), "mlx-vlm": (MlxVlm(), "mlx_vlm.server"),
+    "vllm-mlx": (VllmMlx(), "vllm-mlx serve"),
+}  # fmt: skip
+
+
 def export(
     engine: str, document: Document, receipt: Receipt | None, options: Options
 ) -> Exported | ExportRefused:
     """Return a script of one command, or of two where the model is on the Hub."""
-    if engine == "mlx":
-        return _command(document, receipt, Mlx(), "mlx_lm.server", options, first=(CACHE,))
-    if engine == "mlx-vlm":
-        return _command(document, receipt, MlxVlm(), "mlx_vlm.server", options)
-    return _command(document, receipt, VllmMlx(), "vllm-mlx serve", options, infers=False)
+    service = served(engine, document, receipt, options)
+    if isinstance(service, ExportRefused):
+        return service
+    first = (CACHE,) if engine == "mlx" else ()
+    text = script(service.comments, service.commands, first)
+    return Exported({f"{service.origin.name}.{engine}.sh": text}, service.lost, engine)
 
 
-def _command(
-    document: Document,
-    receipt: Receipt | None,
-    engine: _Engine,
-    program: str,
-    options: Options,
-    *,
-    first: tuple[str, ...] = (),
-    infers: bool = True,
-) -> Exported | ExportRefused:
-    """Return ``hf download`` at the commit where the model is on the Hub, then the server on its folder.
+@frozen
+class MlxService:
+    """A document served on MLX: ``commands`` are run in their order, the last one is the server."""
 
-    ``first``  lines of the script before them. ``infers``  whether the server chooses parsers by itself.
-    """
+    origin: Origin
+    commands: list[list[str]]
+    comments: list[Reason]
+    lost: tuple[Reason, ...]
+
+
+def served(
+    name: str, document: Document, receipt: Receipt | None, options: Options
+) -> MlxService | ExportRefused:
+    """Return ``hf download`` at the commit where the model is on the Hub, then the server on its folder."""
+    engine, program = SERVERS[name]
     if not engine.takes_template and template_file.named(document):
         remedy = Reason(ExportRemedy.SERVE_A_COPY, file=TEMPLATE)
         return ExportRefused(Reason(Unexportable.TEMPLATE_IN_FOLDER), remedy)
@@ -91,7 +100,7 @@ def _command(
         sent,
     )
     comments = [*origin.comments(), *explained(program, sent, lost)]
-    comments += [Reason(ExportComment.INFERRED)] if infers else []
+    comments += [] if name == "vllm-mlx" else [Reason(ExportComment.INFERRED)]
     commands, model = [], origin.model
     if origin.hub_id is not None and origin.revision is not None:
         model = f"./{origin.name}"
@@ -101,8 +110,7 @@ def _command(
         )
     words = [*program.split(), *engine.settings(document, model, ADDRESS, template)]
     commands.append(with_variables(variables_of(document), words))
-    text = script(comments, commands, first)
-    return Exported({f"{origin.name}.{engine.name}.sh": text}, lost, engine.name)
+    return MlxService(origin, commands, comments, lost)
 
 
 def _lost(

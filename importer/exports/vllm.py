@@ -80,9 +80,13 @@ def _cache_of_one(receipt: Receipt | None) -> float:
 
 def command(service: VllmService, document: Document, words: Sequence[str], *model: str) -> list[str]:
     """Return the command of a shell: ``vllm serve``, and on processors the module that it runs."""
+    return with_variables(service.variables, [*start(service, document, *model), *words])
+
+
+def start(service: VllmService, document: Document, *model: str) -> list[str]:
+    """Return the first words of a command, without options and variables."""
     module = service.device == "cpu" and not is_rust(document)
-    start = ("python", *server(document, *model)) if module else ("vllm", "serve", *model)
-    return with_variables(service.variables, [*start, *words])
+    return ["python", *server(document, *model)] if module else ["vllm", "serve", *model]
 
 
 def _gib(amount: float) -> int:
@@ -217,8 +221,8 @@ def _script(document: Document, receipt: Receipt | None, options: Options) -> Ex
     service = served(document, receipt, options, beside)
     if isinstance(service, ExportRefused):
         return service
-    start = command(service, document, service.words, service.origin.model)
-    text = script(service.comments, [start])
+    words = command(service, document, service.words, service.origin.model)
+    text = script(service.comments, [words])
     return with_files(f"{service.origin.name}.vllm.sh", text, service, service.engine)
 
 
@@ -236,8 +240,8 @@ def _config(document: Document, receipt: Receipt | None, options: Options) -> Ex
         if any(text.startswith("-") and "." in text for text in values):
             raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=key, value=values))
     name = f"{service.origin.name}.vllm.yaml"
-    start = shlex.join(command(service, document, ["--config", name]))
-    comments = [*service.comments, Reason(ExportComment.COMMAND, command=start)]
+    line = shlex.join(command(service, document, ["--config", name]))
+    comments = [*service.comments, Reason(ExportComment.COMMAND, command=line)]
     return with_files(name, yaml_text(data, comments), service, service.engine)
 
 

@@ -47,9 +47,9 @@ OPTIONS = Options()
 BACKENDS = ("mlx-vlm", "mlx", "sglang", "vllm-mlx", "vllm")  # a name before those that begin it
 PINS = [f"--{of}revision={COMMIT}" for of in ("", "tokenizer-", "code-")]
 OF_VLLM = (
-    "vllm-config", "vllm-command", "compose", "kserve", "llm-d", "kubernetes", "kaito", "ray-serve",
+    "vllm-config", "vllm-command", "compose", "kserve", "llm-d", "kubernetes", "kaito", "ray-serve", "kubeai",
 )  # fmt: skip
-FETCHED_FIRST = ("kserve", "llm-d", "ray-serve")  # they have no place for a file beside the model
+FETCHED_FIRST = ("kserve", "llm-d", "ray-serve", "kubeai")  # they have no place for a file beside the model
 IN_A_STREAM = ("kubernetes", "kaito")  # the file is an object of its own
 RECEIPT = Receipt(
     name="tiny-8b", reference="acme/Tiny-8B", model_id="acme/Tiny-8B", revision=COMMIT, directory=None,
@@ -359,6 +359,49 @@ def test_a_commit_of_another_model_pins_nothing() -> None:
     moved = VLLM | {"parameters": {"model": "other/model"}}
     assert "revision" not in " ".join(*commands(text("vllm-command", moved)))
     assert "names no commit" in text("vllm-command", moved)
+
+
+# llama-swap and KubeAI
+
+
+@pytest.mark.parametrize("backend", DOCUMENTS)
+def test_llama_swap_starts_the_server_of_any_engine(backend: str) -> None:
+    (entry,) = yaml.safe_load(text("llama-swap", DOCUMENTS[backend]))["models"].values()
+    assert entry["cmd"].count("${PORT}") == 1
+    assert entry["metadata"]["model"] == DOCUMENTS[backend]["parameters"]["model"]
+
+
+def test_llama_swap_tells_clients_what_the_model_can() -> None:
+    """Its list of models passes these on; an encoder has no text to give."""
+    seeing = VLLM | {"limit_mm_per_prompt": {"image": 2}, "max_model_len": 8192}
+    ranking = {key: value for key, value in VLLM.items() if key not in ("options", "limit_mm_per_prompt")}
+    ranking |= {"known_usecases": ["rerank"]}
+    for document, capabilities in (
+        (seeing, {"in": ["text", "image"], "out": ["text"], "tools": True, "context": 8192}),
+        (ranking, {"in": ["text"], "reranker": True, "context": VLLM["max_model_len"]}),
+    ):
+        (entry,) = yaml.safe_load(text("llama-swap", document))["models"].values()
+        assert entry["capabilities"] == capabilities
+
+
+def test_a_macro_of_llama_swap_is_escaped_in_json_and_refused_elsewhere() -> None:
+    """It has no escape, and an unknown macro ends its start."""
+    command = yaml.safe_load(text("llama-swap", VLLM))["models"]["tiny-8b"]["cmd"]
+    assert (r"$\u007bHOME}" in command, "${HOME}" in str(VLLM)) == (True, True)
+    for changed in ({"description": "${X}"}, {"env": {"NCCL_TOPO_FILE": "${X}"}}):
+        with pytest.raises(DocumentError, match="macro of llama-swap"):
+            export("llama-swap", VLLM | changed)
+
+
+def test_kubeai_has_a_feature_for_chats_and_vectors_alone() -> None:
+    plain = {key: value for key, value in VLLM.items() if key != "options"}
+    made = yaml.safe_load(text("kubeai", plain | {"known_usecases": ["embeddings"]}))
+    assert made["spec"]["features"] == ["TextEmbedding"]
+    refused = FORMATS["kubeai"].export(plain | {"known_usecases": ["rerank"]}, None, OPTIONS)
+    assert isinstance(refused, ExportRefused)
+    assert refused.reason.kind is Unexportable.NO_FEATURE
+    long = text("kubeai", VLLM | {"name": "m" * 60})
+    assert len(yaml.safe_load(long)["metadata"]["name"]) == 40
 
 
 # Nothing breaks out

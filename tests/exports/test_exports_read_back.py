@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from importer.document import schema
 from importer.engines.base import Address
@@ -192,6 +193,93 @@ def _gpustack(document: dict[str, Any], told: str, engine: Any) -> None:
     assert [unescaped(w) for w in split] == [unescaped(w) for w in unnamed(engine.settings(document))]
 
 
+# llama-swap's ``config-schema.json`` and its ``SanitizeCommand``, read on 2026-11-28, for what an export has.
+MODALITIES = {
+    "type": "array",
+    "minItems": 1,
+    "uniqueItems": True,
+    "items": {"enum": ["text", "audio", "image"]},
+}
+LLAMA_SWAP = {
+    "type": "object", "required": ["models"], "additionalProperties": False,
+    "properties": {
+        "healthCheckTimeout": {"type": "integer", "minimum": 15},
+        "models": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object", "required": ["cmd"], "additionalProperties": False,
+                "properties": {
+                    "cmd": {"type": "string", "minLength": 1},
+                    "proxy": {"const": "http://127.0.0.1:${PORT}"},
+                    "name": {"type": "string", "maxLength": 128},
+                    "description": {"type": "string", "maxLength": 1024},
+                    "env": {"type": "array", "items": {"type": "string", "pattern": "^[A-Z_][A-Z0-9_]*="}},
+                    "useModelName": {"type": "string"},
+                    "metadata": {"type": "object"},
+                    "capabilities": {
+                        "type": "object", "additionalProperties": False,
+                        "properties": {
+                            "in": MODALITIES, "out": MODALITIES, "tools": {"type": "boolean"},
+                            "reranker": {"type": "boolean"}, "context": {"type": "integer", "minimum": 0},
+                        },
+                    },
+                },
+            },
+        },
+    },
+}  # fmt: skip
+
+
+def swapped(told: str) -> tuple[dict[str, Any], list[str]]:
+    """The entry of a configuration and the words of its command, as llama-swap makes them: macros in every
+    text, unknown ones refused; comment lines and a backslash at the end of a line; then a shell's rules.
+    """
+    data = yaml.safe_load(told)
+    assert [*Draft202012Validator(LLAMA_SWAP).iter_errors(data)] == []
+    (entry,) = data["models"].values()
+    texts = json.dumps(entry).replace("${PORT}", "5800")
+    assert re.findall(r"\$\{(?:env\.)?[\w-]+\}", texts) == []
+    lines = [line.strip() for line in entry["cmd"].replace("${PORT}", "5800").split("\n")]
+    assert not any(line.startswith("#") or line.endswith("\\") for line in lines)
+    return entry, shlex.split("\n".join(lines))
+
+
+def _llama_swap(document: dict[str, Any], told: str, engine: Any) -> None:
+    entry, words = swapped(told)
+    model, pin, backend = document["parameters"]["model"], _pin(document), document["backend"]
+    folder, local = f"./{document['name']}.{backend}", Address(port=5800)
+    if backend in ("mlx", "mlx-vlm", "vllm-mlx"):
+        served = model if pin is None else f"./{document['name']}"
+        program = {"mlx": "mlx_lm.server", "mlx-vlm": "mlx_vlm.server", "vllm-mlx": "vllm-mlx serve"}[backend]
+        on_mlx = {"mlx": Mlx(), "mlx-vlm": MlxVlm(), "vllm-mlx": VllmMlx()}[backend]
+        if pin is not None:
+            assert words[:2] == ["sh", "-c"]
+            fetched, _, last = words[2].rpartition(" && exec ")
+            assert shlex.split(fetched) == ["hf", "download", model, "--revision", pin, "--local-dir", served]
+            words = shlex.split(last)
+        expected = [*program.split(), *on_mlx.settings(document, served, local)]
+        assert entry.get("useModelName") == (None if backend == "vllm-mlx" else served)
+    elif backend == "sglang":
+        expected = [
+            "sglang",
+            "serve",
+            f"--model-path={model}",
+            *SGLang().settings(document, local, pin, folder),
+        ]
+    else:
+        start = ["vllm", "serve", model] if engine.needs_card else ["python", *server(document, model)]
+        expected = [*start, *engine.settings(document, local, pin, folder)]
+    assert [unescaped(word) for word in words] == [unescaped(word) for word in expected]
+
+
+def _kubeai(document: dict[str, Any], told: str, engine: Any) -> None:
+    """KubeAI's controller adds the model and its name; Kubernetes puts variables into the rest."""
+    spec = objects(told)["Model"]["spec"]
+    assert spec["url"] == f"hf://{document['parameters']['model']}"
+    words = unnamed(engine.settings(document, None, _pin(document)))
+    assert [in_compose(word) for word in spec["args"]] == words
+
+
 def _recipe(document: dict[str, Any], told: str, engine: Any) -> None:
     """Every word of the server stands in the recipe once, but for the name that only we serve."""
     data = yaml.safe_load(told)
@@ -238,6 +326,7 @@ def _localai_gallery(document: dict[str, Any], told: str, _engine: Any) -> None:
 READ_BACK = {
     "vllm-command": _vllm_command, "vllm-config": _vllm_config, "compose": _compose, "kserve": _kserve,
     "llm-d": _llm_d, "kubernetes": _kubernetes, "kubernetes-job": _kubernetes_job, "kaito": _kaito,
+    "kubeai": _kubeai, "llama-swap": _llama_swap,
     "ray-serve": _ray_serve, "gpustack": _gpustack, "vllm-recipe": _recipe,
     "sglang-command": _sglang_command, "sglang-config": _sglang_config,
     "mlx-command": _on_mlx(Mlx(), "mlx_lm.server"),
@@ -343,6 +432,9 @@ def test_the_schemas_refuse_what_is_broken(form: str, name: str, path: str, valu
         ("kubernetes", "Deployment", "metadata|name", "Qwen2.5"),
         ("kaito", "Workspace", "resource|labelSelector", None),
         ("kaito", "Workspace", "inference|preset", {"name": "x"}),
+        ("kubeai", "Model", "spec|args|0", "--x=$(HF_TOKEN)"),
+        ("kubeai", "Model", "spec|url", "s3://bucket/model"),
+        ("kubeai", "Model", "spec|features|0", "Chat"),
         ("llm-d", "LLMInferenceService", "spec|model|uri", "hf://acme/Tiny-8B:main"),
         ("llm-d", "LLMInferenceService", "spec|template|containers|0|name", "vllm"),
     ],

@@ -28,7 +28,7 @@ ROUTE = re.compile(r"/v1/(?:configs|imports|jobs|keys|gallery|executors|audit)\b
 # Words of a command line that is another program's: an engine's arguments, and what an export gives out.
 DATA = {
     "engines": re.compile(r"--[a-z][a-z-]*(=\S*)?"),
-    "exports": re.compile(r"--[a-z][a-z-]*(=\S*)?|(vllm|sglang) serve --config (FILE)?"),
+    "exports": re.compile(r"--[a-z][a-z-]*(=\S*)?|(vllm serve|sglang serve|llama-swap) --config (FILE)?"),
     # Words for ssh, kubectl and Slurm; the far end's command; scripts, which have lines.
 }
 

@@ -1,0 +1,153 @@
+"""llama-swap: a configuration with one model, whose command starts the server of the document's engine."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+
+from importer.document.document import Document
+from importer.document.receipt import Receipt
+from importer.engines.base import Unstartable, invalid
+from importer.exports import mlx, sglang, vllm
+from importer.exports.base import ExportComment, Exported, ExportRefused, Options, Origin, yaml_text
+from importer.frozen import frozen
+from importer.reasons import Reason
+
+PORT = "${PORT}"  # llama-swap puts a free one in its place
+MACRO = "${"
+FLAG = re.compile(r"--port=[0-9]+")
+SECONDS = 1800  # that a server may take to its start; llama-swap waits 120
+# Servers that load the model that a request names: they are asked for the one of their start.
+BY_REQUEST = frozenset(("mlx", "mlx-vlm"))
+INPUTS = ("image", "audio")  # of llama-swap's list, beside text
+SHORT, LONG = 128, 1024  # characters of a name, and of a description
+
+
+@frozen
+class _Server:
+    """A server of any engine: commands of which the last one stays, variables, and files beside it."""
+
+    origin: Origin
+    commands: Sequence[Sequence[str]]
+    variables: Mapping[str, str]
+    files: Mapping[str, str]
+    comments: Sequence[Reason]
+    lost: tuple[Reason, ...]
+    model: str
+
+
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+    """Return the file of ``llama-swap --config``, and the files of the server in a folder beside it."""
+    server = _served(document, receipt, options)
+    if isinstance(server, ExportRefused):
+        return server
+    origin, block = server.origin, document.get("importer") or {}
+    entry: dict[str, object] = {
+        "cmd": _command(document, server.commands),
+        "proxy": f"http://127.0.0.1:{PORT}",
+        "name": origin.name[:SHORT],
+        "description": _plain(document, str(document.get("description") or origin.model))[:LONG],
+    }
+    if server.variables:
+        entry["env"] = [f"{name}={_plain(document, value)}" for name, value in server.variables.items()]
+    if str(document["backend"]) in BY_REQUEST:
+        entry["useModelName"] = _plain(document, server.model)
+    entry["capabilities"] = _capabilities(document)
+    about = {"model": _plain(document, origin.model), "revision": origin.revision, "engine": origin.engine}
+    entry["metadata"] = {key: value for key, value in about.items() if value}
+    entry["metadata"] |= {"kind": block["kind"]} if "kind" in block else {}  # type: ignore[operator]
+    comments = [*server.comments, Reason(ExportComment.UNRUN_LLAMA_SWAP)]
+    data = {"healthCheckTimeout": SECONDS, "models": {origin.name: entry}}
+    return Exported(
+        {f"{origin.name}.llama-swap.yaml": yaml_text(data, comments), **server.files}, server.lost
+    )
+
+
+def _served(document: Document, receipt: Receipt | None, options: Options) -> _Server | ExportRefused:
+    """Return the server of the document's engine, on this machine."""
+    backend = str(document["backend"])
+    if backend in mlx.SERVERS:
+        on_mlx = mlx.served(backend, document, receipt, options)
+        if isinstance(on_mlx, ExportRefused):
+            return on_mlx
+        origin = on_mlx.origin
+        folder = f"./{origin.name}" if len(on_mlx.commands) > 1 else origin.model
+        return _Server(origin, on_mlx.commands, {}, {}, on_mlx.comments, on_mlx.lost, folder)
+    if backend == "sglang":
+        one = sglang.served(document, receipt, options)
+        if isinstance(one, ExportRefused):
+            return one
+        words = ["sglang", "serve", f"--model-path={one.origin.model}", *one.words]
+        files = one.exported("", "").files
+        return _of(one.origin, words, one.variables, files, one.comments, one.lost)
+    service = vllm.served(document, receipt, options, vllm.beside)
+    if isinstance(service, ExportRefused):
+        return service
+    words = [*vllm.start(service, document, service.origin.model), *service.words]
+    files = vllm.with_files("", "", service).files
+    return _of(service.origin, words, service.variables, files, service.comments, service.lost)
+
+
+def _of(
+    origin: Origin,
+    words: Sequence[str],
+    variables: Mapping[str, str],
+    files: Mapping[str, str],
+    comments: Sequence[Reason],
+    lost: tuple[Reason, ...],
+) -> _Server:
+    beside = {name: text for name, text in files.items() if name}
+    return _Server(origin, [words], variables, beside, comments, lost, origin.model)
+
+
+def _command(document: Document, commands: Sequence[Sequence[str]]) -> str:
+    """Return the one command: llama-swap starts no shell, so several run in one, the last in its place."""
+    *first, server = [[_plain(document, word) for word in words] for words in commands]
+    line = shlex.join(_ported(server))
+    if not first:
+        return line
+    return shlex.join(["sh", "-c", " && ".join([*map(shlex.join, first), f"exec {line}"])])
+
+
+def _ported(words: Sequence[str]) -> Iterable[str]:
+    """Yield the words with llama-swap's port in the place of the server's."""
+    before = ""
+    for word in words:
+        yield f"--port={PORT}" if FLAG.fullmatch(word) else PORT if before == "--port" else word
+        before = word
+
+
+def _plain(document: Document, word: str) -> str:
+    """Return a word without a macro of llama-swap, which has no escape: in JSON a brace has one.
+
+    Raises DocumentError("invalid") for any other word with one.
+    """
+    if MACRO not in word:
+        return word
+    flag, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    try:
+        whole = isinstance(json.loads(value), dict | list)
+    except ValueError:
+        whole = False
+    if not whole:
+        raise invalid(document, Reason(Unstartable.MACRO, value=word))
+    return flag + equals + value.replace(MACRO, r"$\u007b")
+
+
+def _capabilities(document: Document) -> dict[str, object]:
+    """Return what clients may ask for; an empty list of outputs has no name here."""
+    uses = {str(use) for use in document.get("known_usecases") or ()}
+    limits = document.get("limit_mm_per_prompt") or {}
+    inputs = [
+        "text",
+        *(name for name in INPUTS if limits.get(name) or (name == "image" and "vision" in uses)),
+    ]
+    options = [str(option) for option in document.get("options") or ()]
+    context = document.get("max_model_len")
+    found: dict[str, object] = {"in": inputs}
+    found |= {} if uses & {"embeddings", "rerank", "score"} else {"out": ["text"]}
+    found |= {"tools": True} if any(one.startswith("tool_parser:") for one in options) else {}
+    found |= {"reranker": True} if "rerank" in uses else {}
+    return found | ({"context": context} if isinstance(context, int) and context > 0 else {})
