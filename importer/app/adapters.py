@@ -9,7 +9,7 @@ from typing import Any
 from importer.decisions.decision import Decision, Target
 from importer.document import engine_arguments
 from importer.document.name_allocator import slug
-from importer.errors import Setting, UsageError
+from importer.errors import HubError, Setting, UsageError
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed, mapping, whole
 from importer.reasons import Reason, ReasonKind
@@ -84,7 +84,8 @@ def complete(completed: Overrides, named: Sequence[str], target: Target, *, offl
         values[PATHS] = [f"{one.name}={one.path}" for one in adapters]
         key = f"engine_args.{PATHS}"
     settings = {f"engine_args.{name}": value for name, value in values.items()}
-    reasons = [warning(reason) for one in adapters for reason in _doubts(one, completed.snapshot, target)]
+    model = completed.snapshot
+    reasons = [warning(why) for one in adapters for why in _doubts(one, model, target, offline=offline)]
     reasons += [warning(reason) for reason in _too_high(adapters, ranks, target)]
     fetched = tuple(one.path for one in adapters if not one.path.startswith("/"))
     reasons += [Reason(AdapterReason.UNPINNED, engine=target.backend, adapters=fetched)] if fetched else []
@@ -129,17 +130,29 @@ def _refused(settings: Mapping[str, Any]) -> str | None:
     return known or ("modules_to_save" if beside else None)
 
 
-def _doubts(adapter: Adapter, model: Snapshot, target: Target) -> Iterator[Reason]:
-    """Yield what speaks against an adapter for a model: its base, by name, and what the engine refuses."""
+def _doubts(adapter: Adapter, model: Snapshot, target: Target, *, offline: bool) -> Iterator[Reason]:
+    """Yield what speaks against an adapter for a model: its base, and what the engine refuses."""
     about = {"adapter": adapter.path, "model": model.label}
     known = {name.lower() for name in (model.label, *base_models(model))}
     if adapter.base is None:
         yield Reason(AdapterReason.NO_BASE, **about)
-    elif adapter.base.lower() not in known:
+    elif adapter.base.lower() not in known and (offline or not _is_copy(adapter.base, known)):
         yield Reason(AdapterReason.OTHER_BASE, **about, base=adapter.base)
     if adapter.feature is not None:
         fields = {"adapter": adapter.path, "feature": adapter.feature, "engine": target.backend}
         yield Reason(AdapterReason.FEATURE, **fields)
+
+
+def _is_copy(base: str, known: set[str]) -> bool:
+    """Return whether the Hub has a base as a copy of a model, such as a quantised one; one request."""
+    from importer.hub import endpoint, listing
+
+    try:
+        info = {} if endpoint.offline() else listing.ask(base, None).info
+    except HubError:
+        return False
+    tags = (str(tag).rpartition(":")[2] for tag in listed(info.get("tags")) if "base_model:" in str(tag))
+    return any(str(name).lower() in known for name in (*listed(info.get("base_models")), *tags))
 
 
 def _too_high(adapters: Sequence[Adapter], ranks: Sequence[int], target: Target) -> Iterator[Reason]:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from importer.errors import UsageError
 from importer.hub import local
-from importer.hub.content import rank
 from importer.hub.folders import Folder, has_files
 from importer.hub.local import AllowedFolders
 from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference, check_path, is_id
-from importer.hub.snapshot import SETTINGS, Snapshot
+from importer.hub.snapshot import Snapshot
 
 REPOSITORY = "models--"  # the start of a repository's folder in a Hub client's cache
 SNAPSHOTS = "snapshots"
+FILE = "config.json"
 WEIGHTS = (".safetensors", ".bin", ".gguf")
 
 
@@ -45,7 +45,7 @@ def _beside(text: str, path: Path, places: AllowedFolders) -> Snapshot:
     above, name = places.folder(path.parent), path.name
     if not has_files(above, name):
         raise UsageError("no-such-directory", path=path)
-    if rank(name) is None and name not in SETTINGS and not name.lower().endswith(WEIGHTS):
+    if not (name.lower().endswith(WEIGHTS) or has_files(above, FILE)):
         raise UsageError("no-model-file", path=path)
     snapshot = _of_cache(text, above, places) or local.resolve(text, above)
     check_path(Reference(text, directory=above, path=name), snapshot)
@@ -53,11 +53,12 @@ def _beside(text: str, path: Path, places: AllowedFolders) -> Snapshot:
 
 
 def _of_cache(text: str, folder: Path, places: AllowedFolders) -> Snapshot | None:
-    """Return the snapshot of a folder such as ``models--owner--name``, or of one of its commits.
+    """Return the snapshot of a folder such as ``models--owner--name``, of its snapshots, or of one of them.
 
     ``None`` for every other folder, and for a repository with several commits of which none is main.
     """
     home, commit = (folder.parent.parent, folder.name) if folder.parent.name == SNAPSHOTS else (folder, None)
+    home = folder.parent if folder.name == SNAPSHOTS else home
     if not home.name.startswith(REPOSITORY):
         return None
     from importer.hub import cache, resolver

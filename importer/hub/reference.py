@@ -28,6 +28,7 @@ REGISTRIES = {
 }  # fmt: skip
 DIRECTORY = re.compile(r"\.{0,2}/|~/|\.{1,2}\Z")
 HOST = re.compile(r"(?:[\w-]+\.)+[A-Za-z]{2,}(?::\d+)?", re.ASCII)
+WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 STEP = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?")  # half of an id
 KEYWORDS = {"tree", "blob", "resolve", "raw", "blame", "edit", "commit", "commits", "revision"}
 OTHER_KINDS = {
@@ -53,6 +54,7 @@ class ReferenceReason(ReasonKind):
     CONTROL = "control", "it contains control characters"
     NO_REVISIONS = "no-revisions", "a directory has no revisions"
     NO_HOME = "no-home", "the home directory is not known"
+    WINDOWS = "windows", "it is a path of Windows; in WSL a folder of the drive C: is below /mnt/c"
     UNKNOWN_URL = (
         "unknown-url",
         "importer reads the Hub and folders, not {scheme}://; download the model, and import its folder",
@@ -127,6 +129,8 @@ def parse(text: str, revision: str | None = None) -> Reference:
         _bad(text[:80] + "…", ReferenceReason.LONG, limit=LONGEST)
     if not typed.isprintable():
         _bad(text, ReferenceReason.CONTROL)
+    if WINDOWS.match(typed):
+        _bad(text, ReferenceReason.WINDOWS)
     if is_directory(typed):
         return Reference(text, directory=_directory(text, typed, revision))
     repo, inline, path = _repository(text, typed)

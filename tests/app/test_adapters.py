@@ -86,6 +86,15 @@ def test_an_adapter_that_does_not_fit_has_a_warning(
     assert [words in one for one in warned(desk, "--adapter", adapter(desk, **settings))] == [True]
 
 
+def test_an_adapter_of_a_copy_of_the_model_is_one_of_the_model(desk: Desk) -> None:
+    """Trainers name the quantised copy that they load; its card has the model."""
+    desk.hub.repos["mill/base-bnb-4bit"] = Repo(BASE, info={"cardData": {"base_model": "acme/base"}})
+    desk.hub.repos["mill/other-4bit"] = Repo(BASE, info={"tags": ["base_model:quantized:acme/other"]})
+    for base, warnings in (("mill/base-bnb-4bit", 0), ("mill/other-4bit", 1), ("mill/gone", 1)):
+        name = adapter(desk, base_model_name_or_path=base)
+        assert len(warned(desk, "--adapter", name)) == warnings, base
+
+
 def test_a_classifiers_head_beside_an_adapter_is_loaded(desk: Desk) -> None:
     assert warned(desk, "--adapter", adapter(desk, modules_to_save=["score"])) == []
 

@@ -39,6 +39,7 @@ def test_the_cache_of_a_client_has_the_id_and_the_commit_in_its_paths(tmp_path: 
     home = cache(tmp_path, COMMIT, OTHER, main=COMMIT)
     for path, commit in (
         (home, COMMIT),
+        (home / "snapshots", COMMIT),
         (home / "snapshots" / OTHER, OTHER),
         (home / "snapshots" / OTHER / "model.safetensors", OTHER),
     ):
@@ -73,7 +74,7 @@ def test_a_link_that_was_copied_as_a_text_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_of_a_model_names_its_folder(tmp_path: Path) -> None:
-    for name, text in FILES.items():
+    for name, text in (FILES | {"pytorch_model.bin.index.json": "{}", "notes.md": "x"}).items():
         (tmp_path / name).write_text(text)
         assert read(tmp_path / name).directory == tmp_path
     (tmp_path / "toy-Q4_K_M.gguf").write_bytes(b"GGUF")

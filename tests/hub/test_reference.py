@@ -130,6 +130,7 @@ BAD = [
     ("https://www.modelscope.cn/models/a/b", "ModelScope is not supported"), ("ms://a/b", "ModelScope"),
     ("ollama://qwen3", "Ollama's library"), ("qwen3:8b", "Ollama's library"),
     ("docker.io/ai/smollm2:360M", "Docker Hub"), ("hub.example:5000/a/b", "hub.example is not the Hub"),
+    ("D:\\models\\a", "path of Windows"), ("C:/models/a", "/mnt/c"), ("\\\\nas\\a", "path of Windows"),
     ("a/b/model.gguf", "before a path write hf://"), ("a/b:", "1 to 96"), ("a/b:c:d", "1 to 96"),
 ]  # fmt: skip
 
