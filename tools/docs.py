@@ -22,7 +22,7 @@ from tools import reference
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 # Pages with a session between markers.
-SESSIONS = (ROOT / "README.md", DOCS / "start.md", DOCS / "import.md", DOCS / "failures.md")
+SESSIONS = (DOCS / "start.md", DOCS / "import.md", DOCS / "failures.md")
 FROM_THE_HUB = DOCS / "cards.md"  # its session reads the configuration of a model of the Hub
 
 ERRORS = """\
