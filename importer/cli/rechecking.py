@@ -106,7 +106,8 @@ def again(request: Mapping[str, object], folder: str) -> str:
     """Return the command that imports the same again; what was set then is remembered by the receipt."""
     words = ["importer", str(request["reference"])]
     for key, value in request.items():
-        if key not in REMEMBERED and value not in (None, False):
-            words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
+        for one in () if key in REMEMBERED else value if isinstance(value, list) else (value,):
+            if one not in (None, False):
+                words += [f"--{key.replace('_', '-')}", *([] if one is True else [str(one)])]
     words += ["--dir", folder] if folder != documents() else []
     return shlex.join(words)

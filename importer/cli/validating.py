@@ -94,15 +94,18 @@ def validate(arguments: argparse.Namespace) -> None:
 
 
 def _show(report: Report, stored: StoredDocument) -> None:
-    """Print the verdicts, a block for each cause, and one line for the rest; of a part, every probe."""
+    """Print the verdicts, a block for each cause, and one line for the rest; of some probes, each one."""
     from importer.reasons import key_of
     from importer.sentences import counted
     from importer.validation.expectations import CommonReason
+    from importer.validation.probes import every
 
     console, run = output.console(), report_model.run(report, stored.digest)
     unasked = [one for one in run.outcomes if (one.cause or {}).get("kind") == key_of(CommonReason.NOT_ASKED)]
     asked = tuple(one for one in run.outcomes if one not in unasked)
-    if report.get("partial"):
+    part = report.get("partial") or {}
+    chosen = bool(part) and len(part.get("probes") or ()) < len(every())  # some by name: each is shown
+    if chosen:
         console.print(terminal.outcomes(asked, console.width))
     else:
         output.line(run.verdict)
@@ -110,7 +113,7 @@ def _show(report: Report, stored: StoredDocument) -> None:
             console.print(terminal.causes(replace(run, outcomes=asked)))
     if unasked:
         output.line(f"not asked: {counted(len(unasked), 'probe', 'probes')}; {unasked[0].reason}")
-    if not report.get("partial"):
+    if not chosen:
         output.line(f"probes: {terminal.counted(run)}")
 
 
@@ -229,13 +232,20 @@ def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:
 
 
 def _better_form(records: Sequence[FormRecord], stored: StoredDocument) -> None:
-    """Print the command by which the model's calls arrive, where that is another template."""
+    """Print the command by which the model's calls arrive, where that is another template.
+
+    It repeats the document's own import, in its folder.
+    """
+    from importer.cli.rechecking import again
     from importer.signals.observed import CallForm, proposed
 
     forms = [CallForm.from_json(one) for one in records]
     served, best = forms[0], proposed(forms)
     if best.template and best.right:
-        command = shlex.join(["importer", stored.reference, "--template", best.template])
+        own = {"reference": stored.reference, "name": stored.name, "backend": stored.backend}
+        request = own if stored.receipt is None else {**own, **stored.receipt.request}
+        repeated = again({**request, "template": None}, str(stored.path.parent))
+        command = f"{repeated} {shlex.join(['--template', best.template])}"
         shares = f"{best.right} of {best.asked} calls arrive, now {served.right}"
         output.note(f"calls: with {command} {shares}.")
 

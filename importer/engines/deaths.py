@@ -90,7 +90,13 @@ class Died(ReasonKind):
     NO_DEVICE = "no-device", "it finds no device that it is built for: its driver, or its build, is another's"
     NO_DTYPE = "no-dtype", "config.json's dtype {dtype} is none"
     NO_LIBRARY = "no-library", "the system lacks {library}; install libnuma1 and libgomp1"
-    NO_MEMORY_FOR_CACHE = "no-memory-for-cache", "there is not enough memory for weights and KV cache"
+    NO_MEMORY_FOR_CACHE = (
+        "no-memory-for-cache",
+        (
+            "there is not enough memory left for weights and KV cache: end what else holds the device, or "
+            "name the bytes of the cache in kv_cache_memory_bytes"
+        ),
+    )
     NO_MEMORY_FOR_WEIGHTS = "no-memory-for-weights", "there is not enough memory for the weights"
     NO_MODULE = "no-module", "its environment lacks {module}; install that there, or the engine again"
     OPTION_REFUSED = "option-refused", "its server refused an option: {words}"

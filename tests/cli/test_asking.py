@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import signal
 import socket
 import threading
@@ -12,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from importer.cli.validating import _better_form
 from importer.document.receipt import Receipt, parse
 from importer.document.store import load
 from importer.document.validation_state import validation
 from importer.reasons import Reason
+from importer.signals.observed import CallForm
 from importer.validation.client import Client, Exchange, secrets_of, without
 from importer.validation.errors import ServerUnreachable
 from importer.validation.expectations import Expectations, PromiseReason
@@ -200,6 +204,24 @@ def test_a_part_never_counts_as_the_documents_validation(document: Desk) -> None
     whole = {"engine": {"name": stored.backend}, "seconds": {}, "outcomes": [], "passed": True}
     after = found.with_validation(whole, stored.digest).with_validation(found.partial, stored.digest)
     assert validation(after, stored.data, stored.digest).state == "passed"
+
+
+def test_the_command_of_another_form_repeats_the_import(
+    document: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It writes the same document in the same folder, on the same engine."""
+    stored = load(document.folder / "models" / "chat.yaml")
+    forms: list[Any] = [
+        CallForm("hermes", right, 12, name).to_json() for right, name in ((0, ""), (9, "none"))
+    ]
+    _better_form(forms, stored)
+    told = capsys.readouterr()
+    [command] = re.findall(r"calls: with (importer .*?) 9 of 12 calls arrive", told.out + told.err)
+    words = shlex.split(command)
+    assert words[-2:] == ["--template", "none"]
+    assert document(*words[1:], "--yes", "--no-validate").code == 0
+    again = load(document.folder / "models" / "chat.yaml")
+    assert (again.name, again.backend, again.reference) == (stored.name, stored.backend, stored.reference)
 
 
 def test_a_thorough_run_asks_more_questions_for_the_same_abilities(written: Desk) -> None:
