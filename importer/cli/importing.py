@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     planned = settled.plan
     for warning in (*settled.pending(request), *settled.warnings):
         output.note(attention(warning))
+    for line in output.tries(planned.fit.to_json()):
+        output.note(line)
     if not arguments.json:
         _show(planned, path)
     _print_changes(request, settled)

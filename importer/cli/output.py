@@ -134,6 +134,13 @@ def fit(record: Mapping[str, Any]) -> Table:
     return table(("GiB of one device", "low", "likely", "high", "why"), rows, title)
 
 
+def tries(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each change of settings that would start; ``record`` is a receipt's fit."""
+    for change in record.get("try") or ():
+        settings = (f"--set {key}={str(value).lower()}" for key, value in change.items())
+        yield f"Try: {' '.join(settings)}"
+
+
 def plans(record: Mapping[str, Any]) -> Table | None:
     """Return a table of the document's plan and the next-best ones; ``record`` is a receipt's fit."""
     listed = record.get("plans") or ()

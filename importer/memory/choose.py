@@ -28,7 +28,15 @@ from importer.memory.devices import Device, Kind
 from importer.memory.estimate_types import Fit, Unknown
 from importer.memory.judgement import CONTEXT, judge, parts, rounded, too_large, usable
 from importer.memory.measured import Measured, is_measured
-from importer.memory.parallelism import FP8, KV_DTYPE, SHORTEST, SLOTS, FitRequest, LoadCase, Placed
+from importer.memory.parallelism import (
+    FP8,
+    KV_DTYPE,
+    SHORTEST,
+    SLOTS,
+    FitRequest,
+    LoadCase,
+    Placed,
+)
 from importer.memory.plan_settings import asked_facts, described_plan, fixed_layout, settings
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
@@ -129,6 +137,15 @@ class Choice:
         held = self.case is not None and self.fit is not None and is_measured(self.fit)
         return self.case.measured if self.case is not None and held else None
 
+    def tries(self) -> tuple[Mapping[str, object], ...]:
+        """Return settings that would start on this device, where those of the document do not, or may not."""
+        if self.case is None or self.device is None or self.verdict not in ("too-large", "may-not-start"):
+            return ()
+        from importer.memory.tries import tries
+
+        on_more = self.verdict == "too-large" and bool(self.plans)  # the chosen values are of more cards
+        return tries(self.case, self.case.request if on_more else _values(self, self.case))
+
     @property
     def message(self) -> str:
         """Return the reason in one line."""
@@ -158,6 +175,8 @@ class Choice:
             data["pool"] = dict(self.pool)
         if self.holds:
             data["would_hold"] = [device.label for device in self.holds]
+        if found := self.tries():
+            data["try"] = [dict(change) for change in found]
         if self.plans:
             data["plans"] = [plan.to_json() for plan in self.plans]
         if self.aim:
@@ -228,9 +247,7 @@ def choose(
 
 def _judged(choice: Choice, case: LoadCase) -> Choice:
     """Return the choice with the judgement of the document: the user's values and the chosen ones."""
-    chosen = {e.key: e.value for e in choice.evidence if e.rule is Rule.FIT}
-    own = {key: value for key, value in chosen.items() if not case.request.is_fixed(key)}
-    values = replace(case.request, values={**case.request.values, **own})
+    values = _values(choice, case)
     judged = judge(case, values)
     known = choice.verdict == "too-large"  # it says why, and what would hold the model
     facts = tuple(
@@ -244,6 +261,13 @@ def _judged(choice: Choice, case: LoadCase) -> Choice:
         choice, verdict=judged.word, reason=facts[0].reason, fit=judged.fit, pool=case.pool(judged.fit),
         placed=None if choice.device is None else judged.placed,
     )  # fmt: skip
+
+
+def _values(choice: Choice, case: LoadCase) -> FitRequest:
+    """Return the user's values and the chosen ones."""
+    chosen = {e.key: e.value for e in choice.evidence if e.rule is Rule.FIT}
+    own = {k: v for k, v in chosen.items() if not case.request.is_fixed(k)}
+    return replace(case.request, values={**case.request.values, **own})
 
 
 def _chosen(case: LoadCase, plans: tuple[Candidate, ...], facts: tuple[Evidence, ...]) -> Choice:

@@ -450,7 +450,8 @@ class LoadCase:
         one, wanted = cache_bytes(fit), self.aim.concurrency or 1
         free = max(one, placed.budget - placed.spare - fit.total.likely + one)
         most = max(one * wanted, (self.device.memory or 0) // CPU_PART)
-        return -(-min(free, max(CPU_SEQUENCES, wanted) * one, most) // MIB) * MIB
+        empty = pages.pool(self.shape, fit.load).block  # that vLLM keeps of any cache
+        return -(-(min(free, max(CPU_SEQUENCES, wanted) * one, most) + empty) // MIB) * MIB
 
     @property
     def planned(self) -> bool:

@@ -117,7 +117,7 @@ def _talk(case: LoadCase, split: Split, each: int) -> float:
 
 
 NEXT = 2  # plans beside the best
-FEW = (256, 16)  # sequences at the same time, where more leave no room for the context
+FEW = (256, 32)  # sequences at the same time, where more leave no room for the context
 # What vLLM does not combine with a divided cache, or what selects kernels that may not have it.
 APART = (
     "engine_args.speculative_config", "engine_args.attention_backend", "engine_args.attention_config",

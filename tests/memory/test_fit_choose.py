@@ -459,7 +459,7 @@ def test_a_measurement_takes_the_place_of_the_estimate() -> None:
     each = 36 * 2 * 8 * 128 * 2
     room = less.placed.budget - 19 * GIB - AGAIN
     assert less.placed.longest.context == pytest.approx(room / each, rel=0.02)
-    assert "measured by vllm 0.33.0" in render(less.reason)
+    assert "measured at a start of vllm 0.33.0" in render(less.reason)
     assert less.plans[0].sequences < plain.plans[0].sequences
     assert chosen(named("l4"), found).measured is None
     assert chosen(card, found, enforce_eager=True).measured is None
@@ -498,7 +498,7 @@ def test_on_processors_the_cache_is_bounded() -> None:
     size, context = cache(4096)
     assert (context, size >= 8 * 4096 * one, size < 10 * 4096 * one) == (4096, True, True)
     size, context = cache(262_144)
-    assert (size, context) == (4 * GIB, 262_144)
+    assert (size, context) == (4 * GIB + 2**20, 262_144)  # an eighth, and a block
     size, context = cache(1_048_576)
     assert context == 1_048_576
     assert 1_048_576 * one <= size < 1.1 * 1_048_576 * one
@@ -564,3 +564,29 @@ def test_where_the_safe_end_holds_nothing_the_document_may_not_start() -> None:
     found = attention({**PARSERLESS, **decisions})
     assert AttentionReason.MAY_NOT_START in {one.kind for one in found}
     assert not any(one.stops for one in found)
+
+
+@pytest.mark.parametrize(
+    ("device", "user", "first"),
+    [
+        ("rtx5090", {"gpu_memory_utilization": 0.99}, {"gpu_memory_utilization": 0.95}),
+        ("rtx4090", {"max_model_len": 40960, "gpu_memory_utilization": 0.85, **PLAIN},
+         {"max_model_len": 7168}),
+        ("rtx5070ti", PLAIN, {"engine_args.cpu_offload_gb": 6, "max_model_len": 8192}),
+        ("h100-80g", {}, None),
+        ("rtx3060-12g", PLAIN, None),
+    ],
+)  # fmt: skip
+def test_settings_that_would_start_are_named(
+    device: str, user: dict[str, Any], first: dict[str, Any] | None
+) -> None:
+    """Each is judged as the document that it makes."""
+    made, _ = fitted(QWEN_8B, device, QWEN_8B_BYTES, **{k.replace(".", "__"): v for k, v in user.items()})
+    found = made.tries()
+    assert (dict(found[0]) if found else None) == first
+    for change in found:
+        again = {**user, **change}
+        made, _ = fitted(
+            QWEN_8B, device, QWEN_8B_BYTES, **{k.replace(".", "__"): v for k, v in again.items()}
+        )
+        assert made.verdict in {"fits", "shortened"}, change
