@@ -204,6 +204,15 @@ def test_the_page_and_its_parts_are_served_with_a_strict_policy(service: Service
         assert service.client.get(f"/page/{odd}").status_code == 404
 
 
+def test_the_page_of_the_api_has_every_route_and_loads_nothing(service: Service) -> None:
+    page, described = service.client.get("/docs"), service.client.get("/openapi.json").json()
+    assert "default-src 'none'; style-src 'sha256-" in page.headers["content-security-policy"]
+    operations = [(verb.upper(), path) for path, verbs in described["paths"].items() for verb in verbs]
+    shown = re.findall(r'<span class="mark">(\w+)</span> <code>([^<]+)</code>', page.text)
+    assert shown == operations
+    assert set(re.findall(r'(?:href|src)="([^"]*)"', page.text)) == {"openapi.json", "./"}
+
+
 def test_the_docs_show_every_picture_of_the_page_and_it_is_small() -> None:
     told = {
         *re.findall(

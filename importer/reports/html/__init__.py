@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -91,6 +91,11 @@ def environment() -> Environment:
 def _finalize(value: Any) -> Any:
     """Return a value as text with control characters escaped; markup of the templates stays."""
     return value if hasattr(value, "__html__") else plain(str(value))
+
+
+def api(description: Mapping[str, Any]) -> str:
+    """Return the page of an API by its OpenAPI document."""
+    return environment().get_template("api.html.jinja").render(api=description)
 
 
 FACETS = ("tools", "thinking", "license", "backend", "validation")

@@ -1,4 +1,4 @@
-"""The files of the web page, as its build left them: one document, its styles, its scripts and the icon."""
+"""The web page as its build left it, and the page of the API."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import PurePath
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from importer.errors import ServiceError
 from importer.frozen import frozen
+from importer.reports import html
 from importer.service.http.headers import IfNoneMatch, same_etag
 from importer.service.security import HEADERS
 
@@ -62,6 +63,14 @@ def start(seen: IfNoneMatch = None) -> Response:
     if START not in FILES:
         raise ServiceError("page-not-built")
     return _answer(FILES[START], seen)
+
+
+@router.get("/docs")
+def api(request: Request) -> Response:
+    """Return the API for people: every route with its parameters and answers."""
+    headers = {"Content-Security-Policy": f"{html.POLICY}; frame-ancestors 'none'"}
+    text = html.api(request.app.openapi())
+    return Response(text, headers=headers, media_type="text/html; charset=utf-8")
 
 
 @router.get("/page/{name}")
