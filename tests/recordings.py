@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from importer.engines import parsers
-from importer.engines.parsers import JsonLinesWorker, ParserWorker, RefusedError
+from importer.engines.parsers import ParserWorker
+from importer.engines.worker_process import JsonLinesWorker, RefusedError
 
 FOLDER = Path(__file__).with_name("fixtures") / "recordings"
 FILE = FOLDER / "parser_workers.jsonl.xz"

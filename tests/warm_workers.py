@@ -10,7 +10,8 @@ import pytest
 
 from importer import launcher
 from importer.engines import parsers
-from importer.engines.parsers import SETTINGS, JsonLinesWorker, ParserWorker
+from importer.engines.parsers import SETTINGS, ParserWorker
+from importer.engines.worker_process import JsonLinesWorker
 from importer.launcher import Purpose
 from tests.recordings import RECORDINGS, RecordedWorker
 

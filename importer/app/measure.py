@@ -30,7 +30,7 @@ from importer.document.merge import Take
 from importer.document.store import Store, StoredDocument
 from importer.engines import machine
 from importer.engines.deaths import Died
-from importer.engines.logs import Lacking
+from importer.engines.lacking import Lacking
 from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.hub import fetch_beside
@@ -88,7 +88,7 @@ def measure(
 
     Raises EngineError: "not-measured", and what a start raises; HubError and DocumentError.
     """
-    from importer.engines import doctor, get, install, logs
+    from importer.engines import doctor, get, install, log_figures
     from importer.engines.doctor.case import of_engine
 
     engine = get(engine_name)
@@ -105,7 +105,7 @@ def measure(
         stored.name, fetched=False,
     )  # fmt: skip
     run = _Run.of(engine, installed, stored, document, folder, choice, progress, watch, hold)
-    reported = _exact(logs.read_memory(run.log), device, document)
+    reported = _exact(log_figures.read_memory(run.log), device, document)
     same = choice.fit is not None and reported.context == choice.fit.load.context
     pool = choice.pool if same else None
     beside = beside_cache(reported, run.held, device, stored.data)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from importer.chat_template.study import TemplateAnalysis
     from importer.chat_template.vocabulary import Vocabulary
     from importer.engines.install import Installed
-    from importer.engines.parsers import Budget, ParserWorker, Tokens
+    from importer.engines.parsers import ParserWorker, Tokens
+    from importer.engines.worker_process import Budget
     from importer.proof.result import FrontendPrompts
 
 BUDGETS = 64  # more than imports that are under way at a time
@@ -174,7 +175,8 @@ class ImportSession(Closing):
         frontend: Frontend | None,
     ) -> ParserWorker:  # fmt: skip
         """Return the warm worker of an engine, with the budget of this import; for one thread at a time."""
-        from importer.engines.parsers import Budget, ParserWorker
+        from importer.engines.parsers import ParserWorker
+        from importer.engines.worker_process import Budget
 
         for past in list(self._budgets)[: -BUDGETS + 1]:
             self._budgets.pop(past, None)

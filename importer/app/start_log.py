@@ -13,7 +13,7 @@ from importer.app.local_evidence import snapshot_of
 from importer.app.measure import UnmeasuredReason, as_written, beside_cache, meant_device, unmeasured
 from importer.config import now
 from importer.document.store import StoredDocument
-from importer.engines import logs
+from importer.engines import log_figures, logs
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import mapping, text
 from importer.memory.measured import NEAR, Measured, contradiction, ran, scale
@@ -35,9 +35,9 @@ def read(stored: StoredDocument, place: str) -> str:
     """Return the beginning of a log, of a file or of standard input; raises EngineError("not-measured")."""
     try:
         if place == STDIN:
-            return logs.bounded(sys.stdin.buffer.read(logs.HEAD).decode(errors="replace"))
+            return logs.bounded(sys.stdin.buffer.read(log_figures.HEAD).decode(errors="replace"))
         with Path(place).open("rb") as file:
-            return logs.bounded(file.read(logs.HEAD).decode(errors="replace"))
+            return logs.bounded(file.read(log_figures.HEAD).decode(errors="replace"))
     except OSError as error:
         why = Reason(UnmeasuredReason.NO_LOG, path=place, problem=error.strerror or str(error))
         raise unmeasured(stored, why) from None
@@ -49,7 +49,7 @@ def measured_by_log(stored: StoredDocument, log: str, places: AllowedFolders) ->
     Raises EngineError("not-measured"): no figures, another card, or what cannot be true; HubError.
     """
     device, snapshot = meant_device(stored), snapshot_of(stored, places)
-    reported = logs.memory_of(log)
+    reported = log_figures.memory_of(log)
     if reported.total is not None and abs(reported.total - (device.memory or 0)) > NEAR * reported.total:
         fields = {"total": gib(reported.total), "memory": gib(device.memory or 0), "device": device.label}
         raise unmeasured(stored, Reason(UnmeasuredReason.OTHER_CARD, **fields))
@@ -70,9 +70,9 @@ def measured_by_log(stored: StoredDocument, log: str, places: AllowedFolders) ->
 
 def _settings(log: str, context: int | None) -> dict[str, Any]:
     """Return the engine's arguments that a log names, under the keys of documents."""
-    match = logs.NON_DEFAULT.search(log)
+    match = log_figures.NON_DEFAULT.search(log)
     try:
-        named = ast.literal_eval(match[1][: logs.REPORTED_LONGEST]) if match else {}
+        named = ast.literal_eval(match[1][: log_figures.REPORTED_LONGEST]) if match else {}
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         named = {}
     given = {str(k): v for k, v in named.items()} if isinstance(named, Mapping) else {}

@@ -44,12 +44,12 @@ from importer.app.run_settings import for_run
 
 def fit_error(fit: Mapping[str, object] | None, document: Document, log: Path) -> dict[str, Figure]:
     """Return the predicted memory beside the log's; empty where the estimate or the log has none."""
-    from importer.engines import logs
+    from importer.engines import log_figures
     from importer.memory.estimate_types import compare
 
     if fit is None:
         return {}
-    measured = logs.read_memory(log)
+    measured = log_figures.read_memory(log)
     explicit = (document.get("engine_args") or {}).get("kv_cache_memory_bytes")  # the log rounds it
     cache = explicit if isinstance(explicit, int) and explicit else measured.cache
     return compare(fit, measured.context, measured.weights, cache, measured.tokens)

@@ -10,7 +10,7 @@ from importer.document import argument_check, environment
 from importer.document.document import Document, document_of
 from importer.engines import model_folder, registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
-from importer.engines.logs import Lacking
+from importer.engines.lacking import Lacking
 from importer.engines.model_folder import CONFIG, ROPE, default_base
 from importer.frozen import frozen
 from importer.launcher import SECRET

@@ -8,8 +8,8 @@ from enum import StrEnum
 from threading import Lock
 from typing import Any, Literal
 
-from importer.engines import logs
-from importer.engines.logs import EffectiveSettings
+from importer.engines import log_figures
+from importer.engines.log_figures import EffectiveSettings
 from importer.frozen import frozen
 from importer.hub.snapshot import listed, mapping
 from importer.reasons import Reason
@@ -296,7 +296,7 @@ class Context(Background):
             health = self.client.get("/health", self.log)
         except ExchangeError:
             health = b""
-        return logs.read_settings(self.journal.opening() if self.journal else "", health)
+        return log_figures.read_settings(self.journal.opening() if self.journal else "", health)
 
     def _alone(self, prompt: Prompt, seen: Reply) -> str:
         """Return the text of the model without the grammar of a parser, if it calls the same tools."""

@@ -24,7 +24,7 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.parsers import HF
 from importer.engines import logs
 from importer.engines.deaths import Attribution, Death
-from importer.engines.logs import Lacking
+from importer.engines.lacking import Lacking, in_text
 from importer.engines.parsers import ParserQuestion, ParserWorker, Reading, Replay, Tokens
 from importer.engines.tokenizer import Ask, MergedWords, TokenTable
 from importer.errors import EngineError
@@ -118,8 +118,8 @@ class Journal:
         """Return the missing part of the environment in the log since the start, or ``None``."""
         if self.full():
             return Reason(Lacking.BIG_FILES)
-        lacking = logs.lacking("\n".join(complaining(self._read())))
-        return None if lacking is None else unsecret(lacking)
+        found = in_text("\n".join(complaining(self._read())))
+        return None if found is None else unsecret(found)
 
     def death(self, wait: float = 0.0) -> Ended | None:
         """Return why the engine ended; ``None`` if it still runs after ``wait`` seconds."""

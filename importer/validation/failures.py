@@ -17,10 +17,9 @@ from dataclasses import replace
 from enum import Enum, auto
 
 from importer.chat_template.render import now
-from importer.engines import logs
 from importer.engines.base import grouped
 from importer.engines.deaths import Attribution
-from importer.engines.logs import Lacking
+from importer.engines.lacking import Lacking, in_text
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import broken
@@ -99,7 +98,7 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if known is not None:
         return known
     broke = isinstance(error, ReplyError) or (isinstance(error, RequestRefused) and error.broke)
-    lacking = logs.lacking(error.words) if isinstance(error, ReplyError | RequestRefused) else None
+    lacking = in_text(error.words) if isinstance(error, ReplyError | RequestRefused) else None
     if lacking is None and journal is not None and (broke or isinstance(error, ServerUnreachable)):
         lacking = journal.lacking()
     if lacking is not None:

@@ -6,9 +6,10 @@ import json
 from types import SimpleNamespace
 
 from gen_defaults.sources import outside, vllm_docs
+from importer.app import start_log
 from importer.backends import NAMES
 from importer.chat_template.samples import Sample, SampleCall
-from importer.engines import deaths, logs, readiness
+from importer.engines import deaths, log_figures, logs, readiness
 from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import verdicts
@@ -56,9 +57,9 @@ def logged(text: str) -> None:
     evidence_sources.complaining(lines)
     [evidence_sources._RAISED.match(line) for line in lines]
     evidence_sources.hidden(text)
-    logs.read_settings(text)
-    logs.read_settings(f"non-default args: {{'a': 'b'}}{text}")
-    logs.read_settings("", text.encode("utf-8", "replace"))
+    log_figures.read_settings(text)
+    log_figures.read_settings(f"non-default args: {{'a': 'b'}}{text}")
+    log_figures.read_settings("", text.encode("utf-8", "replace"))
 
 
 def died(text: str) -> None:
@@ -126,8 +127,9 @@ def changed(text: str) -> None:
 
 READERS = (
     ("signs", signed, "validation.tool_markup", 4_000, as_is),
-    ("log", logged, "validation.evidence_sources engines.logs", 4_000, as_is),
-    ("deaths", died, "engines.logs engines.process_group engines.readiness", 4_000, as_is),
+    ("log", logged, "validation.evidence_sources engines.logs engines.log_figures", 4_000, as_is),
+    ("a version in a log", start_log.VERSION.search, "app.start_log", 20_000, as_is),
+    ("deaths", died, "engines.logs engines.lacking engines.process_group engines.readiness", 4_000, as_is),
     ("stream", streamed, "validation.reply", 10_000, as_is),
     ("a call in parts", call_in_parts, "validation.reply", 5_000, as_is),
     ("events", fed, "validation.reply", 8_000, as_is),

@@ -53,7 +53,7 @@ READERS = tuple(
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         kept document.effects document.yaml_edit.render document.schema document.store document.build engines.registries
-        engines.parsers exports.compose exports.kubernetes exports.vllm analysis document.receipt
+        engines.worker_process exports.compose exports.kubernetes exports.vllm analysis document.receipt
         service.http.pages storage.jobs storage.document_rows memory.config_keys
         storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
         service.domain.workflow storage.rechecks storage.retention

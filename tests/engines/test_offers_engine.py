@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import get, logs
+from importer.engines import get, log_figures
 from importer.engines.base import OFFERS
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
@@ -273,7 +273,7 @@ def limit(server: Server) -> bool:
 
 
 def metrics(server: Server) -> bool:
-    told = logs.read_memory(server.served.log)
+    told = log_figures.read_memory(server.served.log)
     return None not in (told.cache, told.tokens)
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from importer.chat_template.samples import Sample
-from importer.engines import parsers
+from importer.engines import parsers, worker_process
 from importer.engines.parser_worker import markers, replay, wire
 from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall, Tokens
 from importer.errors import EngineError
@@ -218,7 +218,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from importer.chat_template.samples import Sample
-from importer.engines import parsers
+from importer.engines import parsers, worker_process
 parsers.SCRIPT = Path(sys.argv[2])
 with parsers.ParserWorker("vllm", Path(sys.executable), seconds=600) as worker:
     worker.version()
@@ -247,14 +247,14 @@ def test_a_worker_ends_with_an_owner_that_is_killed(tmp_path):
 def test_the_workers_of_an_import_share_a_budget_of_processor_time(worker, monkeypatch):
     """A look at the clock of the wall is none: a parser that burns is stopped long before its patience."""
     monkeypatch.setattr(parsers, "GRACE_SECONDS", 600.0)
-    worker.budget = parsers.Budget(1.0, 1.0)
+    worker.budget = worker_process.Budget(1.0, 1.0)
     begun = time.monotonic()
     for _ in range(2):  # and no later question of this import gets more
         with pytest.raises(EngineError) as failed:
             read(worker, "burns")
         assert "more than 1 s of processor time" in failed.value.message
     assert time.monotonic() - begun < 60
-    worker.budget = parsers.Budget()
+    worker.budget = worker_process.Budget()
     worker.list()  # the engine's own work, whoever asks first
     assert worker.budget.left == worker.budget.seconds
     assert read(worker, "fine")["fine"][0].content == "first"

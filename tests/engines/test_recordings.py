@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from importer.engines.parsers import SCRIPT, JsonLinesWorker
+from importer.engines.parsers import SCRIPT
+from importer.engines.worker_process import JsonLinesWorker
 from importer.launcher import Purpose, isolated
 from tests import recordings
 from tests.recordings import Mode, RecordedWorker, Recordings

@@ -13,7 +13,7 @@ import pytest
 
 from importer.engines import logs, readiness, start_trials
 from importer.engines.deaths import Died
-from importer.engines.logs import Lacking
+from importer.engines.lacking import Lacking
 from importer.engines.process import serve
 from importer.engines.readiness import Exit, StartWatch
 from importer.engines.start_trials import Setup, StartSetting, culprit

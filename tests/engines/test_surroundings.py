@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from importer.engines import ENGINES, get, logs
-from importer.engines import logs as surroundings
+from importer.engines import ENGINES, get, lacking, logs
 from importer.engines.deaths import ENVIRONMENT, Death, Died
-from importer.engines.logs import ENVIRONMENT_ERRORS, Lacking
+from importer.engines.lacking import ENVIRONMENT_ERRORS, Lacking
 from importer.reasons import Reason
 from importer.sentences import placeholders, render
 from importer.validation import failures
@@ -52,8 +51,8 @@ SAID = [
 
 def test_advice_on_what_might_happen_did_not_happen() -> None:
     advice = "WARNING: this may lead to `OSError: [Errno 24] Too many open files`. Consider ulimit -n"
-    assert surroundings.lacking(advice) is None
-    assert surroundings.lacking(f"{advice}\nOSError: [Errno 24] Too many open files: '/x'") is not None
+    assert lacking.in_text(advice) is None
+    assert lacking.in_text(f"{advice}\nOSError: [Errno 24] Too many open files: '/x'") is not None
 
 
 @pytest.mark.parametrize("engine", sorted(ENGINES))

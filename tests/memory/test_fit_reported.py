@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.starts import Constants, fitted, starts
-from importer.engines import logs
+from importer.engines import log_figures
 from importer.memory.devices import named, of_kind
 from importer.memory.estimate import estimate, longest
 from importer.memory.estimate_types import Amount, Load, TermReason, compare
@@ -88,7 +88,7 @@ def of(*gib: float) -> list[int]:
 )
 def test_logs(tmp_path: Path, text: str, expected: Reported) -> None:
     (tmp_path / "log").write_text("x" * 1000 + "\n" + text + "\n" + "y" * 3_000_000)
-    assert logs.read_memory(tmp_path / "log") == expected
+    assert log_figures.read_memory(tmp_path / "log") == expected
 
 
 def test_errors_are_relative_to_what_was_reported() -> None:
@@ -159,7 +159,7 @@ def test_graphs_are_a_part_where_the_engine_subtracts_them(
     log: str, parts: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "log").write_text(log)
-    found = logs.read_memory(tmp_path / "log")
+    found = log_figures.read_memory(tmp_path / "log")
     assert found.cache is not None
     beside = int(128.62 * GIB) - found.cache
     assert [*found.parts(beside)] == parts

@@ -11,7 +11,7 @@ import pytest
 from importer.chat_template.request_coverage import compare, conversations
 from importer.chat_template.request_coverage.findings import CoverageKind
 from importer.engines.deaths import Accident
-from importer.engines.parsers import JsonLinesWorker, WorkerLostError
+from importer.engines.worker_process import JsonLinesWorker, WorkerLostError
 from importer.launcher import Purpose, isolated
 from importer.proof.prompts import CONVERSATIONS, PromptCase, difference, leaves
 from importer.proof.response_template import derive

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.engines import logs as running
-from importer.engines.logs import EffectiveSettings
+from importer.engines.log_figures import EffectiveSettings
 from importer.engines.process import StopReport
 from importer.memory.estimate_types import resident
 from importer.validation import served_engine

@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from importer.engines.logs import mentions
+from importer.engines.log_figures import mentions
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import EXTRA, TOKENS, Context, ask_both_ways, together
