@@ -14,7 +14,7 @@ from importer.document.yaml_edit import patch, source_map
 from importer.document.yaml_edit.cst import Layout
 from importer.errors import UsageError
 from importer.exports import base as export_text
-from importer.exports import localai_gallery, vllm_recipe
+from importer.exports import llama_swap, localai_gallery, vllm_recipe
 from importer.hub import paging, rate_limit
 from importer.service import localai, security, telemetry
 from importer.service.domain import document_text
@@ -136,6 +136,7 @@ READERS = (
     ("a quantisation's file", model_facts.QUANT_FILE.search, "document.model_facts", 20_000, as_is),
     ("a device's name", is_here, "app.target", 20_000, as_is),
     ("a file of an entry", localai_gallery.PATH.fullmatch, "exports.localai_gallery", 20_000, as_is),
+    ("a port among words", llama_swap.FLAG.fullmatch, "exports.llama_swap", 20_000, as_is),
     ("a node's name", vllm_recipe.SEVERAL.search, "exports.vllm_recipe", 20_000, as_is),
     ("a receipt's pieces", lambda t: [*documents.cut_receipt(t)], "storage.documents", 20_000, as_is),
     ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t)), "document.name_allocator", 20_000, as_is),
