@@ -31,7 +31,6 @@ from importer.document.store import StoredDocument
 from importer.errors import DocumentError, Setting, UsageError
 from importer.reasons import Reason, ReasonKind
 from importer.signals import speculation
-from importer.signals.template_markers import of_same_markers
 
 BACKEND = "backend"  # has a check of its own, like the arguments of an engine by its version
 MODEL = "owner/name"  # stands for the model, which a check of values does not need
@@ -317,6 +316,8 @@ def check_parsers(preferences: Preferences, target: Target) -> None:
     for key in OPTIONS:
         name = preferences.values.get(key)
         if isinstance(name, str) and not target.has(key, name):
+            from importer.signals.template_markers import of_same_markers  # of a refusal alone
+
             known = target.parsers[key]
             near = [
                 *of_same_markers(key, name, target.backend, known),

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.parsers import REASONING
 from importer.document import engine_data
-from importer.hub import tensor_headers
 from importer.hub.snapshot import Snapshot
-from importer.signals import begin_token, control_tokens
+from importer.signals import begin_token
 from importer.signals.evidence import Evidence
 from importer.signals.loading import TOKENIZER_MODE
 
@@ -23,6 +22,8 @@ def of_begin(
         return []
     if adds:
         return [begin_token.evidence(token, backend, begin_token.SETTINGS)]
+    from importer.hub import tensor_headers
+
     head = tensor_headers.edge(snapshot, begin_token.TOKENIZER, begin_token.HEAD, offline=offline)
     found = head is not None and begin_token.added(head, token)
     return [begin_token.evidence(token, backend, begin_token.TOKENIZER)] if found else []
@@ -37,6 +38,9 @@ def of_control(
     claims = [e for e in evidence if e.key == REASONING and e.rule.names_parsers and e.value in needed]
     if not own or not claims:
         return []
+    from importer.hub import tensor_headers
+    from importer.signals import control_tokens
+
     tail = tensor_headers.edge(snapshot, control_tokens.FILE, -control_tokens.TAIL, offline=offline)
     tokens = None if tail is None else control_tokens.read(tail)
     return [] if tokens is None else control_tokens.evidence(claims, needed, tokens)
