@@ -10,6 +10,7 @@ from importer.chat_template.request_coverage.findings import CoverageKind
 from importer.cli import messages, output
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
+from importer.decisions.parsers import ParserReason
 from importer.decisions.sampling import SamplingReason
 from importer.document.attention import Attention
 from importer.document.build import source
@@ -52,10 +53,11 @@ def import_lines(planned: Plan) -> Iterator[str]:
 
 
 def _worth_knowing(reason: Reason) -> bool:
-    """Return whether clients have to know of it: who draws, and which turns are answered with an error."""
+    """Return whether clients have to know of it: who draws, which turns are refused, which calls are lost."""
     problem = reason.fields.get("problem")
     refuses = isinstance(problem, Reason) and problem.kind is CoverageKind.REFUSED
-    return refuses or reason.kind is SamplingReason.SERVER_DRAWS
+    loses = reason.kind is ParserReason.FAILS and not reason.fields["thought"]
+    return refuses or loses or reason.kind is SamplingReason.SERVER_DRAWS
 
 
 def _offers(decisions: Mapping[str, Decision]) -> Iterator[str]:

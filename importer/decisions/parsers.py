@@ -737,11 +737,19 @@ def _notes(name: str, proof: Evidence, target: Target, declared: Sequence[Eviden
     alike = tuple(other for other in proof.value["equal"].get(name, ()) if other in proof.value["complete"])
     same = (Reason(ParserReason.SAME_EFFECT, parsers=alike),) if alike else ()
     pair = (warning(proof.value["pair"][name]),) if name in proof.value["pair"] else ()
-    return (*same, *_failing(name, proof), *pair, *_about_engine(name, proof, target, declared))
+    vendors = any(
+        e.key == TOOL and e.rule in NAMED_BY_FAMILY and target.same_class(TOOL, name, str(e.value))
+        for e in declared
+    )
+    failing = _failing(name, proof, vendors=vendors)
+    return (*same, *failing, *pair, *_about_engine(name, proof, target, declared))
 
 
-def _failing(name: str, proof: Evidence) -> Iterator[Reason]:
-    """Yield the cases that the parser fails, as warnings where a sound model writes them."""
+def _failing(name: str, proof: Evidence, *, vendors: bool) -> Iterator[Reason]:
+    """Yield the cases that the parser fails, as warnings where a sound model writes them.
+
+    Calls that the ``vendors`` own tool parser loses, and no other reads, are a note: nothing can be changed.
+    """
     failed: Mapping[str, Reason] = proof.value.get("failed", {}).get(name, {})
     for thought in (True, False):
         cases = {c: problem for c, problem in failed.items() if (c in BLOCKLESS) is thought}
@@ -750,7 +758,8 @@ def _failing(name: str, proof: Evidence) -> Iterator[Reason]:
             reason = Reason(
                 ParserReason.FAILS, parser=name, cases=tuple(cases), thought=thought, problem=first
             )
-            yield reason if all(case in IRREGULAR for case in cases) else warning(reason)
+            known = vendors or all(case in IRREGULAR for case in cases)
+            yield reason if known else warning(reason)
     streamed = tuple(proof.value.get("streamed", {}).get(name, ()))
     lost = Reason(ParserReason.FAILS_STREAMED, parser=name, cases=streamed)
     if streamed:  # words beside a call are a trifle

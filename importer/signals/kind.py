@@ -11,7 +11,7 @@ from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.content import LOADED, is_weights
 from importer.hub.reference import is_id, made_from
-from importer.hub.snapshot import Snapshot
+from importer.hub.snapshot import Snapshot, listed
 from importer.reasons import Reason
 from importer.signals import sentences
 from importer.signals.architecture import FILE, MODES, architectures, config_of, model_types, text_config
@@ -132,9 +132,9 @@ def _describes(snapshot: Snapshot) -> bool:
 
 def template_place(snapshot: Snapshot) -> str | None:
     """Return the file with a chat template, or the Hub's own words; ``None`` without one."""
-    listed = next((f for f in TEMPLATE_FILES if snapshot.has(f) or f in snapshot.texts), None)
-    if listed:
-        return listed
+    named = next((f for f in TEMPLATE_FILES if snapshot.has(f) or f in snapshot.texts), None)
+    if named:
+        return named
     folder = next((f.path for f in snapshot.files if f.path.startswith("additional_chat_templates/")), None)
     if folder:
         return folder
@@ -322,9 +322,8 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
             draft=of_speculators(snapshot) if first.value == NotChat.DRAFT else None,
         )  # fmt: skip
     chats = tuple(_chats(snapshot, ignore_name))
-    if chats and (other := _returns_no_text(snapshot, weak)) is not None:
-        doubt = warning(Reason(KindReason.TAGGED, field=other.source, tag=other.quote))
-        chats = (replace(chats[0], reason=doubt), *chats)
+    if chats and not ignore_name and (other := _returns_no_text(snapshot, weak)) is not None:
+        chats = (replace(chats[0], reason=warning(other)), *chats)
     if chats:
         return KindFinding("chat", (*chats, *weak))
     if weak:
@@ -377,11 +376,14 @@ def _doubted(snapshot: Snapshot, fact: Evidence, weak: list[Evidence], able: Abi
     return replace(fact, reason=warning(Reason(KindReason.ONE_SCORE, name=name)))
 
 
-def _returns_no_text(snapshot: Snapshot, weak: list[Evidence]) -> Evidence | None:
-    """Return the task that returns no text; a tag counts where the model has no other special task."""
-    task = snapshot.info.get(TASK) or metadata(snapshot).get(TASK)
-    of_text = task in (None, "text-generation")
-    return next((e for e in weak if NO_TEXT.search(e.quote) and (of_text or e.source == TASK)), None)
+def _returns_no_text(snapshot: Snapshot, weak: list[Evidence]) -> Reason | None:
+    """Return a task that returns no text; a tag counts where the model has no other special task."""
+    card = metadata(snapshot)
+    of_text = (snapshot.info.get(TASK) or card.get(TASK)) in (None, "text-generation")
+    named = [(e.source, e.quote) for e in weak if of_text or e.source == TASK]
+    named += [("tags", str(tag)) for tag in listed(card.get("tags")) if of_text and str(tag) in _TAGS]
+    found = next(((field, tag) for field, tag in named if NO_TEXT.search(tag)), None)
+    return None if found is None else Reason(KindReason.TAGGED, field=found[0], tag=found[1])
 
 
 def _is_mlx(snapshot: Snapshot) -> bool:

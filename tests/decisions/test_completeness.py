@@ -263,6 +263,9 @@ def test_a_failed_case_of_the_chosen_parser_is_a_warning() -> None:
     quotes = verdict("tool_parser", "hermes", "one-call", "quotes")
     calls = decided("tool_parser", proof("tool_parser", quotes))["tool_parser"]
     assert any(is_warning(r) and "fails a case, quotes: left no content" in render(r) for r in calls.why)
+    vendors = claim(Rule.FAMILY_TABLE, "tool_parser", "hermes")
+    noted = decided("tool_parser", proof("tool_parser", quotes), vendors)["tool_parser"]
+    assert any("fails a case, quotes" in render(r) and not is_warning(r) for r in noted.why)
 
 
 def test_a_family_without_a_switch_writes_no_plain_answer() -> None:

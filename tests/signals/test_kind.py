@@ -303,3 +303,9 @@ def test_a_task_that_returns_no_text_is_shown_beside_a_template(
     found = find_kind(snapshot(texts=TEMPLATE, config=arch("LlamaForCausalLM"), pipeline_tag=task, tags=tags))
     assert found.kind == "chat"
     assert any(is_warning(e.reason) for e in found.evidence) is warned
+
+
+def test_a_tag_of_the_card_counts_in_a_folder() -> None:
+    card = "---\ntags:\n- 7\n- [x]\n- text-to-speech\n---\n"
+    found = find_kind(snapshot(texts={**TEMPLATE, "README.md": card}, config=arch("LlamaForCausalLM")))
+    assert any(is_warning(e.reason) for e in found.evidence)
