@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from importer.app.recheck import Rechecked, check_version
@@ -12,7 +11,7 @@ from importer.app.recheck import recheck as import_dry
 from importer.app.session import ImportSession
 from importer.cli import bulk, messages, output
 from importer.cli.import_summary import attention
-from importer.cli.options import documents
+from importer.cli.repeating import again
 from importer.document.build import source
 from importer.document.store import Store
 from importer.errors import ImporterError, described
@@ -26,10 +25,6 @@ UNPROVED = (
     "{documents} had a proof of the engine's parsers and would have none: those of the version are not "
     "here. 'importer engine list' shows what is."
 )
-# A new import goes on with these by itself.
-REMEMBERED = (
-    "reference", "observed", "preferences", "device", "memory", "goal", "concurrency", "context",
-)  # fmt: skip
 
 
 def recheck(arguments: argparse.Namespace) -> int:
@@ -100,14 +95,3 @@ def _lines(found: Rechecked, folder: str) -> Iterator[str]:
     if found.weights:
         yield f"  other weights: {', '.join(found.weights)}"
     yield f"  again: {again(found.request, folder)}"
-
-
-def again(request: Mapping[str, object], folder: str) -> str:
-    """Return the command that imports the same again; what was set then is remembered by the receipt."""
-    words = ["importer", str(request["reference"])]
-    for key, value in request.items():
-        for one in () if key in REMEMBERED else value if isinstance(value, list) else (value,):
-            if one not in (None, False):
-                words += [f"--{key.replace('_', '-')}", *([] if one is True else [str(one)])]
-    words += ["--dir", folder] if folder != documents() else []
-    return shlex.join(words)

@@ -236,7 +236,7 @@ def _better_form(records: Sequence[FormRecord], stored: StoredDocument) -> None:
 
     It repeats the document's own import, in its folder.
     """
-    from importer.cli.rechecking import again
+    from importer.cli.repeating import again
     from importer.signals.observed import CallForm, proposed
 
     forms = [CallForm.from_json(one) for one in records]
