@@ -25,7 +25,6 @@ from importer.chat_template.tool_calls import find_form
 from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.decisions.decision import Target
 from importer.engines import get, install
-from importer.engines.parser_sources import Packages
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.engines.renderers import RENDERING, WorkerRenderer
 from importer.proof.cache import cached
@@ -65,9 +64,6 @@ def rows() -> Iterable[Row]:
             continue
         with ParserWorker(engine, found.python) as worker:
             yield from _engine(worker, Target(engine, found.version), found.python, studies)
-    files = [path for path in install.root_of(Packages()).rglob("*") if path.is_file()]
-    size = sum(path.lstat().st_size for path in files) // 10**6
-    yield Row("the parsers of vLLM and SGLang: on disk", f"{size} MB" if files else "not installed", "")
 
 
 def _request_coverage(template: Template, renderer: Renderer) -> RequestCoverage:
