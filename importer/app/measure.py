@@ -339,10 +339,10 @@ def device_answers(stored: StoredDocument, places: AllowedFolders) -> Iterator[D
     snapshot = snapshot_of(stored, places)
     read = shape.read(snapshot)
     sizes = weights.read(snapshot, read)
-    asked = _request(stored, request)
+    asked, memo = _request(stored, request), {}  # type: ignore[var-annotated]
 
     def decided(device: Device) -> Choice:
-        return choose(snapshot, read, sizes, device, stored.backend, asked, request.aim)
+        return choose(snapshot, read, sizes, device, stored.backend, asked, request.aim, memo=memo)
 
     return answers(stored.backend, known().values(), decided)
 

@@ -195,6 +195,7 @@ def choose(
     request: FitRequest,
     aim: Aim | None = None,
     measured: Measured | None = None,
+    memo: dict[tuple[object, ...], tuple[Device, ...]] | None = None,
 ) -> Choice:
     """Return the choice for a repository on ``device``, whose memory must be known; ``None``: on no device.
 
@@ -226,6 +227,7 @@ def choose(
         str(dtype_name or "auto"),
         aim,
         measured=measured if measured is not None and measured.on(named) else None,
+        memo=memo,
     )
     if wanted > context:
         why = Reason(PlanReason.BEYOND, wanted=wanted, most=context)

@@ -394,6 +394,7 @@ class LoadCase:
                         total, where the start may fail.
     ``parts``           whether the cards of a layout each keep a part of the tokens of a sequence.
     ``measured``        on this device, in place of the estimate of the settings that it covers.
+    ``memo``            devices that hold the model, found once for all devices that are compared.
     """
 
     config: Mapping[str, object]
@@ -409,6 +410,7 @@ class LoadCase:
     parts: bool = False
     caution: Caution = "whole"
     measured: Measured | None = None
+    memo: dict[tuple[object, ...], tuple[Device, ...]] | None = field(default=None, repr=False, compare=False)
     _fits: dict[tuple[int, Split, int], Fit] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -601,6 +603,9 @@ class LoadCase:
 
     def would_hold(self) -> tuple[Device, ...]:
         """Return named devices that hold the whole context: the fewest cards, and the least total memory."""
+        key = (self.context, self.dtype, self.caution)
+        if self.memo is not None and key in self.memo:
+            return self.memo[key]
         kinds = {"cuda", "rocm"} if backends.of(self.backend).on_cards else {"metal"}
         free = FitRequest({k: v for k, v in self.request.values.items() if k not in {*LAYOUT, SHARE}})
         able = [d for d in known().values() if d.kind in kinds and "bf16" in d.native]
@@ -609,7 +614,10 @@ class LoadCase:
         holds = cache(lambda device: replace(self, device=device, request=free, measured=None).holds_all())
         small = next(filter(holds, several), None)
         few = next(filter(holds, sorted(several, key=lambda d: d.count)), None)
-        return tuple(dict.fromkeys(d for d in (few, small) if d is not None))
+        found = tuple(dict.fromkeys(d for d in (few, small) if d is not None))
+        if self.memo is not None:
+            self.memo[key] = found
+        return found
 
     def holds_all(self) -> bool:
         """Return whether all cards together, each with its default share, hold the whole context."""

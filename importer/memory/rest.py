@@ -80,8 +80,8 @@ def terms(shape: Shape, load: Load, weights: int, *, paged: bool) -> list[Term]:
 
 
 def grows(shape: Shape, load: Load) -> bool:
-    """Return whether these parts grow with the context: with indexers on cards, and with films."""
-    return (load.device in ON_CARDS and bool(_indexers(shape))) or shape.pictures is not None
+    """Return whether these parts grow with the context: where a sparse layer has an indexer."""
+    return load.device in ON_CARDS and bool(_indexers(shape))
 
 
 def unshared(shape: Shape, load: Load) -> int:
