@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
-    "vllm-recipe", "tool", "validation", "review", "recheck",
+    "vllm-recipe", "tool", "validation", "comparison", "review", "recheck",
 )  # fmt: skip
 
 

@@ -252,8 +252,8 @@ def run_export(arguments: argparse.Namespace) -> None:
 
 
 def add_arguments_report(parser: argparse.ArgumentParser) -> None:
-    """Add the document, and the report's form and file."""
-    parser.add_argument("name", metavar="NAME|FILE")
+    """Add the document or two of them, and the report's form and file."""
+    parser.add_argument("name", metavar="NAME|FILE", nargs="?")
     parser.add_argument(
         "--format",
         choices=options.Names("renderers", ("terminal", "json", "junit", "html")),
@@ -261,11 +261,17 @@ def add_arguments_report(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: standard output)")
     options.folder(parser)
+    parser.add_argument(
+        "--compare",
+        metavar=("A", "B"),
+        nargs=2,
+        help="what changed between two: names, documents or receipts; exit code 1 where something got worse",
+    )
     options.json(parser, "the same as --format json, on one line")
 
 
-def run_report(arguments: argparse.Namespace) -> None:
-    """Print or write the report; raises UsageError and DocumentError."""
+def run_report(arguments: argparse.Namespace) -> int:
+    """Return 1 where a comparison found something worse, else 0."""
     from importer.cli import reporting
 
-    reporting.run(arguments)
+    return reporting.run(arguments)
