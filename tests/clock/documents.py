@@ -6,8 +6,8 @@ import contextlib
 import json
 
 from importer import yaml_reader
-from importer.app import gallery_revision
 from importer.app.target import is_here
+from importer.cli import gallery_revision
 from importer.document import check, document_keys, merge, model_facts, name_allocator, template_file
 from importer.document.schema import problems
 from importer.document.yaml_edit import patch, source_map
@@ -131,7 +131,7 @@ READERS = (
     ("options", optioned, "document.document_keys", 2_000, as_is),
     ("a document's arguments", checked, ("document.check document.argument_check "
      "document.environment document.engine_arguments"), 4_000, as_is),
-    ("a revision of git", gallery_revision.REVISION.fullmatch, "app.gallery_revision", 20_000, as_is),
+    ("a revision of git", gallery_revision.REVISION.fullmatch, "cli.gallery_revision", 20_000, as_is),
     ("a derived pattern", template_file.DERIVED.fullmatch, "document.template_file", 20_000, as_is),
     ("a quantisation's file", model_facts.QUANT_FILE.search, "document.model_facts", 20_000, as_is),
     ("a device's name", is_here, "app.target", 20_000, as_is),

@@ -69,8 +69,8 @@ def _diff(arguments: argparse.Namespace) -> int:
     import sys
 
     from importer.app import gallery
-    from importer.app.gallery_revision import opened
     from importer.cli.gallery_report import markdown
+    from importer.cli.gallery_revision import opened
 
     with opened(arguments.before) as before, opened(arguments.after) as after:
         sys.stdout.write(markdown(gallery.changes(gallery.read(before), gallery.read(after))))
