@@ -24,7 +24,7 @@ from importer.signals.evidence import Evidence
 from importer.signals.tables import Table
 
 SECONDS = 10.0  # of processor time; real repositories need 0.1 to 0.5 s
-STUDIES = 256  # analyses of templates that a process keeps
+STUDIES = 32  # analyses of templates that a process keeps, of about 0.3 MiB each
 
 
 class AnalysisReason(ReasonKind):
