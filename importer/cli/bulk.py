@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -26,7 +27,7 @@ from importer.app.session import ImportSession
 from importer.cli import output
 from importer.cli.importing import error_line, written
 from importer.cli.options import chosen
-from importer.config import cache
+from importer.config import cache, default
 from importer.document.document_keys import json_text
 from importer.document.name_allocator import Names
 from importer.document.store import Store
@@ -107,6 +108,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 def _path(references: Sequence[str], arguments: argparse.Namespace) -> Path:
     options = {k: v for k, v in vars(arguments).items() if k not in ("source", "json", "sandbox")}
     around = {name: os.environ.get(name) for name in ENVIRONMENT}
+    around |= {name: default(name) for name in ("backend", "device")}
     what = json.dumps(
         [__version__, references, str(Path.cwd()), options, around], default=str, sort_keys=True
     )
@@ -127,7 +129,8 @@ def in_order(tasks: Iterable[Task], work: Callable[[Task], Result]) -> Iterator[
     queue: SimpleQueue[tuple[Future[Result], Task] | None] = SimpleQueue()
     waiting: deque[tuple[Task, Future[Result]]] = deque()
     for _ in range(AT_A_TIME):
-        Thread(target=_work, args=(queue, work), daemon=True).start()
+        here = copy_context()  # of the project's settings
+        Thread(target=here.run, args=(_work, queue, work), daemon=True).start()
     try:
         for task in tasks:
             future: Future[Result] = Future()

@@ -63,7 +63,7 @@ def _guarded(argv: list[str], sandbox: Sandbox | None) -> int:
 
 def _finished(argv: list[str], sandbox: Sandbox | None) -> int:
     code = 0
-    config.PROJECT.set(project.read(Path.cwd()))
+    config.PROJECT.set(project.read(Path()))  # a folder that was removed has no file
     try:
         parsed = typed.parse(argv)
         parsed.sandbox = sandbox

@@ -33,6 +33,8 @@ def read(folder: Path) -> Mapping[str, str]:
             raise _refused(f"unknown setting {name!r}; known are {', '.join(SETTINGS)}")
         if not isinstance(value, str) or not value.strip():
             raise _refused(f"{name} is not text")
+        if not value.isprintable():
+            raise _refused(f"{name} holds characters that cannot be seen")
     named = Path(data.get("dir", "."))
     if not (folder / named).resolve().is_relative_to(folder.resolve()):
         raise _refused("dir leads out of the folder; use --dir or IMPORTER_DIR")

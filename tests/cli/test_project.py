@@ -53,6 +53,7 @@ def test_a_backend_that_is_none_is_an_error(desk: Desk, monkeypatch: pytest.Monk
     [
         ("backend = ", "not readable"), ("bakend = 'mlx'", "unknown setting 'bakend'"),
         ("dir = 3", "dir is not text"), ("dir = '..'", "leads out"), ("dir = '/tmp'", "leads out"),
+        ('dir = "a\\u0000"', "cannot be seen"),
         ("\x00", "not readable"),
     ],
 )  # fmt: skip
@@ -76,3 +77,21 @@ def test_an_error_of_the_file_ends_a_command(
     monkeypatch.chdir(tmp_path)
     assert run(["list"]) == 2
     assert capsys.readouterr().err.startswith("importer: importer.toml: unknown setting 'x'")
+
+
+def test_a_list_has_the_backend_of_the_project(desk: Desk) -> None:
+    desk.hub.repos["acme/chat"] = Repo(BASE)
+    (desk.folder / "list").write_text("acme/chat\n")
+    for backend in ("mlx", "vllm"):
+        (desk.folder / project.FILE).write_text(f'backend = "{backend}"\n')
+        line = json.loads(desk("--from", "list", "--dry-run", "--json").out)
+        assert line["decisions"]["backend"]["value"] == backend
+
+
+def test_a_folder_that_was_removed_has_no_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("importer ")
