@@ -53,7 +53,7 @@ PURPOSES: Mapping[Purpose, str] = {
     Purpose.ENGINE: "an engine's server",
     Purpose.PARSERS: "an engine's parsers, with a repository's template and tokenizer",
     Purpose.TOKENIZER: "an engine's tokenizer library, with a repository's tokenizer",
-    Purpose.SYSTEM: "`nvidia-smi`, `dpkg-deb`, `git archive`",
+    Purpose.SYSTEM: "`nvidia-smi`, `dpkg-deb`, `git`",
     Purpose.PACKAGES: "`apt-get download`",
     Purpose.REMOTE: "a command that runs importer elsewhere, such as `ssh`",
     Purpose.EDITOR: "your editor, in your terminal and your folder",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tarfile
 import tempfile
@@ -14,7 +15,8 @@ from importer.errors import UsageError
 from importer.launcher import Purpose
 
 SECONDS = 60.0  # for git
-REVISION = re.compile(r"(?P<ref>[^-:\s][^:\s]*):(?P<path>[^\s:]+)")
+REVISION = re.compile(r"(?P<ref>[^-:\s][^:\s]*):(?P<path>[^\s:/][^\s:]*)")  # not of the whole disk
+SHORT = 40  # letters of a name of git's by SHA-1
 
 
 @contextmanager
@@ -28,25 +30,46 @@ def opened(place: str) -> Iterator[Path]:
         yield Path(place)
         return
     with tempfile.TemporaryDirectory(prefix="importer-revision-") as folder:
-        packed, unpacked = Path(folder, "files.tar"), Path(folder, "files")
-        words = [
-            "git",
-            "archive",
-            "--format=tar",
-            f"--output={packed}",
-            matched["ref"],
-            "--",
-            matched["path"],
-        ]
+        packed, unpacked, bare = (Path(folder, name) for name in ("files.tar", "files", "bare.git"))
+        asked = (
+            "--path-format=absolute",
+            "--git-path",
+            "objects",
+            "--show-prefix",
+            f"{matched['ref']}^{{tree}}",
+        )
+        objects, prefix, tree = _git(place, Path.cwd(), "rev-parse", *asked).split("\n")[:3]
+        # Its own repository: that of the folder may name programs that git would run on each file.
+        form = "sha256" if len(tree) > SHORT else "sha1"
+        _git(
+            place,
+            Path(folder),
+            "init",
+            "--bare",
+            "--quiet",
+            "--template=",
+            f"--object-format={form}",
+            str(bare),
+        )
+        (bare / "objects" / "info" / "alternates").write_text(f"{objects}\n", encoding="utf-8")
+        path = posixpath.normpath(posixpath.join(prefix, matched["path"]))
+        _git(place, bare, "archive", "--format=tar", f"--output={packed}", tree, "--", path)
         try:
-            done = launcher.run(words, Purpose.SYSTEM, seconds=SECONDS, folder=Path.cwd())
-        except OSError as error:
+            with tarfile.open(packed) as files:
+                files.extractall(unpacked, filter="data")
+        except (OSError, tarfile.TarError) as error:
             raise _refused(place, str(error)) from None
-        if done.code != 0:
-            raise _refused(place, done.errors)
-        with tarfile.open(packed) as files:
-            files.extractall(unpacked, filter="data")
-        yield unpacked / matched["path"]
+        yield unpacked / path
+
+
+def _git(place: str, folder: Path, *words: str) -> str:
+    try:
+        done = launcher.run(["git", *words], Purpose.SYSTEM, seconds=SECONDS, folder=folder)
+    except OSError as error:
+        raise _refused(place, str(error)) from None
+    if done.code != 0:
+        raise _refused(place, done.errors)
+    return done.output
 
 
 def _refused(place: str, problem: str) -> UsageError:

@@ -623,9 +623,37 @@ def test_a_revision_of_git_is_compared_with_a_folder(desk: Desk) -> None:
     assert all(name in done.out for name in ("toy", "other"))
     for place, problem in {
         "main:none": "pathspec 'none' did not match",
-        "nothing:gallery": "not a valid object name",
+        "nothing:gallery": "unknown revision",
+        f"main:{desk.folder}/gallery": "There is no directory",
         "--output=x:gallery": "There is no directory --output=x",
         "none": "There is no directory none",
     }.items():
         done = desk("gallery", "diff", "--", place, "gallery")
         assert (done.code, problem in done.err) == (2, True), done.err
+
+
+def test_a_revision_of_git_is_that_of_the_current_folder(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(desk.folder / "gallery", ENTRY)
+    committed("gallery")
+    written(desk.folder / "gallery", entry(name="other"))
+    monkeypatch.chdir(desk.folder / "gallery")
+    done = desk("gallery", "diff", "main:.", ".")
+    assert (done.code, "other" in done.out) == (0, True), done.err
+
+
+def test_no_program_runs_that_the_configuration_of_a_repository_names(desk: Desk) -> None:
+    written(desk.folder / "gallery", ENTRY)
+    (desk.folder / "gallery" / ".gitattributes").write_text("*.yaml filter=other\n")
+    committed("gallery")
+    for name in ("smudge", "process"):
+        subprocess.run(["git", "config", f"filter.other.{name}", "touch ran; cat"], check=True)
+    assert desk("gallery", "diff", "main:gallery", "gallery").code == 0
+    assert not [*desk.folder.rglob("ran")]
+
+
+def test_a_revision_with_a_link_out_of_it_is_an_error(desk: Desk) -> None:
+    written(desk.folder / "gallery", ENTRY)
+    (desk.folder / "gallery" / "away").symlink_to("/etc/passwd")
+    committed("gallery")
+    done = desk("gallery", "diff", "main:gallery", "gallery")
+    assert (done.code, "a link to an absolute path" in done.err) == (2, True), done.err
