@@ -22,6 +22,7 @@ from importer.reasons import Reason
 
 VERSION = re.compile(r"(?:API server version |LLM engine \(v)(0\.[0-9]{1,3}\.[0-9]{1,3}[0-9a-z.+]{0,20})")
 STDIN = "-"
+OWN = {"tensor_parallel_size": int, "gpu_memory_utilization": int | float, "dtype": str}  # keys of a document
 # Arguments that move memory, by the names that a log has.
 MOVING = frozenset({
     "pipeline_parallel_size", "data_parallel_size", "enable_expert_parallel", "decode_context_parallel_size",
@@ -76,6 +77,8 @@ def _settings(log: str, context: int | None) -> dict[str, Any]:
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         named = {}
     given = {str(k): v for k, v in named.items()} if isinstance(named, Mapping) else {}
-    own = {k: v for k, v in given.items() if k in ("tensor_parallel_size", "gpu_memory_utilization", "dtype")}
-    inner = {f"engine_args.{k}": v for k, v in given.items() if k not in own and k in MOVING}
+    own = {k: given[k] for k, kind in OWN.items() if isinstance(given.get(k), kind)}
+    if not 0 < own.get("gpu_memory_utilization", 1) <= 1:
+        del own["gpu_memory_utilization"]
+    inner = {f"engine_args.{k}": v for k, v in given.items() if k in MOVING}
     return {**own, **inner, **({} if context is None else {"max_model_len": context})}

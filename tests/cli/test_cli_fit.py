@@ -389,4 +389,11 @@ def test_a_log_that_cannot_be_read_changes_nothing(desk: Desk) -> None:
     assert "the log missing.log cannot be read" in desk("fit", "long", "--log", "missing.log").err
     (desk.folder / "empty.log").write_text("INFO started\n")
     assert "does not say how much memory it took" in desk("fit", "long", "--log", "empty.log").err
+    settings = (
+        "{'gpu_memory_utilization': [1], 'tensor_parallel_size': 'x', 'max_num_seqs': {}, 'dtype': 1e999}"
+    )
+    (desk.folder / "odd.log").write_text(
+        LOG.format(**SOUND).partition("\n")[0] + f"\nnon-default args: {settings}\n"
+    )
+    assert "does not say how much memory it took" in desk("fit", "long", "--log", "odd.log").err
     assert receipt(desk) == before
