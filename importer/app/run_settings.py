@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from importer import backends
 from importer.app.engine_request import document_keys, engine_request, recorded_defaults
@@ -29,10 +29,6 @@ from importer.memory.judgement import CONTEXT
 from importer.memory.parallelism import CACHE, KV_DTYPE, LAYOUT, LOCAL, PARTED, SHARE, FitRequest
 from importer.memory.plans import Aim
 from importer.signals.evidence import Rule
-
-if TYPE_CHECKING:
-    pass
-
 
 DTYPE = "dtype"
 # Keys that a run may set or leave out.

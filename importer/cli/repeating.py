@@ -9,7 +9,7 @@ from importer.cli.options import documents
 
 # A new import goes on with these by itself.
 REMEMBERED = (
-    "reference", "observed", "preferences", "device", "memory", "goal", "concurrency", "context",
+    "reference", "observed", "measured", "preferences", "device", "memory", "goal", "concurrency", "context",
 )  # fmt: skip
 
 
