@@ -285,6 +285,9 @@ def test_a_shell_is_offered_commands_options_and_their_values(desk: Desk) -> Non
         "importer acme/chat --set top_": {"top_p=", "top_k="},
     }.items():
         assert offered <= completed(line, desk.folder), line
+    (desk.folder / "models").rename(desk.folder / "gallery")
+    (desk.folder / "importer.toml").write_text("dir = 'gallery'")
+    assert {"qwen3-8b"} <= completed("importer show qw", desk.folder)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

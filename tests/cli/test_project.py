@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from importer import config
 from importer.cli import project
 from importer.cli.main import run
 from importer.errors import UsageError
@@ -95,3 +96,9 @@ def test_a_folder_that_was_removed_has_no_settings(
     tmp_path.rmdir()
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.startswith("importer ")
+
+
+def test_a_service_has_settings_of_its_own(desk: Desk) -> None:
+    (desk.folder / project.FILE).write_text("device = 'h100'")
+    assert desk("serve", "--show-config").code == 0
+    assert config.PROJECT.get() == {}

@@ -6,6 +6,8 @@ import argparse
 import os
 import shlex
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 
 from importer.cli.commands import COMMANDS, action
 
@@ -33,6 +35,12 @@ def complete() -> None:
     """Answer the shell that asks by its variables, and end the process."""
     from argcomplete import autocomplete
 
+    from importer import config
+    from importer.cli import project
+    from importer.errors import UsageError
+
+    with suppress(UsageError):
+        config.PROJECT.set(project.read(Path()))
     autocomplete(_parser(os.environ.get("COMP_LINE", "")), always_complete_options=False)
 
 
@@ -68,8 +76,6 @@ def _filled(name: str, parser: argparse.ArgumentParser) -> argparse.ArgumentPars
 
 
 def _documents(parsed_args: argparse.Namespace, **_: object) -> Iterable[str]:
-    from pathlib import Path
-
     return sorted(path.stem for path in Path(parsed_args.folder).glob("*.yaml"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from importer import config
 from importer.cli import options
 from importer.cli.commands import Action, add_actions
 
@@ -63,7 +64,8 @@ def add_arguments_serve(parser: argparse.ArgumentParser) -> None:
 
 
 def run_serve(arguments: argparse.Namespace) -> None:
-    """Answer requests and run jobs until a signal ends it."""
+    """Answer requests and run jobs until a signal ends it; a project's settings are for its commands."""
+    config.PROJECT.set({})
     settings = settings_to_run(arguments)
     if settings is not None:
         from importer.service.server import serve
