@@ -15,6 +15,7 @@ unquantised rotary part (``fp8_ds_mla``). FlashMLA has the packed form, FlashInf
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -188,10 +189,11 @@ def pool(shape: Shape, load: Load) -> Pool:
     caches = [c for layer in _stage(shape, load) for c in layer]
     caches += shape.drafting if load.drafts else ()
     block = _block(shape, load, caches)
-    pages = [p for c in caches for p in _pages(shape, load, c, block)]
+    each = {c: _pages(shape, load, c, block) for c in {*caches}}  # of sixty layers, two or three differ
+    pages = [p for c in caches for p in each[c]]
     if not pages:
         return Pool((), 0)
-    packed = any(isinstance(c, Latent) and c.packed for c in caches)
+    packed = any(isinstance(c, Latent) and c.packed for c in each)
     groups = _groups(_padded(shape, load, pages, block), packed)
     return Pool(tuple(groups), max(g.size for g in groups))
 
@@ -204,6 +206,7 @@ def _stage(shape: Shape, load: Load) -> tuple[tuple[Cache, ...], ...]:
 
 def _block(shape: Shape, load: Load, caches: Sequence[Cache]) -> int:
     """Return the tokens of a block: the engine's default, or the number that a state's page needs."""
+    caches = [*dict.fromkeys(caches)]
     latent = any(isinstance(c, Latent) for c in caches)
     usual = LATENT_BLOCK if latent else BLOCK
     block = load.block_size or usual.get(load.device, 16)
@@ -324,7 +327,8 @@ def _padded(shape: Shape, load: Load, pages: list[KVPage], block: int) -> list[K
     token = next((_token(shape, load, c) for c in caches if isinstance(c, Attention | Latent)), 0)
     if not token or not any(p.kind == "state" for p in pages):
         return pages
-    return [replace(p, size=max(p.size, token * block)) if p.kind == "state" else p for p in pages]
+    padded = {p: replace(p, size=max(p.size, token * block)) if p.kind == "state" else p for p in {*pages}}
+    return [padded[p] for p in pages]
 
 
 def _groups(pages: list[KVPage], packed: bool) -> list[Group]:
@@ -340,9 +344,7 @@ def _groups(pages: list[KVPage], packed: bool) -> list[Group]:
         evened = _evened(pages)
     except ValueError:  # MLA beside a window: every layer keeps all tokens
         return [Group(tuple(replace(p, kind="full", reach=0) for p in pages))]
-    kinds: dict[KVPage, int] = {}
-    for page in evened:
-        kinds[page] = kinds.get(page, 0) + 1
+    kinds = Counter(evened)
     least, most = min(kinds.values()), max(kinds.values())
     width = most if most < least * 1.5 else least
     return [Group((page,) * width) for page, count in kinds.items() for _ in range(ceil(count / width))]
@@ -362,12 +364,12 @@ def _evened(pages: list[KVPage]) -> list[KVPage]:
     Raises ValueError for a latent page that does not divide.
     """
     largest = max(p.size for p in pages)
-    evened = []
-    for page in pages:
+    evened = {}
+    for page in {*pages}:
         if page.size and largest % page.size == 0 and page.kind != "state":
-            evened.append(replace(page, size=largest, tokens=page.tokens * (largest // page.size)))
+            evened[page] = replace(page, size=largest, tokens=page.tokens * (largest // page.size))
         elif page.kind == "latent":
             raise ValueError
         else:
-            evened.append(replace(page, size=largest))
-    return evened
+            evened[page] = replace(page, size=largest)
+    return [evened[page] for page in pages]
