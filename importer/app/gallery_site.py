@@ -85,17 +85,18 @@ def _before(site: Path) -> Iterator[Path]:
         for name in LINK.findall(first):
             stem = Path(unquote(unescape(name))).name
             pair = (site / f"{stem}.html", site / ENTRIES / f"{stem}.yaml")
-            yield from pair if all(one.is_file() for one in pair) else ()
+            yield from filter(Path.is_file, pair)
 
 
 def _write(
     documents: list[tuple[GalleryItem, StoredDocument]], site: Path, before: Collection[Path]
 ) -> list[Path]:
-    contents = {site / "index.yaml": "".join(item.made.item for item, _ in documents if item.made) or "[]\n"}
+    # The first page before all others: a build that was killed is known by it.
+    contents = {site / "index.html": page([_card(item, stored) for item, stored in documents])}
+    contents[site / "index.yaml"] = "".join(item.made.item for item, _ in documents if item.made) or "[]\n"
     for item, stored in documents:
         contents[site / f"{item.name}.html"] = write(sheet(stored))
         contents[site / ENTRIES / f"{item.name}.yaml"] = stored.text if item.made is None else item.made.file
-    contents[site / "index.html"] = page([_card(item, stored) for item, stored in documents])
     foreign = next((path for path in contents if path not in before and os.path.lexists(path)), None)
     if foreign is not None:
         raise DocumentError("foreign-file", path=foreign)

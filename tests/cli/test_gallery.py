@@ -435,7 +435,7 @@ def test_a_site_replaces_only_files_of_a_build(desk: Desk) -> None:
         ("base.html", "mine"), ("other.html", "mine"), ("entries/other.yaml", "name: mine\n"),
     ):  # fmt: skip
         (site / name).write_text(text)
-    for name in ("index.yaml", "base.html", "index.html"):
+    for name in ("index.html", "index.yaml", "base.html"):
         before = {one: one.read_bytes() for one in site.rglob("*.*")}
         ran = desk(*build)
         assert (ran.code, f"site/{name} exists, and no build" in ran.err) == (5, True), ran.err
@@ -443,6 +443,9 @@ def test_a_site_replaces_only_files_of_a_build(desk: Desk) -> None:
         (site / name).unlink()
     assert desk(*build).code == 0
     assert desk(*build).code == 0, "its own files"
+    for name in ("entries/base.yaml", "base.html", "index.yaml"):
+        (site / name).unlink()
+        assert desk(*build).code == 0, "its own files, though a person removed one"
     assert (site / "other.html").read_text() == "mine"
 
 
