@@ -164,6 +164,19 @@ def store_tensors(repo: str, commit: str, paths: Sequence[str], tensors: Mapping
     kept.write(_tensors(repo, commit), {"format": FORMAT, "files": [*paths], "tensors": listed})
 
 
+def load_edge(repo: str, commit: str, path: str, count: int) -> bytes | None:
+    """Return the cached first or last bytes of a file of a commit, or ``None``."""
+    try:
+        return _edge(repo, commit, path, count).read_bytes()
+    except OSError:
+        return None
+
+
+def store_edge(repo: str, commit: str, path: str, count: int, data: bytes) -> None:
+    """Store the first or last bytes of a file; errors of the disk are ignored."""
+    kept.write_bytes(_edge(repo, commit, path, count), data)
+
+
 def load_digest(key: Sequence[int]) -> str | None:
     """Return the kept SHA-256 of a file on this disk; ``key`` begins with its device and its inode."""
     data = _read(_digest(key))
@@ -208,6 +221,11 @@ def _digest(key: Sequence[int]) -> Path:
 
 def _tensors(repo: str, commit: str) -> Path:
     return _folder(repo) / "tensors" / f"{commit}.json"
+
+
+def _edge(repo: str, commit: str, path: str, count: int) -> Path:
+    name = hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return _folder(repo) / "edges" / f"{commit}{count:+d}-{name}"
 
 
 def _folder(repo: str) -> Path:

@@ -96,7 +96,7 @@ def edge(snapshot: Snapshot, path: str, count: int, *, offline: bool = False) ->
 
     ``None`` where the file is not there to be read: decisions need none.
     """
-    from importer.hub import endpoint
+    from importer.hub import cache, endpoint
 
     size = next((f.size for f in snapshot.files if f.path == path), None)
     if not size:
@@ -106,11 +106,14 @@ def edge(snapshot: Snapshot, path: str, count: int, *, offline: bool = False) ->
     try:
         if root is not None and (snapshot.model_id is None or has_files(root, path)):
             return _local(snapshot, root, file, first, most)[0]
-        if offline or endpoint.offline() or commit is None:
-            return None
-        return _remote(snapshot, str(snapshot.model_id), commit, file, first, most)[0]
+        repo = str(snapshot.model_id)
+        known = None if commit is None else cache.load_edge(repo, commit, path, count)
+        if known is None and commit is not None and not (offline or endpoint.offline()):
+            known, _ = _remote(snapshot, repo, commit, file, first, most)
+            cache.store_edge(repo, commit, path, count, known)
     except (HubError, RepositoryError):
         return None
+    return known
 
 
 def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str, Tensor]:
