@@ -272,8 +272,10 @@ def _is_folder_taken_for_an_id(error: ImporterError, reference: str) -> bool:
         return False
     from pathlib import Path
 
+    from importer.hub.reference import is_directory
+
     try:
-        return Path(reference).is_dir()
+        return not is_directory(reference) and Path(reference).is_dir()
     except (OSError, ValueError):
         return False
 

@@ -17,7 +17,7 @@ import pytest
 import importer.hub
 from importer.app.decide import Decided
 from importer.app.import_request import ImportRequest
-from importer.cli import bulk
+from importer.cli import bulk, messages
 from importer.cli.bulk import Journal
 from importer.document import schema
 from importer.document.name_allocator import Names
@@ -62,6 +62,7 @@ def test_a_folder_without_a_dot_before_it_is_named(desk: Desk) -> None:
     desk.monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert "write ./acme/none" in desk("acme/none").err, "the Hub need not answer"
     assert "write ./" not in desk("acme/other").err
+    assert "write ./" not in messages.hint(HubError("not-cached", what="x", repo="a/b"), "./acme/none")
 
 
 def test_every_line_is_answered_in_order(desk: Desk) -> None:
