@@ -14,7 +14,7 @@ from importer.app.serving import serving
 from importer.cli import output
 from importer.document import document_keys
 from importer.document.store import named
-from importer.errors import EngineError
+from importer.errors import EngineError, UsageError
 from importer.hub.local import ANYWHERE
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 LOOK = 0.5  # seconds between two checks of the engine
 CHAT_SECONDS = 600.0  # for one answer
 QUESTION = "What is the weather in Paris?"
+# Requests of models that do not chat, by the use of a document; speech is a file, that a person has.
+OTHERS: Mapping[str, tuple[str, Mapping[str, object]]] = {
+    "embeddings": ("embeddings", {"input": QUESTION}),
+    "rerank": ("rerank", {"query": QUESTION, "documents": ["It rains in Paris.", "Two boats are here."]}),
+    "completion": ("completions", {"prompt": QUESTION, "max_tokens": 64}),
+}
 TOOL = {
     "type": "function",
     "function": {
@@ -42,6 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Serve until Ctrl-C, or until the person has nothing more to say; raises ImporterError."""
     _, stored = named(arguments.name, arguments.folder)
     stored.check()
+    if arguments.chat and not _chats(stored.data):
+        raise UsageError("bad-option", option="--chat", problem=f"{stored.name} does not chat")
     engine = arguments.engine or stored.backend
     with (
         output.progress(f"{stored.name} on {engine}") as progress,
@@ -64,11 +72,21 @@ def run(arguments: argparse.Namespace) -> None:
 
 def curl(base_url: str, model: str, document: Mapping[str, Any]) -> str:
     """Return a request for a terminal, with a tool where the document has a tool parser."""
-    body: dict[str, object] = {"model": model, "messages": [{"role": "user", "content": QUESTION}]}
-    if document_keys.parser(document, "tool_parser"):
-        body["tools"] = [TOOL]
-    sent = shlex.quote(json.dumps(body))
-    return f"curl {base_url}/v1/chat/completions -H 'Content-Type: application/json' -d {sent}"
+    asked = "chat/completions", {"messages": [{"role": "user", "content": QUESTION}]}
+    path, body = (
+        asked if _chats(document) else next((OTHERS[u] for u in _uses(document) if u in OTHERS), asked)
+    )
+    tools = {"tools": [TOOL]} if document_keys.parser(document, "tool_parser") else {}
+    sent = shlex.quote(json.dumps({"model": model, **body, **tools}))
+    return f"curl {base_url}/v1/{path} -H 'Content-Type: application/json' -d {sent}"
+
+
+def _uses(document: Mapping[str, Any]) -> list[str]:
+    return [str(use) for use in document.get("known_usecases") or ["chat"]]
+
+
+def _chats(document: Mapping[str, Any]) -> bool:
+    return "chat" in _uses(document)
 
 
 def _wait(served: EngineServer) -> None:

@@ -31,6 +31,29 @@ def test_the_request_has_a_tool_where_the_document_has_a_tool_parser() -> None:
     assert ["tools" in body for body in bodies] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("uses", "path"),
+    [
+        (["embeddings"], "embeddings"), (["rerank"], "rerank"), (["completion"], "completions"),
+        (["completion", "chat"], "chat/completions"), (["transcript"], "chat/completions"),
+    ],
+)  # fmt: skip
+def test_the_request_is_of_the_document_s_use(uses: list[str], path: str) -> None:
+    words = shlex.split(running.curl("http://127.0.0.1:8000", "m", {"known_usecases": uses}))
+    assert words[1] == f"http://127.0.0.1:8000/v1/{path}"
+
+
+def test_a_model_that_does_not_chat_is_not_talked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run([str(MODEL), "--name", "demo", "--backend", "mlx", "--yes", "--no-validate"]) == 0
+    place = tmp_path / "models" / "demo.yaml"
+    place.write_text(place.read_text().replace("\n- chat\n", "\n- completion\n"))
+    assert run(["run", "demo", "--chat"]) == 2
+    assert "demo does not chat" in capsys.readouterr().err
+
+
 def test_without_arguments_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 0
     bare = capsys.readouterr().out
