@@ -92,7 +92,7 @@ def bind(
 
     check_frontend(backend, frontend)
     known = registries.versions(backend)
-    if not known or registries.is_between(backend, version):
+    if not known or (frontend != RUST and registries.is_between(backend, version)):
         able = registries.load_capabilities(backend, version)
         return BoundTarget(Target(backend, version, runs=runs(backend), able=able))
     builds = backends.of(backend).builds or (backend,)

@@ -54,6 +54,10 @@ def test_exports_carry_the_variable(desk: Desk) -> None:
     [
         (("--backend", "mlx", "--frontend", "rust"), "only vLLM has several frontends"),
         (("--backend", "vllm", "--frontend", "rust", "--engine-version", "0.32.0"), "no frontend in Rust"),
+        (
+            ("--backend", "vllm", "--frontend", "rust", "--engine-version", "0.28.1"),
+            "vllm 0.28.1 are not known",
+        ),
         (("--backend", "vllm", "--frontend", "rust", "--set", "tool_parser=granite"), "granite"),
     ],
 )
