@@ -211,6 +211,9 @@ def test_the_page_of_the_api_has_every_route_and_loads_nothing(service: Service)
     shown = re.findall(r'<span class="mark">(\w+)</span> <code>([^<]+)</code>', page.text)
     assert shown == operations
     assert set(re.findall(r'(?:href|src)="([^"]*)"', page.text)) == {"openapi.json", "./"}
+    written = pages.described.cache_info().misses
+    assert service.client.get("/docs").text == page.text
+    assert pages.described.cache_info().misses == written, "it is written once"
 
 
 def test_the_docs_show_every_picture_of_the_page_and_it_is_small() -> None:
