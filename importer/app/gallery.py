@@ -47,6 +47,7 @@ class GalleryReason(ReasonKind):
     """What is wrong with an entry of a gallery, or not known of it."""
 
     UNREADABLE = "unreadable", "it cannot be read: {problem}"
+    LINK_OUT = "link-out", "it is a link out of the gallery's folder, and was not read"
     NO_LIST = "no-list", "an index is a list of entries, and this is none"
     MIXED = "mixed", "an index lies among documents: name the document otherwise, or move the index"
     NO_NAME = "no-name", "it has no name"
@@ -239,6 +240,9 @@ def _documents(folder: Path) -> Gallery:
     for name in store.names():
         path = store.path(name)
         if path.name == INDEX:
+            continue
+        if not path.resolve().is_relative_to(folder.resolve()):
+            findings.append(GalleryFinding(name, str(path), 1, Reason(GalleryReason.LINK_OUT)))
             continue
         try:
             items.append(_document(store.load(name), str(path)))

@@ -146,6 +146,8 @@ def publication_state(stored: StoredDocument, served: str | None = None) -> Publ
 def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:
     """Return what LocalAI would be shown of a document, or why there is no such entry."""
     try:
+        if not stored.names_a_model:
+            stored.check()
         made = entry(stored.data, stored.receipt)
     except DocumentError as error:
         return Reason(PublicationReason.NO_ENTRY, problem=error.message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from importer.app.gallery import ERROR, NOTE, WARNING, GalleryChange, GalleryFinding
@@ -83,6 +83,13 @@ def markdown(changes: Iterable[GalleryChange]) -> str:
             break
         kept.append(part)
     return "\n".join(kept)
+
+
+def unread(findings: Iterable[GalleryFinding]) -> Iterator[str]:
+    """Yield the lines on files that no comparison has read."""
+    for number, finding in enumerate(findings):
+        yield from () if number else ["\n### Not read\n\n"]
+        yield f"- {_cell(line(finding))}\n"
 
 
 def _section(title: str, change: GalleryChange) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import tarfile
@@ -16,6 +17,7 @@ from importer.launcher import Purpose
 
 SECONDS = 60.0  # for git
 REVISION = re.compile(r"(?P<ref>[^-:\s][^:\s]*):(?P<path>[^\s:/][^\s:]*)")  # not of the whole disk
+PLAIN = "* -export-ignore -export-subst -text\n"  # no attribute of the tree leaves out or changes a file
 SHORT = 40  # letters of a name of git's by SHA-1
 
 
@@ -52,14 +54,28 @@ def opened(place: str) -> Iterator[Path]:
             str(bare),
         )
         (bare / "objects" / "info" / "alternates").write_text(f"{objects}\n", encoding="utf-8")
+        (bare / "info").mkdir(exist_ok=True)
+        (bare / "info" / "attributes").write_text(PLAIN, encoding="utf-8")
         path = posixpath.normpath(posixpath.join(prefix, matched["path"]))
         _git(place, bare, "archive", "--format=tar", f"--output={packed}", tree, "--", path)
         try:
             with tarfile.open(packed) as files:
-                files.extractall(unpacked, filter="data")
+                for one in files:
+                    _unpack(files, one, unpacked)
         except (OSError, tarfile.TarError) as error:
             raise _refused(place, str(error)) from None
+        if not (unpacked / path).exists():  # a folder without a plain file
+            (unpacked / path).mkdir(parents=True)
         yield unpacked / path
+
+
+def _unpack(files: tarfile.TarFile, one: tarfile.TarInfo, folder: Path) -> None:
+    """Write a file; in place of a link out of the folder a link to nothing, so that a reader names it."""
+    try:
+        files.extract(one, folder, filter="data")
+    except tarfile.FilterError:
+        (folder / one.name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / one.name).symlink_to(os.devnull)
 
 
 def _git(place: str, folder: Path, *words: str) -> str:

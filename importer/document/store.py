@@ -158,6 +158,13 @@ class StoredDocument:
         return str((self.path.parent / model).absolute())
 
     @property
+    def names_a_model(self) -> bool:
+        """Return whether backend and model are there; a reader of an unchecked document asks that."""
+        parameters: object = self.data.get("parameters")
+        model = parameters.get("model") if isinstance(parameters, Mapping) else None
+        return isinstance(self.data.get("backend"), str) and isinstance(model, str)
+
+    @property
     def facts(self) -> RecordedFacts | None:
         """Return the facts of the model that its import recorded."""
         return recorded_facts(self.receipt)

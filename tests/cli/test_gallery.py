@@ -654,9 +654,36 @@ def test_no_program_runs_that_the_configuration_of_a_repository_names(desk: Desk
     assert not [*desk.folder.rglob("ran")]
 
 
-def test_a_revision_with_a_link_out_of_it_is_an_error(desk: Desk) -> None:
-    written(desk.folder / "gallery", ENTRY)
-    (desk.folder / "gallery" / "away").symlink_to("/etc/passwd")
+def test_a_link_out_of_a_revision_is_named_and_not_read(desk: Desk) -> None:
+    (desk.folder / "gallery").mkdir()
+    (desk.folder / "gallery" / "away.yaml").symlink_to("/etc/passwd")
     committed("gallery")
-    done = desk("gallery", "diff", "main:gallery", "gallery")
-    assert (done.code, "a link to an absolute path" in done.err) == (2, True), done.err
+    done = desk("gallery", "diff", "gallery", "main:gallery")
+    assert (done.code, "away.yaml" in done.out, "it is a link out" in done.out) == (0, True, True), done.out
+
+
+def test_no_attribute_and_no_link_of_a_revision_hides_or_reads_a_file(desk: Desk) -> None:
+    assert desk("acme/base", "--backend", "vllm", "--yes", "--no-validate").code == 0
+    secret = desk.folder / "secret.yaml"
+    secret.write_text("name: sec\nsecret: SECRETVALUE\n")
+    (desk.folder / "models" / "sec.yaml").symlink_to(secret)
+    (desk.folder / "models" / ".gitattributes").write_text("* export-ignore\n")
+    (desk.folder / "empty").mkdir()
+    committed("models")
+    for before in ("main:models", "models"):
+        done = desk("gallery", "diff", "empty", before)
+        assert "### Added: `base`" in done.out
+        assert "SECRET" not in done.out + done.err
+        assert "sec.yaml:1: error: sec: it is a link out" in done.out
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["name: x\n", "name: x\nbackend: vllm\n", "name: x\nbackend: [1]\n", "backend: vllm\noptions: 3\n"],
+)
+def test_a_document_without_a_model_is_a_finding(desk: Desk, text: str) -> None:
+    (desk.folder / "models").mkdir()
+    (desk.folder / "models" / "x.yaml").write_text(text)
+    for words in (("check", "models", "--offline"), ("build", "models", "-o", "site")):
+        done = desk("gallery", *words)
+        assert (done.code, "x" in done.out + done.err) == (1, True), done.err

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from gen_defaults import __main__ as gen_defaults
 from gen_defaults import abilities as generator
 from gen_defaults import mlx_source, processors, transformers_source, vllm_source
 from importer.engines import registries
@@ -231,7 +232,7 @@ def test_a_release_that_is_written_otherwise_is_a_sentence(
     files = {"vllm/config/model.py": "x = 1\n", "requirements/test.txt": "transformers==5.0.0"}
     for texts in (files, files | {"vllm/config/model.py": "broken("}, {}):
         package_index.add("vllm", "vllm-1.0.0.tar.gz", sdist("vllm", "1.0.0", texts))
-        assert generator.main([]) == 1
+        assert gen_defaults.main(["abilities"]) == 1
         err = capsys.readouterr().err
         assert err.startswith("abilities: vllm-1.0.0.tar.gz cannot be read as expected: ")
         assert err.count("\n") == 1

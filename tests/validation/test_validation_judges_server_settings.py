@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.engines import logs as running
+from importer.engines import log_figures as running
 from importer.engines.log_figures import EffectiveSettings
 from importer.engines.process import StopReport
 from importer.memory.estimate_types import resident

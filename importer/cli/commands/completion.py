@@ -82,7 +82,7 @@ def _documents(parsed_args: argparse.Namespace, **_: object) -> Iterable[str]:
 def _devices(**_: object) -> Iterable[str]:
     from importer.memory.devices import known
 
-    return known()
+    return [*known()]
 
 
 def _settings(**_: object) -> Iterable[str]:
@@ -94,4 +94,4 @@ def _settings(**_: object) -> Iterable[str]:
 def _formats(**_: object) -> Iterable[str]:
     from importer.exports import FORMATS
 
-    return dict(FORMATS.every())
+    return [name for name, _ in FORMATS.every()]

@@ -69,11 +69,13 @@ def _diff(arguments: argparse.Namespace) -> int:
     import sys
 
     from importer.app import gallery
-    from importer.cli.gallery_report import markdown
+    from importer.cli.gallery_report import markdown, unread
     from importer.cli.gallery_revision import opened
 
     with opened(arguments.before) as before, opened(arguments.after) as after:
-        sys.stdout.write(markdown(gallery.changes(gallery.read(before), gallery.read(after))))
+        sides = gallery.read(before), gallery.read(after)
+        sys.stdout.write(markdown(gallery.changes(*sides)))
+    sys.stdout.writelines(unread(finding for side in sides for finding in side.findings))
     return 0
 
 
