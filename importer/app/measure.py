@@ -72,6 +72,7 @@ class UnmeasuredReason(ReasonKind):
     LIE = "lie", "{why}: the log is not believed"
     NO_ROOM = "no-room", "{problem}; {parts}"
     NO_LOG = "no-log", "the log {path} cannot be read: {problem}"
+    OTHER_MODEL = "other-model", "the log has weights of {found}, and those of this model are {own}"
     OTHER_CARD = "other-card", "the log is of a card with {total}, and it is for {device}, with {memory}"
 
 

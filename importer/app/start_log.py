@@ -22,6 +22,7 @@ from importer.reasons import Reason
 
 VERSION = re.compile(r"(?:API server version |LLM engine \(v)(0\.[0-9]{1,3}\.[0-9]{1,3}[0-9a-z.+]{0,20})")
 STDIN = "-"
+APART = 1.25  # beyond this factor a log's weights are another model's: estimates are right within 5 %
 OWN = {"tensor_parallel_size": int, "gpu_memory_utilization": int | float, "dtype": str}  # keys of a document
 # Arguments that move memory, by the names that a log has.
 MOVING = frozenset({
@@ -47,7 +48,7 @@ def read(stored: StoredDocument, place: str) -> str:
 def measured_by_log(stored: StoredDocument, log: str, places: AllowedFolders) -> Measured:
     """Return what a start's log reports, with the settings that the log names and else the document's.
 
-    Raises EngineError("not-measured"): no figures, another card, or what cannot be true; HubError.
+    Raises EngineError("not-measured"): no figures, another card or model, or what cannot be true; HubError.
     """
     device, snapshot = meant_device(stored), snapshot_of(stored, places)
     reported = log_figures.memory_of(log)
@@ -55,16 +56,22 @@ def measured_by_log(stored: StoredDocument, log: str, places: AllowedFolders) ->
         fields = {"total": gib(reported.total), "memory": gib(device.memory or 0), "device": device.label}
         raise unmeasured(stored, Reason(UnmeasuredReason.OTHER_CARD, **fields))
     choice = as_written(stored, snapshot, device, _settings(log, reported.context))
+    weights = None if choice.fit is None else choice.fit.term("weights")
+    if weights is not None and reported.weights is not None:
+        own = weights.amount
+        if not own.low / APART <= reported.weights <= own.high * APART:
+            fields = {"found": gib(reported.weights), "own": gib(own.likely)}
+            raise unmeasured(stored, Reason(UnmeasuredReason.OTHER_MODEL, **fields))
     same = choice.fit is not None and reported.context == choice.fit.load.context
     pool = choice.pool if same else None
     beside = beside_cache(reported, None, device, {**stored.data, **_settings(log, None)})
     why = contradiction(reported, beside, device.memory or 0, pool)
     if why is not None or beside is None or choice.fit is None:
         raise unmeasured(stored, Reason(UnmeasuredReason.LIE, why=why or choice.reason, log=None))
-    own = text(mapping(mapping(stored.data.get("importer")).get("engine")).get("version"))
+    version = text(mapping(mapping(stored.data.get("importer")).get("engine")).get("version"))
     found = VERSION.search(log)
     return Measured(
-        stored.backend, found[1] if found else own or "", snapshot.revision, now(), 0.0, device.to_json(),
+        stored.backend, found[1] if found else version or "", snapshot.revision, now(), 0.0, device.to_json(),
         ran(choice.fit.load), beside, reported, reported.tokens is not None, scale(reported, pool) or 1.0,
     )  # fmt: skip
 

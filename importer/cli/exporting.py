@@ -16,7 +16,10 @@ from importer.engines import install
 from importer.errors import DocumentError, ImporterError, UsageError
 from importer.exports import FORMATS, get
 from importer.exports.base import Exported, Origin
+from importer.hub.folders import read_plain
 from importer.sentences import render
+
+LONGEST = 16 * 2**20  # bytes of a file that an export may find in its place
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -66,7 +69,7 @@ def _write(files: Mapping[str, str], to: str) -> list[Path]:
 
 def _holds(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_plain(path, LONGEST).decode()
     except (OSError, UnicodeDecodeError):
         return None
 
