@@ -110,7 +110,7 @@ ELSEWHERE = frozenset({
 })  # fmt: skip
 # Values that no request reaches, or whose schema refuses a wrong one first.
 UNREACHED = frozenset({
-    Setting.DATABASE, Setting.ENDPOINT, Setting.GOAL, Setting.HUB_HOSTS, Setting.PARSERS, Setting.CONCURRENCY, Setting.CONTEXT,
+    Setting.ADAPTER, Setting.DATABASE, Setting.ENDPOINT, Setting.GOAL, Setting.HUB_HOSTS, Setting.PARSERS, Setting.CONCURRENCY, Setting.CONTEXT,
 })  # fmt: skip
 # The field of a request that a setting is.
 FIELDS: Mapping[Setting, str] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -114,7 +114,13 @@ def _drawn(ctx: Context, wrong: Judgement) -> tuple[Reply, Drawn] | None:
         reply = replace(came, behind=came.content)
     if reply is None or text is None:
         return None
-    return reply, Drawn(text, without_end(reply.written, ctx.render.stops if ctx.render else ()), prompt)
+    written = without_end(reply.written, ctx.render.stops if ctx.render else ())
+    return reply, Drawn(text, before_stop(written, ctx.promise.stopwords), prompt)
+
+
+def before_stop(text: str, words: Iterable[str]) -> str:
+    """Return the text before the first stop word, as a server gives it out; the tokens have the word."""
+    return text[: min((place for word in words if word and (place := text.find(word)) >= 0), default=None)]
 
 
 def without_end(text: str, stops: tuple[str, ...]) -> str:

@@ -43,7 +43,7 @@ def test_template_and_tokenizer_of_an_import_are_found_without_weights(of_the_hu
             "tokenizer.json of acme/toy is not on this disk; "
             f"the Hub client's download of commit {commit} has it"
         )
-    folder = cache._client_folder("acme/toy") / "snapshots" / commit
+    folder = cache.client_folder("acme/toy") / "snapshots" / commit
     folder.mkdir(parents=True)
     shutil.copy(MODEL / "tokenizer.json", folder)
     with local_evidence.background(of_the_hub, ANYWHERE) as known:

@@ -44,15 +44,15 @@ UNDECIDING = {
         "ForeignReason": "tools-given would-offer",
         "FrontendReason": "elsewhere guessed",
         "GenerationReason": "all-tokens new-tokens not-done passed-over unusable",
-        "KindReason": "in-folders only-gguf",
+        "KindReason": "in-folders only-gguf tagged",
         "KindRemedy": (
-            "adapted adapted-unnamed ctranslate2 drafted image-engine library made-from no-mlx "
+            "adapted adapted-unnamed ctranslate2 drafted drafted-for image-engine library made-from no-mlx "
             "original own-library speech-engine transformers"
         ),
         "LoadReason": (
             "bits does-not-read fp8-not-known mlx-weights "
             "needs-card no-code no-config no-method "
-            "no-model-type not-its-own not-named "
+            "no-model-type no-tokenizer no-tower not-in-config not-its-own not-named "
             "not-recorded not-the-format not-tried nvfp4-only refused removed "
             "tensors tensors-unread together too-old-a-card trial-failed"
         ),
@@ -65,11 +65,14 @@ UNDECIDING = {
             "unsettled user-refuted"
         ),
         "PromptVerdict": "differ lost not-started own-code",
-        "SamplingReason": "both-ways-differ server-draws",
+        "SamplingReason": "both-ways-differ greedy server-draws",
         "ShownReason": "may-think switches",
         "StopReason": "unnamed",
         "SwitchReason": "heeds unheard",
-        "ThinkingSign": "base block card name tokens",
+        "InputReason": "no-processor",
+        "TaskReason": "no-way sparse",
+        "ThinkingSign": "base block card family name switch tokens",
+        "TokenNumberReason": "beyond beyond-config no-begin no-control",
         "Unavailable": "not-fetched not-installed not-known not-run-here nothing-known nothing-rendered",
         "UnservedReason": "adapts encoder-decoder names-nothing no-head",
         "CoverageEffect": "loses template-offered tools-hidden tools-off tools-sometimes",

@@ -190,7 +190,7 @@ def test_a_document_is_measured_with_random_weights(
     assert (measured["version"], measured["served"]) == (vllm_engine.version, True)
     assert measured["reported"]["context"] == 2048
     assert 0.3 * GIB < measured["beside"] < 3 * GIB
-    assert terms["overhead"]["why"].startswith(f"measured by vllm {vllm_engine.version}")
+    assert terms["overhead"]["why"].startswith(f"measured at a start of vllm {vllm_engine.version}")
     assert "activations" not in terms  # they are in what was measured
     assert not [
         p for p in psutil.process_iter(["cmdline"]) if str(model) in " ".join(p.info["cmdline"] or ())

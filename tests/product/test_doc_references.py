@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from importer.cli.project import FILE as PROJECT
 from importer.document.schema import load
 from importer.engines import ENGINES
 from importer.exports import FORMATS as EXPORTS
@@ -60,6 +61,8 @@ def references(page: str) -> Iterator[str]:
 def is_there(word: str) -> bool:
     """Whether a reference leads to a tracked file, a folder of some, or a name of a module."""
     name, *below = word.split("::")
+    if name == PROJECT:  # of a user
+        return True
     if MODULE.fullmatch(word) and not PATH.fullmatch(word) and not FILE.fullmatch(word):
         return word in GROUPS or is_module(word) or word.split(".")[1] in BLOCK
     if name.startswith(BUILT):
