@@ -55,7 +55,9 @@ def measured_by_log(stored: StoredDocument, log: str, places: AllowedFolders) ->
     if reported.total is not None and abs(reported.total - (device.memory or 0)) > NEAR * reported.total:
         fields = {"total": gib(reported.total), "memory": gib(device.memory or 0), "device": device.label}
         raise unmeasured(stored, Reason(UnmeasuredReason.OTHER_CARD, **fields))
-    choice = as_written(stored, snapshot, device, _settings(log, reported.context))
+    settings = _settings(log)
+    context = {} if reported.context is None else {"max_model_len": reported.context}
+    choice = as_written(stored, snapshot, device, settings | context)
     weights = None if choice.fit is None else choice.fit.term("weights")
     if weights is not None and reported.weights is not None:
         own = weights.amount
@@ -64,7 +66,7 @@ def measured_by_log(stored: StoredDocument, log: str, places: AllowedFolders) ->
             raise unmeasured(stored, Reason(UnmeasuredReason.OTHER_MODEL, **fields))
     same = choice.fit is not None and reported.context == choice.fit.load.context
     pool = choice.pool if same else None
-    beside = beside_cache(reported, None, device, {**stored.data, **_settings(log, None)})
+    beside = beside_cache(reported, None, device, {**stored.data, **settings})
     why = contradiction(reported, beside, device.memory or 0, pool)
     if why is not None or beside is None or choice.fit is None:
         raise unmeasured(stored, Reason(UnmeasuredReason.LIE, why=why or choice.reason, log=None))
@@ -76,7 +78,7 @@ def measured_by_log(stored: StoredDocument, log: str, places: AllowedFolders) ->
     )  # fmt: skip
 
 
-def _settings(log: str, context: int | None) -> dict[str, Any]:
+def _settings(log: str) -> dict[str, Any]:
     """Return the engine's arguments that a log names, under the keys of documents."""
     match = log_figures.NON_DEFAULT.search(log)
     try:
@@ -88,4 +90,4 @@ def _settings(log: str, context: int | None) -> dict[str, Any]:
     if not 0 < own.get("gpu_memory_utilization", 1) <= 1:
         del own["gpu_memory_utilization"]
     inner = {f"engine_args.{k}": v for k, v in given.items() if k in MOVING}
-    return {**own, **inner, **({} if context is None else {"max_model_len": context})}
+    return own | inner

@@ -33,6 +33,11 @@ def documents() -> str:
     return config.default("dir") or "models"
 
 
+def in_folder(folder: str) -> list[str]:
+    """Return the options that name the documents' folder in a command; none for the usual one."""
+    return [] if folder == documents() else ["--dir", folder]
+
+
 class Names(tuple[str, ...]):
     """The choices that ``--help`` shows; an entry point of a package in ``importer.GROUP`` is valid, too."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from importer import sentences
 from importer.cli import messages
-from importer.cli.options import documents
+from importer.cli.options import in_folder
 from importer.cli.streams import to_stderr
 from importer.progress import Step
 
@@ -58,7 +58,7 @@ def typed(command: str, name: str, folder: str) -> str:
     """Return a command on a document with the options of this folder."""
     import shlex
 
-    words = ["importer", command, name, *(["--dir", folder] if folder != documents() else [])]
+    words = ["importer", command, name, *in_folder(folder)]
     return f"'{shlex.join(words)}'"
 
 

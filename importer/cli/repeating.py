@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from importer.cli.options import documents
+from importer.cli.options import in_folder
 
 # A new import goes on with these by itself.
 REMEMBERED = (
@@ -20,5 +20,4 @@ def again(request: Mapping[str, object], folder: str) -> str:
         for one in () if key in REMEMBERED else value if isinstance(value, list) else (value,):
             if one not in (None, False):
                 words += [f"--{key.replace('_', '-')}", *([] if one is True else [str(one)])]
-    words += ["--dir", folder] if folder != documents() else []
-    return shlex.join(words)
+    return shlex.join([*words, *in_folder(folder)])

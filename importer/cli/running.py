@@ -16,6 +16,7 @@ from importer.document import document_keys
 from importer.document.store import named
 from importer.errors import EngineError, UsageError
 from importer.hub.local import ANYWHERE
+from importer.validation.prompts import WEATHER
 
 if TYPE_CHECKING:
     from importer.engines.process import EngineServer
@@ -23,24 +24,12 @@ if TYPE_CHECKING:
 
 LOOK = 0.5  # seconds between two checks of the engine
 CHAT_SECONDS = 600.0  # for one answer
-QUESTION = "What is the weather in Paris?"
+QUESTION = str(WEATHER.messages[0]["content"])
 # Requests of models that do not chat, by the use of a document; speech is a file, that a person has.
 OTHERS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "embeddings": ("embeddings", {"input": QUESTION}),
     "rerank": ("rerank", {"query": QUESTION, "documents": ["It rains in Paris.", "Two boats are here."]}),
     "completion": ("completions", {"prompt": QUESTION, "max_tokens": 64}),
-}
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Get the current weather in a location.",
-        "parameters": {
-            "type": "object",
-            "properties": {"location": {"type": "string", "description": "The city"}},
-            "required": ["location"],
-        },
-    },
 }
 
 
@@ -76,7 +65,7 @@ def curl(base_url: str, model: str, document: Mapping[str, Any]) -> str:
     path, body = (
         asked if _chats(document) else next((OTHERS[u] for u in _uses(document) if u in OTHERS), asked)
     )
-    tools = {"tools": [TOOL]} if document_keys.parser(document, "tool_parser") else {}
+    tools = {"tools": [*WEATHER.tools]} if document_keys.parser(document, "tool_parser") else {}
     sent = shlex.quote(json.dumps({"model": model, **body, **tools}))
     return f"curl {base_url}/v1/{path} -H 'Content-Type: application/json' -d {sent}"
 

@@ -45,13 +45,7 @@ def add_arguments_validate(parser: argparse.ArgumentParser) -> None:
     """Add the document, its engine, and a part of a validation."""
     parser.add_argument("name", metavar="NAME|FILE", nargs="?")
     options.folder(parser)
-    parser.add_argument(
-        "--engine",
-        choices=options.Names("engines", backends.NAMES),
-        help="an engine other than the document's",
-    )
-    parser.add_argument("--port", type=options.port, help="the engine's port (default: a free one)")
-    parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
+    _of_start(parser)
     parser.add_argument(
         "--time-limit", type=options.count, metavar="SECONDS", help="seconds for all probes (default: 600)"
     )
@@ -141,6 +135,17 @@ def _part(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _of_start(parser: argparse.ArgumentParser) -> None:
+    """Add the engine of a start, its port, and whether weights are fetched for it."""
+    parser.add_argument(
+        "--engine",
+        choices=options.Names("engines", backends.NAMES),
+        help="an engine other than the document's",
+    )
+    parser.add_argument("--port", type=options.port, help="the engine's port (default: a free one)")
+    parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
+
+
 def run_validate(arguments: argparse.Namespace) -> None:
     """Validate the document; raises ValidationError where a probe did not pass, else AbilityError."""
     from importer.cli import validating
@@ -152,13 +157,7 @@ def add_arguments_run(parser: argparse.ArgumentParser) -> None:
     """Add the document, its engine, and what to do with it."""
     parser.add_argument("name", metavar="NAME|FILE")
     options.folder(parser)
-    parser.add_argument(
-        "--engine",
-        choices=options.Names("engines", backends.NAMES),
-        help="an engine other than the document's",
-    )
-    parser.add_argument("--port", type=options.port, help="the engine's port (default: a free one)")
-    parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
+    _of_start(parser)
     parser.add_argument("--chat", action="store_true", help="answer what you type, a line at a time")
 
 
