@@ -231,7 +231,8 @@ def _starts_with_host(typed: str) -> bool:
     head, slash, rest = typed.partition("/")
     try:
         return bool(slash) and (
-            endpoint.is_hub(urlsplit(f"//{head}")) or ("/" in rest and HOST.fullmatch(head) is not None)
+            endpoint.is_hub(urlsplit(f"//{head}"))
+            or ("/" in rest.partition("@")[0] and HOST.fullmatch(head) is not None)
         )
     except ValueError:
         return False

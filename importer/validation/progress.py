@@ -91,18 +91,18 @@ class ProbeProgress:
         with self._lock:
             self._running[started] = None
             running, results = tuple(self._running), tuple(self._results)
-        more = f" and {len(running) - SHOWN} more" if len(running) > SHOWN else ""
-        self._progress(
-            Step(
-                text or f"{', '.join(running[-SHOWN:])}{more}",
-                len(results),
-                self._total,
-                passed=sum(isinstance(one, Pass) for one in results),  # not what does not apply
-                failed=sum(not counts_as_passed(one) for one in results),
-                running=running,
-                seconds=time.monotonic() - self._begun,
+            more = f" and {len(running) - SHOWN} more" if len(running) > SHOWN else ""
+            self._progress(  # under the lock, so that no earlier count comes later
+                Step(
+                    text or f"{', '.join(running[-SHOWN:])}{more}",
+                    len(results),
+                    self._total,
+                    passed=sum(isinstance(one, Pass) for one in results),  # not what does not apply
+                    failed=sum(not counts_as_passed(one) for one in results),
+                    running=running,
+                    seconds=time.monotonic() - self._begun,
+                )
             )
-        )
 
 
 def speed(rows: Sequence[ProbeRow]) -> dict[str, object]:

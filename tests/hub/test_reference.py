@@ -24,6 +24,7 @@ REPOSITORIES = [
     ("a_b/_c.d-e", "a_b/_c.d-e", None),
     ("Qwen/Qwen3-8B@main", "Qwen/Qwen3-8B", "main"),
     ("Qwen/Qwen3-8B@refs/pr/1", "Qwen/Qwen3-8B", "refs/pr/1"),
+    ("01.AI/Yi@refs/pr/1", "01.AI/Yi", "refs/pr/1"),
     ("hf://Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
     ("hf://models/Qwen/Qwen3-8B@v1", "Qwen/Qwen3-8B", "v1"),
     ("hf://Qwen/Qwen3-8B/tree/v1.0", "Qwen/Qwen3-8B", "v1.0"),
