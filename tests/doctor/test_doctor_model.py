@@ -23,7 +23,7 @@ __all__ = ["copy"]
 
 def test_weights_that_are_not_whole(copy: Path) -> None:
     case, weights = DoctorCase(weights=copy), copy / "model.safetensors"
-    fine(model.snapshot(case), "1 file of weights")
+    fine(model.snapshot(case))
     whole = weights.read_bytes()
     for cut in (len(whole) - 1, len(whole) // 2, 100, 8):
         weights.write_bytes(whole[:cut])
@@ -44,7 +44,7 @@ def test_weights_that_are_not_whole(copy: Path) -> None:
     weights.unlink()
     weights.write_bytes(whole)
     (copy / "tokenizer.json").unlink()
-    stopped(model.snapshot(case), "no tokenizer")
+    stopped(model.snapshot(case), "there is no tokenizer")
 
 
 def test_shards_that_the_index_names(copy: Path) -> None:
@@ -96,7 +96,7 @@ def test_the_base_of_the_rotary_embedding(tmp_path: Path, copy: Path) -> None:
     stopped(model.rope(case), "mlx_vlm.models.qwen3", '"rope_theta": 1e+06 at the top of config.json')
     source = case.places()[0] / "mlx_vlm" / "models" / "qwen3" / "config.py"
     source.write_text(CLASS.format(" = 10000"))
-    warned(model.rope(case), "take 10000 for 1e+06")
+    warned(model.rope(case), "does not read")
     source.write_text(CLASS.format(" = 1_000_000.0"))
     fine(model.rope(case))
     source.write_text(CLASS.format("") + "    # reads rope_parameters\n")
@@ -122,7 +122,7 @@ def test_the_frontend_in_rust(tmp_path: Path) -> None:
     skipped(frontend(of(whole, "0.33.0", name="python")))
     stopped(frontend(of(old, "0.32.0")), "vLLM has it from 0.33 on", "frontend in Python")
     stopped(frontend(of(bare, "0.33.0")), "without vllm-rs")
-    fine(frontend(of(whole, "0.33.0", "tool_parser:hermes", "reasoning_parser:qwen3")), "0.33.0")
+    fine(frontend(of(whole, "0.33.0", "tool_parser:hermes", "reasoning_parser:qwen3")))
     fine(frontend(of(whole, "0.33.0", "tool_parser:gemma4", "reasoning_parser:gemma4")))
-    stopped(frontend(of(whole, "0.33.0", "tool_parser:gemma4")), "gemma4", "rejects every request")
-    stopped(frontend(of(whole, "0.33.0", "tool_parser:importer_pythonic")), "loads no parser")
+    stopped(frontend(of(whole, "0.33.0", "tool_parser:gemma4")), "the parser gemma4")
+    stopped(frontend(of(whole, "0.33.0", "tool_parser:importer_pythonic")), "the parser importer_pythonic")

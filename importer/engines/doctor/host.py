@@ -11,6 +11,7 @@ from pathlib import Path
 from importer.engines import system_libraries
 from importer.engines.doctor.case import (
     GB,
+    SOUND,
     VLLM,
     X86,
     CheckSkipped,
@@ -19,6 +20,7 @@ from importer.engines.doctor.case import (
     Result,
     Trouble,
     TroubleSeverity,
+    of_error,
     text_of,
     version,
     workers,
@@ -63,17 +65,13 @@ def disk(case: DoctorCase) -> Result:
 
 def _room_for_engine(case: DoctorCase) -> Fine | Trouble:
     free = _free(case.home)
-    reason, required = Reason(DoctorReason.SPACE, free=free / GB, place=case.home), SPARE
+    required = SPARE
     if case.engine is not None and case.installed is None:
         required = 2 * SIZES.get(case.engine.name, LARGEST)
-        reason = Reason(
-            DoctorReason.SPACE_FOR_ENGINE,
-            free=free / GB, place=case.home, engine=case.engine.name, wanted=required / GB,
-        )  # fmt: skip
     if free >= required:
-        return Fine(reason)
+        return Fine(Reason(DoctorReason.SPACE, free=free / GB, place=case.home))
     severity = TroubleSeverity.STOPS if free < SPARE else TroubleSeverity.WARNING
-    return Trouble(reason, Reason(DoctorRemedy.FREE_SPACE), severity)
+    return _full(free, case.home, required, "IMPORTER_HOME", severity)
 
 
 def _room_for_weights(case: DoctorCase) -> Trouble | None:
@@ -82,8 +80,12 @@ def _room_for_weights(case: DoctorCase) -> Trouble | None:
     place = cache.root()
     if case.weights is not None or not isinstance(size, int) or (free := _free(place)) > size:
         return None
-    reason = Reason(DoctorReason.SPACE_FOR_WEIGHTS, free=free / GB, place=place, wanted=size / GB)
-    return Trouble(reason, Reason(DoctorRemedy.FREE_SPACE_FOR_WEIGHTS))
+    return _full(free, place, size, "HF_HUB_CACHE", TroubleSeverity.STOPS)
+
+
+def _full(free: int, place: Path, wanted: int, variable: str, severity: TroubleSeverity) -> Trouble:
+    reason = Reason(DoctorReason.SPACE_SHORT, free=free / GB, place=place, wanted=wanted / GB)
+    return Trouble(reason, Reason(DoctorRemedy.FREE_SPACE, variable=variable), severity)
 
 
 def _stops(result: Result) -> bool:
@@ -94,15 +96,14 @@ def port(case: DoctorCase) -> Result:
     """Return whether an engine could listen."""
     if case.port is not None:
         if is_free(case.port):
-            return Fine(Reason(DoctorReason.PORT_FREE, port=case.port))
-        taken = Reason(DoctorReason.PORT_TAKEN, port=case.port)
-        error = EngineError("port-taken", port=case.port)
-        return Trouble(taken, Reason(DoctorRemedy.OTHER_PORT), error=error)
+            return SOUND
+        return of_error(EngineError("port-taken", port=case.port), Reason(DoctorRemedy.OTHER_PORT))
     try:
-        return Fine(Reason(DoctorReason.LOOPBACK, port=free_port()))
+        free_port()
     except OSError as closed:
         reason = Reason(DoctorReason.LOOPBACK_CLOSED, problem=closed.strerror)
         return Trouble(reason, Reason(DoctorRemedy.CHECK_FIREWALL))
+    return SOUND
 
 
 def shared_memory(case: DoctorCase) -> Result:
@@ -113,10 +114,9 @@ def shared_memory(case: DoctorCase) -> Result:
     place = case.root / "dev/shm"
     free = shutil.disk_usage(place).free if place.is_dir() else 0
     required = count * SHARED_PER_WORKER
-    fields = {"free": free / MIB, "place": place, "workers": count}
+    reason = Reason(DoctorReason.SHARED, free=free / MIB, place=place, workers=count, wanted=required / MIB)
     if free >= required:
-        return Fine(Reason(DoctorReason.SHARED, **fields))
-    reason = Reason(DoctorReason.SHARED_SHORT, **fields, wanted=required / MIB)
+        return Fine(reason)
     remedy = Reason(DoctorRemedy.RAISE_SHARED, gib=-(-required // 2**30))
     return Trouble(reason, remedy, TroubleSeverity.STOPS if free < required // 2 else TroubleSeverity.WARNING)
 
@@ -146,16 +146,16 @@ def driver(case: DoctorCase) -> Result:
         return Trouble(Reason(DoctorReason.TORCH_FOR_PROCESSORS), again(case))
     oldest = None if cuda is None else OLDEST_DRIVER.get(cuda[0])
     if cuda is None or have is None or oldest is None:
-        return CheckSkipped(Reason(DoctorReason.CUDA_UNKNOWN))
+        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
     built = ".".join(map(str, cuda))
+    reason = Reason(DoctorReason.DRIVER, driver=have[1], cuda=built)
     if version(have[1]) >= oldest:
-        return Fine(Reason(DoctorReason.DRIVER, driver=have[1], cuda=built))
+        return Fine(reason)
     required = ".".join(str(part) for part in oldest)
-    old = Reason(DoctorReason.DRIVER_OLD, driver=have[1], cuda=built, wanted=required)
     # NVIDIA's package for forward compatibility lets some cards do with an older driver.
     helped = any((case.root / "usr/local").glob("cuda*/compat/libcuda.so*"))
     severity = TroubleSeverity.WARNING if helped else TroubleSeverity.STOPS
-    return Trouble(old, Reason(DoctorRemedy.NEWER_DRIVER, wanted=required), severity)
+    return Trouble(reason, Reason(DoctorRemedy.NEWER_DRIVER, wanted=required), severity)
 
 
 def _cuda(case: DoctorCase) -> tuple[int, ...] | None:
@@ -174,7 +174,7 @@ def instructions(case: DoctorCase) -> Result:
     lines = case.text("proc/cpuinfo").splitlines()  # psutil has none of a processor's features
     flags = frozenset(next((x.partition(":")[2] for x in lines if x.startswith("flags")), "").split())
     if case.arch not in X86 or not flags:
-        return CheckSkipped(Reason(DoctorReason.INSTRUCTIONS_UNKNOWN, arch=case.arch))
+        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
     for package, required in baselines(case):
         lacking = sorted(required - flags)
         if lacking:
@@ -182,7 +182,7 @@ def instructions(case: DoctorCase) -> Result:
                 DoctorReason.INSTRUCTIONS_LACKING, who=package, wanted=sorted(required), lacking=lacking
             )
             return Trouble(reason, Reason(DoctorRemedy.OTHER_MACHINE))
-    return Fine(Reason(DoctorReason.INSTRUCTIONS, arch=case.arch))
+    return SOUND
 
 
 def baselines(case: DoctorCase) -> list[tuple[str, frozenset[str]]]:
@@ -229,7 +229,7 @@ def libraries(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
     lacking = system_libraries.missing(case.installed.python, dict(case.engine.system))
     if not lacking:
-        return Fine(Reason(DoctorReason.LIBRARIES, names=[name for name, _ in case.engine.system]))
+        return SOUND
     remedy = DoctorRemedy.INSTALL_PACKAGES
     return Trouble(
         Reason(DoctorReason.LIBRARIES_LACKING, missing=sorted(lacking)),

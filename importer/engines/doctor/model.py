@@ -13,9 +13,11 @@ from importer.backends import PYTHONIC
 from importer.chat_template import find
 from importer.decisions.decision import RUST
 from importer.document import document_keys
+from importer.document.document import Document
 from importer.engines import registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution
 from importer.engines.doctor.case import (
+    SOUND,
     VLLM,
     CheckSkipped,
     DoctorCase,
@@ -23,6 +25,7 @@ from importer.engines.doctor.case import (
     Result,
     Trouble,
     TroubleSeverity,
+    of_error,
     text_of,
     version,
 )
@@ -55,7 +58,7 @@ def tokenizer_settings(case: DoctorCase) -> Result:
     declared = dict(_decoder(case.json(SETTINGS).get("added_tokens_decoder")))
     both = [i for i in sorted(declared) if i in added]
     if not both:
-        return CheckSkipped(Reason(DoctorReason.ADDED_TOKENS_NONE, file=TOKENIZER, settings=SETTINGS))
+        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
     remedy = Reason(DoctorRemedy.FETCH_TOKENIZER)
     different = [i for i in both if added[i] != declared[i]]
     if 2 * len(different) > len(both):  # fewer may have been renamed in one file
@@ -69,7 +72,7 @@ def tokenizer_settings(case: DoctorCase) -> Result:
     if lost is not None:
         marker = Reason(DoctorReason.MARKER_LOST, marker=lost, file=TOKENIZER)
         return Trouble(marker, remedy, part=CONFIGURATION)
-    return Fine(Reason(DoctorReason.ADDED_TOKENS, file=TOKENIZER, settings=SETTINGS, count=len(both)))
+    return SOUND
 
 
 def _lost(case: DoctorCase, folder: Path) -> Iterator[str]:
@@ -109,7 +112,7 @@ def ends(case: DoctorCase) -> Result:
     model = data.get("model")
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
     if not isinstance(vocabulary, dict):
-        return CheckSkipped(Reason(DoctorReason.TOKENS_UNNAMED, file=TOKENIZER))
+        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
     added = {number for number, _ in _added(data.get("added_tokens"))}
     words = {i: text for text, i in vocabulary.items() if i not in added and PLAIN.fullmatch(text)}
     for file in ("generation_config.json", "config.json"):
@@ -124,7 +127,7 @@ def ends(case: DoctorCase) -> Result:
             word = Reason(DoctorReason.END_IS_WORD, file=file, number=number, word=words[number])
             remedy = Reason(DoctorRemedy.DROP_END, number=number, file=file)
             return Trouble(word, remedy, part=CONFIGURATION)
-    return Fine(Reason(DoctorReason.ENDS))
+    return SOUND
 
 
 def context(case: DoctorCase) -> Result:
@@ -133,16 +136,16 @@ def context(case: DoctorCase) -> Result:
     requested = document.get("max_model_len") or document.get("context_size")
     overridden = (document.get("engine_args") or {}).get("hf_overrides")
     if case.weights is None or case.engine is None or not isinstance(requested, int) or overridden:
-        return CheckSkipped(Reason(DoctorReason.CONTEXT_UNKNOWN))
+        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
     version = case.installed.version if case.installed is not None else None
     snapshot = local.resolve(str(case.weights), case.weights)
     limit = lengths.derive(snapshot, registries.load_capabilities(case.engine.name, version))
     if limit is None or not limit.named:
-        return CheckSkipped(Reason(DoctorReason.CONTEXT_UNKNOWN))
+        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
+    reason = Reason(DoctorReason.CONTEXT, wanted=requested, longest=limit.tokens)
     if requested > limit.tokens:
-        long = Reason(DoctorReason.CONTEXT_TOO_LONG, wanted=requested, quote=limit.quote)
-        return Trouble(long, Reason(DoctorRemedy.SET_CONTEXT, tokens=limit.tokens), part=CONFIGURATION)
-    return Fine(Reason(DoctorReason.CONTEXT, wanted=requested, longest=limit.tokens))
+        return Trouble(reason, Reason(DoctorRemedy.SET_CONTEXT, tokens=limit.tokens), part=CONFIGURATION)
+    return Fine(reason)
 
 
 def snapshot(case: DoctorCase) -> Result:
@@ -160,18 +163,15 @@ def snapshot(case: DoctorCase) -> Result:
         reason = Reason(DoctorReason.FOLDER, folder=folder, problem=found.reason)
         part: Attribution = ENVIRONMENT if found.reason.kind in OF_COPIES else CONFIGURATION
         return Trouble(reason, _remedy(folder), part=part)
-    lacking = [] if any(map(own.has, CONFIGS)) else [DoctorReason.CONFIG_MISSING]
+    lacking = [] if any(map(own.has, CONFIGS)) else ["config.json"]
     if not any(TOKENIZERS.fullmatch(file.path) for file in listed):
-        lacking.append(DoctorReason.NO_TOKENIZER)
-    for problem in lacking:
-        reason = Reason(DoctorReason.FOLDER, folder=folder, problem=Reason(problem))
-        return Trouble(reason, _remedy(folder))
-    count = len(weight_files(listed))
-    if not count and not holds(folder, (".bin",)):
-        error = EngineError("no-weights", path=folder)
-        reason = Reason(DoctorReason.NO_WEIGHTS, path=folder)
-        return Trouble(reason, Reason(DoctorRemedy.IMPORT_WEIGHTS), error=error)
-    return headless(case) or Fine(Reason(DoctorReason.WEIGHTS_WHOLE, count=count))
+        lacking.append("tokenizer")
+    for file in lacking:
+        missing = Reason(DoctorReason.FILE_MISSING, file=file)
+        return Trouble(Reason(DoctorReason.FOLDER, folder=folder, problem=missing), _remedy(folder))
+    if not weight_files(listed) and not holds(folder, (".bin",)):
+        return of_error(EngineError("no-weights", path=folder), Reason(DoctorRemedy.IMPORT_WEIGHTS))
+    return headless(case) or SOUND
 
 
 def headless(case: DoctorCase) -> Trouble | None:
@@ -221,16 +221,13 @@ def rope(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     module, default = read
     if default == value:
-        return Fine(Reason(DoctorReason.ROPE_ASSUMED, module=module, default=default))
+        return SOUND
     place = "text_config" if inside else "the top"
     remedy = Reason(DoctorRemedy.WRITE_ROPE, key=ROPE, value=value, place=place)
-    if default is None:
-        required = Reason(DoctorReason.ROPE_REQUIRED, key=ROPE, place=PARAMETERS, module=module)
-        return Trouble(required, remedy, part=ENGINE)
-    wrong = Reason(
-        DoctorReason.ROPE_WRONG, key=ROPE, place=PARAMETERS, module=module, default=default, value=value
-    )
-    return Trouble(wrong, remedy, TroubleSeverity.WARNING, ENGINE)
+    # Without a default the engine ends; with another one, long answers go wrong.
+    severity = TroubleSeverity.STOPS if default is None else TroubleSeverity.WARNING
+    unread = Reason(DoctorReason.ROPE, key=ROPE, place=PARAMETERS, module=module)
+    return Trouble(unread, remedy, severity, ENGINE)
 
 
 def _reading(case: DoctorCase, kind: str) -> tuple[str, float | None] | None:
@@ -285,21 +282,21 @@ def frontend(case: DoctorCase) -> Result:
         return Trouble(old, PYTHON_REMEDY, part=CONFIGURATION)
     if case.places() and not any(case.files(BINARY)):
         return Trouble(Reason(DoctorReason.FRONTEND_MISSING, version=here), again(case))
-    for problem in _unfit(case, here):
-        return Trouble(problem, PYTHON_REMEDY, part=CONFIGURATION)
-    return Fine(Reason(DoctorReason.FRONTEND, version=here))
+    rejected = _rejected(case.document, here)
+    if rejected is not None:
+        reason = Reason(DoctorReason.FRONTEND_PARSER, parser=rejected)
+        return Trouble(reason, PYTHON_REMEDY, part=CONFIGURATION)
+    return SOUND
 
 
-def _unfit(case: DoctorCase, here: str) -> Iterator[Reason]:
-    """Yield what the frontend rejects, at its start or with each request."""
-    document = case.document or {}
+def _rejected(document: Document, here: str) -> str | None:
+    """Return a parser of a file, or one for both kinds that is named for one alone."""
     tool = document_keys.parser(document, "tool_parser")
     reasoning = document_keys.parser(document, "reasoning_parser")
     if tool == PYTHONIC:
-        yield Reason(DoctorReason.FRONTEND_PLUGIN, parser=tool)
+        return tool
     try:
         joint = registries.load("vllm", here, RUST).joint
     except UsageError:
-        return
-    if tool != reasoning and (one := next((n for n in (tool, reasoning) if n in joint), None)):
-        yield Reason(DoctorReason.FRONTEND_HALF, parser=one)
+        return None
+    return next((n for n in (tool, reasoning) if n in joint), None) if tool != reasoning else None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from importer.engines import install, package_conflicts
 from importer.engines.doctor.case import (
+    SOUND,
     X86,
     CheckSkipped,
     DoctorCase,
@@ -14,6 +15,7 @@ from importer.engines.doctor.case import (
     Result,
     Trouble,
     TroubleSeverity,
+    of_error,
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.machine import has_gpu
@@ -38,13 +40,8 @@ def installed(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     name = case.engine.name
     if case.missing is not None:
-        details = case.missing.details
-        reason = Reason(
-            DoctorReason.ENGINE_PYTHON,
-            variable=details["variable"], path=details["path"], packages=details["packages"],
-        )  # fmt: skip
-        remedy = Reason(DoctorRemedy.CORRECT_VARIABLE, variable=details["variable"], name=name)
-        return Trouble(reason, remedy, error=case.missing)
+        variable = case.missing.details["variable"]
+        return of_error(case.missing, Reason(DoctorRemedy.CORRECT_VARIABLE, variable=variable, name=name))
     if case.installed is not None:
         place = case.installed.root or case.installed.python
         return Fine(Reason(DoctorReason.ENGINE_INSTALLED, version=case.installed.version, place=place))
@@ -62,7 +59,7 @@ def metadata(case: DoctorCase) -> Result:
     module = MODULES.get(case.engine.name)
     present = [d for d in case.engine.distributions if d in packages]
     if not case.places() or module is None:
-        return CheckSkipped(Reason(DoctorReason.PACKAGES_UNKNOWN, python=case.installed.python))
+        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
     if not present:
         return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     name, have = present[0], packages[present[0]].version
@@ -75,7 +72,7 @@ def metadata(case: DoctorCase) -> Result:
     ]
     if len(shared := max(found, key=len)) > 1:
         return Trouble(Reason(DoctorReason.METADATA_SHARED, distributions=sorted(shared)), again(case))
-    return Fine(Reason(DoctorReason.METADATA_FINE, name=name, version=have, package=module))
+    return SOUND
 
 
 def torch(case: DoctorCase) -> Result:
@@ -134,7 +131,7 @@ def requirements(case: DoctorCase) -> Result:
         f"{row.requirement} ({row.package})" for row in rows if not row.requirement.startswith(SISTERS)
     ]
     if not lacking:
-        return Fine(Reason(DoctorReason.REQUIREMENTS))
+        return SOUND
     return Trouble(
         Reason(DoctorReason.REQUIREMENTS_AWAY, packages=lacking), again(case), TroubleSeverity.WARNING
     )
