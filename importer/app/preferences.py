@@ -48,13 +48,11 @@ class PreferenceReason(ReasonKind):
     SET_TOO = "set-too", "{key} is set by the same request"
     NOT_ONE_OF = "not-one-of", "{key} is one of {known}"
     NO_PARSER = "no-parser", "{key} is the name of a parser, or none"
-    EMPTY_STEP = "empty-step", "the path {key!r} has an empty step"
     NOT_SET_SO = "not-set-so", "{key} is not set this way"
     CONTROL = "control", "the value of {key} holds control characters"
     EMPTY = "empty", "the value of {key} is empty; write null to leave it unset"
     UNCLOSED = "unclosed", "the value of {key} begins like JSON, and is neither JSON nor YAML"
     NEAR = "near", "Did you mean {names:or}?"
-    NONE_NEAR = "none-near", "No setting has a similar name."
 
 
 def parse(
@@ -139,8 +137,7 @@ def _check_engine(values: Mapping[str, object], backend: str | None) -> None:
         )
     head = ".".join(map(str, path[:-1]))
     names = [repr(f"{head}.{name}") for name in _listed(reason.fields.get("near") or ())]
-    near = Reason(PreferenceReason.NEAR, names=names) if names else Reason(PreferenceReason.NONE_NEAR)
-    raise UsageError("unknown-setting", setting=Setting.SET, name=".".join(map(str, path)), near=near)
+    raise _unknown(Setting.SET, ".".join(map(str, path)), names)
 
 
 def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
@@ -225,7 +222,7 @@ def _key(key: str, setting: Setting) -> str:
         return f"parameters.{key}"
     head, *rest = key.split(".")
     if "" in (head, *rest):
-        raise _refused(setting, key, PreferenceReason.EMPTY_STEP, key=key)
+        raise _refused(setting, key, PreferenceReason.NOT_SET_SO, key=key)
     if key in RESERVED or (head in RESERVED and head != "parameters"):
         raise _refused(setting, key, PreferenceReason.NOT_SET_SO, key=key)
     known = head in TOP_LEVEL if head != "parameters" else rest[0] in PARAMETERS
@@ -236,12 +233,12 @@ def _key(key: str, setting: Setting) -> str:
         return f"engine_args.{key}"
     known_names = [*OPTIONS, *FACTS, *PARAMETERS, *TOP_LEVEL, *arguments]
     names = get_close_matches(rest[-1] if rest else head, known_names, 3)
-    near = (
-        Reason(PreferenceReason.NEAR, names=[repr(n) for n in names])
-        if names
-        else Reason(PreferenceReason.NONE_NEAR)
-    )
-    raise UsageError("unknown-setting", setting=setting, name=key, near=near)
+    raise _unknown(setting, key, [repr(name) for name in names])
+
+
+def _unknown(setting: Setting, name: str, near: list[str]) -> UsageError:
+    known = Reason(PreferenceReason.NEAR, names=near) if near else ""
+    return UsageError("unknown-setting", setting=setting, name=name, near=known)
 
 
 def _arguments() -> frozenset[str]:

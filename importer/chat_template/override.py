@@ -33,7 +33,6 @@ class OverrideReason(ReasonKind):
         "nothing-to-dress",
         "the model has no chat template of its own whose turns could be kept; give a file",
     )
-    NOT_TEXT = "not-text", "the file is not UTF-8 text"
     NOT_OBSERVED = (
         "not-observed",
         "no validation of this document has seen the model write calls in marks of its own",
@@ -172,7 +171,7 @@ def _file(word: str) -> str:
         with path.open(encoding="utf-8") as file:
             return file.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError:
-        raise _refused(word, Reason(OverrideReason.NOT_TEXT)) from None
+        raise _refused(word, Reason(OverrideReason.CHARACTERS)) from None
     except OSError as error:
         raise _refused(word, Reason(OverrideReason.UNREADABLE, problem=error.strerror)) from None
 

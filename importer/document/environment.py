@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from importer.document import engine_data
-from importer.document.argument_check import not_one_of
+from importer.document.argument_check import WORDS, ArgumentReason
 from importer.document.document import Document
 from importer.document.engine_arguments import ArgumentRegistry, Kind, load
 from importer.launcher import COMPUTE, SECRET
@@ -32,14 +32,6 @@ class VariableReason(ReasonKind):
     SECRET = "secret", "it is a secret, so no document sets it"
     LAUNCHER = "launcher", "importer sets it by itself"
     TOO_MANY = "too-many", "there are more than {most} variables"
-    NOT_A_NUMBER = (
-        "not-a-number",
-        lambda fields: (
-            f"{fields['value']!r} is not a {'whole ' if fields['whole'] else ''}number, "
-            "as the engine reads it"
-        ),
-    )
-    NOT_ONE_OF = "not-one-of", not_one_of
 
 
 OF_THE_SYSTEM = ("LC_*", "DYLD_*", "NIX_LD*", "TORCH*")  # passed on, and no document sets them
@@ -124,12 +116,12 @@ def typed(value: str, kind: Kind) -> Reason | None:
         small = [one.casefold() for one in kind["one_of"]] if kind.get("any_case") else kind["one_of"]
         if (value.casefold() if kind.get("any_case") else value) in small:
             return None
-        return Reason(VariableReason.NOT_ONE_OF, value=value, known=kind["one_of"])
+        return Reason(ArgumentReason.NOT_ONE_OF, value=value, known=kind["one_of"])
     if TYPES[kind].fullmatch(value):
         return None
     if kind == "bool":
-        return Reason(VariableReason.NOT_ONE_OF, value=value, known=["0", "1", "true", "false"])
-    return Reason(VariableReason.NOT_A_NUMBER, value=value, whole=kind != "float")
+        return Reason(ArgumentReason.NOT_ONE_OF, value=value, known=["0", "1", "true", "false"])
+    return Reason(ArgumentReason.WRONG_TYPE, value=value, kind=WORDS["float" if kind == "float" else "int"])
 
 
 def _value(value: object) -> Reason | None:

@@ -17,6 +17,7 @@ from importer.document.document_keys import KeyPath
 from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.hub.folders import read_plain
+from importer.hub.snapshot import UnreadReason
 from importer.reasons import Reason, ReasonKind
 
 KEY: Final = "chat_template"  # under ``importer``
@@ -30,8 +31,6 @@ class ChatTemplateReason(ReasonKind):
 
     NAME = "name", "{file!r} is no name of a file beside the document that ends in {ending}"
     CHANGED = "changed", "{file} was changed since it was written"
-    MISSING = "missing", "there is no file {file} beside it"
-    NOT_UTF8 = "not-utf8", "{file} is not UTF-8 text"
     UNREADABLE = "unreadable", "{file} cannot be read ({problem})"
 
 
@@ -135,16 +134,16 @@ def forget(data: Document, document: Path) -> None:
 
 
 def _read(document: Path, path: Path) -> str:
-    if path.is_symlink() or not path.is_file():
-        problem = Reason(ChatTemplateReason.MISSING, file=path.name)
-        raise DocumentError("chat-template", path=document, problem=problem)
-    try:
-        return read_plain(path, LONGEST).decode()
-    except UnicodeDecodeError:
-        problem = Reason(ChatTemplateReason.NOT_UTF8, file=path.name)
-    except OSError as error:
-        problem = Reason(ChatTemplateReason.UNREADABLE, file=path.name, problem=error.strerror)
-    raise DocumentError("chat-template", path=document, problem=problem)
+    problem: object = Reason(UnreadReason.NO_FILE)
+    if not path.is_symlink() and path.is_file():
+        try:
+            return read_plain(path, LONGEST).decode()
+        except UnicodeDecodeError:
+            problem = Reason(UnreadReason.NOT_TEXT)
+        except OSError as error:
+            problem = error.strerror
+    reason = Reason(ChatTemplateReason.UNREADABLE, file=path.name, problem=problem)
+    raise DocumentError("chat-template", path=document, problem=reason)
 
 
 def _hash(text: str) -> str:

@@ -65,7 +65,6 @@ class Died(ReasonKind):
         "code-not-trusted",
         "the repository brings code that runs only with trust_remote_code: true",
     )
-    CONFIG_BROKEN = "config-broken", "config.json is missing or broken"
     CONFIG_LACKS = "config-lacks", "config.json lacks {keys}"
     CONTEXT_TOO_LARGE = "context-too-large", "the context does not fit into memory: {words}"
     CONTEXT_TOO_LONG = "context-too-long", "{words}"
@@ -154,7 +153,7 @@ OF_PARSERS = frozenset({
 
 
 # Deaths of a file that is away, cut, or whole with contents that no library reads.
-OF_FILES = frozenset({Died.CONFIG_BROKEN, Died.FILE_BROKEN, Died.JSON_BROKEN, Died.TOKENIZER_BROKEN})
+OF_FILES = frozenset({Died.FILE_BROKEN, Died.JSON_BROKEN, Died.TOKENIZER_BROKEN})
 
 
 # Deaths over tensors, that other files of the model's folder may explain.

@@ -16,22 +16,14 @@ class Lacking(ReasonKind):
     FIT = "fit", "packages of its environment do not fit one another ({words}): install the engine again"
     HIDDEN_MODULE = (
         "hidden-module",
-        (
-            "a file {module}.py on PYTHONPATH hides Python's own module, or this Python is too new: it has "
-            "no {attribute}"
-        ),
+        "a file {module}.py hides Python's own module: take its folder off PYTHONPATH",
     )
-    INSTRUCTION = "instruction", "this processor lacks an instruction that a library needs"
     KILLED = "killed", "it was killed, as the system does where the memory runs out"
     LIBRARY = "library", "the system lacks the library {library}: install the package that has it"
     LIBRARY_VERSION = "library-version", "the system is too old for a library: it lacks {version}"
     LOCALE = "locale", "the locale has no letters but English ones: set LC_ALL=C.UTF-8"
     LOG_SPACE = "log-space", "no more lines fit into {path}: make room on its disk and start the engine anew"
     MEMORY = "memory", "there is not enough memory, or a limit of it is too low"
-    MODULE_IN_THE_WAY = (
-        "module-in-the-way",
-        "{file} stands in the way of Python's own module {module}: take its folder off PYTHONPATH",
-    )
     OPEN_FILES = "open-files", "it may not open as many files as it needs: raise the limit (ulimit -n)"
     PERMISSION = "permission", "a file's owner does not let it in ({words})"
     PROCESSOR = (
@@ -83,7 +75,7 @@ ENVIRONMENT_ERRORS = tuple(
         (r"Library not loaded: (?P<library>\S+)", Lacking.LIBRARY),
         (r"version `(?P<version>\w+_[\d.]+)' not found", Lacking.LIBRARY_VERSION),
         (HIDDEN, Lacking.HIDDEN_MODULE),
-        (IN_THE_WAY, Lacking.MODULE_IN_THE_WAY),
+        (IN_THE_WAY, Lacking.HIDDEN_MODULE),
         (
             (
                 r"(?P<words>cannot import name '[^'\n]+' from '[\w.]+'|undefined symbol: \S+"
@@ -92,7 +84,7 @@ ENVIRONMENT_ERRORS = tuple(
             Lacking.FIT,
         ),
         (LACKING_MEMORY, Lacking.MEMORY),
-        (r"Illegal instruction", Lacking.INSTRUCTION),
+        (r"Illegal instruction", Lacking.PROCESSOR),
         (r"'(?:ascii|latin-1)' codec can't (?:en|de)code", Lacking.LOCALE),
     )
 )

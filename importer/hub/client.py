@@ -216,8 +216,7 @@ class Timeout:
 class BodyReason(ReasonKind):
     """Reasons why a body cannot be used."""
 
-    CODING = "coding", "it is packed in a way that was not asked for ({coding})"
-    DAMAGED = "damaged", "what it is packed in is damaged"
+    DAMAGED = "damaged", "it is packed in a way that cannot be read"
     CUT = "cut", "the answer was cut off"
 
 
@@ -239,7 +238,7 @@ def read(chunks: Iterable[bytes], coding: str, limit: int, clock: Clock) -> byte
     Raises TooLarge, UnreadableBody, and TimeoutError where the clock has run out.
     """
     if coding not in (*PLAIN, *GZIP):
-        raise UnreadableBody(BodyReason.CODING, coding=coding[:40])
+        raise UnreadableBody(BodyReason.DAMAGED)
     unpack = zlib.decompressobj(wbits=31) if coding in GZIP else None
     body, arrived = bytearray(), 0
     for chunk in chunks:
@@ -276,13 +275,10 @@ class ExchangeReason(ReasonKind):
 
     NO_CONNECTION = "no-connection", "{says}"
     NOT_CONNECTED = "not-connected", "no connection within {seconds:.0f} s"
-    SILENT = "silent", "no answer within {seconds:.0f} s"
-    SLOW = "slow", "the answer took longer than {seconds:.0f} s"
-    CUT = "cut", "the answer was cut off"
+    SILENT = "silent", "no whole answer within {seconds:.0f} s"
     FAILED = "failed", "the exchange failed ({name})"
     SHORT = "short", "{have} of {size} bytes arrived"
     HOPS = "hops", "it was redirected more than {hops} times"
-    BROKE_OFF = "broke-off", "the download broke off ({name})"
 
 
 @frozen
@@ -440,7 +436,7 @@ def _broken(error: Exception, clock: Clock, url: str) -> _Broken:
     """Return the failure by its kind: an exception's own text may hold headers."""
     name, patience = type(error).__name__, clock.patience
     if clock.left <= 0:
-        return _Broken(_network(url, Reason(ExchangeReason.SLOW, seconds=patience.whole)), hopeless=True)
+        return _Broken(_network(url, Reason(ExchangeReason.SILENT, seconds=patience.whole)), hopeless=True)
     if name in {"ConnectError", "ProxyError"}:
         reason = Reason(ExchangeReason.NO_CONNECTION, says=str(error)[:LONGEST_MESSAGE] or "no connection")
     elif name == "ConnectTimeout":
@@ -448,7 +444,7 @@ def _broken(error: Exception, clock: Clock, url: str) -> _Broken:
     elif name.endswith("Timeout"):
         reason = Reason(ExchangeReason.SILENT, seconds=patience.read)
     elif name in CUT:
-        return _Broken(unusable(url, Reason(ExchangeReason.CUT)))
+        return _Broken(unusable(url, Reason(BodyReason.CUT)))
     else:
         reason = Reason(ExchangeReason.FAILED, name=name)
     return _Broken(route_closed(url, error, reason) or _network(url, reason), hopeless=name in HOPELESS)

@@ -28,14 +28,10 @@ SAFE_PATH = re.compile(r"(?!/)(?:(?!\.\.?(?:/|$))[^/\\\x00-\x1f\x7f]+(?:/(?!$)|$
 class ListingReason(ReasonKind):
     """Reasons why a listing cannot be used."""
 
-    LONG = "long", "it is longer than {limit} bytes"
-    VALUES = "values", "it holds more than {limit:,} values"
-    FILES = "files", "it lists {count:,} files, and {limit:,} are the most that are read"
-    NOT_TEXT = "not-text", "it is not UTF-8 text"
-    NO_COMMIT = "no-commit", "it names no commit"
-    OTHER_COMMIT = "other-commit", "it describes commit {commit}"
+    LARGE = "large", "it is larger than importer reads"
+    COMMIT = "commit", "it does not name the commit that was asked for"
     JSON = "json", "{problem}"
-    NO_LIST = "no-list", "it is no JSON list"
+    NO_LIST = "no-list", "it is not JSON of this form"
 
 
 class MalformedListing(Exception):
@@ -62,18 +58,18 @@ def parse(body: bytes, repo: str, revision: str | None) -> Listing:
     Raises MalformedListing.
     """
     if sum(body.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
-        raise MalformedListing(ListingReason.VALUES, limit=MOST_VALUES)
+        raise MalformedListing(ListingReason.LARGE)
     try:
         data = parse_object(body.decode(), repo, repo)
     except UnicodeDecodeError:
-        raise MalformedListing(ListingReason.NOT_TEXT) from None
+        raise MalformedListing(ListingReason.NO_LIST) from None
     except RepositoryError as error:
         raise MalformedListing(ListingReason.JSON, problem=error.details["problem"]) from None
     commit = data.get("sha")
     if not (isinstance(commit, str) and COMMIT.fullmatch(commit)):
-        raise MalformedListing(ListingReason.NO_COMMIT)
+        raise MalformedListing(ListingReason.COMMIT)
     if revision is not None and COMMIT.fullmatch(revision) and commit != revision:
-        raise MalformedListing(ListingReason.OTHER_COMMIT, commit=commit)
+        raise MalformedListing(ListingReason.COMMIT)
     return Listing(_repo_id(data, repo), commit, _files(data.get("siblings")), _info(data))
 
 
@@ -88,7 +84,7 @@ def _files(siblings: object) -> tuple[RepoFile, ...]:
     files = {}
     listed = siblings if isinstance(siblings, list) else []
     if len(listed) > MOST_FILES:
-        raise MalformedListing(ListingReason.FILES, count=len(listed), limit=MOST_FILES)
+        raise MalformedListing(ListingReason.LARGE)
     for entry in listed:
         path = entry.get("rfilename") if isinstance(entry, dict) else None
         if isinstance(path, str) and len(path) < 1024 and SAFE_PATH.fullmatch(path):
@@ -156,7 +152,7 @@ def _answer(url: str) -> client.HubResponse:
     try:
         return client.get(url, limit=LONGEST)
     except client.TooLarge:
-        raise client.unusable(url, Reason(ListingReason.LONG, limit=LONGEST)) from None
+        raise client.unusable(url, Reason(ListingReason.LARGE)) from None
 
 
 def _tree(listing: Listing) -> list[object]:
@@ -170,7 +166,7 @@ def _tree(listing: Listing) -> list[object]:
         rows = json_list(answer.body) if answer.status == 200 else []
         files += [_sibling(row) for row in rows if isinstance(row, dict) and row.get("type") == "file"]
         url = following(url, answer.headers) if rows else None
-    raise MalformedListing(ListingReason.FILES, count=len(files), limit=MOST_FILES)
+    raise MalformedListing(ListingReason.LARGE)
 
 
 def _sibling(row: Mapping[str, object]) -> dict[str, object]:
@@ -184,7 +180,7 @@ def json_list(body: bytes) -> list[object]:
     Raises MalformedListing.
     """
     if sum(body.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
-        raise MalformedListing(ListingReason.VALUES, limit=MOST_VALUES)
+        raise MalformedListing(ListingReason.LARGE)
     try:
         rows = snapshot.written(text := body.decode(), json.loads(text))
     except (ValueError, RecursionError):

@@ -17,9 +17,7 @@ NEXT = re.compile(r'<([^<>]{1,4096})>\s*;\s*rel\s*=\s*"?next"?')
 class PagingReason(ReasonKind):
     """Reasons why a list is left before its last page."""
 
-    LOOP = "loop", "this page of the list came before"
-    PAGES = "pages", "the list has more than {limit:,} pages"
-    SECONDS = "seconds", "the list takes more than {limit:,.0f} seconds"
+    BEYOND = "beyond", "the list repeats a page, or has more pages or takes longer than importer reads"
 
 
 @frozen
@@ -47,13 +45,9 @@ class Paging:
         """
         asked = len(self._urls)
         self._urls.add(hash(url))
-        for kind, value, limit in (
-            (PagingReason.LOOP, asked, len(self._urls) - 1),
-            (PagingReason.PAGES, asked, BOUNDS.pages - 1),
-            (PagingReason.SECONDS, time.monotonic() - self._began, BOUNDS.seconds),
-        ):
-            if value > limit:
-                raise HubError("bad-answer", url=endpoint.plain(url), problem=Reason(kind, limit=limit))
+        late = time.monotonic() - self._began > BOUNDS.seconds
+        if asked == len(self._urls) or asked >= BOUNDS.pages or late:
+            raise HubError("bad-answer", url=endpoint.plain(url), problem=Reason(PagingReason.BEYOND))
 
 
 def following(url: str, headers: Mapping[str, str]) -> str | None:

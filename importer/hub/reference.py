@@ -49,9 +49,8 @@ LONGEST_REVISION = 255
 class ReferenceReason(ReasonKind):
     """Reasons why a text is no reference to a model."""
 
-    EMPTY = "empty", "it is empty"
-    LONG = "long", "it is longer than {limit} characters"
-    CONTROL = "control", "it contains control characters"
+    EMPTY = "empty", "it names no repository"
+    CONTROL = "control", "it is longer than {limit} characters, or contains control characters"
     NO_REVISIONS = "no-revisions", "a directory has no revisions"
     NO_HOME = "no-home", "the home directory is not known"
     WINDOWS = "windows", "it is a path of Windows; in WSL a folder of the drive C: is below /mnt/c"
@@ -67,10 +66,8 @@ class ReferenceReason(ReasonKind):
         ),
     )
     FILE_URL = "file-url", "write the path of its folder, without file://"
-    OTHER_MACHINE = "other-machine", "file:// names the machine {host}; write file:/// and the path"
     OTHER_KIND = "other-kind", "it names a {what}, not a model"
-    MALFORMED_URL = "malformed-url", "it is not a well-formed URL"
-    USER_NAME = "user-name", "a URL with a user name in it is not accepted"
+    MALFORMED_URL = "malformed-url", "it is not a well-formed URL, or has a user name in it"
     OTHER_HOST = (
         "other-host",
         (
@@ -78,24 +75,16 @@ class ReferenceReason(ReasonKind):
             "there, and import its folder"
         ),
     )
-    NO_REPOSITORY = "no-repository", "it names no repository"
     NO_OWNER = (
         "no-owner",
         "the owner is missing (ids of one word are a legacy form: gpt2 is openai-community/gpt2)",
     )
-    LIBRARY = (
-        "library",
-        (
-            "it is a model of Ollama's library, which is not supported; import the Hub's repository with the "
-            "original weights"
-        ),
-    )
     TAGGED = "tagged", "the model of a document has no tag"
     SLASHES = "slashes", "an id is owner/name, with one slash; before a path write hf://"
-    CHARACTERS = "characters", "{part!r} must be 1 to 96 letters, digits, '_', and inside also '.' or '-'"
-    DOUBLED = "doubled", "{part!r} contains '--' or '..'"
-    GIT = "git", "an id does not end in '.git'"
-    EMPTY_REVISION = "empty-revision", "the revision is empty"
+    CHARACTERS = (
+        "characters",
+        "{part!r} must be 1 to 96 letters, digits, '_', inside also single '.' or '-', and not end in '.git'",
+    )
     REVISION = "revision", "{revision!r} cannot be the name of a revision"
     TWICE = "twice", "it names two revisions"
     PAGE = "page", "{page!r} behind the id names no revision, folder or file"
@@ -125,10 +114,8 @@ def parse(text: str, revision: str | None = None) -> Reference:
     typed = text.strip(" ")
     if not typed:
         _bad(text, ReferenceReason.EMPTY)
-    if len(typed) > LONGEST:
-        _bad(text[:80] + "…", ReferenceReason.LONG, limit=LONGEST)
-    if not typed.isprintable():
-        _bad(text, ReferenceReason.CONTROL)
+    if len(typed) > LONGEST or not typed.isprintable():
+        _bad(text[:80] + "…" * (len(text) > 80), ReferenceReason.CONTROL, limit=LONGEST)
     if WINDOWS.match(typed):
         _bad(text, ReferenceReason.WINDOWS)
     if is_directory(typed):
@@ -152,7 +139,7 @@ def without_scheme(text: str) -> str:
         return text
     host, _, path = text.strip(" ")[len(FILE_SCHEME) :].partition("/")
     if host.lower() not in {"", "localhost"}:
-        _bad(text, ReferenceReason.OTHER_MACHINE, host=host[:80])
+        _bad(text, ReferenceReason.FILE_URL)
     return f"/{unquote(path)}"
 
 
@@ -190,7 +177,7 @@ def _tagged(text: str, repo: str) -> tuple[str, str | None]:
     if not (colon and bare and TAG.fullmatch(tag)):
         return repo, None
     if not slash:
-        _bad(text, ReferenceReason.LIBRARY)
+        _bad(text, ReferenceReason.REGISTRY, name="Ollama's library")
     return f"{owner}/{bare}", tag
 
 
@@ -255,7 +242,7 @@ def _split(text: str, url: str) -> SplitResult:
     except ValueError:
         _bad(text, ReferenceReason.MALFORMED_URL)
     if "@" in parts.netloc:
-        _bad(text, ReferenceReason.USER_NAME)
+        _bad(text, ReferenceReason.MALFORMED_URL)
     if not known:
         host = parts.hostname or ""
         _outside(text, host, ReferenceReason.OTHER_HOST, host=host)
@@ -324,25 +311,21 @@ def _leaves(step: str) -> bool:
 def _id(text: str, repo: str) -> str:
     owner, slash, name = repo.partition("/")
     if not repo:
-        _bad(text, ReferenceReason.NO_REPOSITORY)
+        _bad(text, ReferenceReason.EMPTY)
     if not slash:
         _bad(text, ReferenceReason.NO_OWNER)
     for part in (owner, name):
         if "/" in part:
             _bad(text, ReferenceReason.SLASHES)
-        if not STEP.fullmatch(part):
+        if not STEP.fullmatch(part) or "--" in part or ".." in part or name.endswith(".git"):
             _bad(text, ReferenceReason.CHARACTERS, part=part)
-        if "--" in part or ".." in part:
-            _bad(text, ReferenceReason.DOUBLED, part=part)
-    if name.endswith(".git"):
-        _bad(text, ReferenceReason.GIT)
     return repo
 
 
 def _check_revision(text: str, revision: str) -> None:
     if any(_leaves(step) for step in revision.split("/")):
         if not revision:
-            _bad(text, ReferenceReason.EMPTY_REVISION)
+            _bad(text, ReferenceReason.REVISION, revision=revision)
         raise UsageError("traversal", reference=text if revision in text else revision)
     if len(revision) > LONGEST_REVISION or not revision.isprintable() or NOT_IN_REVISION.search(revision):
         _bad(text, ReferenceReason.REVISION, revision=revision[:80])

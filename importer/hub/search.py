@@ -38,7 +38,7 @@ def search(text: str, limit: int) -> list[Hit]:
     try:
         answer = client.get(url, limit=LONGEST)
     except client.TooLarge:
-        raise client.unusable(url, Reason(ListingReason.LONG, limit=LONGEST)) from None
+        raise client.unusable(url, Reason(ListingReason.LARGE)) from None
     return [
         Hit(
             name,

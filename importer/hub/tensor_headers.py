@@ -34,13 +34,8 @@ Part = Callable[
 class WeightsReason(ReasonKind):
     """Reasons why the beginnings of weight files, or responses with them, cannot be used."""
 
-    FILES = "files", "it is one of more than {limit} files"
-    TOTAL = "total", "its header and the others are larger than {limit} bytes"
+    FILES = "files", "it is one of more files, or of larger headers, than importer reads"
     TWICE = "twice", "{name!r} is in another file as well"
-    EMPTY = "empty", "it is empty"
-    LONGER = "longer", "it is longer than the part that was asked for"
-    WHOLE = "whole", "it is the whole file where a part was asked for"
-    NO_RANGE = "unsaid", "it does not say which part it is"
     OTHER = "other", "it is another part than was asked for"
 
 
@@ -73,7 +68,7 @@ def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) 
     sizes = {f.path: f.size for f in snapshot.files}
     files = [RepoFile(path, sizes.get(path)) for path in paths]
     if len(files) > MOST_FILES:
-        raise _bad(snapshot, files[0].path, Reason(WeightsReason.FILES, limit=MOST_FILES))
+        raise _bad(snapshot, files[0].path, Reason(WeightsReason.FILES))
     root = snapshot.directory
     if root is not None and (snapshot.model_id is None or has_files(root, *paths)):
         return _read(snapshot, files, lambda file, first, count: _local(snapshot, root, file, first, count))
@@ -132,7 +127,7 @@ def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str
 
     started = [*_batches(begin, files)]
     if sum(begun.end for begun in started) > TOTAL:
-        raise _bad(snapshot, files[0].path, Reason(WeightsReason.TOTAL, limit=TOTAL))
+        raise _bad(snapshot, files[0].path, Reason(WeightsReason.FILES))
     tensors: dict[str, Tensor] = {}
     for begun, header in zip(started, _batches(finish, started), strict=True):
         with _valid_header(snapshot, begun.file.path):
@@ -164,7 +159,7 @@ def _remote(
 ) -> tuple[bytes, int]:
     """Return a part of a file on the Hub, up to the end of the file, and the file's size."""
     if file.size is not None and first >= file.size:
-        raise _bad(snapshot, file.path, Reason(WeightsReason.EMPTY))
+        raise _bad(snapshot, file.path, Reason(HeaderReason.SHORT))
     last = min(first + count, file.size if file.size is not None else first + count) - 1
     from importer.hub import client, listing
 
@@ -172,18 +167,15 @@ def _remote(
     try:
         answer = client.get(url, limit=last - first + 1, span=(first, last))
     except client.TooLarge:
-        raise _unusable(url, WeightsReason.LONGER) from None
-    if answer.status == 200:
-        raise _unusable(url, WeightsReason.WHOLE)
-    if answer.status != 206:
+        raise _unusable(url, WeightsReason.OTHER) from None
+    if answer.status not in {200, 206}:
         raise listing.refusal(answer, repo, commit, file.path)
     content_range = RANGE.fullmatch(answer.headers.get("content-range", ""))
-    if content_range is None:
-        raise _unusable(url, WeightsReason.NO_RANGE)
-    began, ended, size = map(int, content_range.groups())
-    if began != first or ended + 1 - began != len(answer.body) or file.size not in {None, size}:
-        raise _unusable(url, WeightsReason.OTHER)
-    return answer.body, size
+    if answer.status == 206 and content_range is not None:
+        began, ended, size = map(int, content_range.groups())
+        if began == first and ended + 1 - began == len(answer.body) and file.size in {None, size}:
+            return answer.body, size
+    raise _unusable(url, WeightsReason.OTHER)
 
 
 def _local(snapshot: Snapshot, root: Path, file: RepoFile, first: int, count: int) -> tuple[bytes, int]:

@@ -158,7 +158,7 @@ def _failure(error: Exception, repo: str, commit: str) -> ImporterError:
         return _refusal(response, repo, commit)
     if isinstance(cause, OSError) and cause.errno is not None:
         return DocumentError("cannot-write", path=cache.root(), problem=cause.strerror)
-    url, problem = _asked(error), Reason(ExchangeReason.BROKE_OFF, name=type(cause).__name__)
+    url, problem = _asked(error), Reason(ExchangeReason.FAILED, name=type(cause).__name__)
     return client.route_closed(url, error, problem) or HubError(
         "network", host=endpoint.origin(url)[1], problem=problem
     )

@@ -44,7 +44,6 @@ class DeviceReason(ReasonKind):
     SIZE_FORM = "size-form", "it is a number and a unit, such as 48GiB or 800MB"
     SIZE_RANGE = "size-range", "from 1 MiB to 1024 TiB"
     NEAR = "near", "Did you mean {names:or}?"
-    NONE_NEAR = "none-near", "No device has a similar name."
     WHOLE_MACHINE = "whole-machine", "{device} is a whole machine, and engines do not spread over several"
 
 
@@ -127,7 +126,7 @@ def named(text: str) -> Device:
     device = next((d for n, d in known().items() if n.replace("-", "") == name), None)
     if device is None:
         names = _near(name)
-        near = Reason(DeviceReason.NEAR, names=names) if names else Reason(DeviceReason.NONE_NEAR)
+        near = Reason(DeviceReason.NEAR, names=names) if names else ""
         raise UsageError("unknown-device", name=text, near=near)
     if not 0 < count <= MOST:
         problem = Reason(DeviceReason.COUNT, most=MOST)

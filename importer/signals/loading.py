@@ -441,12 +441,11 @@ def mistral_evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
         facts.append(_fact(TOKENIZER_MODE, "hf", FormReason.BOTH_TOKENIZERS))
     own = present.own_config and (present.own_weights or not present.weights)
     if own and not (present.config and present.weights):
-        lacking = FormReason.NO_OTHER_WEIGHTS if present.config else FormReason.NO_CONFIG
-        facts.append(_fact(CONFIG_FORMAT, "mistral", lacking))
-        facts += [_fact(LOAD_FORMAT, "mistral", FormReason.ONLY_OWN_WEIGHTS)] * present.own_weights
+        facts.append(_fact(CONFIG_FORMAT, "mistral", FormReason.ONLY_OWN))
+        facts += [_fact(LOAD_FORMAT, "mistral", FormReason.ONLY_OWN)] * present.own_weights
     elif present.config and present.weights and (present.own_config or present.own_weights):
         facts.append(_fact(CONFIG_FORMAT, "hf", FormReason.BOTH_FORMS))
-        facts.append(_fact(LOAD_FORMAT, "safetensors", FormReason.BOTH_WEIGHTS))
+        facts.append(_fact(LOAD_FORMAT, "safetensors", FormReason.BOTH_FORMS))
     return facts
 
 

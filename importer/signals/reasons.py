@@ -480,20 +480,10 @@ class FormReason(ReasonKind):
         "it has both tokenizers, and the chat template goes with this one",
         "listed files",
     )
-    NO_CONFIG = "no-config", "it has params.json and no config.json", "listed files"
-    NO_OTHER_WEIGHTS = "no-other-weights", "it has params.json and no other weights", "listed files"
-    ONLY_OWN_WEIGHTS = "only-own-weights", "its only weights are Mistral's own (consolidated)", "listed files"
+    ONLY_OWN = "only-own", "its config or its weights are in Mistral's own form alone", "listed files"
     BOTH_FORMS = (
         "both-forms",
         "it has Mistral's own form too, which versions of vLLM would take by themselves",
-        "listed files",
-    )
-    BOTH_WEIGHTS = (
-        "both-weights",
-        (
-            "it has Mistral's own form too, which versions of vLLM would take by themselves; only these are "
-            "downloaded"
-        ),
         "listed files",
     )
 
@@ -605,8 +595,7 @@ class DraftReason(ReasonKind):
         ),
         "config.json",
     )
-    FILE_HOLDS = "file-holds", "the weights hold them ({file})"
-    TENSOR_HOLDS = "tensor-holds", "the weights hold them ({tensor})"
+    HOLDS = "holds", "the weights hold them ({place})"
     NO_TENSOR = "no-tensor", "none of the {count} tensors in {file} is of such heads"
     MADE_FROM = "made-from", "it was made from {base}, and " + _UNSEEN
     QUANTISED_LATER = "quantised-later", "it was quantised after its training ({method}), and " + _UNSEEN

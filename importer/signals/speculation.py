@@ -116,9 +116,7 @@ def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
 
     found, known = head_tensor(snapshot), tensors(snapshot)
     if found is not None:
-        in_file = snapshot.has(found)
-        how = Reason(DraftReason.FILE_HOLDS, file=found)
-        return True, how if in_file else Reason(DraftReason.TENSOR_HOLDS, tensor=found)
+        return True, Reason(DraftReason.HOLDS, place=found)
     if known is not None:
         return False, Reason(DraftReason.NO_TENSOR, count=len(known.names), file=known.source)
     made_from = next(iter(base_models(snapshot)), None)

@@ -316,7 +316,7 @@ def test_names_and_files(tmp_path: Any) -> None:
         (None, "file not found; known names: pythonic, json, own-calls, as-written, none"),
         (b"", "empty"),
         (b" \n", "empty"),
-        (b"\xff\xfe", "not UTF-8"),
+        (b"\xff\xfe", "no file of text"),
         (b"x" * 1_000_001, "more than 1,000,000 characters"),
     ],
 )

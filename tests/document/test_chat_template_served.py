@@ -68,12 +68,12 @@ def test_only_what_was_hashed_is_ever_served(desk: Desk) -> None:
     beside(desk).write_bytes(b"\xff")
     assert "not UTF-8" in says()
     beside(desk).unlink()
-    assert f"there is no file {FILE} beside it" in says()
+    assert f"{FILE} cannot be read (it is not a plain file)" in says()
     beside(desk).symlink_to(secret)
-    assert "there is no file" in says()
+    assert "it is not a plain file" in says()
     beside(desk).unlink()
     beside(desk).mkdir()
-    assert "there is no file" in says()
+    assert "it is not a plain file" in says()
 
 
 def test_a_template_edited_by_hand_is_not_overwritten(desk: Desk) -> None:

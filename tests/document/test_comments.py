@@ -37,8 +37,7 @@ UNDECIDING = {
         ),
         "DerivedReason": "limits",
         "DraftReason": (
-            "as-trained file-holds made-from no-tensor not-held not-of-this-type not-on-processors "
-            "quantised-later tensor-holds"
+            "as-trained holds made-from no-tensor not-held not-of-this-type not-on-processors quantised-later"
         ),
         "FitReason": "neutral no-length quantised-is-smaller would-hold would-hold-all",
         "ForeignReason": "tools-given would-offer",

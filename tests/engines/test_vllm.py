@@ -206,7 +206,7 @@ NMS = "operator torchvision::nms does not exist"
         ("Exception: EOF while parsing an object at line 1 column 500",
          "the tokenizer is missing or broken (EOF while parsing an object at line 1 column 500)"),
         ("  Value error, Invalid repository ID or local directory specified: '/w'.",
-         "config.json is missing or broken"),
+         "config.json, or another file of JSON, is missing or broken"),
         ("ValueError: Following weights were not initialized from checkpoint: {'model.layers.7.a.weight'}",
          "the weights do not fit config.json (model.layers.7.a.weight)"),
         ("RuntimeError: The size of tensor a (96) must match the size of tensor b (64) at dimension 1",

@@ -149,7 +149,7 @@ def test_a_header_larger_than_any_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "model.safetensors").open("wb") as large:
         large.write(struct.pack("<Q", LONGEST + 1))
         large.truncate(2 * LONGEST)
-    with pytest.raises(RepositoryError, match="is the most that is read"):
+    with pytest.raises(RepositoryError, match="larger than importer reads"):
         tensor_headers.tensors(resolve(parse(str(tmp_path)), ANYWHERE), ["model.safetensors"])
 
 
@@ -175,7 +175,7 @@ def test_a_link_out_of_the_directory_and_a_pipe(tmp_path: Path) -> None:
 def test_too_many_files(server: HubServer) -> None:
     snapshot = resolve(parse("a/b"), ANYWHERE)
     server.log.clear()
-    with pytest.raises(RepositoryError, match="more than 1024 files"):
+    with pytest.raises(RepositoryError, match="more files"):
         tensor_headers.tensors(snapshot, [f"{n}.safetensors" for n in range(tensor_headers.MOST_FILES + 1)])
     assert server.log == []
 

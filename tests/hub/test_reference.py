@@ -77,7 +77,7 @@ def test_the_path_of_a_file_url(text: str, path: str) -> None:
 
 
 def test_a_file_url_of_another_machine_is_refused() -> None:
-    with pytest.raises(UsageError, match="the machine nas"):
+    with pytest.raises(UsageError, match="without file://"):
         without_scheme("file://nas/models/a")
 
 
@@ -115,10 +115,10 @@ def test_traversal(text: str) -> None:
 
 
 BAD = [
-    ("", "empty"), ("gpt2", "openai-community/gpt2"), ("a/b/c", "one slash"), ("a/b\n", "control"),
+    ("", "no repository"), ("gpt2", "openai-community/gpt2"), ("a/b/c", "one slash"), ("a/b\n", "control"),
     ("a/b\u202e", "control"), ("a/" + "b" * 97, "1 to 96"), ("a/-b", "inside also"), ("-a/b", "inside also"),
-    ("a/b c", "1 to 96"), ("a/b--c", "'--'"), ("a/b..c", "'--' or '..'"), ("a/b.git", ".git"),
-    ("a/b@", "revision is empty"), ("a/b@-x", "revision"), ("a/b@" + "x" * 256, "revision"),
+    ("a/b c", "1 to 96"), ("a/b--c", "single"), ("a/b..c", "single"), ("a/b.git", "1 to 96"),
+    ("a/b@", "'' cannot be the name of a revision"), ("a/b@-x", "revision"), ("a/b@" + "x" * 256, "revision"),
     ("x" * 3000, "longer"), ("https://huggingface.co/datasets/a/b", "dataset"),
     ("https://huggingface.co/spaces/a/b", "Space"), ("https://example.com/a/b", "example.com is not the Hub"),
     ("https://huggingface.co@evil.com/a/b", "user name"),

@@ -107,7 +107,7 @@ def test_what_an_engine_may_fill() -> None:
 @pytest.mark.parametrize(
     ("text", "near"),
     [
-        ("h10", "h100-80g"), ("rtx490", "rtx4090"), ("m3max", "m3-max-36g"), ("", "No device has"),
+        ("h10", "h100-80g"), ("rtx490", "rtx4090"), ("m3max", "m3-max-36g"), ("", "Unknown device"),
     ],
 )  # fmt: skip
 def test_a_wrong_name_gets_near_ones_and_the_list(text: str, near: str) -> None:
