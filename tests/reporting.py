@@ -11,7 +11,16 @@ from importer.document.receipt import Receipt, parse
 from importer.document.store import Store
 from importer.reasons import Reason
 from importer.reports.report_model import ProbeOutcome, ReportModel, Run
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Report
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    ProbeRow,
+    Report,
+    Stage,
+)
 from importer.validation.remedy import Remedy
 from tests.commandline import Desk, desk
 from tests.facts import as_reason
@@ -50,12 +59,12 @@ ALL = (
     (
         "tool-call",
         Fail(
-            as_reason("no call"), "configuration",
+            as_reason("no call"), Stage.PARSED,
             Reason(Remedy.SET_PARSER, key="tool_parser", parser="hermes", named=None), trials=3,
             evidence=(EXCHANGE,),
         ),
     ),
-    ("history", Inconclusive(as_reason("it forgot"), "model", trials=3, agreed=2)),
+    ("history", Inconclusive(as_reason("it forgot"), Stage.DRAWN, trials=3, agreed=2)),
     ("stop-strings", NotApplicable(as_reason("the engine does not offer: stop"))),
 )  # fmt: skip
 

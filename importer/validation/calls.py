@@ -12,7 +12,7 @@ from importer.validation.context import Context
 from importer.validation.diagnosis import endless, only_streamed, streaming_fault, swallowed, tools_unseen
 from importer.validation.expectations import CommonReason
 from importer.validation.mutations import ends_otherwise
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
 from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply, ToolCall
@@ -57,23 +57,19 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
             return flaw
     remains = call_markup(reply.content) or looks_like_call(reply.content, prompt.tools)
     if remains is not None:
-        return Fail(
-            Reason(CallReason.CALL_IN_CONTENT, remains=remains),
-            "configuration",
-            OTHER_TOOL_PARSER,
-        )
+        return Fail(Reason(CallReason.CALL_IN_CONTENT, remains=remains), Stage.PARSED, OTHER_TOOL_PARSER)
     if reply.finish_reason != "tool_calls":
         return Fail(
             Reason(CallReason.NOT_FINISHED, finish_reason=reply.finish_reason),
-            "engine",
+            Stage.WHOLE,
             ends_otherwise("tool_calls", reply),
         )
     first = reply.tool_calls[0]
     if prompt.expects and not any(word in plain(first.arguments) for word in prompt.expects):
         wrote = reply.written.casefold()
         if any(word in wrote and not word.isascii() for word in prompt.expects):
-            return Fail(Reason(CallReason.LETTERS_CHANGED, arguments=first.arguments[:200]), "engine")
-        return Inconclusive(Reason(CallReason.ASKS_OTHER, arguments=first.arguments), "model")
+            return Fail(Reason(CallReason.LETTERS_CHANGED, arguments=first.arguments[:200]), Stage.WHOLE)
+        return Inconclusive(Reason(CallReason.ASKS_OTHER, arguments=first.arguments), Stage.DRAWN)
     return Pass(Reason(CallReason.CALLED, name=first.name, arguments=first.arguments))
 
 
@@ -110,25 +106,21 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
     """Judge an answer without a call: whether the model wrote one outside of its thoughts."""
     if reply.old_field is not None:
         old = Reason(CallReason.OLD_FIELD, field=reply.old_field)
-        return Fail(old, "engine", Reason(Remedy.ANSWERS_UNALTERED, change=old))
+        return Fail(old, Stage.WHOLE, Reason(Remedy.ANSWERS_UNALTERED, change=old))
     unread = judge_unread(reply, prompt)
     if unread is not None:
         return unread
     if reply.finish_reason == "length":
         return endless(reply)
     if reply.finish_reason == "tool_calls":
-        return Fail(
-            Reason(CallReason.LOST),
-            "configuration",
-            OTHER_TOOL_PARSER,
-        )
+        return Fail(Reason(CallReason.LOST), Stage.PARSED, OTHER_TOOL_PARSER)
     if swallowed(reply):
         return Fail(
             Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion),
-            "configuration",
+            Stage.PARSED,
             OTHER_TOOL_PARSER,
         )
-    return Inconclusive(Reason(CallReason.NO_CALL), "model")
+    return Inconclusive(Reason(CallReason.NO_CALL), Stage.DRAWN)
 
 
 def judge_unread(reply: Reply, prompt: Prompt) -> Fail | None:
@@ -138,7 +130,7 @@ def judge_unread(reply: Reply, prompt: Prompt) -> Fail | None:
         if quote is not None:
             return Fail(
                 Reason(CallReason.ARRIVED_AS, place=place, quote=quote),
-                "configuration",
+                Stage.PARSED,
                 OTHER_REASONING_PARSER if place == "reasoning" else OTHER_TOOL_PARSER,
             )
     return None
@@ -164,21 +156,17 @@ def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive |
     schemas = {t["function"]["name"]: t["function"].get("parameters", {}) for t in prompt.tools}
     if call.name not in schemas:
         if any(name in call.name for name in schemas):
-            return Fail(
-                Reason(CallReason.NAME_HOLDS_MORE, name=call.name), "configuration", OTHER_TOOL_PARSER
-            )
-        return Inconclusive(Reason(CallReason.NOT_OFFERED, name=call.name), "model")
+            return Fail(Reason(CallReason.NAME_HOLDS_MORE, name=call.name), Stage.PARSED, OTHER_TOOL_PARSER)
+        return Inconclusive(Reason(CallReason.NOT_OFFERED, name=call.name), Stage.DRAWN)
     if not call.id:
-        return Fail(Reason(CallReason.NO_ID), "engine")
+        return Fail(Reason(CallReason.NO_ID), Stage.WHOLE)
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        return Fail(Reason(CallReason.NOT_JSON, arguments=call.arguments[:200]), "engine")
+        return Fail(Reason(CallReason.NOT_JSON, arguments=call.arguments[:200]), Stage.WHOLE)
     if isinstance(arguments, str):
         return Fail(
-            Reason(CallReason.ENCODED_TWICE, arguments=call.arguments[:200]),
-            "configuration",
-            OTHER_TOOL_PARSER,
+            Reason(CallReason.ENCODED_TWICE, arguments=call.arguments[:200]), Stage.PARSED, OTHER_TOOL_PARSER
         )
     return _schema_flaw(arguments, schemas[call.name], written)
 
@@ -190,20 +178,12 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, object], written: str) -> 
     if error is None:
         return None
     if error.validator == "type" and isinstance(error.instance, str) and _is_json(error.instance):
-        return Fail(
-            Reason(CallReason.TEXT_FOR_VALUE, message=error.message),
-            "configuration",
-            OTHER_TOOL_PARSER,
-        )
+        return Fail(Reason(CallReason.TEXT_FOR_VALUE, message=error.message), Stage.PARSED, OTHER_TOOL_PARSER)
     required = error.validator_value if error.validator == "required" else ()
     lost = [key for key in required if key not in error.instance and gives_argument(written, key)]
     if lost:
-        return Fail(
-            Reason(CallReason.ARGUMENT_LOST, lost=lost[0]),
-            "configuration",
-            OTHER_TOOL_PARSER,
-        )
-    return Inconclusive(Reason(CallReason.UNFIT, problem=error.message), "model")
+        return Fail(Reason(CallReason.ARGUMENT_LOST, lost=lost[0]), Stage.PARSED, OTHER_TOOL_PARSER)
+    return Inconclusive(Reason(CallReason.UNFIT, problem=error.message), Stage.DRAWN)
 
 
 def _is_json(text: str) -> bool:

@@ -17,18 +17,14 @@ from importer.proof.result import Proof
 from importer.reasons import Reason, ReasonKind
 from importer.validation import mutations, proof_check, tokens, tool_markup
 from importer.validation.context import Context
-from importer.validation.errors import (
-    ExchangeError,
-    ReplyError,
-    ServerUnreachable,
-    StreamCut,
-)
+from importer.validation.errors import ExchangeError, ReplyError, ServerUnreachable, StreamCut
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import (
     Fail,
     Inconclusive,
     NotApplicable,
     Outcome,
+    Stage,
     asks_for,
     failing,
     named,
@@ -94,15 +90,11 @@ def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
     text = reply.reasoning + reply.content + reply.written
     token = control_token(text, markers)
     if token is not None:
-        return Fail(
-            Reason(CommonReason.GOES_ON, token=token),
-            "configuration",
-            end_at(token),
-        )
+        return Fail(Reason(CommonReason.GOES_ON, token=token), Stage.TOKENS, end_at(token))
     if next_turn(text):
-        return Fail(Reason(CommonReason.NEXT_TURN), "configuration", END_TOKEN)
+        return Fail(Reason(CommonReason.NEXT_TURN), Stage.TOKENS, END_TOKEN)
     still = CommonReason.STILL_WRITING if reply.content.strip() else CommonReason.STILL_THINKING
-    return Inconclusive(Reason(still), "model")
+    return Inconclusive(Reason(still), Stage.DRAWN)
 
 
 def unread(reply: Reply, prompt: Prompt) -> Reason | None:
@@ -150,12 +142,12 @@ def left_out(
     if one is None or other is None or len(other) < len(one) + LONGER or ctx.render is None:
         if one is not None and other is not None and not needed and proof_check.of_import(ctx):
             return NotApplicable(reason)
-        return Fail(reason, "configuration", remedy, trials=2)
+        return Fail(reason, Stage.START, remedy, trials=2)
     if ctx.render.others:
         same = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
-        return Fail(reason, "configuration", same, trials=2, notes=(Reason(BlameReason.ANOTHER_READ),))
+        return Fail(reason, Stage.TEMPLATE, same, trials=2, notes=(Reason(BlameReason.ANOTHER_READ),))
     withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
-    return Fail(reason, "engine", withheld, trials=2, notes=(Reason(BlameReason.LEFT_OUT),))
+    return Fail(reason, Stage.PROMPT, withheld, trials=2, notes=(Reason(BlameReason.LEFT_OUT),))
 
 
 def same_length(one: Reply, other: Reply) -> bool:
@@ -176,7 +168,7 @@ def altered(outcome: Outcome, promise: Expectations) -> Outcome:
         return outcome
     key, value = next(iter(promise.altering.items()))
     note = Reason(BlameReason.OTHER_NUMBERS, key=key, value=value)
-    return failing(outcome, "configuration", Reason(Remedy.TAKE_OUT_SETTING, key=key), note)
+    return failing(outcome, Stage.START, Reason(Remedy.TAKE_OUT_SETTING, key=key), note)
 
 
 def _with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
@@ -195,10 +187,10 @@ def _with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
                 and tool_markup.endless(ctx, prompt)
             ):
                 return of_the_model(outcome, ctx, Reason(BlameReason.THOUGHT_UNENDED))
-            return replace(outcome, attribution="engine", remedy=proof_check.remedy(key, ctx, ctx.proof))
+            return replace(outcome, stage=Stage.WHOLE, remedy=proof_check.remedy(key, ctx, ctx.proof))
         if key == "tool_parser" and proof_check.same_template(ctx, ctx.proof):
             if proof_check.encodes_twice(ctx):
-                return replace(outcome, attribution="model", remedy=Reason(Remedy.DECODE_ONCE_MORE))
+                return replace(outcome, stage=Stage.DRAWN, remedy=Reason(Remedy.DECODE_ONCE_MORE))
             if (prompt := ctx.asked_last()) and proof_check.misspells(ctx, prompt):
                 return of_the_model(outcome, ctx, Reason(BlameReason.NO_WHOLE_CALL))
         better = parser_remedy(key, ctx, ctx.proof, case)
@@ -210,23 +202,23 @@ def _with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
 
 def of_the_model(outcome: Fail | Inconclusive, ctx: Context, *seen: Reason) -> Outcome:
     """Return a fault of the model, as ``seen`` in its text; of the document where its prompt is changed."""
-    return _attribute_prompt(failing(outcome, "model", None, *seen), ctx)
+    return _attribute_prompt(failing(outcome, Stage.DRAWN, None, *seen), ctx)
 
 
 def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
     """Attribute a fault of the model to the document where template or tokenizer change its prompt."""
     if ctx.proof is not None and not proof_check.same_template(ctx, ctx.proof):
-        note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
+        note, stage, remedy = Reason(CommonReason.NOT_PROVED), Stage.TEMPLATE, Reason(Remedy.IMPORT_AGAIN)
     elif (seen := tokens.altered(ctx)) is not None:
-        note, remedy = seen, OWN
+        note, stage, remedy = seen, Stage.TOKENS, OWN
     elif _of_tools(ctx) and proof_check.encodes_twice(ctx):
         return replace(outcome, remedy=Reason(Remedy.DECODE_ONCE_MORE))
     elif _of_tools(ctx) and (told := proof_check.retold(ctx)) is not None:
         note = Reason(BlameReason.RETOLD, own=told[0], told=told[1])
-        remedy = Reason(Remedy.TELL_AS_WRITTEN, own=told[0])
+        stage, remedy = Stage.TEMPLATE, Reason(Remedy.TELL_AS_WRITTEN, own=told[0])
     else:
         return outcome
-    return replace(outcome, notes=(*outcome.notes, note), attribution="configuration", remedy=remedy)
+    return replace(outcome, notes=(*outcome.notes, note), stage=stage, remedy=remedy)
 
 
 def _of_tools(ctx: Context) -> bool:
@@ -292,13 +284,13 @@ def streaming_fault(ctx: Context, prompt: Prompt, outcome: Outcome) -> Fail:
         remedy = OTHER_REASONING_PARSER if thinks(seen.written) else OTHER_TOOL_PARSER
         if looks_like_call(seen.written, prompt.tools) and not seen.tool_calls:
             remedy = OTHER_TOOL_PARSER
-        return failing(outcome, "configuration", remedy, missed)
+        return failing(outcome, Stage.PARSED, remedy, missed)
     if proof_check.thinks_never(ctx):
-        return failing(outcome, "configuration", NO_REASONING_PARSER)
+        return failing(outcome, Stage.PARSED, NO_REASONING_PARSER)
     better = proof_check.whole_in_pieces(ctx) if prompt.tools else None
     if better is not None:
-        return failing(outcome, "configuration", better)
-    return failing(outcome, "engine", _whole_until(ctx, prompt))
+        return failing(outcome, Stage.PARSED, better)
+    return failing(outcome, Stage.WHOLE, _whole_until(ctx, prompt))
 
 
 def _whole_until(ctx: Context, prompt: Prompt) -> Reason:

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from typing import Self
 
-from importer.engines.deaths import Attribution
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
-from importer.validation.outcome import Fail, Inconclusive
+from importer.validation.outcome import Fail, Inconclusive, Stage
 from importer.validation.remedy import Remedy
 
 TOO_MANY = 429
@@ -66,7 +65,7 @@ class ExchangeError(Exception):
 
     def outcome(self) -> Fail | Inconclusive:
         """Return the outcome of the probe that met this failure."""
-        return Fail(self.reason, "engine")
+        return Fail(self.reason, Stage.WHOLE)
 
     def bare(self) -> Self:
         """Return the failure without its frames, for these hold the answer."""
@@ -83,7 +82,7 @@ class TimedOut(ExchangeError):
 
     def outcome(self) -> Inconclusive:
         """Return an inconclusive outcome: a slow answer is attributed to the machine."""
-        return Inconclusive(self.reason, "environment", Reason(Remedy.MORE_TIME))
+        return Inconclusive(self.reason, Stage.MACHINE, Reason(Remedy.MORE_TIME))
 
 
 class RunOver(ExchangeError):
@@ -97,8 +96,8 @@ class RunOver(ExchangeError):
 def spent(reason: Reason) -> Inconclusive:
     """Return the outcome of a probe that the end of the run's time or bytes leaves without a verdict."""
     if reason.kind is SilenceReason.BYTES_SPENT:
-        return Inconclusive(reason, "engine", Reason(Remedy.HEED_OPTIONS, option="max_tokens"), trials=0)
-    return Inconclusive(reason, "environment", Reason(Remedy.MORE_TIME), trials=0)
+        return Inconclusive(reason, Stage.WHOLE, Reason(Remedy.HEED_OPTIONS, option="max_tokens"), trials=0)
+    return Inconclusive(reason, Stage.MACHINE, Reason(Remedy.MORE_TIME), trials=0)
 
 
 class Overloaded(ExchangeError):
@@ -113,8 +112,8 @@ class Overloaded(ExchangeError):
 
         A limit of requests is the server's, or that of what stands before it; other load is its machine's.
         """
-        part: Attribution = "engine" if self.limited else "environment"
-        return Inconclusive(self.reason, part, Reason(Remedy.LESS_LOAD))
+        stage = Stage.WHOLE if self.limited else Stage.MACHINE
+        return Inconclusive(self.reason, stage, Reason(Remedy.LESS_LOAD))
 
 
 class RequestRefused(ExchangeError):
@@ -144,10 +143,10 @@ class RequestRefused(ExchangeError):
         4xx.
         """
         if self.limited:
-            return Fail(self.reason, "engine", Reason(Remedy.LESS_LOAD))
+            return Fail(self.reason, Stage.WHOLE, Reason(Remedy.LESS_LOAD))
         if self.status in OF_FORM:
-            return Fail(self.reason, "engine")
-        return Fail(self.reason, "engine" if self.broke else "configuration")
+            return Fail(self.reason, Stage.WHOLE)
+        return Fail(self.reason, Stage.WHOLE if self.broke else Stage.START)
 
 
 class TemplateRefusedError(Exception):
@@ -167,7 +166,7 @@ class ReplyError(ExchangeError):
 
     def outcome(self) -> Fail:
         """Return a fault of the engine; the remedy names the format's part."""
-        return Fail(self.reason, "engine", Reason(Remedy.ANSWERS_UNALTERED, change=self.reason))
+        return Fail(self.reason, Stage.WHOLE, Reason(Remedy.ANSWERS_UNALTERED, change=self.reason))
 
 
 class StreamCut(ReplyError):

@@ -40,6 +40,8 @@ EVERY_ANSWER = (Remedy.RAISE_LIMITS, Remedy.HEED_OPTIONS, Remedy.SEND_VALUES)
 OF_TEMPERATURE = (OptionReason.COLD_DIFFERS, OptionReason.ALL_ALIKE)
 PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS)
 BEHIND = (Stage.PARSED, Stage.WHOLE, Stage.STREAM)
+READ = (Stage.TEMPLATE, Stage.PROMPT, Stage.TOKENS)  # how the prompt is made
+RUN = (Stage.START, Stage.PARSED)  # what an engine runs with
 # Changes of the template without which an ordinary turn is lost, or another one.
 TURNS = (
     Need.RENDER_EVERYTHING, Need.END_TURNS, Need.BEGIN_TURNS_ALIKE, Need.TAKE_CONVERSATION,
@@ -90,7 +92,7 @@ class Seen:
     @property
     def weak(self) -> bool:
         """Return whether a verdict on answers rests on no comparison of its own, and no change was tried."""
-        return self.on_answers and self.stage not in BEHIND and self.row.outcome.tried is None
+        return self.on_answers and self.stage not in (*BEHIND, Stage.START) and self.row.outcome.tried is None
 
     @property
     def rank(self) -> Rank | None:
@@ -101,18 +103,20 @@ class Seen:
         if self.stage is Stage.FILES:
             return Rank.FILES
         written = self.rests_on is Rests.NOTHING or self.part == "configuration"
-        if self.stage in (Stage.TEMPLATE, Stage.TOKENS) and self.rests_on is not Rests.ANSWERS:
+        if self.stage in READ and self.rests_on is not Rests.ANSWERS:
             return Rank.WRITTEN if written else Rank.READ
         if self.stage in ON_THE_WAY or asks_for(failure, Remedy.NO_CAP, *REFUSING):
             return Rank.ON_THE_WAY
         if self.row.probe in OF_WEIGHTS:
             return Rank.DRAWN if self.part == "configuration" else Rank.NOISE
-        if self.stage is Stage.PARSED and not self.on_answers:
+        if self.stage in RUN and not self.on_answers:
             return Rank.READ
         if self.part == "model":
             otherwise = self.stage is Stage.DRAWN or asks_for(failure, Remedy.DECODE_ONCE_MORE)
             return Rank.MODEL if otherwise else None
-        if self.stage is Stage.DRAWN and not failure.facts:  # damaged weights heed no other option either
+        if (
+            self.stage in (Stage.SAMPLED, Stage.DRAWN) and not failure.facts
+        ):  # damaged weights heed no other option either
             other = asks_for(failure, Remedy.HEED_OPTIONS) and not failure.gives(*OF_TEMPERATURE)
             return None if other else Rank.DRAWN
         return self._configured(failure)
@@ -147,7 +151,7 @@ class Seen:
         if rank is Rank.DRAWN and cause.row.probe in OF_WEIGHTS:
             return self.on_answers
         if rank is Rank.MODEL and self.names_parser:
-            return self.stage in (None, Stage.PARSED)
+            return self.stage in (None, *RUN)
         if rank is Rank.MODEL and self.row.outcome.gives(AnswerFailure.REFUSED):
             return self.weak
         if rank is Rank.PARSER:
@@ -166,12 +170,13 @@ def seen(row: ProbeRow) -> Seen:
     rests = Rests.ANSWERS if probe is None else probe.rests_on
     if row.probe == served_engine.STOPS_CLEANLY:
         rests = Rests.NOTHING
-    broken, stage = first_broken(row.outcome.facts), row.outcome.reason.fields.get("stage")
+    broken, stage = first_broken(row.outcome.facts), row.outcome.stage
     if broken is not None:
         return Seen(row, broken.stage, Rests.ANSWERS)
-    if isinstance(stage, Stage):  # a probe of requests may judge an answer, too
-        return Seen(row, stage, Rests.ANSWERS if stage in BEHIND else rests)
-    return Seen(row, probe.observes if probe is not None else None, rests)
+    observes = None if probe is None else probe.observes
+    if observes is None or stage is None or isinstance(row.outcome.reason.kind, AnswerFailure):
+        return Seen(row, observes, rests)  # what a judge of answers takes for broken is not compared
+    return Seen(row, stage, Rests.ANSWERS if stage in BEHIND else rests)  # it may judge an answer, too
 
 
 def _ordinary(cause: Seen) -> bool:
@@ -202,7 +207,7 @@ def explained(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
     for rank in Rank:
         looked = [seen(row) for row in found]
         causes = [one for one in looked if one.rank is rank]
-        better = [one for one in looked if one.stage is Stage.PARSED and one.names_parser]
+        better = [one for one in looked if one.stage in RUN and one.names_parser]
         cause = min(causes, key=lambda one: one.row.outcome.within[:1] != CROSSED, default=None)
         if rank is Rank.MODEL and len(causes) <= len(better):
             continue  # another parser reads most texts
@@ -265,9 +270,7 @@ def _following(row: ProbeRow, cause: ProbeRow) -> ProbeRow:
     if (outcome.attribution, outcome.remedy) == (first.attribution, first.remedy):
         return row
     follows = (*outcome.follows, cause.probe)
-    changed = replace(
-        outcome, attribution=first.attribution, remedy=first.remedy, tried=None, follows=follows
-    )
+    changed = replace(outcome, part=first.attribution, remedy=first.remedy, tried=None, follows=follows)
     return replace(row, outcome=changed)
 
 

@@ -34,7 +34,7 @@ from importer.validation.errors import (
 )
 from importer.validation.evidence_sources import Ended, Journal
 from importer.validation.expectations import REQUEST_NAMES, CommonReason
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Stage, failing
+from importer.validation.outcome import STAGE, Fail, Inconclusive, Outcome, Stage, failing
 from importer.validation.progress import PATH as LIGHT
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import Need, Remedy, template
@@ -103,22 +103,22 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
         lacking = journal.lacking()
     if lacking is not None:
         provide = Reason(Remedy.PROVIDE, lacking=lacking)
-        return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
+        return failing(outcome, Stage.MACHINE, provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
     later = resent(error, ctx)
     if later is not Resent.FAILS:
         remedy = Remedy.SERVERS_ALIKE if later is Resent.AT_TIMES else Remedy.SHORTER_KEEP_ALIVE
-        return failing(outcome, "engine", Reason(remedy), Reason(AnswerFailure.ANSWERED_AGAIN))
+        return failing(outcome, Stage.WHOLE, Reason(remedy), Reason(AnswerFailure.ANSWERED_AGAIN))
     if _refuses_all(error, ctx):
         outcome, broke = (
-            Fail(Reason(AnswerFailure.DIED, says=error.reason), "engine", Reason(Remedy.READ_LOG)),
+            Fail(Reason(AnswerFailure.DIED, says=error.reason), Stage.WHOLE, Reason(Remedy.READ_LOG)),
             True,
         )
     if isinstance(error, ServerUnreachable) and journal is not None and _unwritten(ctx, journal):
         space = Reason(Lacking.LOG_SPACE, path=str(journal.path))
         provide = Reason(Remedy.PROVIDE, lacking=space)
-        return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=space))
+        return failing(outcome, Stage.MACHINE, provide, Reason(AnswerFailure.LOG_LACKS, lacking=space))
     if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
-        return failing(outcome, "configuration", correction)
+        return failing(outcome, Stage.START, correction)
     if isinstance(outcome, Fail) and (stream := broken(error, ctx)) is not None:
         outcome = replace(outcome, remedy=stream)
     raised = journal.raised() if journal is not None and (broke or isinstance(error, TimedOut)) else None
@@ -132,7 +132,7 @@ def _of_death(error: ExchangeError, ctx: Context) -> Fail | None:
     death = ctx.journal.death(0 if isinstance(error, TimedOut) else NOTICED)
     if death is None:
         return None
-    return Fail(Reason(AnswerFailure.DIED, says=death.cause), death.part, _after(death))
+    return Fail(Reason(AnswerFailure.DIED, says=death.cause), STAGE[death.part], _after(death))
 
 
 def _refuses_all(error: ExchangeError, ctx: Context) -> bool:
@@ -169,14 +169,14 @@ def _of_template(error: ExchangeError, outcome: Outcome, ctx: Context) -> Fail |
         problem = refusal(ctx)
         if problem is not None:
             note = Reason(AnswerFailure.TEMPLATE_REFUSES, says=problem)
-            return failing(outcome, "configuration", template(Need.TAKE_CONVERSATION, says=problem), note)
+            return failing(outcome, Stage.TEMPLATE, template(Need.TAKE_CONVERSATION, says=problem), note)
     if (
         isinstance(error, RequestRefused | ReplyError)
         and ctx.without_template
         and ctx.asked_last() is not None
     ):
         fetch = Reason(Remedy.FETCH_TEMPLATE)
-        return failing(outcome, "configuration", fetch, Reason(CommonReason.NO_TEMPLATE))
+        return failing(outcome, Stage.TEMPLATE, fetch, Reason(CommonReason.NO_TEMPLATE))
     return None
 
 
@@ -190,7 +190,7 @@ def _after(death: Ended) -> Reason:
 def _raised(error: ExchangeError, outcome: Fail | Inconclusive, raised: str) -> Outcome:
     """Return the outcome with the log's last exception; a time-out behind one is the engine's fault."""
     if isinstance(error, TimedOut):
-        outcome = failing(outcome, "engine", Reason(DEATH_REMEDIES["engine"]))
+        outcome = failing(outcome, Stage.WHOLE, Reason(DEATH_REMEDIES["engine"]))
     return replace(outcome, notes=(*outcome.notes, Reason(AnswerFailure.LOG_RAISED, raised=raised)))
 
 
@@ -270,13 +270,13 @@ def of_repetition(ctx: Context, prompt: Prompt, first: int | None) -> Fail | Non
     counts = {ctx.ask(prompt).usage.prompt for _ in range(TIMES)} - {None}
     more = [count for count in counts if count is not None and first is not None and count > first]
     if len(counts) == 1 and more:
-        reason = Reason(PromptCause.READ_TWICE, stage=Stage.TOKENS, first=first, again=more[0])
-        return Fail(reason, "engine", Reason(Remedy.SOUND_CACHE), trials=TIMES)
+        reason = Reason(PromptCause.READ_TWICE, first=first, again=more[0])
+        return Fail(reason, Stage.PROMPT, Reason(Remedy.SOUND_CACHE), trials=TIMES)
     if len(counts) < 2:
         return None
     shown = tuple(sorted(filter(None, counts)))
-    reason = Reason(PromptCause.SERVERS_DIFFER, stage=Stage.GATEWAY, counts=shown, trials=TIMES)
-    return Fail(reason, "engine", Reason(Remedy.SERVERS_ALIKE), trials=TIMES, agreed=1)
+    reason = Reason(PromptCause.SERVERS_DIFFER, counts=shown, trials=TIMES)
+    return Fail(reason, Stage.GATEWAY, Reason(Remedy.SERVERS_ALIKE), trials=TIMES, agreed=1)
 
 
 def _switched(ctx: Context, counted: Sequence[Counted]) -> Fail | None:
@@ -284,14 +284,14 @@ def _switched(ctx: Context, counted: Sequence[Counted]) -> Fail | None:
     for switches in () if thinking is None else (thinking.off, thinking.on):
         prompts = [replace(one, switches={**(switches or {}), **one.switches}) for one, _ in counted]
         if switches and _explains(ctx, [text_now(ctx, prompt) for prompt in prompts], counted):
-            reason = Reason(PromptCause.SWITCHED, stage=Stage.TEMPLATE, switches=dict(switches))
+            reason = Reason(PromptCause.SWITCHED, switches=dict(switches))
             argument = next((flag for flag, text in _arguments(ctx) if _sets(text, switches)), None)
             remedy = (
                 Reason(Remedy.START_WITH, names=("chat_template_kwargs",))
                 if argument is None
                 else _without(argument)
             )
-            return Fail(reason, "configuration", remedy, trials=len(counted))
+            return Fail(reason, Stage.TEMPLATE, remedy, trials=len(counted))
     return None
 
 
@@ -300,8 +300,8 @@ def _other_template(ctx: Context, counted: Sequence[Counted]) -> Fail | None:
         texts = [text_now(ctx, one, text) for one, _ in counted] if "template" in flag else []
         if texts and _explains(ctx, texts, counted):
             shown = " ".join(text.split())[:80]
-            reason = Reason(PromptCause.OTHER_TEMPLATE, stage=Stage.TEMPLATE, argument=flag, text=shown)
-            return Fail(reason, "configuration", _without(flag), trials=len(counted))
+            reason = Reason(PromptCause.OTHER_TEMPLATE, argument=flag, text=shown)
+            return Fail(reason, Stage.TEMPLATE, _without(flag), trials=len(counted))
     return None
 
 

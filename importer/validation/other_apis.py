@@ -14,7 +14,7 @@ from importer.validation.context import STEADY, TRIALS, WAYS, Context, together
 from importer.validation.errors import AnswerFailure, ReplyError
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.mutations import told
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, failing
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, Stage, failing
 from importer.validation.prompts import Message, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import (
@@ -316,7 +316,7 @@ def judged_beside(
     times = 0 if ctx.promise.greedy or isinstance(outcome, Fail) else TRIALS
     chats = (ctx.first(prompt), *(ctx.ask(prompt) for _ in range(times)))
     if isinstance(outcome, Fail | Inconclusive) and all(isinstance(judge(chat), Pass) for chat in chats):
-        return failing(outcome, "engine", CHAT_INSTEAD, Reason(CommonReason.CHAT_IS_RIGHT))
+        return failing(outcome, Stage.WHOLE, CHAT_INSTEAD, Reason(CommonReason.CHAT_IS_RIGHT))
     return outcome
 
 
@@ -328,7 +328,7 @@ def compared(ctx: Context, prompt: Prompt, ask: Callable[..., Reply]) -> Outcome
     replies = [ask(ctx, prompt, stream=stream, **STEADY) for stream in WAYS.values()]
     counts = ctx.first(prompt).usage.prompt is not None
     if counts and any(reply.usage.uncounted for reply in replies):
-        return Fail(Reason(CommonReason.NO_PROMPT_COUNTED), "engine", CHAT_INSTEAD)
+        return Fail(Reason(CommonReason.NO_PROMPT_COUNTED), Stage.WHOLE, CHAT_INSTEAD)
     for _ in range(REPEATS):
         whole, streamed = replies
         change = told(whole, streamed)
@@ -338,7 +338,9 @@ def compared(ctx: Context, prompt: Prompt, ask: Callable[..., Reply]) -> Outcome
     if replies[0] != whole:
         return None
     remedy = Reason(Remedy.WHOLE_ANSWERS, change=change)
-    return Fail(Reason(CommonReason.STREAM_DIFFERS, change=change), "engine", remedy, within=("streamed",))
+    return Fail(
+        Reason(CommonReason.STREAM_DIFFERS, change=change), Stage.STREAM, remedy, within=("streamed",)
+    )
 
 
 def _tried(ask: Ask, judge: Judge, *, stream: bool) -> Outcome:
@@ -353,7 +355,7 @@ def tools_left_out(chat: int | None, here: int | None) -> Fail | None:
     """Return the fault where the prompt is much shorter than the chat's; ``None`` if nothing is counted."""
     if chat is None or here is None or here * 2 > chat:
         return None
-    return Fail(Reason(CommonReason.TOOLS_LEFT_OUT, here=here, chat=chat), "engine", CHAT_INSTEAD)
+    return Fail(Reason(CommonReason.TOOLS_LEFT_OUT, here=here, chat=chat), Stage.WHOLE, CHAT_INSTEAD)
 
 
 class MessagesReason(ReasonKind):

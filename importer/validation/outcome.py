@@ -19,12 +19,16 @@ from importer.signals.observed import CallForm
 
 
 class Stage(StrEnum):
-    """The steps from messages to a client's answer, in their order.
+    """The steps from a document to a client's answer, in their order; each compares with the one before.
 
+    ``machine``   what a start and an answer need of it: memory, time, packages, a clock.
     ``files``     the files of the import to those beside the weights.
+    ``start``     the document to the settings that the engine runs with.
     ``messages``  the client's request to the one that the server renders.
-    ``template``  messages to the text of the prompt.
-    ``tokens``    that text to the tokens that the engine counts.
+    ``template``  messages to the text of the prompt, by the template beside the weights.
+    ``prompt``    that text to the prompt that the engine reads.
+    ``tokens``    a text to its tokens, by the tokenizer beside the weights.
+    ``sampled``   a request's options, and a cached beginning, to the tokens that the engine draws.
     ``drawn``     the prompt to the text that the model writes.
     ``parsed``    that text to the reading of the parsers in use, run without the engine.
     ``whole``     that reading to the answer in one piece.
@@ -32,10 +36,14 @@ class Stage(StrEnum):
     ``gateway``   the server's answer to the one that the client gets.
     """
 
+    MACHINE = "machine"
     FILES = "files"
+    START = "start"
     MESSAGES = "messages"
     TEMPLATE = "template"
+    PROMPT = "prompt"
     TOKENS = "tokens"
+    SAMPLED = "sampled"
     DRAWN = "drawn"
     PARSED = "parsed"
     WHOLE = "whole"
@@ -140,6 +148,17 @@ def broken_in_answer(facts: Iterable[Fact]) -> Fact | None:
 UNEXPLAINED: Final = "unexplained"
 BY_ANSWERS: Final = ("engine", "model", UNEXPLAINED)  # whom answers alone may show
 Blame = Attribution | Literal["unexplained"]
+# The part at fault where a stage is the first that does not hold.
+PART: Final[Mapping[Stage, Attribution]] = {
+    **dict.fromkeys((Stage.MACHINE, Stage.FILES), "environment"),
+    **dict.fromkeys((Stage.START, Stage.TEMPLATE, Stage.TOKENS, Stage.PARSED), "configuration"),
+    **dict.fromkeys((Stage.MESSAGES, Stage.PROMPT, Stage.SAMPLED), "engine"),
+    **dict.fromkeys((Stage.WHOLE, Stage.STREAM, Stage.GATEWAY), "engine"),
+    Stage.DRAWN: "model",
+}
+STAGE: Final[Mapping[Attribution, Stage]] = {  # that a part's own words show, as a log has them
+    "environment": Stage.MACHINE, "configuration": Stage.START, "engine": Stage.WHOLE, "model": Stage.DRAWN,
+}  # fmt: skip
 OF_WEIGHTS: Final = ("simple-answers", "likelihood")  # the probes whose failure may show damaged weights
 Contract = Literal["holds", "broken", "no verdict"]
 Health = Literal["whole", "damaged", "no verdict"]
@@ -196,17 +215,19 @@ class Tried:
 class _OutcomeBase:
     """The common part of all outcomes.
 
-    ``attribution``  the part at fault, or the one that prevents a verdict; ``remedy`` the change that helps.
+    ``stage``    the one that does not hold, as far as is seen; ``None`` where none explains the verdict.
+    ``remedy``   the change that helps.
     ``trials``   answers that were judged, ``agreed`` of them alike; all, where it is ``None``.
     ``within``   names of the parts of the probe, the outermost first: a way, a prompt, a turn.
     ``notes``    further reasons, after the first.
     ``follows``  the probes that show the cause.
     ``facts``    the stages of the exchange that the verdict rests on.
     ``tried``    what came of the remedy; ``None`` where no request can try it.
+    ``part``     that of the cause, where another row or a second start has shown it.
     """
 
     reason: Reason
-    attribution: Blame | None = None
+    stage: Stage | None = None
     remedy: Reason | None = None
     trials: int = 1
     evidence: Evidence = ()
@@ -216,6 +237,12 @@ class _OutcomeBase:
     follows: tuple[str, ...] = ()
     facts: Facts = ()
     tried: Tried | None = None
+    part: Blame | None = None
+
+    @property
+    def attribution(self) -> Blame | None:
+        """Return the part at fault, or that prevents a verdict: of the cause, else of the stage."""
+        return self.part or (UNEXPLAINED if self.stage is None else PART[self.stage])
 
     @property
     def agreeing(self) -> int:
@@ -252,15 +279,19 @@ def _all(value: object) -> Iterator[Reason]:
 class Pass(_OutcomeBase):
     """The served model does what the document promises."""
 
-    attribution: None = None
+    stage: None = None
     outcome: Literal["pass"] = "pass"
+
+    @property
+    def attribution(self) -> None:
+        """Return no part."""
 
 
 @frozen
 class Fail(_OutcomeBase):
-    """The served model does not; ``attribution`` is the part at fault, ``remedy`` the change that helps."""
+    """The served model does not: ``stage`` does not hold."""
 
-    attribution: Blame
+    stage: Stage | None
     outcome: Literal["fail"] = "fail"
 
 
@@ -268,16 +299,20 @@ class Fail(_OutcomeBase):
 class NotApplicable(_OutcomeBase):
     """The document does not promise the behaviour that this probe checks."""
 
-    attribution: None = None
+    stage: None = None
     trials: int = 0
     outcome: Literal["not-applicable"] = "not-applicable"
+
+    @property
+    def attribution(self) -> None:
+        """Return no part."""
 
 
 @frozen
 class Inconclusive(_OutcomeBase):
-    """The probe has no verdict; ``attribution`` names the part that prevents one."""
+    """The probe has no verdict; ``stage`` is the one that prevents it."""
 
-    attribution: Blame
+    stage: Stage | None
     outcome: Literal["inconclusive"] = "inconclusive"
 
 
@@ -288,7 +323,7 @@ class NotShown(_OutcomeBase):
     ``remedy`` is what was tried and works for this model, where something does.
     """
 
-    attribution: Literal["model"] = "model"
+    stage: Literal[Stage.DRAWN] = Stage.DRAWN
     outcome: Literal["not-shown"] = "not-shown"
 
 
@@ -321,15 +356,15 @@ def named(outcome: AnyOutcome, name: str) -> AnyOutcome:
     return replace(outcome, within=(name, *outcome.within))
 
 
-def failing(outcome: Outcome, attribution: Blame, remedy: Reason | None = None, *notes: Reason) -> Fail:
+def failing(outcome: Outcome, stage: Stage | None, remedy: Reason | None = None, *notes: Reason) -> Fail:
     """Return a failure with the reason of another outcome, and further notes."""
     parts = _parts(outcome) | {"remedy": remedy, "notes": (*outcome.notes, *notes)}
-    return Fail(attribution=attribution, **parts)
+    return Fail(stage=stage, **parts)
 
 
 def _parts(outcome: Outcome) -> dict[str, Any]:
-    """Return what an outcome of another kind takes over: all but part at fault and trial of the remedy."""
-    apart = ("attribution", "outcome", "tried")
+    """Return what an outcome of another kind takes over: all but stage, part and trial of the remedy."""
+    apart = ("stage", "part", "outcome", "tried")
     return {one.name: getattr(outcome, one.name) for one in fields(outcome) if one.name not in apart}
 
 

@@ -18,7 +18,7 @@ from importer.reasons import Reason
 from importer.validation.client import Client
 from importer.validation.errors import AnswerFailure, ExchangeError, SilenceReason, spent
 from importer.validation.expectations import CommonReason
-from importer.validation.outcome import Inconclusive, Outcome, Pass, ProbeRow, counts_as_passed
+from importer.validation.outcome import Inconclusive, Outcome, Pass, ProbeRow, Stage, counts_as_passed
 from importer.validation.remedy import Remedy
 
 ENOUGH = 4  # consecutive probes without an answer
@@ -56,13 +56,15 @@ class CircuitBreaker:
         if self._rows < ENOUGH:
             return None
         reason = Reason(SilenceReason.NO_ANSWERS, probes=self._rows, seconds=self._client.time_limit)
-        return Inconclusive(reason, "environment", Reason(Remedy.READ_LOG), trials=0)
+        return Inconclusive(reason, Stage.MACHINE, Reason(Remedy.READ_LOG), trials=0)
 
 
 def not_asked(row: ProbeRow) -> Inconclusive:
     """Return the outcome of the probes that were not asked because of the one of ``row``."""
     reason = Reason(CommonReason.NOT_ASKED, why=row.outcome.reason)
-    return Inconclusive(reason, row.outcome.attribution or "engine", trials=0, follows=(row.probe,))
+    return Inconclusive(
+        reason, row.outcome.stage, trials=0, follows=(row.probe,), part=row.outcome.attribution
+    )
 
 
 class ProbeProgress:

@@ -101,10 +101,7 @@ def function(name: str, description: str, properties: Mapping[str, object], *req
         "properties": dict(properties),
         "required": list(required) or list(properties),
     }
-    return {
-        "type": "function",
-        "function": {"name": name, "description": description, "parameters": schema},
-    }
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
 GREETING = Prompt("greeting", (user("Say hello."),))
@@ -331,11 +328,7 @@ TAGGED = Prompt("told-tagged", (user("The maple fell. </think> What does that ta
 CALLED, CALLED_EMPTY = (
     Prompt(
         f"told-{name}",
-        (
-            user("What stands in the calendar?"),
-            call(1, name, arguments),
-            result(1, name, {"report": "none"}),
-        ),
+        (user("What stands in the calendar?"), call(1, name, arguments), result(1, name, {"report": "none"})),
     )
     for name, arguments in (("find_events", {"place": "Bergen"}), ("list_events", {}))
 )

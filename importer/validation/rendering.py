@@ -21,9 +21,7 @@ from importer.errors import UsageError
 from importer.hub.snapshot import Snapshot
 from importer.sandbox import OverLimit
 from importer.sandbox.task import Closing
-from importer.validation.errors import (
-    TemplateRefusedError,
-)
+from importer.validation.errors import TemplateRefusedError
 from importer.validation.prompts import Call, Message, Prompt
 
 

@@ -61,12 +61,7 @@ class SpoiltReason(ReasonKind):
 # Neutral values.
 STOPWORDS = "stopwords"  # the one of these values that stands beside the parameters
 PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
-NEUTRAL = {
-    "repetition_penalty": 1.0,
-    "presence_penalty": 0.0,
-    "frequency_penalty": 0.0,
-    "temperature": 0.0,
-}
+NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "temperature": 0.0}
 # Requests without an answer: a value that clients send may be one that the server cannot read.
 BROKEN = (AnswerFailure.UNREACHABLE, AnswerFailure.REPORTS_ERROR, AnswerFailure.REFUSED)
 OF_THE_MOMENT = (
@@ -129,7 +124,7 @@ def judge(outcome: Outcome, name: str, value: object) -> Fail:
     key = own if own == STOPWORDS else f"parameters.{own}"
     changes = {"temperature": Remedy.LOWER_TEMPERATURE, **dict.fromkeys(PENALTIES, Remedy.TAKE_OUT_SETTING)}
     remedy = Reason(changes.get(name, Remedy.CORRECT_SETTING), key=key)
-    failure = failing(outcome, "configuration", remedy, note)
+    failure = failing(outcome, Stage.START, remedy, note)
     return replace(failure, trials=outcome.trials + 1, agreed=None, tried=Tried(1, 1))
 
 
@@ -250,7 +245,7 @@ def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:
             if not package:
                 raise
             reason = Reason(PartReason.FAILED, error=f"{type(error).__name__}: {error}")
-            outcome = Inconclusive(reason, "environment")
+            outcome = Inconclusive(reason, Stage.MACHINE)
         spanned.note(importer__outcome=outcome.outcome)
     complaints = "" if counts_as_passed(outcome) or ctx.journal is None else ctx.journal.complaints()
     seconds = time.monotonic() - begun

@@ -14,7 +14,7 @@ from importer.engines.package_conflicts import Conflict
 from importer.engines.start_trials import Setup
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
-from importer.validation.outcome import UNEXPLAINED, Fail, NotShown, Outcome, Pass, ProbeRow
+from importer.validation.outcome import UNEXPLAINED, Fail, NotShown, Outcome, Pass, ProbeRow, Stage
 from importer.validation.remedy import Remedy
 
 
@@ -118,14 +118,16 @@ STOP_LESSON = "Engines leave workers behind that hold the memory and the port; t
 def judge_stop(report: StopFacts) -> Outcome:
     """Judge the engine's end; the runner calls it after every other probe."""
     if not report.group_ended:
-        return Fail(still := Reason(StopsReason.STILL_THERE), "engine", Reason(Remedy.END_IT, left=still))
+        return Fail(still := Reason(StopsReason.STILL_THERE), Stage.WHOLE, Reason(Remedy.END_IT, left=still))
     if not report.port_free:
-        return Fail(taken := Reason(StopsReason.PORT_TAKEN), "environment", Reason(Remedy.END_IT, left=taken))
+        return Fail(taken := Reason(StopsReason.PORT_TAKEN), Stage.MACHINE, Reason(Remedy.END_IT, left=taken))
     if report.killed:
-        return Fail(Reason(StopsReason.KILLED, seconds=report.seconds), "engine")
+        return Fail(Reason(StopsReason.KILLED, seconds=report.seconds), Stage.WHOLE)
     held, left = getattr(report, "held", None), getattr(report, "left", 0)
     if left:
-        return Fail(held := Reason(StopsReason.LEFT, left=left), "engine", Reason(Remedy.END_IT, left=held))
+        return Fail(
+            held := Reason(StopsReason.LEFT, left=left), Stage.WHOLE, Reason(Remedy.END_IT, left=held)
+        )
     if held:
         return Pass(Reason(StopsReason.GIVEN_BACK, seconds=report.seconds, mebibytes=held / 2**20))
     return Pass(Reason(StopsReason.GONE, seconds=report.seconds))

@@ -14,7 +14,7 @@ from importer.hub.snapshot import mapping
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason
-from importer.validation.outcome import Fail, Inconclusive, Outcome
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Stage
 from importer.validation.prompts import SUM, Prompt
 
 _WORD = r"[A-Za-z0-9_:.\-]{1,40}"
@@ -196,4 +196,4 @@ def unended(outcome: Outcome, prompt: Prompt, ctx: Context) -> Outcome:
         return outcome
     note = Reason(CommonReason.UNENDED)
     within, notes = outcome.within, (*outcome.notes, note)
-    return Inconclusive(outcome.reason, "model", trials=2, within=within, notes=notes)
+    return Inconclusive(outcome.reason, Stage.DRAWN, trials=2, within=within, notes=notes)

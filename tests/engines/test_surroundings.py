@@ -20,7 +20,7 @@ from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnre
 from importer.validation.evidence_sources import Journal
 from importer.validation.expectations import Expectations
 from importer.validation.explain import explained
-from importer.validation.outcome import Fail, Outcome, Pass, ProbeRow
+from importer.validation.outcome import Fail, Outcome, Pass, ProbeRow, Stage
 from importer.validation.remedy import Remedy
 from tests.facts import as_reason
 
@@ -107,8 +107,8 @@ def test_what_the_log_tells_one_probe_explains_the_others_silence() -> None:
     closed = Reason(AnswerFailure.UNREACHABLE, problem="closed")
     provide = Reason(Remedy.PROVIDE, lacking=memory)
     lacks = Reason(AnswerFailure.LOG_LACKS, lacking=memory)
-    cause = Fail(closed, "environment", provide, notes=(lacks,))
-    silent, wrong = Fail(closed, "engine"), Fail(as_reason("the arguments are not JSON"), "engine")
+    cause = Fail(closed, Stage.MACHINE, provide, notes=(lacks,))
+    silent, wrong = Fail(closed, Stage.WHOLE), Fail(as_reason("the arguments are not JSON"), Stage.WHOLE)
     rows = [row("a", cause), row("b", silent), row("c", wrong), row("d", Pass(as_reason("fine")))]
     told = [r.outcome.attribution for r in explained(rows)]
     assert told == ["environment", "environment", "engine", None]

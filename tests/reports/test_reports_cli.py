@@ -17,7 +17,7 @@ from importer.document.store import Store
 from importer.reports import FORMATS, html, junit, terminal
 from importer.reports.compare import compare
 from importer.reports.report_model import of_receipt, sheet
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, Stage
 from tests.cli.test_asking import WRITTEN
 from tests.commandline import Desk, desk
 from tests.facts import as_reason
@@ -153,8 +153,12 @@ def test_a_receipt_of_another_time_or_hand_is_read_all_the_same(odd: dict[str, A
 
 
 def test_a_comparison_tells_worse_better_other_new_and_gone() -> None:
-    good, bad, other = Pass(as_reason("1")), Fail(as_reason("x"), "engine"), Fail(as_reason("y"), "engine")
-    unclear, idle = Inconclusive(as_reason("x"), "model"), NotApplicable(as_reason("1"))
+    good, bad, other = (
+        Pass(as_reason("1")),
+        Fail(as_reason("x"), Stage.WHOLE),
+        Fail(as_reason("y"), Stage.WHOLE),
+    )
+    unclear, idle = Inconclusive(as_reason("x"), Stage.DRAWN), NotApplicable(as_reason("1"))
     before = report(*zip("abcdefg", (good, bad, bad, good, good, idle, unclear), strict=True))
     after = report(*zip("abcdnfg", (bad, good, other, good, bad, good, bad), strict=True), version="2.0")
     found = compare(
@@ -171,8 +175,8 @@ def test_a_comparison_tells_worse_better_other_new_and_gone() -> None:
 
 def test_a_run_of_an_older_version_is_compared_by_outcome_and_blame() -> None:
     """Its receipt has sentences alone, which nobody compares."""
-    old = report(("a", Fail(as_reason("x"), "engine")), ("b", Fail(as_reason("x"), "engine")))
-    new = report(("a", Fail(as_reason("y"), "engine")), ("b", Fail(as_reason("x"), "model")))
+    old = report(("a", Fail(as_reason("x"), Stage.WHOLE)), ("b", Fail(as_reason("x"), Stage.WHOLE)))
+    new = report(("a", Fail(as_reason("y"), Stage.WHOLE)), ("b", Fail(as_reason("x"), Stage.DRAWN)))
     for run in (old, new):
         for row in run["outcomes"]:
             del row["cause"], row["remedy"]

@@ -8,7 +8,17 @@ from importer.engines.deaths import Attribution
 from importer.reasons import Reason
 from importer.validation.errors import RequestRefused
 from importer.validation.explain import explained
-from importer.validation.outcome import Fact, FactReason, Fail, Inconclusive, Outcome, Pass, ProbeRow, Stage
+from importer.validation.outcome import (
+    STAGE,
+    Fact,
+    FactReason,
+    Fail,
+    Inconclusive,
+    Outcome,
+    Pass,
+    ProbeRow,
+    Stage,
+)
 from importer.validation.probes.chat import StreamReason
 from importer.validation.probes.sampling import OptionReason, StructuredReason
 from importer.validation.remedy import Need, Remedy, template
@@ -19,10 +29,10 @@ from tests.judging import verdict
 def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() -> None:
     outcomes: dict[str, Outcome] = {
         "token-limit": Fail(
-            as_reason("answers are cut after 8 tokens"), "configuration", Reason(Remedy.RAISE_LIMITS)
+            as_reason("answers are cut after 8 tokens"), Stage.START, Reason(Remedy.RAISE_LIMITS)
         ),
-        "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS)),
-        "tool-call": Inconclusive(as_reason("still thinking at the limit"), "model"),
+        "simple-answers": Fail(as_reason("noise"), Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS)),
+        "tool-call": Inconclusive(as_reason("still thinking at the limit"), Stage.DRAWN),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
     told = [verdict(row.outcome) for row in explained(rows)]
@@ -31,10 +41,10 @@ def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() ->
 
 def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
     outcomes: dict[str, Outcome] = {
-        "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS)),
-        "tool-call": Inconclusive(as_reason("declined"), "model"),
-        "no-tool-needed": Fail(as_reason("called"), "engine", Reason(Remedy.WHOLE_WEIGHTS)),
-        "message-forms": Fail(as_reason("dropped"), "configuration"),
+        "simple-answers": Fail(as_reason("noise"), Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS)),
+        "tool-call": Inconclusive(as_reason("declined"), Stage.DRAWN),
+        "no-tool-needed": Fail(as_reason("called"), Stage.WHOLE, Reason(Remedy.WHOLE_WEIGHTS)),
+        "message-forms": Fail(as_reason("dropped"), Stage.START),
         "health": Pass(as_reason("up")),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
@@ -72,11 +82,11 @@ PARSER = {"key": "tool_parser", "parser": "hermes"}
 def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, change: Reason, follows: set[str]) -> None:
     outcomes: dict[str, Outcome] = {
         "messages": RequestRefused(500, "no such model").outcome(),
-        "long-prompt": Fail(as_reason("600 words were answered: 'again'"), "engine"),
-        "tool-call": Fail(as_reason("half a call"), "engine"),
-        "token-numbers": Fail(as_reason("another value"), "engine"),
-        cause: Fail(as_reason("seen"), "configuration", change),
-        "tool-choice": Fail(as_reason("declined"), "model"),
+        "long-prompt": Fail(as_reason("600 words were answered: 'again'"), Stage.WHOLE),
+        "tool-call": Fail(as_reason("half a call"), Stage.WHOLE),
+        "token-numbers": Fail(as_reason("another value"), Stage.WHOLE),
+        cause: Fail(as_reason("seen"), Stage.START, change),
+        "tool-choice": Fail(as_reason("declined"), Stage.DRAWN),
     }
     rows = explained([ProbeRow(name, "", outcome) for name, outcome in outcomes.items()])
     told = {row.probe for row in rows if verdict(row.outcome) == "fail configuration"}
@@ -86,11 +96,11 @@ def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, change: Reaso
 def test_an_engine_writes_history_by_its_parser() -> None:
     missing = Fail(
         as_reason("it runs with no tool parser"),
-        "configuration",
+        Stage.START,
         Reason(Remedy.START_WITH, names=("tool parser",)),
     )
     history = Fail(
-        as_reason("calls and results take 239 tokens, and 197 as the template renders them"), "engine"
+        as_reason("calls and results take 239 tokens, and 197 as the template renders them"), Stage.PROMPT
     )
     rows = [ProbeRow("settings-read-back", "", missing), ProbeRow("prompt-rendered", "", history)]
     assert [verdict(row.outcome) for row in explained(rows)] == ["fail configuration"] * 2
@@ -99,13 +109,13 @@ def test_an_engine_writes_history_by_its_parser() -> None:
 @pytest.mark.parametrize("part", ["configuration", "engine"])
 def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Attribution) -> None:
     outcomes: dict[str, Outcome] = {
-        "reasoning-apart": Fail(as_reason("the thinking marker <think> is in the content"), part,
+        "reasoning-apart": Fail(as_reason("the thinking marker <think> is in the content"), STAGE[part],
                                 Reason(Remedy.CHOOSE_REASONING_PARSER)),
-        "structured-output": Fail(Reason(StructuredReason.NOT_JSON, text="<think>\nA person"), "engine"),
+        "structured-output": Fail(Reason(StructuredReason.NOT_JSON, text="<think>\nA person"), Stage.WHOLE),
         "stream-equals-whole": Fail(Reason(StreamReason.DIFFERS, name="content",
-                                           whole="<ponder>\nA.\n</ponder>\nHi", streamed=""), "engine"),
-        "tool-choice": Fail(as_reason("a call was required, and none came: 'Hello.'"), "engine"),
-        "guided": Inconclusive(as_reason("the answer came to the limit of tokens"), "model"),
+                                           whole="<ponder>\nA.\n</ponder>\nHi", streamed=""), Stage.STREAM),
+        "tool-choice": Fail(as_reason("a call was required, and none came: 'Hello.'"), Stage.WHOLE),
+        "guided": Inconclusive(as_reason("the answer came to the limit of tokens"), Stage.DRAWN),
     }  # fmt: skip
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
     told = [verdict(row.outcome) for row in explained(rows)]
@@ -119,14 +129,17 @@ def _seen(stage: Stage) -> tuple[Fact, ...]:
 
 def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answers_alone() -> None:
     wrote = Fail(
-        as_reason("a call without its end"), "model", Reason(Remedy.WHOLE_WEIGHTS), facts=_seen(Stage.DRAWN)
+        as_reason("a call without its end"),
+        Stage.DRAWN,
+        Reason(Remedy.WHOLE_WEIGHTS),
+        facts=_seen(Stage.DRAWN),
     )
     outcomes: dict[str, Outcome] = {
         "tool-call": wrote,
-        "stream-equals-whole": Fail(as_reason("differs"), "engine", Reason(Remedy.WHOLE_ANSWERS)),
-        "messages": Fail(as_reason("no call"), "configuration", Reason(Remedy.SET_PARSER, **PARSER)),
-        "truncated-call": Fail(as_reason("broken"), "engine", facts=_seen(Stage.WHOLE)),
-        "long-prompt": Fail(as_reason("no refusal"), "configuration", Reason(Remedy.SET_CONTEXT)),
+        "stream-equals-whole": Fail(as_reason("differs"), Stage.STREAM, Reason(Remedy.WHOLE_ANSWERS)),
+        "messages": Fail(as_reason("no call"), Stage.PARSED, Reason(Remedy.SET_PARSER, **PARSER)),
+        "truncated-call": Fail(as_reason("broken"), Stage.WHOLE, facts=_seen(Stage.WHOLE)),
+        "long-prompt": Fail(as_reason("no refusal"), Stage.START, Reason(Remedy.SET_CONTEXT)),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
     told = {row.probe: verdict(row.outcome) for row in explained(rows)}
@@ -140,10 +153,12 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
 
 
 def test_crossed_answers_come_before_servers_that_differ() -> None:
-    other = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked="a", came="b")
-    crossed = Fail(other, "engine", Reason(Remedy.ANSWERS_UNALTERED), within=("clients",))
+    other = Reason(OptionReason.CROSSED, asked="a", came="b")
+    crossed = Fail(other, Stage.GATEWAY, Reason(Remedy.ANSWERS_UNALTERED), within=("clients",))
     rows = [
-        ProbeRow("prompt-counts", "", Fail(as_reason("lengths"), "engine", Reason(Remedy.SERVERS_ALIKE))),
+        ProbeRow(
+            "prompt-counts", "", Fail(as_reason("lengths"), Stage.GATEWAY, Reason(Remedy.SERVERS_ALIKE))
+        ),
         ProbeRow("request-options", "", crossed),
     ]
     told = [row.outcome.remedy for row in explained(rows) if isinstance(row.outcome, Fail)]
@@ -152,9 +167,9 @@ def test_crossed_answers_come_before_servers_that_differ() -> None:
 
 @pytest.mark.parametrize(("unread", "part"), [(1, "configuration"), (2, "model")])
 def test_a_parser_that_reads_one_text_is_no_remedy_where_none_reads_most(unread: int, part: str) -> None:
-    wrote = Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS), facts=_seen(Stage.DRAWN))
+    wrote = Fail(as_reason("noise"), Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS), facts=_seen(Stage.DRAWN))
     change = Reason(Remedy.SET_PARSER, **PARSER)
-    lenient = Fail(as_reason("a marker"), "configuration", change, facts=_seen(Stage.PARSED))
+    lenient = Fail(as_reason("a marker"), Stage.PARSED, change, facts=_seen(Stage.PARSED))
     names = ("tool-call", "tool-result-turn")[:unread]
     rows = [*(ProbeRow(name, "", wrote) for name in names), ProbeRow("no-special-tokens", "", lenient)]
     told = explained(rows)[-1].outcome
@@ -162,12 +177,14 @@ def test_a_parser_that_reads_one_text_is_no_remedy_where_none_reads_most(unread:
 
 
 def test_weights_that_heed_no_option_are_damaged_and_a_temperature_of_the_server_explains_noise() -> None:
-    noise = ProbeRow("simple-answers", "", Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS)))
+    noise = ProbeRow(
+        "simple-answers", "", Fail(as_reason("noise"), Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
+    )
     for option, fields, part in (
         (OptionReason.IGNORED, {"option": "logit_bias"}, "model"),
         (OptionReason.ALL_ALIKE, {"option": "temperature"}, "engine"),
     ):
         heed = Reason(Remedy.HEED_OPTIONS, option="x")
-        ignored = Fail(Reason(option, stage=Stage.DRAWN, **fields), "engine", heed)
+        ignored = Fail(Reason(option, **fields), Stage.SAMPLED, heed)
         rows = explained([noise, ProbeRow("request-options", "", ignored)])
         assert {row.outcome.attribution for row in rows} == {part}

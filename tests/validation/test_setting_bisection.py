@@ -15,7 +15,7 @@ from importer.errors import EngineError
 from importer.reasons import Reason
 from importer.validation import served_engine
 from importer.validation.attribution.setting_bisection import settled
-from importer.validation.outcome import Blame, Fail, NotShown, Pass, ProbeRow
+from importer.validation.outcome import Blame, Fail, NotShown, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import likelihood, simple_answers, usage_counts
 from importer.validation.probes.tools import tool_call
 from importer.validation.remedy import Remedy
@@ -55,7 +55,7 @@ class Machine:
 def _row(probe: str, blames: Blame | None, *follows: str) -> ProbeRow:
     if blames is None:
         return ProbeRow(probe, "", Pass(as_reason("fine")))
-    return ProbeRow(probe, "", Fail(as_reason("wrong"), blames, follows=follows))
+    return ProbeRow(probe, "", Fail(as_reason("wrong"), Stage.WHOLE, follows=follows, part=blames))
 
 
 def _settled(machine: Machine, *rows: ProbeRow, seconds: float = 1.0, left: float = 600.0) -> list[ProbeRow]:
@@ -125,7 +125,7 @@ def test_nothing_is_named_that_is_not_seen_both_ways(machine: Machine) -> None:
 
 def test_no_start_is_tried_where_it_shows_nothing_or_takes_too_long() -> None:
     machine = Machine(AGENT, (tool_call.name,))
-    explained = Fail(as_reason("wrong"), "configuration", Reason(Remedy.ONE_TEMPLATE, files=("x",)))
+    explained = Fail(as_reason("wrong"), Stage.TEMPLATE, Reason(Remedy.ONE_TEMPLATE, files=("x",)))
     rows = [
         _row(tool_call.name, "environment"), _row(served_engine.STOPS_CLEANLY, "engine"),
         _row(usage_counts.name, None), ProbeRow(likelihood.name, "", explained),

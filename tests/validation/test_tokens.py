@@ -15,7 +15,7 @@ from importer.engines import get, install, tokenizer
 from importer.engines.tokenizer import Ask, Redrawn
 from importer.validation import diagnosis, tokens
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.outcome import Fail, Inconclusive, Pass
+from importer.validation.outcome import Fail, Inconclusive, Pass, Stage
 from importer.validation.probes.prompt import TokenizerReason, judge_drawn
 from importer.validation.reply import Reply
 from importer.validation.tokens import OWN, OtherTokens
@@ -75,7 +75,7 @@ def test_a_share_of_drawn_tokens_is_the_tokenizers(other: OtherTokens, whole: bo
 
 
 def test_merges_in_another_order_explain_a_fault_of_the_model() -> None:
-    silent = Inconclusive(as_reason("the model answered without a call"), "model")
+    silent = Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN)
     data: dict[str, Any] = json.loads((MODEL / "tokenizer.json").read_text(encoding="utf-8"))
     whole = replace(context(), merges=tokenizer.of_tokenizer(data))
     assert diagnosis.with_remedy(silent, whole).attribution == "model"

@@ -128,11 +128,7 @@ FENCED = '```json\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n
     ("judged", "state", "attribution"), [(FENCED, "broken", "model"), (CALL, "holds", "engine")]
 )
 def test_the_judged_answer_is_traced_where_a_new_one_is_right(
-    judged: str,
-    state: State,
-    attribution: str,
-    offline: OfflineParsers,
-    monkeypatch: pytest.MonkeyPatch,
+    judged: str, state: State, attribution: str, offline: OfflineParsers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model called a tool to say hello in one answer of several; the next one greeted."""
 

@@ -30,7 +30,7 @@ from importer.validation.errors import (
 from importer.validation.evidence_sources import Journal, complaining, hidden
 from importer.validation.expectations import Expectations
 from importer.validation.explain import explained
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow, reason_text
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow, Stage, reason_text
 from importer.validation.probes import PROBES
 from importer.validation.probes.server import first_answer
 from importer.validation.progress import SilenceReason
@@ -216,8 +216,8 @@ def test_an_engine_whose_threads_end_in_the_middle_is_one_row() -> None:
 
 
 def test_the_death_of_an_engine_is_one_row() -> None:
-    died = Fail(Reason(AnswerFailure.DIED, says=as_reason("out of memory")), "environment")
-    broke = Fail(Reason(AnswerFailure.UNREACHABLE, problem="reset"), "engine")
+    died = Fail(Reason(AnswerFailure.DIED, says=as_reason("out of memory")), Stage.MACHINE)
+    broke = Fail(Reason(AnswerFailure.UNREACHABLE, problem="reset"), Stage.WHOLE)
     rows = [ProbeRow("tool-call", "", Pass(as_reason("called")))]
     rows += [
         ProbeRow(name, "", one) for name, one in (("history", broke), ("images", died), ("messages", died))
@@ -321,11 +321,7 @@ def proof(*reads: str, refuted: str = "deepseek", engine: str = "vllm", **more: 
     return Proof(**{**fields, "written": {}, **more})  # type: ignore[arg-type]
 
 
-LOST = Fail(
-    as_reason("the model wrote a call and it arrived as content"),
-    "configuration",
-    OTHER_TOOL_PARSER,
-)
+LOST = Fail(as_reason("the model wrote a call and it arrived as content"), Stage.PARSED, OTHER_TOOL_PARSER)
 
 
 @pytest.mark.parametrize(
@@ -362,7 +358,7 @@ def test_a_template_that_was_never_proved_is_said(tmp_path: Path) -> None:
 
 
 def test_an_endless_answer_names_the_token_that_a_completion_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    talks_on = Fail(as_reason("it goes on into another turn"), "configuration", END_TOKEN)
+    talks_on = Fail(as_reason("it goes on into another turn"), Stage.TOKENS, END_TOKEN)
     asked = Exchange("POST", "/v1/chat/completions", {"messages": list(GREETING.messages)})
     monkeypatch.setattr(Context, "raw", lambda *_, **__: "Hello!<|im_end|>\n<|im_start|>user\nHi")
     told = diagnosis.with_remedy(talks_on, context(log=[asked]))

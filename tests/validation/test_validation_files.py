@@ -27,7 +27,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import promise_of
 from importer.validation.explain import explained
-from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow
+from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import simple_answers
 from importer.validation.probes.server import files_as_imported, judge_files_as_imported
 from importer.validation.probes.tools import tool_call
@@ -52,7 +52,7 @@ def test_a_file_that_is_no_json_is_the_environment_s_and_explains_the_others(tmp
     assert isinstance(found, Fail)
     assert (found.attribution, found.reason.fields["files"]) == ("environment", (path.name,))
     assert words(found) == "generation_config.json is not JSON; the engine may go on without it"
-    call = Fail(as_reason("no call"), "configuration", Reason(Remedy.END_AT))
+    call = Fail(as_reason("no call"), Stage.START, Reason(Remedy.END_AT))
     rows = [ProbeRow(files_as_imported.name, "", found), ProbeRow(tool_call.name, "", call)]
     assert [row.outcome.attribution for row in explained(rows)] == ["environment"] * 2
 
@@ -168,8 +168,8 @@ def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path, import
 
 def test_noise_of_another_config_is_not_the_model_s() -> None:
     changed = judge_files_as_imported({"config.json": "a" * 40}, {"config.json": "b" * 40})
-    noise = Fail(as_reason("3 of 3 are wrong"), "model", Reason(Remedy.WHOLE_WEIGHTS))
-    silent = Fail(as_reason("no call"), "engine", Reason(Remedy.READ_LOG))
+    noise = Fail(as_reason("3 of 3 are wrong"), Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
+    silent = Fail(as_reason("no call"), Stage.WHOLE, Reason(Remedy.READ_LOG))
     rows = [
         ProbeRow(files_as_imported.name, "", changed),
         ProbeRow(simple_answers.name, "", noise),

@@ -19,7 +19,7 @@ from importer.validation.client import MAX_BODY, Client, Exchange, bounded
 from importer.validation.context import Context, holds
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, wilson
+from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, Stage, wilson
 from importer.validation.probe import Probe, ProbeOptions, Run
 from importer.validation.probes.chat import long_prompt
 from importer.validation.probes.message_forms import _in_a_row, _system
@@ -51,7 +51,7 @@ def test_wilsons_interval(agreed: int, trials: int, low: float, high: float) -> 
 
 def test_every_outcome_has_its_interval_and_what_was_not_asked_has_none() -> None:
     assert (Pass(as_reason("x")).agreeing, Pass(as_reason("x")).interval) == (1, wilson(1, 1))
-    assert Inconclusive(as_reason("x"), "model", trials=3, agreed=2).interval == wilson(2, 3)
+    assert Inconclusive(as_reason("x"), Stage.DRAWN, trials=3, agreed=2).interval == wilson(2, 3)
     assert NotApplicable(as_reason("x")).interval is None
 
 
@@ -60,7 +60,7 @@ def test_trials_are_counted_with_those_that_agreed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Client, "chat", lambda *_: Reply(next(answers), finish_reason="stop"))
 
     def judge(reply: Reply) -> Outcome:
-        return Pass(as_reason("x")) if reply.content == "yes" else Inconclusive(as_reason("x"), "model")
+        return Pass(as_reason("x")) if reply.content == "yes" else Inconclusive(as_reason("x"), Stage.DRAWN)
 
     outcome = context().judged(GREETING, judge)
     assert (outcome.outcome, outcome.trials, outcome.agreeing) == ("pass", 3, 1)

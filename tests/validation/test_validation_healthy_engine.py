@@ -30,12 +30,7 @@ SECONDS = {"mlx": 300.0, "vllm-cpu": 300.0}
 def cases() -> list[Any]:
     """Every engine with every model."""
     return [
-        pytest.param(
-            engine,
-            base,
-            id=f"{engine}-{base}",
-            marks=pytest.mark.xdist_group(group),
-        )
+        pytest.param(engine, base, id=f"{engine}-{base}", marks=pytest.mark.xdist_group(group))
         for engine, group in GROUPS.items()
         for base in FORMATS
     ]
@@ -69,8 +64,7 @@ def test_an_untouched_import_passes(engine: str, base: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "engine",
-    [pytest.param(name, marks=pytest.mark.xdist_group(group)) for name, group in GROUPS.items()],
+    "engine", [pytest.param(name, marks=pytest.mark.xdist_group(group)) for name, group in GROUPS.items()]
 )
 def test_an_untouched_server_passes(engine: str) -> None:
     good, stored = bench.imported("hermes", engine)

@@ -20,7 +20,15 @@ from importer.validation.expectations import (
     no_tools,
     promise_of,
 )
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, counts_as_passed
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    Stage,
+    counts_as_passed,
+)
 from importer.validation.probes import PROBES
 from importer.validation.probes.chat import difference, judge_plain_chat, leak, stream_form
 from importer.validation.probes.reasoning import judge_reasoning_apart
@@ -350,8 +358,8 @@ def test_only_a_pass_and_what_does_not_apply_count() -> None:
     outcomes: list[Outcome] = [
         Pass(as_reason("x")),
         NotApplicable(as_reason("x")),
-        Inconclusive(as_reason("x"), "model"),
-        Fail(as_reason("x"), "engine"),
+        Inconclusive(as_reason("x"), Stage.DRAWN),
+        Fail(as_reason("x"), Stage.WHOLE),
     ]
     assert [counts_as_passed(o) for o in outcomes] == [True, True, False, False]
 

@@ -15,7 +15,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context, Shared
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Outcome, Pass, Tried
+from importer.validation.outcome import Fail, Outcome, Pass, Stage, Tried
 from importer.validation.probes.chat import (
     ended_before,
     judge_default_max_tokens,
@@ -185,17 +185,19 @@ def test_a_value_without_which_a_probe_passes_is_at_fault(monkeypatch: pytest.Mo
     assert spoilt.suspects({"temperature": 5, "top_k": 0}) == {"temperature": 5}
 
     def run(ctx: Context) -> Outcome:
-        return Pass(as_reason("x")) if ctx.ask(SUM).content == "Four." else Fail(as_reason("noise"), "engine")
+        return (
+            Pass(as_reason("x")) if ctx.ask(SUM).content == "Four." else Fail(as_reason("noise"), Stage.WHOLE)
+        )
 
     def heard(body: Any) -> Reply:
         return said("Four." if body.get("repetition_penalty") == 1.0 else "F5")
 
     taken_out = Reason(Remedy.TAKE_OUT_SETTING, key="parameters.repeat_penalty")
     ctx = asked(heard, monkeypatch, sampling=sampling)
-    told = spoilt.without(ctx, Fail(as_reason("noise"), "engine"), run, {})
+    told = spoilt.without(ctx, Fail(as_reason("noise"), Stage.WHOLE), run, {})
     assert (verdict(told), told.remedy) == ("fail configuration", taken_out)
     ctx = asked(lambda _: said("F5"), monkeypatch, sampling=sampling)
-    assert verdict(spoilt.without(ctx, Fail(as_reason("noise"), "engine"), run, {})) == "fail engine"
+    assert verdict(spoilt.without(ctx, Fail(as_reason("noise"), Stage.WHOLE), run, {})) == "fail engine"
     assert spoilt.without(ctx, Pass(as_reason("y")), run, {}) == Pass(as_reason("y"))
 
 
@@ -211,7 +213,7 @@ def test_none_leaves_a_field_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path) -> None:
-    found = Fail(as_reason("wrong"), "model")
+    found = Fail(as_reason("wrong"), Stage.DRAWN)
     without = copied(tmp_path / "m")
     (without / "chat_template.jinja").unlink()
     for folder, part in ((without, "configuration"), (MODEL, None)):
@@ -235,7 +237,7 @@ def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path)
 )
 def test_an_engine_that_was_not_told_is_not_at_fault(told: tuple[str, ...], expected: str) -> None:
     at_start = {"temperature": 1.0, "top_k": 0, "max_tokens": 512}
-    missed = Fail(as_reason("8 answers are one"), "engine")
+    missed = Fail(as_reason("8 answers are one"), Stage.WHOLE)
     assert verdict(missing_values(missed, at_start, told)) == expected
     assert missing_values(Pass(as_reason("x")), at_start, told) == Pass(as_reason("x"))
 

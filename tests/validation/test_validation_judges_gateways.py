@@ -17,7 +17,7 @@ from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.explain import explained
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, ProbeRow
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, ProbeRow, Stage
 from importer.validation.probes.cache import judge_whole
 from importer.validation.probes.chat import judge_missed
 from importer.validation.probes.prompt import judge_history, judge_start, judge_taken, prompt_rendered
@@ -119,9 +119,9 @@ def test_what_is_written_wrong_is_the_documents_where_it_changes_the_numbers() -
     assert diagnosis.altered(found, Expectations()) is found
     foreign = judge_missed("<|im_start|>", 3, 3)
     assert diagnosis.altered(foreign, dice) is foreign
-    lost = Fail(as_reason("the parser lost it"), "engine", Reason(Remedy.OTHER_VERSION_READS, parser="x"))
+    lost = Fail(as_reason("the parser lost it"), Stage.WHOLE, Reason(Remedy.OTHER_VERSION_READS, parser="x"))
     assert diagnosis.altered(lost, dice).attribution == "configuration"
-    count = Fail(as_reason("counts nothing"), "engine")
+    count = Fail(as_reason("counts nothing"), Stage.WHOLE)
     assert diagnosis.altered(count, dice) is count
 
 
@@ -170,8 +170,8 @@ def test_a_call_beside_what_the_model_did_not_write(
 
 
 def test_what_a_template_was_not_given_explains_answers() -> None:
-    dropped = Fail(as_reason("82 tokens"), "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE))
-    wrong = Fail(as_reason("the call arrived without it"), "configuration", template(Need.TAKE_CONVERSATION))
+    dropped = Fail(as_reason("82 tokens"), Stage.PROMPT, Reason(Remedy.OTHER_VERSION_TEMPLATE))
+    wrong = Fail(as_reason("the call arrived without it"), Stage.TEMPLATE, template(Need.TAKE_CONVERSATION))
     rows = [ProbeRow(prompt_rendered.name, "", dropped), ProbeRow("tool-call", "", wrong)]
     assert [row.outcome.attribution for row in explained(rows)] == ["engine", "engine"]
     assert explained(rows[1:]) == rows[1:]
@@ -179,9 +179,9 @@ def test_what_a_template_was_not_given_explains_answers() -> None:
 
 def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
     word = Fail(
-        as_reason("it stands between two calls"), "configuration", Reason(Remedy.TAKE_OUT_STOPWORD, word="x")
+        as_reason("it stands between two calls"), Stage.START, Reason(Remedy.TAKE_OUT_STOPWORD, word="x")
     )
-    cut = Fail(as_reason("tool calls differ"), "engine", Reason(Remedy.WHOLE_ANSWERS))
+    cut = Fail(as_reason("tool calls differ"), Stage.STREAM, Reason(Remedy.WHOLE_ANSWERS))
     told = explained([ProbeRow(stop_strings.name, "", word), ProbeRow("stream-equals-whole", "", cut)])
     assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]
 
@@ -203,7 +203,7 @@ def test_a_thought_that_the_model_does_not_end_is_not_the_parsers(
 
 
 def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = Fail(as_reason("get_time was named, and none came: ''"), "engine")
+    empty = Fail(as_reason("get_time was named, and none came: ''"), Stage.WHOLE)
     thinker = context(promise=Expectations(reasoning_parser="qwen3"))
     thought = "<think>\nHm.\n</think>\n\nHello!"
     monkeypatch.setattr(Context, "raw", lambda _, asked, **__: thought if asked is SUM else '{"name": "Ada"}')
@@ -233,7 +233,9 @@ def test_spaces_that_a_tokenizer_adds(
 
     ctx = replace(context(render), tokens=ask)
     assert (changed_prompt(ctx) is not None) is told
-    silent = diagnosis.with_remedy(Inconclusive(as_reason("the model answered without a call"), "model"), ctx)
+    silent = diagnosis.with_remedy(
+        Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN), ctx
+    )
     assert isinstance(silent, Inconclusive)
     assert (silent.attribution, silent.remedy == OWN) == (
         ("configuration", True) if told else ("model", False)

@@ -143,7 +143,7 @@ def test_clients_get_their_own_answers_and_counts() -> None:
     for replies in ([others, mine], [replace(mine, usage=Usage(17, 8)), others]):
         found = judge_clients(replies, [ONE, OTHER], [15, 17])
         assert isinstance(found, Fail)
-        assert (found.reason.kind, found.reason.fields["stage"]) == (OptionReason.CROSSED, Stage.GATEWAY)
+        assert (found.reason.kind, found.stage) == (OptionReason.CROSSED, Stage.GATEWAY)
     mixed = answer("weather" * 3 + "Zo\u00eb" + "weather" * 4, 8, 15)
     found = judge_clients([mixed, others], [ONE, OTHER], [15, 17])
     assert (found.reason.kind, found.attribution) == (OptionReason.CROSSED, "engine")
@@ -165,13 +165,13 @@ def test_temperatures_and_seeds_have_controls() -> None:
 
 def test_one_cause_explains_what_follows_from_it() -> None:
     noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
-    crossed = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked="a", came="b")
-    for probe, reason, remedy in (
-        (request_options, crossed, Remedy.ANSWERS_UNALTERED),
-        (request_options, as_reason("it is cut"), Remedy.NO_CAP),
-        (prompt_counts, as_reason("other tokens"), Remedy.REQUESTS_UNALTERED),
+    crossed = Reason(OptionReason.CROSSED, asked="a", came="b")
+    for probe, stage, reason, remedy in (
+        (request_options, Stage.GATEWAY, crossed, Remedy.ANSWERS_UNALTERED),
+        (request_options, Stage.WHOLE, as_reason("it is cut"), Remedy.NO_CAP),
+        (prompt_counts, Stage.MESSAGES, as_reason("other tokens"), Remedy.REQUESTS_UNALTERED),
     ):
-        cause = Fail(reason, "engine", Reason(remedy))
+        cause = Fail(reason, stage, Reason(remedy))
         told = explained([noise, ProbeRow(probe.name, "", cause)])[0].outcome
         assert (told.attribution, told.follows) == ("engine", (probe.name,))
 

@@ -17,7 +17,7 @@ from importer.validation.context import Context, Shared, ask_both_ways
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.explain import explained, of_ability
-from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report
+from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report, Stage
 from importer.validation.probe import Probe
 from importer.validation.probes import every
 from importer.validation.probes.chat import (
@@ -29,11 +29,7 @@ from importer.validation.probes.chat import (
     stream_equals_whole,
     template_fault,
 )
-from importer.validation.probes.prompt import (
-    ALIKE,
-    _turns,
-    judge_empty,
-)
+from importer.validation.probes.prompt import ALIKE, _turns, judge_empty
 from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.probes.sampling import judge_stop_words, stop_strings
 from importer.validation.probes.server import concurrency, files_as_imported
@@ -118,7 +114,7 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
     word = judge_stop_words([Reply("\n\nHello to you.")], ("\n\n",))
     noise = judge_missed(None, 3, 3)
     rows = [ProbeRow(simple_answers.name, "", noise), ProbeRow(stop_strings.name, "", word)]
-    rows.append(ProbeRow(tool_call.name, "", Fail(as_reason("no call"), "engine")))
+    rows.append(ProbeRow(tool_call.name, "", Fail(as_reason("no call"), Stage.WHOLE)))
     told = explained(rows)
     assert isinstance(word, Fail)
     assert {
@@ -131,8 +127,8 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
 
 @pytest.mark.parametrize("name", run.NEUTRAL)
 def test_what_a_value_spoils_is_no_engines(name: str) -> None:
-    swapped = Fail(as_reason("'count' got the answer to 'sum'"), "engine")
-    cause = run.judge(Fail(as_reason("no call"), "model"), name, 3.0)
+    swapped = Fail(as_reason("'count' got the answer to 'sum'"), Stage.WHOLE)
+    cause = run.judge(Fail(as_reason("no call"), Stage.DRAWN), name, 3.0)
     rows = [ProbeRow(tool_call.name, "", cause), ProbeRow(concurrency.name, "", swapped)]
     told = explained(rows)[1].outcome
     assert isinstance(told, Fail)
@@ -232,11 +228,9 @@ def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:
 
 def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
     files = Fail(
-        as_reason("of tokenizer.json …"), "configuration", Reason(Remedy.PUT_BACK, files=("tokenizer.json",))
+        as_reason("of tokenizer.json …"), Stage.START, Reason(Remedy.PUT_BACK, files=("tokenizer.json",))
     )
-    call = Fail(
-        as_reason("the parser lost it"), "configuration", Reason(Remedy.OWN_TEMPLATE, parser="hermes")
-    )
+    call = Fail(as_reason("the parser lost it"), Stage.TEMPLATE, Reason(Remedy.OWN_TEMPLATE, parser="hermes"))
     rows = [ProbeRow(files_as_imported.name, "", files), ProbeRow(tool_call.name, "", call)]
     told = explained(rows)[1].outcome
     assert isinstance(told, Fail)
@@ -266,13 +260,13 @@ def test_a_thought_under_another_name(fields: dict[str, object], expected: str) 
 
 
 def test_what_a_model_does_not_do_is_a_figure_and_damaged_weights_are_a_fault() -> None:
-    missed = Inconclusive(as_reason("no call"), "model", trials=3)
+    missed = Inconclusive(as_reason("no call"), Stage.DRAWN, trials=3)
     shown = of_ability(ProbeRow(tool_call.name, "", missed, ability="tools")).outcome
     assert (verdict(shown), shown.reason, shown.trials) == ("not-shown model", missed.reason, 3)
-    damaged = Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS))
+    damaged = Fail(as_reason("noise"), Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
     follows = replace(missed, follows=(simple_answers.name,))
     assert of_ability(ProbeRow(simple_answers.name, "", damaged)).outcome == damaged
-    for other in (follows, Pass(as_reason("x")), Fail(as_reason("x"), "engine")):
+    for other in (follows, Pass(as_reason("x")), Fail(as_reason("x"), Stage.WHOLE)):
         assert of_ability(ProbeRow(tool_call.name, "", other)).outcome == other
 
 
@@ -280,12 +274,12 @@ def test_what_a_model_does_not_do_is_a_figure_and_damaged_weights_are_a_fault() 
 def test_no_probe_of_the_contract_is_excused_by_the_model(
     one: Probe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost = Fail(as_reason("whole and streamed differ"), "engine", WHOLE_ANSWERS)
+    lost = Fail(as_reason("whole and streamed differ"), Stage.STREAM, WHOLE_ANSWERS)
     monkeypatch.setattr(stage_cause, "placed", lambda outcome, _ctx: diagnosis.of_the_model(outcome, ctx))
     ctx = asked(lambda _: said("Hello."), monkeypatch)
     made = run._attributed(replace(one, run=lambda _ctx: lost), ctx)
     rows = [of_ability(ProbeRow(one.name, "", made, ability=one.ability))]
-    mute = Inconclusive(as_reason("the answer is empty"), "model")
+    mute = Inconclusive(as_reason("the answer is empty"), Stage.DRAWN)
     rows.append(of_ability(ProbeRow(one.name, "", mute, ability=one.ability)))
     contract = not one.of_model
     assert (made == lost) is contract
@@ -301,10 +295,10 @@ def test_no_probe_of_the_contract_is_excused_by_the_model(
         ((("simple-answers", Pass(as_reason("right"))),), ("holds", "whole", True, (1, 1))),
         ((("simple-answers", Pass(as_reason("two of three"), trials=3, agreed=2)),),
          ("holds", "no verdict", True, (1, 1))),
-        ((("likelihood", Fail(as_reason("worse"), "model")),), ("holds", "damaged", False, (1, 1))),
-        ((("simple-answers", Inconclusive(as_reason("?"), "unexplained")),),
+        ((("likelihood", Fail(as_reason("worse"), Stage.DRAWN)),), ("holds", "damaged", False, (1, 1))),
+        ((("simple-answers", Inconclusive(as_reason("?"), None)),),
          ("no verdict", "no verdict", False, (1, 1))),
-        ((("message-forms", Fail(as_reason("lost"), "configuration")),),
+        ((("message-forms", Fail(as_reason("lost"), Stage.START)),),
          ("broken", "no verdict", False, (1, 1))),
     ],
 )  # fmt: skip
@@ -367,7 +361,9 @@ def test_a_call_that_another_api_loses_is_the_servers(monkeypatch: pytest.Monkey
         )
 
         def judge(reply: Reply) -> Outcome:
-            return Pass(as_reason("x")) if reply.content == "yes" else Inconclusive(as_reason("x"), "model")
+            return (
+                Pass(as_reason("x")) if reply.content == "yes" else Inconclusive(as_reason("x"), Stage.DRAWN)
+            )
 
         found = other_apis.judged_beside(ctx, GREETING, lambda _: said("no"), judge)
         assert verdict(found) == expected
@@ -395,7 +391,7 @@ def test_another_api_streams_what_it_answers_whole_and_counts_prompts(
 
 def test_an_engine_that_is_wrong_in_streams_alone_answers_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     def judge(reply: Reply) -> Outcome:
-        return Pass(as_reason("x")) if reply.content == "whole" else Fail(as_reason("long"), "engine")
+        return Pass(as_reason("x")) if reply.content == "whole" else Fail(as_reason("long"), Stage.WHOLE)
 
     ctx = asked(lambda body: said("stream" if body.get("stream") else "whole"), monkeypatch)
     found = ask_both_ways(ctx, GREETING, judge)

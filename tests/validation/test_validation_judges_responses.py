@@ -16,17 +16,8 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError
 from importer.validation.expectations import Expectations
-from importer.validation.other_apis import (
-    ResponsesReason,
-    from_response,
-    from_response_events,
-    numbered,
-)
-from importer.validation.probes.other_apis import (
-    judge_responses,
-    judge_responses_tools,
-    responses,
-)
+from importer.validation.other_apis import ResponsesReason, from_response, from_response_events, numbered
+from importer.validation.probes.other_apis import judge_responses, judge_responses_tools, responses
 from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.prompts import GREETING, SYSTEM, WEATHER, WEATHER_ANSWERED
 from tests.judging import verdict

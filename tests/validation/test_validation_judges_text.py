@@ -12,7 +12,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context, together
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, Stage
 from importer.validation.probes.chat import (
     judge_history,
     judge_log_probabilities,
@@ -89,7 +89,7 @@ def test_an_answer_that_varies_is_asked_for_without_dice(monkeypatch: pytest.Mon
     assert verdict(steadied(ctx, varied, stop_strings.run, {})) == "pass"
     hot = replace(ctx, promise=Expectations(sampling={"temperature": 1.5}))
     assert steadied(hot, varied, stop_strings.run, {}) == varied
-    wrong = Fail(as_reason("other"), "engine")
+    wrong = Fail(as_reason("other"), Stage.WHOLE)
     assert steadied(ctx, wrong, stop_strings.run, {}) == wrong
 
 
@@ -336,8 +336,8 @@ def test_a_stop_word_of_the_documents_is_not_for_clients() -> None:
 def test_the_worst_of_several_ways_is_told() -> None:
     good, bad, unsure = (
         Pass(as_reason("well")),
-        Fail(as_reason("broken"), "engine"),
-        Inconclusive(as_reason("who knows"), "model"),
+        Fail(as_reason("broken"), Stage.WHOLE),
+        Inconclusive(as_reason("who knows"), Stage.DRAWN),
     )
     assert words(together({"whole": good, "streamed": bad})) == "streamed: broken"
     assert together({"whole": unsure, "streamed": bad}).outcome == "fail"

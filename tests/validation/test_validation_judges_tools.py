@@ -12,7 +12,7 @@ from importer.reasons import Reason
 from importer.validation.calls import CallReason, judge_call
 from importer.validation.context import tally
 from importer.validation.expectations import CommonReason, Expectations, PromiseReason
-from importer.validation.outcome import Fail, Inconclusive, Pass
+from importer.validation.outcome import Fail, Inconclusive, Pass, Stage
 from importer.validation.probes.tools import (
     ToolChoiceReason,
     id_answered,
@@ -101,25 +101,20 @@ def test_a_broken_answer_to_a_further_question_is_a_figure_and_no_fault(
 
 def test_what_a_model_does_not_do_beside_what_it_does_is_a_figure() -> None:
     did = Pass(Reason(CommonReason.WHOLE_IS_RIGHT), trials=2, agreed=2)
-    declined = Inconclusive(Reason(CallReason.NO_CALL), "model", trials=3)
+    declined = Inconclusive(Reason(CallReason.NO_CALL), Stage.DRAWN, trials=3)
     told = tally({"one call": did, "two calls": declined})
     assert (told.outcome, told.trials, told.agreeing, told.notes) == ("pass", 5, 2, (declined.reason,))
     none = tally({"one call": declined, "two calls": declined})
     assert (none.within, none.trials, none.agreeing) == (("one call",), 6, 6)
-    lost = Fail(Reason(CallReason.LOST), "configuration")
+    lost = Fail(Reason(CallReason.LOST), Stage.START)
     assert tally({"one call": did, "two calls": lost, "later": declined}).within == ("two calls",)
-    silent = Inconclusive(Reason(CommonReason.EMPTY), "environment")
+    silent = Inconclusive(Reason(CommonReason.EMPTY), Stage.MACHINE)
     assert verdict(tally({"one call": did, "two calls": silent})) == "inconclusive environment"
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
-    [
-        ("{}", "pass"),
-        ("", "fail engine"),
-        ("null", "inconclusive model"),
-        ('"{}"', "fail configuration"),
-    ],
+    [("{}", "pass"), ("", "fail engine"), ("null", "inconclusive model"), ('"{}"', "fail configuration")],
 )
 def test_a_call_without_arguments(arguments: str, expected: str) -> None:
     assert verdict(judge_call(calls(("list_alarms", arguments)), ALARMS)) == expected

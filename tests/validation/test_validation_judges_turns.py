@@ -16,7 +16,6 @@ from importer import demo
 from importer.chat_template.render import CLOCK, date_at, now
 from importer.chat_template.request_coverage.findings import CoverageField, CoverageKind
 from importer.engines import get, install, tokenizer
-from importer.engines.deaths import Attribution
 from importer.hub import local
 from importer.proof.result import Proof
 from importer.reasons import Reason
@@ -164,7 +163,7 @@ def test_every_defect_of_a_template_is_a_fact(
     assert found.attribution == "configuration"
     problems = [r.fields["problem"] for r in (found.reason, *found.notes)]
     assert (kind, field) in [(p.kind, p.fields["field"]) for p in problems if isinstance(p, Reason)]
-    assert {r.fields["stage"] for r in (found.reason, *found.notes)} == {Stage.TEMPLATE}
+    assert found.stage is Stage.TEMPLATE
     assert found.remedy is not None
     need = found.remedy.fields.get("needs")
     assert change is None or (isinstance(need, Reason) and need.kind is change)
@@ -285,7 +284,7 @@ def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) ->
 
 
 def test_half_a_call_to_say_hello_is_the_models() -> None:
-    found = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine")
+    found = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), Stage.WHOLE)
     reply = Reply("", "", (), "tool_calls", Usage(9, 9))
     half = replace(reply, behind='<tool_call>\n{"name": "get_')
     assert judge_lost(found, reply) is found
@@ -312,7 +311,7 @@ def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_bl
     assert isinstance(judge_template(same=True), Pass)
     found = judge_template(same=False)
     assert isinstance(found, Fail)
-    declined = Inconclusive(as_reason("the model answered without a call"), "model")
+    declined = Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN)
     ctx = context(MODEL)
     assert ctx.render is not None
     for digest, part in ((ctx.render.digest, "model"), ("another", "configuration")):
@@ -324,9 +323,9 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
     def row(name: str, outcome: Outcome) -> ProbeRow:
         return ProbeRow(name, "", outcome)
 
-    engines = row("no-tool-needed", Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine"))
-    models = row("plain-chat", Inconclusive(as_reason("the answer is empty"), "model"))
-    own = row("stops-cleanly", Fail(as_reason("the port is taken"), "engine"))
+    engines = row("no-tool-needed", Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), Stage.WHOLE))
+    models = row("plain-chat", Inconclusive(as_reason("the answer is empty"), Stage.DRAWN))
+    own = row("stops-cleanly", Fail(as_reason("the port is taken"), Stage.WHOLE))
     for cause in (
         row(prompt_rendered.name, judge_template(same=False)),
         row(tokenizer_whole.name, judge_tokenizer_text("say hello to zoe, from koln!")),
@@ -336,26 +335,26 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
 
 
 def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
-    noise = ProbeRow(simple_answers.name, "", Fail(as_reason("3 of 3 are wrong"), "configuration", OWN))
-    unread = Reason(SettingsReason.NOT_RUN, stage=Stage.PARSED, promised="hermes")
-    parts: tuple[Attribution, ...] = ("engine", "model", "configuration")
-    for part in parts:
-        parser = ProbeRow(settings_read_back.name, "", Fail(unread, part, Reason(Remedy.CHOOSE_TOOL_PARSER)))
-        assert explained([noise, parser])[1].outcome.attribution == "configuration"
-        told = Fail(as_reason("it runs with another"), part, Reason(Remedy.CHOOSE_TOOL_PARSER))
-        reported = ProbeRow(settings_read_back.name, "", told)
-        assert explained([noise, reported])[1].outcome.attribution == part
+    noise = ProbeRow(simple_answers.name, "", Fail(as_reason("3 of 3 are wrong"), Stage.TOKENS, OWN))
+    unread = Reason(SettingsReason.NOT_RUN, promised="hermes")
+    parser = Fail(unread, Stage.PARSED, Reason(Remedy.CHOOSE_TOOL_PARSER))
+    assert explained([noise, ProbeRow(settings_read_back.name, "", parser)])[1].outcome.remedy == OWN
+    other = Fail(as_reason("it runs with another"), Stage.START, Reason(Remedy.CHOOSE_TOOL_PARSER))
+    reported = ProbeRow(settings_read_back.name, "", other)
+    assert explained([noise, reported])[1] == reported
 
 
 def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
     noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
-    other = ProbeRow("tool-call", "", Inconclusive(as_reason("the model answered without a call"), "model"))
+    other = ProbeRow(
+        "tool-call", "", Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN)
+    )
     for name, mend, part in (
         ("bare", template(Need.RENDER_EVERYTHING), "configuration"),
         ("several-rounds", template(Need.RENDER_EVERYTHING), "model"),  # an ordinary chat is whole
         ("bare", template(Need.NO_CLOCK), "model"),
     ):
-        gone = Fail(as_reason("it is not there"), "configuration", mend, within=(name,))
+        gone = Fail(as_reason("it is not there"), Stage.TEMPLATE, mend, within=(name,))
         lost = ProbeRow(template_coverage.name, "", gone)
         told = explained([noise, lost, other])
         assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
@@ -423,7 +422,7 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
 
 
 def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
-    twice = Fail(as_reason("the arguments are encoded twice"), "model", Reason(Remedy.DECODE_ONCE_MORE))
+    twice = Fail(as_reason("the arguments are encoded twice"), Stage.DRAWN, Reason(Remedy.DECODE_ONCE_MORE))
     refused = RequestRefused(400, "input should be a dictionary").outcome()
     rows = [ProbeRow("tool-call", "", twice), ProbeRow("messages", "", refused)]
     told = explained(rows)[1].outcome
@@ -435,7 +434,7 @@ def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
 def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> None:
     lost = Fail(
         as_reason("what the user said is not in the prompt"),
-        "configuration",
+        Stage.TEMPLATE,
         template(Need.RENDER_EVERYTHING),
         within=("bare",),
     )

@@ -14,7 +14,7 @@ from importer.validation.diagnosis import altered
 from importer.validation.evidence_sources import Likelihood, ScoredText, per_token, recorded
 from importer.validation.expectations import promise_of
 from importer.validation.explain import explained
-from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow
+from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow, Stage
 from importer.validation.probes import chat as probe
 from importer.validation.probes.server import files_as_imported, judge_files_as_imported
 from importer.validation.probes.tools import tool_call
@@ -85,7 +85,7 @@ def test_a_broken_entry_is_no_reference(broken: object) -> None:
 
 def test_a_loss_explains_answers_and_other_weights_explain_the_loss() -> None:
     loss = ProbeRow(probe.likelihood.name, "", probe.judge_likelihood(scored(9.0), BEFORE))
-    call = Fail(as_reason("no call"), "engine", Reason(Remedy.READ_LOG))
+    call = Fail(as_reason("no call"), Stage.WHOLE, Reason(Remedy.READ_LOG))
     rows = explained([loss, ProbeRow(tool_call.name, "", call)])
     assert [row.outcome.attribution for row in rows] == ["model", "model"]
     assert [row.outcome.follows for row in rows] == [(), (probe.likelihood.name,)]

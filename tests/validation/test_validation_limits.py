@@ -12,7 +12,7 @@ from importer.validation.attribution.stage_cause import LimitReason
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.outcome import Fail, NotApplicable, Pass
+from importer.validation.outcome import Fail, NotApplicable, Pass, Stage
 from importer.validation.probe import Probe
 from importer.validation.probes import PROBES
 from importer.validation.probes.chat import plain_chat, token_limit
@@ -21,8 +21,8 @@ from importer.validation.probes.tools import tool_call, truncated_call
 
 CUT = {"thinking-cut": Reason(JudgeReason.NO_REASONING)}
 LOSES = Reason(ProofReason.WHOLE_ONLY, cases=(Reason(ProofReason.NOT_REPLAYED),))
-STREAMED = Fail(Reason(CommonReason.CALL_UNREAD), "engine", within=("streamed",))
-THOUGHT = Fail(Reason(CommonReason.THOUGHT_UNREAD), "configuration")
+STREAMED = Fail(Reason(CommonReason.CALL_UNREAD), Stage.WHOLE, within=("streamed",))
+THOUGHT = Fail(Reason(CommonReason.THOUGHT_UNREAD), Stage.START)
 
 
 def verdict(name: str, *, cut: bool = False, loses: bool = False, reads: bool = True) -> ParserVerdict:

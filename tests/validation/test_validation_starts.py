@@ -21,7 +21,7 @@ from importer.validation.errors import AnswerFailure, ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.explain import explained
 from importer.validation.failures import PromptCause
-from importer.validation.outcome import Fail, ProbeRow
+from importer.validation.outcome import PART, Fail, ProbeRow, Stage
 from importer.validation.probes.chat import judge_date, judge_missed, simple_answers
 from importer.validation.probes.prompt import prompt_counts
 from importer.validation.probes.sampling import request_options
@@ -164,13 +164,13 @@ def test_a_prompt_of_no_token_is_not_counted_and_an_answer_of_nothing_is_a_failu
 
 @pytest.mark.parametrize("remedy", [Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT])
 def test_every_answer_follows_from_servers_that_differ_and_from_a_start(remedy: Remedy) -> None:
-    part = "engine" if remedy is Remedy.SERVERS_ALIKE else "configuration"
-    shown = Fail(as_reason("prompt"), part, Reason(remedy, argument="--x"))
-    crossed = Fail(as_reason("crossed"), "engine", Reason(Remedy.ANSWERS_UNALTERED))
+    stage = Stage.GATEWAY if remedy is Remedy.SERVERS_ALIKE else Stage.TEMPLATE
+    shown = Fail(as_reason("prompt"), stage, Reason(remedy, argument="--x"))
+    crossed = Fail(as_reason("crossed"), Stage.SAMPLED, Reason(Remedy.ANSWERS_UNALTERED))
     noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
     rows = [ProbeRow(prompt_counts.name, "", shown), ProbeRow(request_options.name, "", crossed), noise]
     traced = explained(rows)
-    assert {row.outcome.attribution for row in traced} == {part}
+    assert {row.outcome.attribution for row in traced} == {PART[stage]}
     assert [row.outcome.follows for row in traced[1:]] == [(prompt_counts.name,)] * 2
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from importer.engines import start_trials
-from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT
+from importer.engines.deaths import CONFIGURATION, ENGINE
 from importer.engines.start_trials import Setup
 from importer.errors import ImporterError
 from importer.progress import Progress
@@ -20,12 +20,14 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation import served_engine
 from importer.validation.outcome import (
     BY_ANSWERS,
+    STAGE,
     UNEXPLAINED,
     Fail,
     Inconclusive,
     NotShown,
     Pass,
     ProbeRow,
+    Stage,
     asks_for,
     counts_as_passed,
     failing,
@@ -121,7 +123,7 @@ def _of_packages(rows: list[ProbeRow], controls: Controls) -> list[ProbeRow]:
     unfit = Reason(ControlReason.PACKAGE_UNFIT, **asdict(found[0]))
     remedy = Reason(Remedy.INSTALL_AGAIN, package=found[0].package)
     return [
-        replace(row, outcome=failing(row.outcome, ENVIRONMENT, remedy, unfit)) if row in blamed else row
+        replace(row, outcome=failing(row.outcome, Stage.MACHINE, remedy, unfit)) if row in blamed else row
         for row in rows
     ]
 
@@ -149,4 +151,4 @@ def _named(row: ProbeRow, setup: Setup) -> ProbeRow:
     """Return the failure as one of a setting."""
     note = Reason(ControlReason.PASSES_WITHOUT, setting=setup.reason)
     remedy = Reason(Remedy.START_WITHOUT, setting=setup.reason)
-    return replace(row, outcome=failing(row.outcome, setup.attribution, remedy, note))
+    return replace(row, outcome=failing(row.outcome, STAGE[setup.attribution], remedy, note))

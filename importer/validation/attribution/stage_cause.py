@@ -19,7 +19,6 @@ from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason
 from importer.validation.mutations import BY_PARSERS
 from importer.validation.outcome import (
-    UNEXPLAINED,
     Fail,
     Inconclusive,
     NotApplicable,
@@ -68,7 +67,7 @@ def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: 
     """Return the outcome with the part of the first broken stage between the prompt and the answer."""
     broken = broken_in_answer(traced.facts)
     if broken is None:
-        return failing(outcome, UNEXPLAINED) if _contradicted(outcome, traced) else None
+        return failing(outcome, None) if _contradicted(outcome, traced) else None
     if broken.stage is Stage.DRAWN:
         return diagnosis.of_the_model(outcome, ctx) if _blames_reading(outcome) else None
     if broken.stage is Stage.PARSED:
@@ -76,11 +75,11 @@ def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: 
             return None
         decodes = traced.better.key == "tool_parser" and proof_check.encodes_twice(ctx)
         if decodes:  # what the model encodes once more than its template
-            return failing(outcome, "model", Reason(Remedy.DECODE_ONCE_MORE))
-        return failing(outcome, "configuration", _change(traced.better, ctx))
+            return failing(outcome, Stage.DRAWN, Reason(Remedy.DECODE_ONCE_MORE))
+        return failing(outcome, Stage.PARSED, _change(traced.better, ctx))
     if broken.stage is Stage.WHOLE and not wrong.stream:
         own = outcome.remedy if outcome.gives(CallReason.OLD_FIELD) else _reads(outcome, wrong, traced, ctx)
-        return failing(outcome, "engine", own or outcome.remedy)
+        return failing(outcome, Stage.WHOLE, own or outcome.remedy)
     return None
 
 
@@ -145,11 +144,7 @@ def _reads(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: C
 
 STREAMED = "streamed"  # the name of that part of a probe
 CASE = "thinking-cut"  # of the proof
-ONLY_STREAMED = (
-    CommonReason.WHOLE_IS_RIGHT,
-    StreamReason.DIFFERS,
-    SpecialTokensReason.ONLY_STREAMED,
-)
+ONLY_STREAMED = (CommonReason.WHOLE_IS_RIGHT, StreamReason.DIFFERS, SpecialTokensReason.ONLY_STREAMED)
 
 
 class LimitReason(ReasonKind):

@@ -20,10 +20,7 @@ from importer.validation.probes.chat import (
     usage_counts,
 )
 from importer.validation.probes.message_forms import message_forms
-from importer.validation.probes.other_apis import (
-    messages,
-    responses,
-)
+from importer.validation.probes.other_apis import messages, responses
 from importer.validation.probes.prompt import (
     prompt_counts,
     prompt_rendered,

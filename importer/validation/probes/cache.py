@@ -202,7 +202,7 @@ def needs_prefix_cache(promise: Expectations) -> Reason | None:
     "A cache that agents never hit, or lost with each sampling value, took 30 s for a first word, not 0.3.",
     needs=needs_prefix_cache,
     alone=True,  # it measures time, and the cache must hold nothing of other probes
-    observes=Stage.DRAWN,
+    observes=Stage.SAMPLED,
 )
 def prefix_cache(ctx: Context) -> Outcome:
     """Judge what a cache holds, and whether an answer is the same with it and without."""
@@ -222,8 +222,8 @@ def prefix_cache(ctx: Context) -> Outcome:
 def judge_change(change: Change, kind: PrefixCacheReason = PrefixCacheReason.CHANGES) -> Fail:
     """Return the fault of a cache that changes an answer."""
     cold, warm = _shown(change.cold), _shown(change.warm)
-    reason = Reason(kind, stage=Stage.DRAWN, place=change.place, cold=cold, warm=warm)
-    return Fail(reason, "engine", Reason(Remedy.SOUND_CACHE))
+    reason = Reason(kind, place=change.place, cold=cold, warm=warm)
+    return Fail(reason, Stage.SAMPLED, Reason(Remedy.SOUND_CACHE))
 
 
 def _shown(tops: Tops) -> str:
@@ -256,7 +256,7 @@ def _turns(ctx: Context) -> Outcome:
         if isinstance(answer, ExchangeError):
             return Fail(
                 Reason(PrefixCacheReason.FAILED, count=TOGETHER, error=answer.reason),
-                "engine",
+                Stage.SAMPLED,
                 trials=TOGETHER,
             )
         answers.append((f"of {TOGETHER} at once", answer))
@@ -318,7 +318,7 @@ def judge_refused(opening: tuple[Message, ...], refused: RequestRefused) -> Fail
         return refused.outcome()
     size = len(json.dumps(opening))
     remedy = Reason(Remedy.RAISE_BODY_LIMIT, size=size)
-    return Fail(Reason(PrefixCacheReason.REFUSED, size=size, error=refused.reason), "engine", remedy)
+    return Fail(Reason(PrefixCacheReason.REFUSED, size=size, error=refused.reason), Stage.SAMPLED, remedy)
 
 
 def _cache_use(when: str, reply: Reply) -> CacheUse:
@@ -330,7 +330,7 @@ def judge_whole(words: int, counted: int | None) -> Fail | None:
     if counted is None or counted >= words:
         return None
     remedy = Reason(Remedy.SET_CONTEXT)
-    return Fail(Reason(PrefixCacheReason.CUT_IN_SILENCE, words=words, tokens=counted), "engine", remedy)
+    return Fail(Reason(PrefixCacheReason.CUT_IN_SILENCE, words=words, tokens=counted), Stage.SAMPLED, remedy)
 
 
 def judge_prefix_cache(first: int, answers: Sequence[CacheUse]) -> Outcome:
@@ -341,12 +341,12 @@ def judge_prefix_cache(first: int, answers: Sequence[CacheUse]) -> Outcome:
         if use.cached > use.prompt:
             return Fail(
                 Reason(PrefixCacheReason.MORE_THAN_ALL, cached=use.cached, prompt=use.prompt),
-                "engine",
+                Stage.SAMPLED,
                 within=(use.when,),
             )
         if use.cached < SHARE * first:
             reason = Reason(PrefixCacheReason.NOT_FOUND, cached=use.cached, prompt=use.prompt, first=first)
-            return Fail(reason, "engine", trials=len(answers), within=(use.when,))
+            return Fail(reason, Stage.SAMPLED, trials=len(answers), within=(use.when,))
     least = min(use.cached for use in answers)
     return Pass(Reason(PrefixCacheReason.FOUND, least=least, first=first), trials=len(answers))
 
@@ -371,5 +371,5 @@ def judge_times(cold: float, warm: float) -> Outcome:
     if cold < WORTH:
         return NotApplicable(Reason(PrefixCacheReason.TOO_FAST, times=times))
     if warm > FASTER * cold:
-        return Fail(Reason(PrefixCacheReason.SLOW, times=times), "engine", trials=2)
+        return Fail(Reason(PrefixCacheReason.SLOW, times=times), Stage.SAMPLED, trials=2)
     return Pass(times, trials=2)

@@ -20,7 +20,6 @@ from importer.validation.evidence_sources import ScoredText, per_token
 from importer.validation.expectations import CommonReason, Expectations, PromiseReason, no_chat, no_tools
 from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import (
-    UNEXPLAINED,
     Fail,
     Inconclusive,
     NotApplicable,
@@ -97,10 +96,10 @@ def plain_completion(ctx: Context) -> Outcome:
     body = {"model": ctx.model, "prompt": TEXT, "max_tokens": LENGTH, **ctx.promise.client_sampling}
     text = ctx.client.complete(body, ctx.log)
     if not text.strip():
-        return Inconclusive(Reason(CompletionReason.NOTHING), "model")
+        return Inconclusive(Reason(CompletionReason.NOTHING), Stage.DRAWN)
     if ctx.without_template and (form := alternate_forms.ended(ctx, QUESTIONS)) is not None:
         lost = Reason(CompletionReason.ENDS_TURNS, form=form.name)
-        return Inconclusive(lost, "configuration", Reason(Remedy.FETCH_TEMPLATE))
+        return Inconclusive(lost, Stage.TEMPLATE, Reason(Remedy.FETCH_TEMPLATE))
     return Pass(Reason(CompletionReason.WENT_ON, text=text.strip()[:80]))
 
 
@@ -127,7 +126,7 @@ def plain_chat(ctx: Context) -> Outcome:
     """Judge the answer to a greeting, and its date."""
     outcome = answered(ctx, GREETING)
     if outcome.gives(CommonReason.STILL_WRITING):
-        return failing(outcome, "model", Reason(Remedy.ENDING_WEIGHTS))
+        return failing(outcome, Stage.DRAWN, Reason(Remedy.ENDING_WEIGHTS))
     return judge_date(ctx.first(GREETING)) or outcome if isinstance(outcome, Pass) else outcome
 
 
@@ -137,7 +136,7 @@ def judge_date(reply: Reply) -> Fail | None:
     if not isinstance(created, int | float) or not 0 < created < FIRST:
         return None
     day = datetime.fromtimestamp(created, UTC).date().isoformat()
-    return Fail(Reason(PlainChatReason.DATED, day=day), "environment", Reason(Remedy.SET_CLOCK))
+    return Fail(Reason(PlainChatReason.DATED, day=day), Stage.MACHINE, Reason(Remedy.SET_CLOCK))
 
 
 def answered(ctx: Context, prompt: Prompt, judge_one: Judge | None = None) -> Outcome:
@@ -151,7 +150,7 @@ def answered(ctx: Context, prompt: Prompt, judge_one: Judge | None = None) -> Ou
 def judge_lost(failure: Fail, seen: Reply) -> Outcome:
     """Judge a failure beside the text of the model: half a call is lost, and attributed to the model."""
     if seen.finish_reason == "tool_calls" and not seen.tool_calls and call_markup(seen.written):
-        return Inconclusive(Reason(PlainChatReason.BEGINS_A_CALL), "model", trials=failure.trials)
+        return Inconclusive(Reason(PlainChatReason.BEGINS_A_CALL), Stage.DRAWN, trials=failure.trials)
     return failure
 
 
@@ -160,24 +159,20 @@ def judge_plain_chat(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     if reply.finish_reason == "length":
         return endless(reply, markers)
     if reply.tool_calls:
-        return Fail(Reason(PlainChatReason.CALL_NOT_OFFERED), "engine")
+        return Fail(Reason(PlainChatReason.CALL_NOT_OFFERED), Stage.WHOLE)
     if reply.finish_reason != "stop":
         return Fail(
             Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
-            "engine",
+            Stage.WHOLE,
             ends_otherwise("stop", reply),
         )
     if reply.content.strip():
         return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
     if reply.reasoning.strip():
-        return Fail(
-            Reason(PlainChatReason.ALL_REASONING),
-            "configuration",
-            NO_REASONING_PARSER,
-        )
+        return Fail(Reason(PlainChatReason.ALL_REASONING), Stage.PARSED, NO_REASONING_PARSER)
     if swallowed(reply):
-        return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), "configuration")
-    return Inconclusive(Reason(PlainChatReason.NO_WORD), UNEXPLAINED)
+        return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), Stage.PARSED)
+    return Inconclusive(Reason(PlainChatReason.NO_WORD), None)
 
 
 class SimpleAnswersReason(ReasonKind):
@@ -250,10 +245,10 @@ def of_weights(failure: Fail, ctx: Context, *, certain: bool) -> Outcome:
     if failure.attribution != "model" or ctx.promise.hot:
         return failure
     if not certain:
-        return Inconclusive(failure.reason, "model", trials=failure.trials)
+        return Inconclusive(failure.reason, Stage.DRAWN, trials=failure.trials)
     asked = ctx.render is not None and ctx.promise.lacks("completions") is None
     damaged = asked and not alternate_forms.right_by_itself(ctx, QUESTIONS)
-    return failure if damaged else Inconclusive(failure.reason, UNEXPLAINED, trials=failure.trials)
+    return failure if damaged else Inconclusive(failure.reason, None, trials=failure.trials)
 
 
 def _steadily(ctx: Context, prompt: Prompt, reply: Reply) -> Reply:
@@ -286,7 +281,7 @@ def template_fault(failure: Fail, ctx: Context) -> Fail | None:
         note, remedy = broken, ALIKE
     else:
         return None
-    return failing(failure, "configuration", remedy, note)
+    return failing(failure, Stage.TEMPLATE, remedy, note)
 
 
 def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
@@ -298,7 +293,7 @@ def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
     turns = alternate_forms.text_of(form, SUM)
     remedy = Reason(Remedy.WRITE_TURNS, form=form.name, turns=turns)
     note = Reason(SimpleAnswersReason.OTHER_FORM, form=form.name)
-    return failing(failure, "configuration", remedy, note)
+    return failing(failure, Stage.TEMPLATE, remedy, note)
 
 
 def opening_fault(failure: Fail, ctx: Context) -> Fail | None:
@@ -307,7 +302,7 @@ def opening_fault(failure: Fail, ctx: Context) -> Fail | None:
     if opening is None:
         return None
     note = Reason(SimpleAnswersReason.UNOPENED, opening=opening)
-    return failing(failure, "configuration", Reason(Remedy.OPEN_THOUGHT, opening=opening), note)
+    return failing(failure, Stage.TEMPLATE, Reason(Remedy.OPEN_THOUGHT, opening=opening), note)
 
 
 def unbroken(ctx: Context) -> Reason | None:
@@ -327,7 +322,7 @@ def tokenizer_fault(failure: Fail, ctx: Context) -> Fail | None:
     """Return the failure as a fault of the tokenizer, where that changes prompts or answers."""
     whole = tokenizer_whole.run(ctx)
     note = whole.reason if isinstance(whole, Fail) else altered(ctx)
-    return None if note is None else failing(failure, "configuration", OWN, note)
+    return None if note is None else failing(failure, Stage.TOKENS, OWN, note)
 
 
 def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> Fail | None:
@@ -348,7 +343,7 @@ def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> 
         if before is None
         else Reason(Remedy.NO_OWN_STOPS, before=before)
     )
-    return failing(failure, "engine", remedy, note)
+    return failing(failure, Stage.SAMPLED, remedy, note)
 
 
 def ended_before(own: str, reply: Reply) -> str | None:
@@ -374,8 +369,8 @@ def judge_missed(marker: str | None, missed: int, questions: int, gap: str | Non
         reason = Reason(SimpleAnswersReason.GAP, gap=gap)
     if marker is not None:
         note = Reason(SimpleAnswersReason.UNKNOWN_MARKER, marker=marker)
-        return Fail(reason, "configuration", OWN, notes=(note,))
-    return Fail(reason, "model", Reason(Remedy.WHOLE_WEIGHTS))
+        return Fail(reason, Stage.TOKENS, OWN, notes=(note,))
+    return Fail(reason, Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
 
 
 def unknown_marker(ctx: Context) -> str | None:
@@ -484,7 +479,7 @@ def judge_likelihood(scored: Sequence[ScoredText], known: Sequence[ScoredText]) 
     fields = {"nats": now, "before": before, "tokens": tokens}
     if now > before + MARGIN:
         worse = Reason(LikelihoodReason.WORSE, margin=MARGIN, **fields)
-        return Fail(worse, "model", Reason(Remedy.WHOLE_WEIGHTS))
+        return Fail(worse, Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
     return Pass(Reason(LikelihoodReason.AS_BEFORE, **fields))
 
 
@@ -590,7 +585,7 @@ def _compare(ctx: Context, prompt: Prompt) -> Outcome:
         cut = {"max_tokens": CUT, **STEADY}  # what follows a missed end is babble, never twice the same
         whole, streamed = ctx.ask(prompt, **cut), ctx.ask(prompt, stream=True, **cut)
     if not streamed.ended:
-        return Fail(Reason(StreamReason.NOT_DONE), "engine", WHOLE_ANSWERS, trials=2)
+        return Fail(Reason(StreamReason.NOT_DONE), Stage.STREAM, WHOLE_ANSWERS, trials=2)
     if stream_form(whole) == stream_form(streamed):
         return Pass(Reason(StreamReason.ALIKE))
     wholes = [whole, *(ctx.ask(prompt, **cut) for _ in range(REPEATS))]
@@ -600,7 +595,7 @@ def _compare(ctx: Context, prompt: Prompt) -> Outcome:
     repeats_itself = len({stream_form(w) for w in wholes}) == 1
     if not repeats_itself and {shape(w) for w in wholes} & {shape(s) for s in streams}:
         return Pass(Reason(StreamReason.SAME_PARTS), trials=1 + REPEATS)
-    failure = Fail(difference(whole, streamed), "engine", trials=1 + REPEATS)
+    failure = Fail(difference(whole, streamed), Stage.WHOLE, trials=1 + REPEATS)
 
     def like_the_whole(reply: Reply) -> Outcome:
         return Pass(Reason(StreamReason.ALIKE)) if stream_form(reply) == stream_form(whole) else failure
@@ -685,14 +680,14 @@ def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
     for place, text in _texts(reply):
         if piece := undecoded(text):
             remedy = OWN
-            return Fail(Reason(SpecialTokensReason.PIECES, piece=piece, place=place), "configuration", remedy)
+            return Fail(Reason(SpecialTokensReason.PIECES, piece=piece, place=place), Stage.TOKENS, remedy)
         # A block that no parser took is the document's; a lone token is what this probe is for.
         if marker := thinking_markup(text):
-            return Fail(Reason(CommonReason.THINKING_MARKER, marker=marker, place=place), "configuration",
+            return Fail(Reason(CommonReason.THINKING_MARKER, marker=marker, place=place), Stage.PARSED,
                         OTHER_REASONING_PARSER)  # fmt: skip
         thought = place == "reasoning" and bool(reply.tool_calls or drafted(text, reply.content))
         if (marker := call_markup(text)) and not thought:
-            return Fail(Reason(SpecialTokensReason.CALL_MARKER, marker=marker, place=place), "configuration",
+            return Fail(Reason(SpecialTokensReason.CALL_MARKER, marker=marker, place=place), Stage.PARSED,
                         OTHER_TOOL_PARSER)  # fmt: skip
         if token := control_token(text, markers):
             return _stray(token, place, text, reply)
@@ -701,10 +696,10 @@ def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
 
 def _stray(token: str, place: str, text: str, reply: Reply) -> Fail:
     if reply.finish_reason == "stop" and text.rstrip().endswith(token):
-        return Fail(Reason(SpecialTokensReason.STOPS_AND_SHOWS, token=token, place=place), "engine")
+        return Fail(Reason(SpecialTokensReason.STOPS_AND_SHOWS, token=token, place=place), Stage.WHOLE)
     return Fail(
         Reason(SpecialTokensReason.STRAY, token=token, place=place),
-        "configuration",
+        Stage.TOKENS,
         Reason(Remedy.DECLARE, token=token),
     )
 
@@ -733,13 +728,13 @@ def judge_token_limit(reply: Reply) -> Outcome:
     count, finish = reply.usage.completion, reply.finish_reason
     if count is not None and count > LIMIT:
         too_many = Reason(TokenLimitReason.TOO_MANY, count=count, limit=LIMIT)
-        return Fail(too_many, "engine", Reason(Remedy.HEED_OPTIONS, option="max_tokens"))
+        return Fail(too_many, Stage.WHOLE, Reason(Remedy.HEED_OPTIONS, option="max_tokens"))
     if finish == "length":
         return Pass(Reason(TokenLimitReason.CUT, limit=LIMIT))
     if finish == "stop" and (count is None or count < LIMIT):
-        return Inconclusive(Reason(CommonReason.DONE_BEFORE), "model")
+        return Inconclusive(Reason(CommonReason.DONE_BEFORE), Stage.DRAWN)
     return Fail(
-        Reason(TokenLimitReason.NOT_SAID, finish_reason=finish), "engine", ends_otherwise("length", reply)
+        Reason(TokenLimitReason.NOT_SAID, finish_reason=finish), Stage.WHOLE, ends_otherwise("length", reply)
     )
 
 
@@ -790,17 +785,17 @@ def judge_default_max_tokens(reply: Reply, full: Reply, allowed: int, own: int |
     if full.finish_reason == "length":
         if full.usage.completion is not None and full.usage.completion < allowed:
             reason = Reason(OwnLimitReason.ALL_CUT, tokens=full.usage.completion, allowed=allowed)
-            return Fail(reason, "configuration", CAPPED)
+            return Fail(reason, Stage.START, CAPPED)
         return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
     if reply.finish_reason == "length":
         cut = Reason(OwnLimitReason.CUT, tokens=reply.usage.completion)
         if own is not None and (reply.usage.completion or 0) < own:  # the document allows more already
-            return Fail(cut, "configuration", Reason(Remedy.START_WITH, names=("max_tokens",)))
+            return Fail(cut, Stage.START, Reason(Remedy.START_WITH, names=("max_tokens",)))
         if (reply.usage.completion or 0) >= allowed:
             return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
-        return Fail(cut, "configuration", Reason(Remedy.RAISE_MAX_TOKENS))
+        return Fail(cut, Stage.START, Reason(Remedy.RAISE_MAX_TOKENS))
     if not (reply.content.strip() or reply.reasoning.strip()):
-        return Inconclusive(Reason(CommonReason.EMPTY), "model")
+        return Inconclusive(Reason(CommonReason.EMPTY), Stage.DRAWN)
     return Pass(Reason(OwnLimitReason.ENDS, finish_reason=reply.finish_reason))
 
 
@@ -858,15 +853,15 @@ def judge_usage_counts(whole: Reply, streamed: Reply, counted: int | None = None
     if whole.usage.prompt != streamed.usage.prompt:
         return Fail(
             Reason(UsageReason.PROMPTS_DIFFER, whole=whole.usage.prompt, streamed=streamed.usage.prompt),
-            "engine",
+            Stage.WHOLE,
         )
     counts = whole.usage.completion, streamed.usage.completion
     same = (whole.content, whole.reasoning) == (streamed.content, streamed.reasoning)
     if same and counts[0] != counts[1]:
-        return Fail(Reason(UsageReason.ANSWERS_DIFFER, whole=counts[0], streamed=counts[1]), "engine")
+        return Fail(Reason(UsageReason.ANSWERS_DIFFER, whole=counts[0], streamed=counts[1]), Stage.WHOLE)
     if counted is not None and counted != whole.usage.prompt:
         return Fail(
-            Reason(UsageReason.TOKENIZER_DIFFERS, prompt=whole.usage.prompt, counted=counted), "engine"
+            Reason(UsageReason.TOKENIZER_DIFFERS, prompt=whole.usage.prompt, counted=counted), Stage.WHOLE
         )
     reason = Reason(UsageReason.COUNTED, prompt=whole.usage.prompt, completion=whole.usage.completion)
     return Pass(reason, trials=2)
@@ -875,7 +870,7 @@ def judge_usage_counts(whole: Reply, streamed: Reply, counted: int | None = None
 def flawed(way: str, flaw: Reason) -> Fail:
     """Return the fault of a count."""
     remedy = Reason(Remedy.ANSWERS_UNALTERED, change=flaw)
-    return Fail(Reason(UsageReason.FLAWED, way=way, flaw=flaw), "engine", remedy)
+    return Fail(Reason(UsageReason.FLAWED, way=way, flaw=flaw), Stage.WHOLE, remedy)
 
 
 def total_of(reply: Reply, key: str) -> object:
@@ -948,13 +943,15 @@ def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
                 Reason(
                     LogProbabilitiesReason.FLAWED, place=place, token=str(entry.get("token"))[:20], flaw=flaw
                 ),
-                "engine",
+                Stage.WHOLE,
             )
     count = reply.usage.completion if counts else None
     if count is not None and not count - 1 <= len(entries) <= count:  # the end token may be left out
-        return Fail(Reason(LogProbabilitiesReason.COUNT_DIFFERS, entries=len(entries), count=count), "engine")
+        return Fail(
+            Reason(LogProbabilitiesReason.COUNT_DIFFERS, entries=len(entries), count=count), Stage.WHOLE
+        )
     if not holds(reply.written, reply.content):
-        return Fail(Reason(LogProbabilitiesReason.OTHER_TOKENS, written=reply.written[:80]), "engine")
+        return Fail(Reason(LogProbabilitiesReason.OTHER_TOKENS, written=reply.written[:80]), Stage.WHOLE)
     return Pass(Reason(LogProbabilitiesReason.SHOWN, entries=len(entries)))
 
 
@@ -1009,10 +1006,10 @@ def judge_history(reply: Reply, alone: int | None, markers: tuple[str, ...] = ()
     if NAME_RECALL.answered_by(reply.content):
         return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
     if count is not None and alone is not None and count <= alone:
-        return Fail(Reason(CommonReason.TURNS_UNSEEN), "configuration", EVERY_TURN)
+        return Fail(Reason(CommonReason.TURNS_UNSEEN), Stage.TEMPLATE, EVERY_TURN)
     if reply.finish_reason == "length":
         return endless(reply, markers)
-    return Inconclusive(Reason(HistoryReason.NOT_SAID, content=reply.content.strip()[:80]), "model")
+    return Inconclusive(Reason(HistoryReason.NOT_SAID, content=reply.content.strip()[:80]), Stage.DRAWN)
 
 
 class LongPromptReason(ReasonKind):
@@ -1054,5 +1051,5 @@ def long_prompt(ctx: Context) -> Outcome:
     if ctx.promise.remote:
         return NotApplicable(Reason(LongPromptReason.ANY_LENGTH))
     return Fail(
-        Reason(LongPromptReason.ANSWERED, words=context + 64, content=reply.content[:80]), "engine", REMEDY
+        Reason(LongPromptReason.ANSWERED, words=context + 64, content=reply.content[:80]), Stage.WHOLE, REMEDY
     )

@@ -10,7 +10,7 @@ from importer.validation.context import Context, together
 from importer.validation.diagnosis import left_out
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, no_chat
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Tried
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, Tried
 from importer.validation.probe import Rests, probe
 from importer.validation.prompts import (
     GREETING,
@@ -96,7 +96,7 @@ def judge_system(short: Reply, longer: Reply) -> Outcome:
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     if (longer.usage.prompt or 0) <= short.usage.prompt:
         unseen, remedy = Reason(FormsReason.SYSTEM_UNSEEN), template(Need.RENDER_SYSTEM_ROLE)
-        return Fail(unseen, "configuration", remedy, trials=2)
+        return Fail(unseen, Stage.TEMPLATE, remedy, trials=2)
     return Pass(Reason(FormsReason.TAKEN, forms=tuple(form.name for form in FORMS)), trials=2 + len(FORMS))
 
 
@@ -124,5 +124,5 @@ def judge_form(ctx: Context, form: Form) -> Fail | NotApplicable | None:
         reason = Reason(FormsReason.DROPPED, form=form.name, tokens=tokens, whole=whole, instead=form.instead)
     remedy, tried = Reason(Remedy.SEND_INSTEAD, form=form.name, instead=form.instead), Tried(1, 1)
     if form.sent.messages[0]["role"] == "user" or WORDS in (ctx.rendered(form.sent) or ""):
-        return Fail(reason, "engine", remedy, tried=tried)
+        return Fail(reason, Stage.WHOLE, remedy, tried=tried)
     return NotApplicable(reason, remedy=remedy, tried=tried)

@@ -13,7 +13,7 @@ from importer.validation.calls import CallReason, first_call, judge_call
 from importer.validation.context import WAYS, Context, together
 from importer.validation.expectations import no_reasoning, no_tools
 from importer.validation.other_apis import ResponsesReason, numbered
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, named
 from importer.validation.probe import probe
 from importer.validation.probes.chat import judge_plain_chat, leak, token_signs
 from importer.validation.probes.reasoning import judge_reasoning_apart
@@ -96,9 +96,11 @@ def judge_count_tokens(counts: list[tuple[str, Any, int | None]]) -> Outcome:
     """Judge name, count before and count in the answer of each prompt."""
     for name, before, after in counts:
         if not isinstance(before, int) or isinstance(before, bool) or before < 1:
-            return Fail(Reason(CountTokensReason.NO_NUMBER, prompt=name, before=before), "engine")
+            return Fail(Reason(CountTokensReason.NO_NUMBER, prompt=name, before=before), Stage.WHOLE)
         if after is not None and before != after:
-            return Fail(Reason(CountTokensReason.DIFFERS, prompt=name, before=before, after=after), "engine")
+            return Fail(
+                Reason(CountTokensReason.DIFFERS, prompt=name, before=before, after=after), Stage.WHOLE
+            )
     if all(after is None for _, _, after in counts):
         return NotApplicable(Reason(CountTokensReason.NO_COUNT))
     reasons = tuple(
@@ -173,7 +175,7 @@ def _answered(ctx: Context) -> Outcome:
     """Send back the engine's own items with the result of the call, and judge the answer."""
     reply = other_apis.ask_responses(ctx, WEATHER)
     if not reply.tool_calls:
-        return Inconclusive(Reason(CallReason.NO_CALL), "model")
+        return Inconclusive(Reason(CallReason.NO_CALL), Stage.DRAWN)
     call = reply.tool_calls[0]
     items = [*other_apis.items_of(WEATHER), *listed(reply.raw[0]["output"])]
     results = [other_apis.output(one.id, RESULT) for one in reply.tool_calls]

@@ -190,7 +190,7 @@ def judge_beginning(text: str, bos: str) -> Outcome:
     """Judge a rendered prompt; ``bos`` is the token that begins a text, or empty."""
     if bos and text.startswith(bos * 2):
         remedy = template(Need.BEGIN_ONCE, bos=bos)
-        return Fail(Reason(PromptReason.BEGINS_TWICE, bos=bos), "configuration", remedy)
+        return Fail(Reason(PromptReason.BEGINS_TWICE, bos=bos), Stage.TEMPLATE, remedy)
     return Pass(Reason(PromptReason.BEGINS_ONCE))
 
 
@@ -199,7 +199,7 @@ def judge_taken(taken: list[str]) -> Outcome:
     if not taken:
         return Pass(Reason(PromptReason.NOTHING_TAKEN))
     remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=taken[0], variables=tuple(taken))
-    return Fail(Reason(PromptReason.TAKEN, variable=taken[0]), "configuration", remedy)
+    return Fail(Reason(PromptReason.TAKEN, variable=taken[0]), Stage.START, remedy)
 
 
 def judge_turn(prompt: str, without_turn: str, history: str) -> Outcome:
@@ -209,14 +209,14 @@ def judge_turn(prompt: str, without_turn: str, history: str) -> Outcome:
         return Pass(Reason(PromptReason.TURN_BEGUN))
     shown = header.strip()[:40]
     reason = Reason(PromptReason.NO_TURN, shown=shown)
-    return Fail(reason, "configuration", HEED_TURN)
+    return Fail(reason, Stage.TEMPLATE, HEED_TURN)
 
 
 def judge_template(*, same: bool) -> Outcome:
     """Judge the served template: ``same`` if it is the one of the proof, or renders as it does."""
     if same:
         return Pass(Reason(PromptReason.PROVED))
-    return Fail(Reason(CommonReason.NOT_PROVED), "configuration", Reason(Remedy.IMPORT_AGAIN))
+    return Fail(Reason(CommonReason.NOT_PROVED), Stage.TEMPLATE, Reason(Remedy.IMPORT_AGAIN))
 
 
 def judge_variables(unknown: list[str]) -> Outcome:
@@ -224,7 +224,7 @@ def judge_variables(unknown: list[str]) -> Outcome:
     if not unknown:
         return Pass(Reason(PromptReason.ALL_KNOWN))
     remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=unknown[0], variables=(unknown[0],))
-    return Fail(Reason(PromptReason.UNKNOWN, variable=unknown[0]), "configuration", remedy)
+    return Fail(Reason(PromptReason.UNKNOWN, variable=unknown[0]), Stage.START, remedy)
 
 
 def judge_start(plain: int | None, switched: int | None) -> Outcome:
@@ -233,7 +233,7 @@ def judge_start(plain: int | None, switched: int | None) -> Outcome:
         return Pass(Reason(PromptReason.STARTED))
     reason = Reason(PromptReason.NOT_STARTED, plain=plain, told=switched)
     remedy = Reason(Remedy.START_WITH, names=("chat_template_kwargs",))
-    return Fail(reason, "configuration", remedy, trials=2)
+    return Fail(reason, Stage.START, remedy, trials=2)
 
 
 def judge_text(text: str, chat: int, rendered: int) -> Outcome:
@@ -241,7 +241,7 @@ def judge_text(text: str, chat: int, rendered: int) -> Outcome:
     words = str(GREETING.messages[0]["content"])
     if words.casefold() in text.casefold() or chat != rendered:
         return Pass(Reason(PromptReason.TEXT_SHOWN))
-    return Fail(Reason(PromptReason.TEXT_LOST, words=words), "configuration", template(Need.RENDER_TEXT))
+    return Fail(Reason(PromptReason.TEXT_LOST, words=words), Stage.TEMPLATE, template(Need.RENDER_TEXT))
 
 
 def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Outcome:
@@ -252,7 +252,7 @@ def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None)
     if abs(more - rendered) <= FORM:
         return Pass(Reason(PromptReason.HISTORY_ALIKE))
     reason = Reason(PromptReason.HISTORY_DIFFERS, more=more, rendered=rendered)
-    return Fail(reason, "engine", trials=2)
+    return Fail(reason, Stage.PROMPT, trials=2)
 
 
 def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], str | None]) -> Outcome:
@@ -260,9 +260,7 @@ def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], s
     for name, value in switches.items():
         if value.strip().casefold() in NO and write(name, value) == write(name, True) != write(name, False):
             remedy = Reason(Remedy.WITHOUT_QUOTES, variable=name)
-            return Fail(
-                Reason(PromptReason.TAKEN_FOR_YES, variable=name, value=value), "configuration", remedy
-            )
+            return Fail(Reason(PromptReason.TAKEN_FOR_YES, variable=name, value=value), Stage.START, remedy)
     return Pass(Reason(PromptReason.SWITCHES_HEEDED))
 
 
@@ -274,8 +272,8 @@ def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Outc
     if others:
         one = Reason(Remedy.ONE_TEMPLATE, files=others)
         note = Reason(PromptReason.ANOTHER_READ)
-        return Fail(reason, "configuration", one, trials=2, notes=(note,))
-    return Fail(reason, "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE), trials=2)
+        return Fail(reason, Stage.TEMPLATE, one, trials=2, notes=(note,))
+    return Fail(reason, Stage.PROMPT, Reason(Remedy.OTHER_VERSION_TEMPLATE), trials=2)
 
 
 class PromptCountsReason(ReasonKind):
@@ -448,16 +446,16 @@ def judge_refusals(sent: Sequence[Sent]) -> Fail | None:
         raise first.refused
     taken = [one for one in sent if one.refused is None]
     if taken and first.nonce.part is Part.FILTERED:
-        reason = Reason(PromptCountsReason.FILTERED, stage=Stage.GATEWAY, error=first.refused.reason)
-        return Fail(reason, "engine", trials=len(sent))
+        reason = Reason(PromptCountsReason.FILTERED, error=first.refused.reason)
+        return Fail(reason, Stage.GATEWAY, trials=len(sent))
     longer = [one for one in taken if one.size >= first.size]
     if not taken or longer or first.nonce.part not in (Part.LONG_USER, Part.LONG_SYSTEM):
         raise first.refused
     reason = Reason(
-        PromptCountsReason.REFUSED, stage=Stage.GATEWAY, part=first.nonce.part, size=first.size,
+        PromptCountsReason.REFUSED, part=first.nonce.part, size=first.size,
         taken=max(one.size for one in taken), error=first.refused.reason,
     )  # fmt: skip
-    return Fail(reason, "engine", Reason(Remedy.RAISE_BODY_LIMIT, size=first.size), trials=len(sent))
+    return Fail(reason, Stage.GATEWAY, Reason(Remedy.RAISE_BODY_LIMIT, size=first.size), trials=len(sent))
 
 
 def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
@@ -467,16 +465,13 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
         return _failure(wrong, None, follows=rendered)
     if ctx.render is not None and ctx.render.others:
         remedy = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
-        return replace(_failure(wrong, None), attribution="configuration", remedy=remedy)
+        return replace(_failure(wrong, None), remedy=remedy)
     started = failures.of_start(ctx, [(one.nonce.prompt, one.counted) for one in wrong])
     if started is not None:
         return started
     alteration = explanation(ctx, wrong)
     if alteration is None and _rendered_alike(ctx, wrong):
-        return Pass(
-            Reason(PromptCountsReason.OTHER_TOKENS, stage=Stage.TOKENS, conversations=len(wrong)),
-            trials=len(wrong),
-        )
+        return Pass(Reason(PromptCountsReason.OTHER_TOKENS, conversations=len(wrong)), trials=len(wrong))
     return _failure(wrong, alteration)
 
 
@@ -519,12 +514,12 @@ def _failure(wrong: Sequence[Sent], alteration: Reason | None, follows: Fail | N
     trials = len(wrong)
     if follows is not None:
         return Fail(
-            first, follows.attribution, follows.remedy, trials, notes=tuple(rest),
+            first, follows.stage, follows.remedy, trials, notes=tuple(rest),
             follows=(prompt_rendered.name,),
         )  # fmt: skip
     parts = tuple(dict.fromkeys(one.nonce.part for one in wrong))[:SHOWN]
     remedy = Reason(Remedy.REQUESTS_UNALTERED, parts=parts, what=alteration)
-    return Fail(first, "engine", remedy, trials, notes=tuple(rest))
+    return Fail(first, Stage.PROMPT, remedy, trials, notes=tuple(rest))
 
 
 def _facts(wrong: Iterable[Sent], alteration: Reason | None) -> Iterator[Reason]:
@@ -533,11 +528,11 @@ def _facts(wrong: Iterable[Sent], alteration: Reason | None) -> Iterator[Reason]
         fields = {"part": one.nonce.part, "counted": counted, "expected": len(one.tokens)}
         cut = one.nonce.part in (Part.LONG_USER, Part.LONG_SYSTEM) and counted < len(one.tokens)
         if alteration is not None:
-            yield Reason(PromptCountsReason.ALTERED, stage=Stage.MESSAGES, what=alteration, **fields)
+            yield Reason(PromptCountsReason.ALTERED, what=alteration, **fields)
         elif cut:
-            yield Reason(PromptCountsReason.CUT, stage=Stage.MESSAGES, size=one.size, **fields)
+            yield Reason(PromptCountsReason.CUT, size=one.size, **fields)
         else:
-            yield Reason(PromptCountsReason.DIFFERS, stage=Stage.MESSAGES, **fields)
+            yield Reason(PromptCountsReason.DIFFERS, **fields)
 
 
 # What a client does about what a vendor's template does not take.
@@ -641,7 +636,7 @@ def judge_template_coverage(
         return Pass(Reason(TemplateCoverageReason.WHOLE, checked=checked), notes=notes)
     first, *rest = _coverage_facts(defects)
     within = (defects[0].conversation,) if defects[0].conversation else ()
-    return Fail(first, "configuration", remedy(defects[0]), notes=tuple(rest), within=within)
+    return Fail(first, Stage.TEMPLATE, remedy(defects[0]), notes=tuple(rest), within=within)
 
 
 def _concerns(finding: CoverageFinding, promise: Expectations) -> bool:
@@ -673,7 +668,7 @@ def _coverage_facts(
 ) -> list[Reason]:
     return [
         Reason(
-            kind, stage=Stage.TEMPLATE, conversation=f.conversation, kept=f.kept,
+            kind, conversation=f.conversation, kept=f.kept,
             field=f.field, problem=f.reason,
         )
         for f in list(findings)[:TEMPLATE_COVERAGE_MOST]
@@ -773,11 +768,7 @@ def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
     before, new = beginnings(text, opening)
     behind = text.partition(answer)[2].partition(other)[0]
     if any(stop in before for stop in stops) and not any(stop in behind for stop in stops):
-        return Fail(
-            Reason(TurnsReason.NOT_ENDED, behind=behind),
-            "configuration",
-            template(Need.END_TURNS),
-        )
+        return Fail(Reason(TurnsReason.NOT_ENDED, behind=behind), Stage.TEMPLATE, template(Need.END_TURNS))
     return judge_beginnings(before, new)
 
 
@@ -794,7 +785,7 @@ def judge_tagged(text: str) -> Outcome:
     if len(lost) != 1:
         return Pass(Reason(TurnsReason.TAG_HARMLESS))
     reason = Reason(TurnsReason.TAG_CUTS, words=lost[0])
-    return Fail(reason, "configuration", template(Need.TAKE_THOUGHTS_OFF))
+    return Fail(reason, Stage.TEMPLATE, template(Need.TAKE_THOUGHTS_OFF))
 
 
 def judge_empty(called: str, empty: str) -> Outcome:
@@ -802,11 +793,7 @@ def judge_empty(called: str, empty: str) -> Outcome:
     with_some, with_none = (names_in_json(text) for text in (called, empty))
     if "find_events" not in with_some or not empty or "list_events" in with_none:
         return Pass(Reason(TurnsReason.EMPTY_ALIKE))
-    return Fail(
-        Reason(TurnsReason.EMPTY_DIFFERS),
-        "configuration",
-        template(Need.WRITE_EMPTY),
-    )
+    return Fail(Reason(TurnsReason.EMPTY_DIFFERS), Stage.TEMPLATE, template(Need.WRITE_EMPTY))
 
 
 def judge_calls(between: str, stops: Sequence[str]) -> Outcome:
@@ -815,7 +802,7 @@ def judge_calls(between: str, stops: Sequence[str]) -> Outcome:
     if token is None:
         return Pass(Reason(TurnsReason.ENDS_BEHIND))
     remedy = Reason(Remedy.TAKE_OUT_END, token=token)
-    return Fail(Reason(TurnsReason.ENDED_BETWEEN, token=token), "configuration", remedy)
+    return Fail(Reason(TurnsReason.ENDED_BETWEEN, token=token), Stage.TOKENS, remedy)
 
 
 def names_in_json(text: str) -> set[str]:
@@ -836,11 +823,7 @@ def judge_beginnings(earlier: str, new: str) -> Outcome:
     before, now = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
     if before.startswith(now) or now.startswith(before):
         return Pass(Reason(TurnsReason.BEGIN_ALIKE))
-    return Fail(
-        Reason(TurnsReason.BEGIN_DIFFERS, earlier=earlier, new=new),
-        "configuration",
-        ALIKE,
-    )
+    return Fail(Reason(TurnsReason.BEGIN_DIFFERS, earlier=earlier, new=new), Stage.TEMPLATE, ALIKE)
 
 
 def judge_clock(first: str | None, later: str | None, years: str | None, *, today: float) -> Outcome:
@@ -852,11 +835,7 @@ def judge_clock(first: str | None, later: str | None, years: str | None, *, toda
     if later is None or later == first:
         dated = years is not None and years != first
         return Pass(Reason(TurnsReason.DATED, date=date_at(today)) if dated else Reason(TurnsReason.NO_CLOCK))
-    return Fail(
-        Reason(TurnsReason.CLOCK),
-        "configuration",
-        template(Need.NO_CLOCK),
-    )
+    return Fail(Reason(TurnsReason.CLOCK), Stage.TEMPLATE, template(Need.NO_CLOCK))
 
 
 class RoundTripReason(ReasonKind):
@@ -878,7 +857,7 @@ def _round_trip(ctx: Context) -> Outcome:
     tokenized = ctx.client.post("/tokenize", body, ctx.log)
     tokens = tokenized.get("tokens") if isinstance(tokenized, dict) else None
     if not isinstance(tokens, list) or not tokens:
-        return Fail(Reason(RoundTripReason.NO_TOKENS), "engine")
+        return Fail(Reason(RoundTripReason.NO_TOKENS), Stage.PROMPT)
     back = ctx.client.post("/detokenize", {"model": ctx.model, "tokens": tokens}, ctx.log)
     return judge_tokenize_round_trip(tokenized, back)
 
@@ -888,17 +867,15 @@ def judge_tokenize_round_trip(tokenized: dict[str, Any], back: Any) -> Outcome:
     tokens, text = tokenized["tokens"], back.get("prompt") if isinstance(back, dict) else None
     if tokenized.get("count", len(tokens)) != len(tokens):
         return Fail(
-            Reason(RoundTripReason.COUNT_DIFFERS, count=tokenized["count"], tokens=len(tokens)), "engine"
+            Reason(RoundTripReason.COUNT_DIFFERS, count=tokenized["count"], tokens=len(tokens)), Stage.PROMPT
         )
     if not isinstance(text, str):
-        return Fail(Reason(RoundTripReason.NO_TEXT), "engine")
+        return Fail(Reason(RoundTripReason.NO_TEXT), Stage.PROMPT)
     if normalize("NFKC", text.strip()) != normalize(
         "NFKC", TOKENIZE_ROUND_TRIP_TEXT
     ):  # some put a space in front
         return Fail(
-            Reason(RoundTripReason.CHANGED, text=TOKENIZE_ROUND_TRIP_TEXT, back=text[:80]),
-            "configuration",
-            OWN,
+            Reason(RoundTripReason.CHANGED, text=TOKENIZE_ROUND_TRIP_TEXT, back=text[:80]), Stage.TOKENS, OWN
         )
     return Pass(Reason(RoundTripReason.ALIKE, tokens=len(tokens)))
 
@@ -942,7 +919,7 @@ def tokenizer_whole(ctx: Context) -> Outcome:
     served = None if ctx.promise.unsure("tokenize") else _round_trip(ctx)
     if ctx.merges is not None and ctx.merges.exchanged:
         exchanged = Reason(CommonReason.EXCHANGED, words=ctx.merges.exchanged)
-        return Fail(exchanged, "configuration", OWN)
+        return Fail(exchanged, Stage.TOKENS, OWN)
     result = round_trip(ctx)
     if result is None:
         return served or NotApplicable(ctx.no_tokenizer)
@@ -962,7 +939,7 @@ def judge_tokenizer_text(back: str) -> Outcome:
     """Judge ``TEXT`` after tokenization and back; spaces may move, and some vocabularies lack a letter."""
     if UNKNOWN in back or letters(back) == letters(TEXT):
         return Pass(Reason(TokenizerReason.KEPT))
-    return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=TEXT), "configuration", OWN)
+    return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=TEXT), Stage.TOKENS, OWN)
 
 
 def judge_kinds(result: Tokenized) -> Outcome:
@@ -970,15 +947,15 @@ def judge_kinds(result: Tokenized) -> Outcome:
     back = result.back[2]
     if not result.exact or back == normalize("NFC", KINDS):
         return Pass(Reason(TokenizerReason.KEPT))
-    return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=KINDS), "configuration", OWN)
+    return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=KINDS), Stage.TOKENS, OWN)
 
 
 def judge_tokens(result: Tokenized) -> Outcome:
     """Judge the tokens of the texts: the same each time, and each marker of the template one of its own."""
     if not result.steady:
-        return Fail(Reason(TokenizerReason.BY_CHANCE), "configuration", OWN)
+        return Fail(Reason(TokenizerReason.BY_CHANCE), Stage.TOKENS, OWN)
     if result.split:
-        return Fail(Reason(TokenizerReason.SPLIT, marker=result.split[0]), "configuration", OWN)
+        return Fail(Reason(TokenizerReason.SPLIT, marker=result.split[0]), Stage.TOKENS, OWN)
     return Pass(Reason(TokenizerReason.IN_PLACE))
 
 
@@ -987,7 +964,7 @@ def judge_end(result: Tokenized) -> Outcome:
     if not result.behind:
         return Pass(Reason(TokenizerReason.IN_PLACE))
     reason = Reason(TokenizerReason.ADDED_BEHIND, token=result.behind[0])
-    return Fail(reason, "configuration", OWN)
+    return Fail(reason, Stage.TOKENS, OWN)
 
 
 def judge_drawn(other: OtherTokens) -> Outcome:
@@ -995,17 +972,17 @@ def judge_drawn(other: OtherTokens) -> Outcome:
     if not other.many:
         return Pass(Reason(TokenizerReason.AS_DRAWN, same=other.tokens - other.other, tokens=other.tokens))
     reason = Reason(
-        TokenizerReason.OTHERS_DRAWN, stage=Stage.TOKENS, other=other.other, tokens=other.tokens,
+        TokenizerReason.OTHERS_DRAWN, other=other.other, tokens=other.tokens,
         example=other.example,
     )  # fmt: skip
-    return Fail(reason, "configuration", OWN)
+    return Fail(reason, Stage.TOKENS, OWN)
 
 
 def judge_vocabulary(result: Tokenized) -> Outcome:
     """Judge the share of the vocabulary that texts can yield."""
     if result.sampled >= ENOUGH and result.reached < LEAST * result.sampled:
         reason = Reason(TokenizerReason.UNUSED, sampled=result.sampled, reached=result.reached)
-        return Fail(reason, "configuration", OWN)
+        return Fail(reason, Stage.TOKENS, OWN)
     return Pass(Reason(TokenizerReason.USED, reached=result.reached, sampled=result.sampled))
 
 
@@ -1017,7 +994,7 @@ def judge_markers(written: str) -> Outcome:
     if crossed is None:
         return Pass(Reason(TokenizerReason.IN_PLACE))
     reason = Reason(TokenizerReason.CROSSED, marker=crossed)
-    return Fail(reason, "configuration", OWN)
+    return Fail(reason, Stage.TOKENS, OWN)
 
 
 class TokenRowReason(ReasonKind):
@@ -1051,4 +1028,4 @@ def judge_token_numbers(table: TokenTable) -> Outcome:
         return Pass(Reason(TokenRowReason.INSIDE, highest=table.highest, rows=table.rows))
     tokens = tuple(token.content or str(token.number) for token in table.beyond[:TOKEN_NUMBERS_SHOWN])
     reason = Reason(TokenRowReason.BEYOND, tokens=tokens, rows=table.rows)
-    return Fail(reason, "configuration", Reason(Remedy.TAKE_OUT_ADDED, tokens=tokens))
+    return Fail(reason, Stage.TOKENS, Reason(Remedy.TAKE_OUT_ADDED, tokens=tokens))

@@ -10,7 +10,7 @@ from importer.validation.context import TRIALS, WAYS, Context, ask_both_ways, to
 from importer.validation.diagnosis import endless, only_streamed, streaming_fault, unread
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.expectations import CommonReason, no_chat, no_reasoning
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, failing
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, failing
 from importer.validation.probe import probe
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
 from importer.validation.remedy import CUT_THOUGHT, OTHER_REASONING_PARSER, Need, Remedy, template
@@ -66,7 +66,7 @@ def reasoning_off(ctx: Context) -> Outcome:
     asks = isinstance(outcome, Inconclusive) and no_switch is None
     if asks and switch_dropped(ctx.counted(SUM), ctx.counted(SUM_SILENT)):
         withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
-        return failing(outcome, "engine", withheld, Reason(ReasoningOffReason.SWITCH_LOST))
+        return failing(outcome, Stage.PROMPT, withheld, Reason(ReasoningOffReason.SWITCH_LOST))
     if isinstance(outcome, Inconclusive) and ctx.render is None:
         unknown = Reason(ReasoningOffReason.SWITCH_UNKNOWN)
         return NotApplicable(outcome.reason, within=outcome.within, notes=(*outcome.notes, unknown))
@@ -109,11 +109,7 @@ def inverted(thinking: str, silent: str) -> Fail | None:
     """
     if not _closes(thinking) or _closes(silent):
         return None
-    return Fail(
-        Reason(ReasoningOffReason.INVERTED),
-        "configuration",
-        template(Need.CLOSE_BLOCK),
-    )
+    return Fail(Reason(ReasoningOffReason.INVERTED), Stage.TEMPLATE, template(Need.CLOSE_BLOCK))
 
 
 def _closes(rendered: str) -> bool:
@@ -129,9 +125,7 @@ def left_open(rendered: str) -> Fail | None:
     if marker is None or not rendered.strip().endswith(marker) or "/" in marker or "END" in marker:
         return None
     return Fail(
-        Reason(ReasoningOffReason.LEFT_OPEN, marker=marker),
-        "configuration",
-        template(Need.CLOSE_BLOCK),
+        Reason(ReasoningOffReason.LEFT_OPEN, marker=marker), Stage.TEMPLATE, template(Need.CLOSE_BLOCK)
     )
 
 
@@ -143,20 +137,20 @@ def judge_reasoning_off(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     if marker := thinking_markup(reply.content):
         return Fail(
             Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"),
-            "configuration",
+            Stage.PARSED,
             OTHER_REASONING_PARSER,
         )
     if reasoning and not content:
-        return Fail(Reason(ReasoningOffReason.AS_REASONING), "configuration", OTHER_REASONING_PARSER)
+        return Fail(Reason(ReasoningOffReason.AS_REASONING), Stage.PARSED, OTHER_REASONING_PARSER)
     if reasoning and reasoning == content:
-        return Fail(Reason(CommonReason.GIVEN_TWICE), "configuration",
+        return Fail(Reason(CommonReason.GIVEN_TWICE), Stage.PARSED,
                     OTHER_REASONING_PARSER)  # fmt: skip
     if reasoning:
-        return Inconclusive(Reason(ReasoningOffReason.THINKS), "model")
+        return Inconclusive(Reason(ReasoningOffReason.THINKS), Stage.DRAWN)
     return (
         Pass(Reason(CommonReason.ANSWERED, content=content[:60]))
         if content
-        else Inconclusive(Reason(CommonReason.EMPTY), "model")
+        else Inconclusive(Reason(CommonReason.EMPTY), Stage.DRAWN)
     )
 
 
@@ -218,7 +212,7 @@ def _thinks_always(ctx: Context) -> bool:
 def _none_missing(ctx: Context, none: Reason) -> Outcome:
     seen = ctx.look(SUM)
     if seen is not None and unread(seen, SUM) is not None:
-        return Fail(Reason(ReasoningApartReason.IN_CONTENT), "configuration", OTHER_REASONING_PARSER)
+        return Fail(Reason(ReasoningApartReason.IN_CONTENT), Stage.PARSED, OTHER_REASONING_PARSER)
     return NotApplicable(none)
 
 
@@ -240,25 +234,21 @@ def judge_reasoning_apart(reply: Reply) -> Outcome:
         if marker is not None:
             return Fail(
                 Reason(CommonReason.THINKING_MARKER, marker=marker, place=place),
-                "configuration",
+                Stage.PARSED,
                 OTHER_REASONING_PARSER,
             )
     if not reply.reasoning.strip():
         if (field := unknown_field(reply)) is not None:
-            return Fail(Reason(ReasoningApartReason.OTHER_FIELD, field=field), "engine")
+            return Fail(Reason(ReasoningApartReason.OTHER_FIELD, field=field), Stage.WHOLE)
         if thinks(reply.written):
-            return Fail(
-                Reason(ReasoningApartReason.NOT_APART),
-                "configuration",
-                OTHER_REASONING_PARSER,
-            )
-        return Inconclusive(Reason(CommonReason.NO_THOUGHT), "model")
+            return Fail(Reason(ReasoningApartReason.NOT_APART), Stage.PARSED, OTHER_REASONING_PARSER)
+        return Inconclusive(Reason(CommonReason.NO_THOUGHT), Stage.DRAWN)
     if not reply.content.strip():
         if reply.finish_reason == "length":
-            return Inconclusive(Reason(CommonReason.STILL_THINKING), "model")
-        return Fail(Reason(ReasoningApartReason.ANSWER_INSIDE), "configuration", OTHER_REASONING_PARSER)
+            return Inconclusive(Reason(CommonReason.STILL_THINKING), Stage.DRAWN)
+        return Fail(Reason(ReasoningApartReason.ANSWER_INSIDE), Stage.PARSED, OTHER_REASONING_PARSER)
     if reply.content.strip() == reply.reasoning.strip():
-        return Fail(Reason(CommonReason.GIVEN_TWICE), "configuration", OTHER_REASONING_PARSER)
+        return Fail(Reason(CommonReason.GIVEN_TWICE), Stage.PARSED, OTHER_REASONING_PARSER)
     return Pass(
         Reason(
             ReasoningApartReason.APART,
@@ -299,17 +289,17 @@ def judge_reasoning_cut(reply: Reply, full: Reply) -> Outcome:
     content, thought = reply.content.strip(), full.reasoning.strip()
     if marker := thinking_markup(content):
         return Fail(
-            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"), "configuration", CUT_THOUGHT
+            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"), Stage.START, CUT_THOUGHT
         )
     if content and not reply.reasoning.strip():
         if full.content.strip().startswith(content) and not thought.startswith(content):
-            return Inconclusive(Reason(ReasoningCutReason.NO_THOUGHT_NOW), "model")
-        return Fail(Reason(ReasoningCutReason.IN_CONTENT, content=content[:60]), "engine",
+            return Inconclusive(Reason(ReasoningCutReason.NO_THOUGHT_NOW), Stage.DRAWN)
+        return Fail(Reason(ReasoningCutReason.IN_CONTENT, content=content[:60]), Stage.WHOLE,
                     Reason(Remedy.ALLOW_OR_OTHER_PARSER))  # fmt: skip
     if content and content == reply.reasoning.strip():
-        return Fail(Reason(ReasoningCutReason.IN_BOTH), "engine")
+        return Fail(Reason(ReasoningCutReason.IN_BOTH), Stage.WHOLE)
     if reply.finish_reason == "length":
         return Pass(Reason(ReasoningCutReason.CUT, reasoning=reply.reasoning.strip()[:40]))
     if content:
-        return Inconclusive(Reason(CommonReason.DONE_BEFORE), "model")
-    return Fail(Reason(ReasoningCutReason.NOT_SAID, finish_reason=reply.finish_reason), "engine")
+        return Inconclusive(Reason(CommonReason.DONE_BEFORE), Stage.DRAWN)
+    return Fail(Reason(ReasoningCutReason.NOT_SAID, finish_reason=reply.finish_reason), Stage.WHOLE)

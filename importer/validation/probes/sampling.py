@@ -107,7 +107,9 @@ def _stop_strings(ctx: Context) -> Outcome:
         prompt, full = GREETING, ctx.first(GREETING)
         places = middle(full)
     if not places:
-        return Inconclusive(Reason(StopStringsReason.NO_MIDDLE, content=full.content.strip()[:80]), "model")
+        return Inconclusive(
+            Reason(StopStringsReason.NO_MIDDLE, content=full.content.strip()[:80]), Stage.DRAWN
+        )
     outcomes = {
         s: ask_both_ways(ctx, prompt, partial(judge_stop_strings, full=full, stop=s), stop=[*before, s])
         for s, before in zip(places, ((), (NEVER,)), strict=True)
@@ -135,24 +137,24 @@ def judge_stop_strings(reply: Reply, full: Reply, stop: str) -> Outcome:
     """Judge an answer that must end before ``stop``, beside one without a stop string."""
     shown, before = reply.content.strip(), full.content.partition(stop)[0].strip()
     if stop in reply.content:
-        return Fail(Reason(StopStringsReason.SHOWN), "engine", heed("stop"))
+        return Fail(Reason(StopStringsReason.SHOWN), Stage.SAMPLED, heed("stop"))
     if shown == full.content.replace(stop, "").strip():
-        return Fail(Reason(StopStringsReason.CUT_OUT), "engine", heed("stop"))
+        return Fail(Reason(StopStringsReason.CUT_OUT), Stage.SAMPLED, heed("stop"))
     if shown == before and reply.finish_reason == "stop":
         return Pass(Reason(StopStringsReason.ENDS, stop=stop))
     if shown == before:
         return Fail(
             Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
-            "engine",
+            Stage.SAMPLED,
             ends_otherwise("stop", reply),
         )
     if any(shown == (before_raw(full, stop) + stop[:n]).strip() for n in range(1, len(stop))):
-        return Fail(Reason(StopStringsReason.PART_SHOWN, shown=shown[-20:]), "engine")
+        return Fail(Reason(StopStringsReason.PART_SHOWN, shown=shown[-20:]), Stage.SAMPLED)
     if shown and before.startswith(shown) and len(before) - len(shown) < len(stop):
-        return Fail(Reason(StopStringsReason.NOT_WHOLE, shown=shown[-20:]), "engine")
+        return Fail(Reason(StopStringsReason.NOT_WHOLE, shown=shown[-20:]), Stage.SAMPLED)
     if stopped_at(reply) == stop:
         return Pass(Reason(StopStringsReason.ENDS, stop=stop))
-    return Inconclusive(Reason(StopStringsReason.OTHER, shown=shown[:80]), "model")
+    return Inconclusive(Reason(StopStringsReason.OTHER, shown=shown[:80]), Stage.DRAWN)
 
 
 def before_raw(full: Reply, stop: str) -> str:
@@ -217,7 +219,7 @@ def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
     if word is None:
         return None
     reason = Reason(StopWordsReason.BETWEEN_CALLS, word=word)
-    return Fail(reason, "configuration", Reason(Remedy.TAKE_OUT_STOPWORD, word=word))
+    return Fail(reason, Stage.START, Reason(Remedy.TAKE_OUT_STOPWORD, word=word))
 
 
 def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
@@ -235,9 +237,9 @@ def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcom
                 whole = sum(each.finish_reason != "length" for each in replies)
                 if not whole:  # tried, and no answer ends without it: nothing else ends a turn
                     ends = Tried(len(replies), len(replies))
-                    return Fail(seen, "configuration", end_at(word), len(replies), tried=ends)
+                    return Fail(seen, Stage.TOKENS, end_at(word), len(replies), tried=ends)
                 remedy, helps = Reason(Remedy.TAKE_OUT_STOPWORD, word=word), Tried(whole, len(replies))
-                return Fail(seen, "configuration", remedy, len(replies), tried=helps)
+                return Fail(seen, Stage.START, remedy, len(replies), tried=helps)
     return Pass(Reason(StopWordsReason.NONE, answers=len(replies)), trials=len(replies))
 
 
@@ -290,7 +292,7 @@ def needs_sampling_arrives(promise: Expectations) -> Reason | None:
     needs=needs_sampling_arrives,
     feature="top-k",
     concerns=("top_k",),
-    observes=Stage.DRAWN,
+    observes=Stage.SAMPLED,
 )
 def sampling_arrives(ctx: Context) -> Outcome:
     """Draw many answers at once; write one word over and over."""
@@ -316,9 +318,7 @@ def missing_values(outcome: Outcome, at_start: Mapping[str, object], argv: Seque
     if not argv or not missing or not isinstance(outcome, Fail):
         return outcome
     remedy = Reason(Remedy.START_WITH, names=tuple(missing))
-    return failing(
-        outcome, "configuration", remedy, Reason(SamplingArrivesReason.NOT_TOLD, names=tuple(missing))
-    )
+    return failing(outcome, Stage.START, remedy, Reason(SamplingArrivesReason.NOT_TOLD, names=tuple(missing)))
 
 
 def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
@@ -387,7 +387,7 @@ def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
     different = len({answer for answers in unsent for answer in answers})
     return Fail(
         Reason(SamplingArrivesReason.DIFFER, different=different, asked=count),
-        "engine", send("temperature"), trials=count,
+        Stage.SAMPLED, send("temperature"), trials=count,
     )  # fmt: skip
 
 
@@ -400,7 +400,7 @@ def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
     if 2 * differ > len(steady):
         return Fail(
             Reason(SamplingArrivesReason.SEEDS_DIFFER, differ=differ, steady=len(steady)),
-            "engine", Reason(Remedy.SEND_VALUES, names=("temperature", "top_p", "top_k")),
+            Stage.SAMPLED, Reason(Remedy.SEND_VALUES, names=("temperature", "top_p", "top_k")),
             trials=len(steady), agreed=differ,
         )  # fmt: skip
     reason = Reason(SamplingArrivesReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
@@ -418,7 +418,7 @@ def judge_warm(unsent: Forms, sent: Forms) -> Outcome:
         return NotApplicable(Reason(SamplingArrivesReason.ONE_ANSWER))
     return Fail(
         Reason(SamplingArrivesReason.NOT_VARIED, asked=len(unsent), different=len(set(sent))),
-        "engine", send("temperature"), trials=len(unsent),
+        Stage.SAMPLED, send("temperature"), trials=len(unsent),
     )  # fmt: skip
 
 
@@ -438,7 +438,7 @@ def judge_penalty(
     if unsent == sent:
         return Pass(Reason(SamplingArrivesReason.HEARD, name=name), trials=3)
     if unsent == none:
-        return Fail(Reason(SamplingArrivesReason.UNHEARD, name=name), "engine", send(name), trials=3)
+        return Fail(Reason(SamplingArrivesReason.UNHEARD, name=name), Stage.SAMPLED, send(name), trials=3)
     return NotApplicable(Reason(SamplingArrivesReason.NAME_NEVER_ALIKE, name=name))
 
 
@@ -500,7 +500,7 @@ def needs_request_options(promise: Expectations) -> Reason | None:
     "Gateways dropped seeds, capped or crossed answers and kept streams back; the weights were blamed.",
     needs=needs_request_options,
     alone=True,  # it measures time, and tells answers of clients apart
-    observes=Stage.DRAWN,
+    observes=Stage.SAMPLED,
 )
 def request_options(ctx: Context) -> Outcome:
     """Force answers of known words, and compare each with its request."""
@@ -521,9 +521,9 @@ def request_options(ctx: Context) -> Outcome:
     return together(outcomes)
 
 
-def ignored(option: str, sent: Any, *, stage: Stage = Stage.DRAWN) -> Fail:
+def ignored(option: str, sent: Any, *, stage: Stage = Stage.SAMPLED) -> Fail:
     """Return the failure of an option without effect."""
-    return Fail(Reason(OptionReason.IGNORED, stage=stage, option=option, sent=sent), "engine", heed(option))
+    return Fail(Reason(OptionReason.IGNORED, option=option, sent=sent), stage, heed(option))
 
 
 def heed(option: str) -> Reason:
@@ -538,8 +538,8 @@ def judge_unforced(ctx: Context, word: Word, reply: Reply) -> Outcome:
     earlier = ctx.first(GREETING)
     longer = (earlier.usage.completion or 0) > SHORT and reply.finish_reason == earlier.finish_reason
     if longer and reply_letters(reply) == reply_letters(earlier):  # it heeds no limit either
-        reason = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked=word.letters, came=_shown(reply))
-        return Fail(reason, "engine")
+        reason = Reason(OptionReason.CROSSED, asked=word.letters, came=_shown(reply))
+        return Fail(reason, Stage.GATEWAY)
     failure = ignored("logit_bias", word.letters)
     return failure if reply.content or reply.reasoning else NotApplicable(Reason(OptionReason.NOT_FORCED))
 
@@ -566,17 +566,17 @@ def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: s
     """Judge a forced answer beside its limit; ``counts`` if the engine's counts are right."""
     came = repeats(reply, word)
     if came == 0:
-        reason = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked=word.letters, came=_shown(reply))
-        return Fail(reason, "engine")
+        reason = Reason(OptionReason.CROSSED, asked=word.letters, came=_shown(reply))
+        return Fail(reason, Stage.GATEWAY)
     if counts and came == limit and reply.usage.completion is not None:
         came = reply.usage.completion
     if came == limit and reply.finish_reason == "length":
         return Pass(Reason(OptionReason.HEEDED, option=option))
     reason = Reason(
-        OptionReason.OTHER_LENGTH, stage=Stage.DRAWN, option=option, asked=limit, came=came,
+        OptionReason.OTHER_LENGTH, option=option, asked=limit, came=came,
         finish_reason=reply.finish_reason,
     )  # fmt: skip
-    return Fail(reason, "engine", heed(option) if came != limit else ends_otherwise("length", reply))
+    return Fail(reason, Stage.SAMPLED, heed(option) if came != limit else ends_otherwise("length", reply))
 
 
 def _shown(reply: Reply) -> str:
@@ -603,10 +603,8 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
         if not at_once(seconds, first):
             break
         if options_kept(seconds, silent):
-            reason = Reason(
-                OptionReason.BUFFERED, stage=Stage.STREAM, tokens=long, seconds=seconds, first=first
-            )
-            return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=trial)
+            reason = Reason(OptionReason.BUFFERED, tokens=long, seconds=seconds, first=first)
+            return Fail(reason, Stage.STREAM, Reason(Remedy.STREAM_AT_ONCE), trials=trial)
     return outcome
 
 
@@ -627,13 +625,11 @@ def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outc
     """Judge a long streamed answer; ``usage`` if the engine counts the tokens of streams."""
     came = repeats(reply, word)
     if came == 0:
-        reason = Reason(
-            OptionReason.LETTERS_BROKEN, stage=Stage.STREAM, asked=word.letters, came=_shown(reply)
-        )
-        return Fail(reason, "engine", _of_letters(reply, word.letters * limit))
+        reason = Reason(OptionReason.LETTERS_BROKEN, asked=word.letters, came=_shown(reply))
+        return Fail(reason, Stage.STREAM, _of_letters(reply, word.letters * limit))
     if came < limit:
-        reason = Reason(OptionReason.CAPPED, stage=Stage.WHOLE, option="max_tokens", asked=limit, came=came)
-        return Fail(reason, "engine", Reason(Remedy.NO_CAP))
+        reason = Reason(OptionReason.CAPPED, option="max_tokens", asked=limit, came=came)
+        return Fail(reason, Stage.WHOLE, Reason(Remedy.NO_CAP))
     if usage and reply.usage.completion is None:
         return ignored("stream_options", "include_usage", stage=Stage.STREAM)
     return Pass(Reason(OptionReason.HEEDED, option="stream"))
@@ -689,8 +685,8 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
         if not (theirs or repeats(reply, word)):
             return ignored("logit_bias", word.letters)
         if theirs or reply.usage.prompt in others:
-            reason = Reason(OptionReason.CROSSED, stage=Stage.GATEWAY, asked=word.letters, came=_shown(reply))
-            return Fail(reason, "engine", trials=len(replies))
+            reason = Reason(OptionReason.CROSSED, asked=word.letters, came=_shown(reply))
+            return Fail(reason, Stage.GATEWAY, trials=len(replies))
     return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
 
 
@@ -747,20 +743,18 @@ def judge_cold(answers: Sequence[str]) -> Outcome:
     if len({*answers}) <= STEADY:
         return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
     reason = Reason(
-        OptionReason.COLD_DIFFERS, stage=Stage.DRAWN, option="temperature", sent=0, different=len({*answers}),
+        OptionReason.COLD_DIFFERS, option="temperature", sent=0, different=len({*answers}),
         trials=len(answers),
     )  # fmt: skip
-    return Fail(reason, "engine", heed("temperature"), trials=len(answers))
+    return Fail(reason, Stage.SAMPLED, heed("temperature"), trials=len(answers))
 
 
 def judge_hot(answers: Sequence[str]) -> Outcome:
     """Judge answers at a high temperature, that should not all be one."""
     if len({*answers}) > STEADY or (len(answers) == len(REQUEST_OPTIONS_SEEDS) and len({*answers}) > 1):
         return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
-    reason = Reason(
-        OptionReason.ALL_ALIKE, stage=Stage.DRAWN, option="temperature", sent=HOT, trials=len(answers)
-    )
-    return Fail(reason, "engine", heed("temperature"), trials=len(answers))
+    reason = Reason(OptionReason.ALL_ALIKE, option="temperature", sent=HOT, trials=len(answers))
+    return Fail(reason, Stage.SAMPLED, heed("temperature"), trials=len(answers))
 
 
 def judge_seed(answers: Sequence[str]) -> Outcome:
@@ -768,10 +762,10 @@ def judge_seed(answers: Sequence[str]) -> Outcome:
     if len({*answers}) < len(answers):
         return Pass(Reason(OptionReason.HEEDED, option="seed"), trials=len(answers))
     reason = Reason(
-        OptionReason.SEED_DIFFERS, stage=Stage.DRAWN, option="seed", sent=REQUEST_OPTIONS_SEEDS[0],
+        OptionReason.SEED_DIFFERS, option="seed", sent=REQUEST_OPTIONS_SEEDS[0],
         different=len({*answers}), trials=len(answers),
     )  # fmt: skip
-    return Fail(reason, "engine", heed("seed"), trials=len(answers))
+    return Fail(reason, Stage.SAMPLED, heed("seed"), trials=len(answers))
 
 
 class StructuredReason(ReasonKind):
@@ -814,17 +808,17 @@ def judge_structured_output(reply: Reply) -> Outcome:
         begun = reply.content.rstrip()
         if len(reply.content) - len(begun) >= ENDLESS and any(_fits(begun + rest) for rest in RESTS):
             return Pass(Reason(StructuredReason.SPACES, text=begun[:80]))
-        return Inconclusive(Reason(CommonReason.AT_LIMIT), "model")
+        return Inconclusive(Reason(CommonReason.AT_LIMIT), Stage.DRAWN)
     text = reply.content.strip()
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         thought = reply.reasoning.strip().startswith("{")
         seen = StructuredReason.IN_THOUGHT if thought else StructuredReason.NOT_JSON
-        return Fail(Reason(seen, text=text[:80]), "engine")
+        return Fail(Reason(seen, text=text[:80]), Stage.SAMPLED)
     error = next(Draft202012Validator(PERSON_SCHEMA).iter_errors(value), None)
     if error is not None:
-        return Fail(Reason(StructuredReason.UNFIT, problem=error.message[:120]), "engine")
+        return Fail(Reason(StructuredReason.UNFIT, problem=error.message[:120]), Stage.SAMPLED)
     return Pass(Reason(StructuredReason.FITS, text=text[:80]))
 
 
@@ -867,5 +861,5 @@ def judge_guided_output(reply: Reply, pattern: str) -> Outcome:
     if re.fullmatch(pattern, text):
         return Pass(Reason(GuidedReason.BOUND, text=text))
     if reply.finish_reason == "length":
-        return Inconclusive(Reason(CommonReason.AT_LIMIT), "model")
-    return Fail(Reason(GuidedReason.OTHER, text=text[:80]), "engine")
+        return Inconclusive(Reason(CommonReason.AT_LIMIT), Stage.DRAWN)
+    return Fail(Reason(GuidedReason.OTHER, text=text[:80]), Stage.SAMPLED)

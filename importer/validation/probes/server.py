@@ -192,11 +192,11 @@ def model_listed(ctx: Context) -> Outcome:
         entries = json.loads(ctx.client.get("/v1/models", ctx.log))["data"]
         served = {entry["id"]: entry.get("max_model_len") for entry in entries}
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        return Fail(Reason(ModelListedReason.NO_LIST), "engine")
+        return Fail(Reason(ModelListedReason.NO_LIST), Stage.WHOLE)
     if ctx.model not in served:
         listed = tuple(map(str, [*served][:20]))
         remedy = Reason(Remedy.ASK_BY_NAME, listed=listed) if served else None
-        return Fail(Reason(ModelListedReason.ABSENT, model=ctx.model, listed=listed), "configuration", remedy)
+        return Fail(Reason(ModelListedReason.ABSENT, model=ctx.model, listed=listed), Stage.START, remedy)
     outcomes: dict[str, Outcome] = {"name": Pass(Reason(ModelListedReason.LISTED, model=ctx.model))}
     if ctx.promise.context is not None:
         outcomes["context"] = judge_context_length(served[ctx.model], ctx.promise.context)
@@ -209,9 +209,7 @@ def judge_context_length(served: object, promised: int | None) -> Outcome:
         return NotApplicable(Reason(ContextLengthReason.NOT_TOLD))
     if served != promised:
         remedy = Reason(Remedy.SET_CONTEXT, served=served, promised=promised)
-        return Fail(
-            Reason(ContextLengthReason.OTHER, served=served, promised=promised), "configuration", remedy
-        )
+        return Fail(Reason(ContextLengthReason.OTHER, served=served, promised=promised), Stage.START, remedy)
     return Pass(Reason(ContextLengthReason.SAME, served=served))
 
 
@@ -285,7 +283,7 @@ def _refuted(ctx: Context, key: str) -> Fail | None:
     remedy = proof_check.rather(key, named, ctx.proof)
     if remedy is None:
         return None
-    return Fail(Reason(SettingsReason.REFUTED, named=named), "configuration", remedy)
+    return Fail(Reason(SettingsReason.REFUTED, named=named), Stage.START, remedy)
 
 
 def _reads(ctx: Context) -> bool:
@@ -316,11 +314,7 @@ def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
         return judge_call(seen, WEATHER)
     if seen is None or (unread(seen, WEATHER) is None and not seen.tool_calls) or read_right(seen):
         return NotApplicable(Reason(SettingsReason.PARSERS_NOT_TOLD))
-    unread_call = Fail(
-        Reason(SettingsReason.NOT_RUN, stage=Stage.PARSED, promised=promised),
-        "configuration",
-        OTHER_TOOL_PARSER,
-    )
+    unread_call = Fail(Reason(SettingsReason.NOT_RUN, promised=promised), Stage.PARSED, OTHER_TOOL_PARSER)
     return ctx.noted(WEATHER, partial(judge_call, prompt=WEATHER), unread_call)
 
 
@@ -336,7 +330,7 @@ def judge_parser(key: str, reported: str, promised: str | None, *, infers: bool,
         return Pass(Reason(SettingsReason.OWN_CHOICE, key=key, parser=reported))
     remedy = OTHER_TOOL_PARSER if infers else Reason(Remedy.START_WITH, names=(noun(key),))
     reason = Reason(SettingsReason.OTHER_PARSER, key=key, runs=reported, promised=promised)
-    return Fail(reason, "configuration", remedy)
+    return Fail(reason, Stage.START, remedy)
 
 
 def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, object]) -> Outcome:
@@ -347,9 +341,7 @@ def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, object]
         if abs(_one(key, runs) - _one(key, value)) > 1e-6:
             remedy = Reason(Remedy.START_WITH, names=(key,))
             return Fail(
-                Reason(SettingsReason.OTHER_SAMPLING, key=key, runs=runs, value=value),
-                "configuration",
-                remedy,
+                Reason(SettingsReason.OTHER_SAMPLING, key=key, runs=runs, value=value), Stage.START, remedy
             )
     reasons = tuple(Reason(SettingsReason.VALUE, key=key, value=value) for key, value in expected.items())
     if not reasons:
@@ -407,7 +399,7 @@ def judge_memory_predicted(figures: Mapping[str, Figure], context: int | None = 
     weights, room, whole = (figures.get(name) for name in ("weights", "kv_cache_tokens", "resident"))
     if room and context is not None and room["reported"] < context:
         reason = Reason(MemoryPredictedReason.CACHE, context=context, figures=reasons)
-        return Fail(reason, "configuration", REMEDY)
+        return Fail(reason, Stage.TEMPLATE, REMEDY)
     heavier = weights and weights["reported"] > weights["predicted"] * (1 + TOLERANCE) + SLACK
     fuller = room and room["reported"] < room["predicted"] * (1 - TOLERANCE)
     larger = whole and whole["reported"] > whole["predicted"] * (1 + TOLERANCE) + LIBRARIES
@@ -486,7 +478,7 @@ def judge_memory_flat(sizes: Sequence[int]) -> Outcome:
     )
     if after - before > MEMORY_FLAT_SLACK + SHARE * before:
         return Fail(
-            Reason(MemoryFlatReason.GROWS, change=change), "engine", Reason(Remedy.START_ANEW), len(sizes)
+            Reason(MemoryFlatReason.GROWS, change=change), Stage.WHOLE, Reason(Remedy.START_ANEW), len(sizes)
         )
     return Pass(change, trials=len(sizes))
 
@@ -530,7 +522,7 @@ def files_as_imported(ctx: Context) -> Outcome:
 def judge_broken(files: tuple[str, ...]) -> Fail:
     """Judge files that are no JSON: what a copy or a download left of them, for an import reads them all."""
     reason = Reason(FilesReason.BROKEN, files=files)
-    return Fail(reason, "environment", Reason(Remedy.PUT_BACK, files=files))
+    return Fail(reason, Stage.FILES, Reason(Remedy.PUT_BACK, files=files))
 
 
 def judge_files_as_imported(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
@@ -546,7 +538,7 @@ def judge_files_as_imported(imported: Mapping[str, str], served: Mapping[str, st
     if not changed:
         return Pass(Reason(FilesReason.SAME, count=len(known)))
     reason = Reason(FilesReason.CHANGED, files=tuple(changed))
-    return Fail(reason, "environment", Reason(Remedy.PUT_BACK, files=tuple(changed)))
+    return Fail(reason, Stage.FILES, Reason(Remedy.PUT_BACK, files=tuple(changed)))
 
 
 def altered(imported: Mapping[str, str], served: Mapping[str, str]) -> list[str]:
@@ -622,7 +614,7 @@ def judge_concurrency(
         if isinstance(answer, ExchangeError):
             return Fail(
                 Reason(ConcurrencyReason.FAILED, count=len(answers), error=answer.reason),
-                "engine",
+                Stage.WHOLE,
                 trials=len(answers),
             )
     for prompt, answer in zip(prompts, answers, strict=True):
@@ -632,12 +624,14 @@ def judge_concurrency(
         if whole and not right(answer, prompt) and other is not None:
             return Fail(
                 Reason(ConcurrencyReason.MIXED, prompt=prompt.name, other=other.name),
-                "engine",
+                Stage.WHOLE,
                 trials=len(answers),
             )
     last = again()
     if isinstance(last, ExchangeError):
-        return Fail(Reason(ConcurrencyReason.FAILED_AFTER, count=len(answers), error=last.reason), "engine")
+        return Fail(
+            Reason(ConcurrencyReason.FAILED_AFTER, count=len(answers), error=last.reason), Stage.WHOLE
+        )
     good = sum(right(answer, prompt) for prompt, answer in zip(prompts, answers, strict=True))
     return Pass(
         Reason(ConcurrencyReason.ANSWERED, good=good, count=len(answers)), trials=len(answers), agreed=good
@@ -688,7 +682,7 @@ def _timed(ctx: Context) -> tuple[Reply, float]:
 def judge_client_disconnect(reply: Reply, seconds: float, before: float) -> Outcome:
     """Judge the answer after clients have left; ``before`` is its time in seconds without them."""
     if not (reply.content.strip() or reply.reasoning.strip()):
-        return Fail(Reason(ClientDisconnectReason.EMPTY), "engine")
+        return Fail(Reason(ClientDisconnectReason.EMPTY), Stage.WHOLE)
     if seconds > SLOWER + SLOWER * before:
-        return Fail(Reason(ClientDisconnectReason.SLOW, seconds=seconds, before=before), "engine")
+        return Fail(Reason(ClientDisconnectReason.SLOW, seconds=seconds, before=before), Stage.WHOLE)
     return Pass(Reason(ClientDisconnectReason.ANSWERED, seconds=seconds), trials=4)

@@ -16,7 +16,7 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused, TemplateRefusedError
 from importer.validation.expectations import Expectations, no_chat, other_task
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
 from importer.validation.probe import Run, probe
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Need, Remedy, template
@@ -53,7 +53,7 @@ def _each_token(ctx: Context) -> Outcome:
     body = {"model": ctx.model, "input": list(TEXTS), "task": "token_embed"}
     rows = vectors(ctx.client.post("/pooling", body, ctx.log), "data")
     if len(rows) != len(TEXTS) or not all(isinstance(row, list) and row for row in rows):
-        return Fail(Reason(EmbeddingReason.NO_VECTORS, count=len(rows), texts=len(TEXTS)), "engine")
+        return Fail(Reason(EmbeddingReason.NO_VECTORS, count=len(rows), texts=len(TEXTS)), Stage.WHOLE)
     return Pass(Reason(EmbeddingReason.TOKENS, count=len(rows[0])))
 
 
@@ -67,21 +67,21 @@ def vectors(answer: Any, key: str) -> list[Any]:
 def judge_embedding(rows: list[Any], dimensions: int | None, normalized: bool | None) -> Outcome:
     """Judge the vectors of ``TEXTS`` against the document's size and length, where it has them."""
     if len(rows) != len(TEXTS) or not all(isinstance(row, list) and row for row in rows):
-        return Fail(Reason(EmbeddingReason.NO_VECTORS, count=len(rows), texts=len(TEXTS)), "engine")
+        return Fail(Reason(EmbeddingReason.NO_VECTORS, count=len(rows), texts=len(TEXTS)), Stage.WHOLE)
     if not all(isinstance(x, int | float) and isfinite(x) for row in rows for x in row):
-        return Fail(Reason(EmbeddingReason.NOT_NUMBERS), "model")
+        return Fail(Reason(EmbeddingReason.NOT_NUMBERS), Stage.DRAWN)
     sizes = {len(row) for row in rows}
     if len(sizes) > 1 or (dimensions is not None and sizes != {dimensions}):
         reason = Reason(EmbeddingReason.OTHER_SIZE, size=max(sizes), promised=dimensions or min(sizes))
-        return Fail(reason, "configuration", SETTING)
+        return Fail(reason, Stage.START, SETTING)
     first, other, again = rows
     if cosine(first, again) < ALIKE:
-        return Fail(Reason(EmbeddingReason.DIFFERS, cosine=cosine(first, again)), "engine")
+        return Fail(Reason(EmbeddingReason.DIFFERS, cosine=cosine(first, again)), Stage.WHOLE)
     if first == other:
-        return Fail(Reason(EmbeddingReason.SAME_FOR_ALL), "model")
+        return Fail(Reason(EmbeddingReason.SAME_FOR_ALL), Stage.DRAWN)
     length = norm(first)
     if normalized is True and abs(length - 1) > UNIT:
-        return Fail(Reason(EmbeddingReason.OTHER_LENGTH, length=length), "configuration", SETTING)
+        return Fail(Reason(EmbeddingReason.OTHER_LENGTH, length=length), Stage.START, SETTING)
     return Pass(Reason(EmbeddingReason.VECTORS, size=len(first), length=length))
 
 
@@ -135,16 +135,18 @@ def judge_rerank(first: list[tuple[int, float]], again: list[tuple[int, float]])
     """Judge two rankings of ``DOCUMENTS``."""
     for ranking in (first, again):
         if sorted(i for i, _ in ranking) != [*range(len(DOCUMENTS))]:
-            return Fail(Reason(RerankReason.NO_SCORES, count=len(ranking), texts=len(DOCUMENTS)), "engine")
+            return Fail(Reason(RerankReason.NO_SCORES, count=len(ranking), texts=len(DOCUMENTS)), Stage.WHOLE)
         if not all(isfinite(s) for _, s in ranking):
-            return Fail(Reason(RerankReason.NO_SCORES, count=0, texts=len(DOCUMENTS)), "model")
+            return Fail(Reason(RerankReason.NO_SCORES, count=0, texts=len(DOCUMENTS)), Stage.DRAWN)
         if [s for _, s in ranking] != sorted((s for _, s in ranking), reverse=True):
-            return Fail(Reason(RerankReason.NOT_SORTED), "engine")
+            return Fail(Reason(RerankReason.NOT_SORTED), Stage.WHOLE)
     one, other = dict(first), dict(again)
     if not all(isclose(one[i], other[i], rel_tol=CLOSE, abs_tol=1e-4) for i in one):
-        return Fail(Reason(RerankReason.DIFFERS), "engine")
+        return Fail(Reason(RerankReason.DIFFERS), Stage.WHOLE)
     if first[0][0] != BEST:
-        return Inconclusive(Reason(RerankReason.OTHER_FIRST, text=DOCUMENTS[first[0][0]]), "model", trials=2)
+        return Inconclusive(
+            Reason(RerankReason.OTHER_FIRST, text=DOCUMENTS[first[0][0]]), Stage.DRAWN, trials=2
+        )
     return Pass(Reason(RerankReason.BEST_FIRST, score=first[0][1]), trials=2)
 
 
@@ -179,17 +181,17 @@ def _values(ctx: Context) -> list[Any]:
 def judge_classes(rows: list[Any], labels: int | None) -> Outcome:
     """Judge the values of ``TEXTS``; ``labels`` is the number of classes, where the document has it."""
     if len(rows) != len(CLASSES_TEXTS) or not all(isinstance(row, list) and row for row in rows):
-        return Fail(Reason(ClassesReason.NO_VALUES, count=len(rows), texts=len(CLASSES_TEXTS)), "engine")
+        return Fail(Reason(ClassesReason.NO_VALUES, count=len(rows), texts=len(CLASSES_TEXTS)), Stage.WHOLE)
     if not all(isinstance(x, int | float) and isfinite(x) for row in rows for x in row):
-        return Fail(Reason(ClassesReason.NOT_NUMBERS), "model")
+        return Fail(Reason(ClassesReason.NOT_NUMBERS), Stage.DRAWN)
     counts = {len(row) for row in rows}
     if len(counts) > 1 or (labels is not None and counts != {labels}):
         reason = Reason(ClassesReason.OTHER_COUNT, count=max(counts), promised=labels or min(counts))
-        return Fail(reason, "configuration", Reason(Remedy.CORRECT_SETTING, key="importer.outputs"))
+        return Fail(reason, Stage.START, Reason(Remedy.CORRECT_SETTING, key="importer.outputs"))
     if not all(
         isclose(a, b, rel_tol=CLASSES_CLOSE, abs_tol=1e-4) for a, b in zip(rows[0], rows[2], strict=True)
     ):
-        return Fail(Reason(ClassesReason.DIFFERS), "engine")
+        return Fail(Reason(ClassesReason.DIFFERS), Stage.WHOLE)
     return Pass(Reason(ClassesReason.VALUES, count=len(rows[0])))
 
 
@@ -242,7 +244,7 @@ def transcription(ctx: Context) -> Outcome:
     answer = ctx.client.upload(PATH, {"model": ctx.model, "temperature": "0"}, tone(), ctx.log)
     text = answer.get("text") if isinstance(answer, dict) else None
     if not isinstance(text, str):
-        return Fail(Reason(TranscriptionReason.NO_TEXT), "engine")
+        return Fail(Reason(TranscriptionReason.NO_TEXT), Stage.WHOLE)
     return Pass(Reason(TranscriptionReason.TEXT, text=text.strip()[:80]))
 
 
@@ -342,13 +344,13 @@ def judge_images(results: Mapping[str, Counted | RequestRefused], *, rendered: b
             if name == "two images" and not result.broke:
                 return Fail(
                     result.reason,
-                    "configuration",
+                    Stage.START,
                     Reason(Remedy.CORRECT_SETTING, key="limit_mm_per_prompt"),
                     within=(name,),
                 )
             if name != "text only" and (not result.broke or rendered is False):
-                return Fail(result.reason, "configuration", REMEDY, within=(name,))
-            return Fail(result.reason, "engine", within=(name,))
+                return Fail(result.reason, Stage.TEMPLATE, REMEDY, within=(name,))
+            return Fail(result.reason, Stage.WHOLE, within=(name,))
         counts[name] = result
     if None in counts.values():
         return NotApplicable(Reason(ImagesReason.NOT_COUNTED))
@@ -356,7 +358,7 @@ def judge_images(results: Mapping[str, Counted | RequestRefused], *, rendered: b
     for more, less in (("an image", "text only"), ("two images", "an image")):
         if more in known and known[more] <= known[less]:
             what = Reason(ImagesReason.NO_MORE, more=more, tokens=known[more], less=less, fewer=known[less])
-            return Fail(Reason(ImagesReason.UNSEEN, counts=what), "configuration", REMEDY, len(known))
+            return Fail(Reason(ImagesReason.UNSEEN, counts=what), Stage.TEMPLATE, REMEDY, len(known))
     reasons = tuple(Reason(ImagesReason.COUNTED, name=name, tokens=count) for name, count in known.items())
     return Pass(Reason(ImagesReason.SEEN, counts=reasons), trials=len(known))
 

@@ -74,7 +74,7 @@ def _further(
     aside = replace(ctx, judged_wrong=[])
     found = {each.name: ask(aside, each) for each in prompts} if ctx.thorough else {}
     return {
-        name: Inconclusive(one.reason, "model", trials=one.trials) if isinstance(one, Fail) else one
+        name: Inconclusive(one.reason, Stage.DRAWN, trials=one.trials) if isinstance(one, Fail) else one
         for name, one in found.items()
     }
 
@@ -106,14 +106,14 @@ def judge_parallel_calls(reply: Reply) -> Outcome:
         return one
     calls, cities = reply.tool_calls, TWO_CITIES.expects
     if len({c.id for c in calls}) < len(calls) or len({c.index for c in calls}) < len(calls):
-        return Fail(Reason(ParallelCallsReason.SHARED, count=len(calls)), "engine")
+        return Fail(Reason(ParallelCallsReason.SHARED, count=len(calls)), Stage.WHOLE)
     called = [city for city in cities if any(city in plain(c.arguments) for c in calls)]
     if len(called) == len(cities):
         return Pass(Reason(ParallelCallsReason.ARRIVED, count=len(calls), names=", ".join(called)))
     name = calls[0].name
     if reply.written.count(name) > len(calls) and all(city in reply.written.casefold() for city in cities):
         lost = next(city for city in cities if city not in called)
-        return Fail(Reason(ParallelCallsReason.LOST, name=lost), "configuration", OTHER_TOOL_PARSER)
+        return Fail(Reason(ParallelCallsReason.LOST, name=lost), Stage.PARSED, OTHER_TOOL_PARSER)
     return NotApplicable(Reason(ParallelCallsReason.ONE_AT_A_TIME))
 
 
@@ -175,7 +175,7 @@ def judge_pointed(pointed: Sequence[str], written: str) -> Fail | None:
     number = next((n for n in pointed if n not in written), None)
     if number is None or not written.strip():
         return None
-    return Fail(Reason(TypedArgumentsReason.POINTED, number=number), "engine", trials=2)
+    return Fail(Reason(TypedArgumentsReason.POINTED, number=number), Stage.WHOLE, trials=2)
 
 
 class ToolChoiceReason(ReasonKind):
@@ -222,12 +222,12 @@ def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
     demand = Reason(ToolChoiceReason.REQUIRED) if name is None else Reason(ToolChoiceReason.NAMED, name=name)
     if not reply.tool_calls:
         if reply.finish_reason == "length":
-            return Inconclusive(Reason(ToolChoiceReason.AT_LIMIT, asked=demand), "model")
+            return Inconclusive(Reason(ToolChoiceReason.AT_LIMIT, asked=demand), Stage.DRAWN)
         content = reply.content.strip()[:80]
-        return Fail(Reason(ToolChoiceReason.NONE_CAME, asked=demand, content=content), "engine")
+        return Fail(Reason(ToolChoiceReason.NONE_CAME, asked=demand, content=content), Stage.WHOLE)
     called = reply.tool_calls[0].name
     if name is not None and called != name:
-        return Fail(Reason(ToolChoiceReason.OTHER_CALLED, asked=demand, called=called), "engine")
+        return Fail(Reason(ToolChoiceReason.OTHER_CALLED, asked=demand, called=called), Stage.WHOLE)
     outcome = judge_call(reply, prompt)
     # Engines end a forced call with either finish_reason, and its arguments are the model's own.
     if isinstance(outcome, Fail) and not outcome.gives(CallReason.NOT_FINISHED):
@@ -239,7 +239,7 @@ def judge_forbidden(reply: Reply) -> Outcome:
     """Judge an answer that must not call."""
     if reply.tool_calls:
         called = Reason(ToolChoiceReason.FORBIDDEN_CALLED, name=reply.tool_calls[0].name)
-        return Fail(called, "engine", Reason(Remedy.HEED_OPTIONS, option="tool_choice"))
+        return Fail(called, Stage.WHOLE, Reason(Remedy.HEED_OPTIONS, option="tool_choice"))
     return Pass(Reason(ToolChoiceReason.FORBIDDEN_KEPT))
 
 
@@ -265,9 +265,9 @@ def judge_invented_tool(reply: Reply) -> Outcome:
     if not made_up:
         return Pass(Reason(InventedToolReason.NONE))
     if reply.written and made_up[0] not in reply.written:
-        return Fail(Reason(InventedToolReason.NOT_WRITTEN, name=made_up[0]), "engine")
+        return Fail(Reason(InventedToolReason.NOT_WRITTEN, name=made_up[0]), Stage.WHOLE)
     remedy = Reason(Remedy.REFUSE_NAMES)
-    return Fail(Reason(InventedToolReason.WRITTEN, name=made_up[0]), "model", remedy)
+    return Fail(Reason(InventedToolReason.WRITTEN, name=made_up[0]), Stage.DRAWN, remedy)
 
 
 class TruncatedCallReason(ReasonKind):
@@ -314,10 +314,10 @@ def judge_truncated_call(reply: Reply) -> Outcome:
     if reply.finish_reason == "length":
         return Pass(Reason(TruncatedCallReason.SAYS_CUT))
     if broken:
-        return Fail(Reason(TruncatedCallReason.HALF, arguments=broken[0].arguments[:80]), "engine")
+        return Fail(Reason(TruncatedCallReason.HALF, arguments=broken[0].arguments[:80]), Stage.WHOLE)
     if reply.tool_calls:
         return Pass(Reason(TruncatedCallReason.WHOLE))
-    return Fail(Reason(TruncatedCallReason.NOT_SAID, finish_reason=reply.finish_reason), "engine")
+    return Fail(Reason(TruncatedCallReason.NOT_SAID, finish_reason=reply.finish_reason), Stage.WHOLE)
 
 
 class ToolResultReason(ReasonKind):
@@ -383,7 +383,7 @@ def judge_order(answer: str, alone: str) -> Fail | None:
     ):
         return None
     reason = Reason(ToolResultReason.OTHER_ORDER, here=served[0], there=completed[0])
-    return Fail(reason, "engine", trials=2)
+    return Fail(reason, Stage.WHOLE, trials=2)
 
 
 def _order(text: str, words: Sequence[str]) -> list[str]:
@@ -397,25 +397,21 @@ def judge_rendered(text: str | None) -> Fail | None:
     lost = [word for word in BOTH_ANSWERED.expects if text and word not in text]
     if not lost or len(lost) == len(BOTH_ANSWERED.expects):
         return None
-    return Fail(
-        Reason(ToolResultReason.ONE_OF_TWO),
-        "configuration",
-        template(Need.RENDER_EVERY_RESULT),
-    )
+    return Fail(Reason(ToolResultReason.ONE_OF_TWO), Stage.TEMPLATE, template(Need.RENDER_EVERY_RESULT))
 
 
 def judge_tool_result_turn(reply: Reply) -> Outcome:
     """Judge an answer after the result of the tool; a result that a call repeats is no answer."""
     text = reply.content.strip()
     if reply.tool_calls:
-        return Inconclusive(Reason(ToolResultReason.CALLS_AGAIN), "model")
+        return Inconclusive(Reason(ToolResultReason.CALLS_AGAIN), Stage.DRAWN)
     if (unread := judge_unread(reply, WEATHER_ANSWERED)) is not None:
         return unread
     if any(word in text.casefold() for word in WEATHER_ANSWERED.expects):
         return Pass(Reason(CommonReason.ANSWERED, content=text[:80]))
     if swallowed(reply):
-        return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), "configuration")
-    return Inconclusive(Reason(ToolResultReason.NOT_USED, text=text[:120]), "model")
+        return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), Stage.PARSED)
+    return Inconclusive(Reason(ToolResultReason.NOT_USED, text=text[:120]), Stage.DRAWN)
 
 
 def id_answered(call: ToolCall) -> Prompt:
@@ -485,7 +481,7 @@ def judge_null(null: int, empty: int) -> Outcome:
         return Pass(Reason(CallsKeptReason.NULL_IS_NO_TEXT))
     return Fail(
         Reason(CallsKeptReason.NULL_IS_TEXT, null=null, empty=empty),
-        "configuration",
+        Stage.TEMPLATE,
         template(Need.WRITE_NULL_AS_NOTHING),
         trials=2,
     )
@@ -498,7 +494,7 @@ def judge_call_history(rendered: str, written: str) -> Outcome:
         if match and written and not form.search(written):
             return Fail(
                 Reason(CallsKeptReason.OTHER_FORM, form=name, quote=match.group()),
-                "configuration",
+                Stage.TEMPLATE,
                 template(Need.WRITE_ARGUMENTS),
             )
     return Pass(Reason(CallsKeptReason.KEPT), trials=2)
@@ -538,11 +534,7 @@ def judge_later(one: str | None, two: str | None, later: str | None, later_two: 
     """
     if None in (one, two, later, later_two) or one == two or later != later_two:
         return Pass(Reason(ToolsInPromptReason.SHOWN_LATER))
-    return Fail(
-        Reason(ToolsInPromptReason.NOT_SHOWN_LATER),
-        "configuration",
-        template(Need.SHOW_TOOLS),
-    )
+    return Fail(Reason(ToolsInPromptReason.NOT_SHOWN_LATER), Stage.TEMPLATE, template(Need.SHOW_TOOLS))
 
 
 def _later_turns(ctx: Context) -> Outcome:
@@ -582,5 +574,5 @@ def judge_no_tool_needed(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome
     if reply.tool_calls and control_token(reply.content, markers):
         return endless(reply, markers)  # text behind a missed end is no answer
     if reply.tool_calls:
-        return Inconclusive(Reason(NoToolNeededReason.CALLS, name=reply.tool_calls[0].name), "model")
+        return Inconclusive(Reason(NoToolNeededReason.CALLS, name=reply.tool_calls[0].name), Stage.DRAWN)
     return judge_unread(reply, GREETING_WITH_TOOL) or judge_plain_chat(reply, markers)
