@@ -105,15 +105,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, object]:
 
 def _tensor(name: str, entry: object) -> tuple[Tensor, tuple[int, int]]:
     """Return a tensor, and the first and last offset of its bytes."""
-    if isinstance(entry, dict):
-        dtype, shape, offsets = entry.get("dtype"), _numbers(entry, "shape"), _numbers(entry, "data_offsets")
-        known = (
-            isinstance(dtype, str) and dtype in BITS and shape is not None and len(shape) <= MOST_DIMENSIONS
-        )
-        if known and offsets is not None and len(offsets) == 2 and offsets[0] <= offsets[1]:
-            size = offsets[1] - offsets[0]
-            if math.prod(shape) * BITS[dtype] == size * 8:
-                return Tensor(dtype, tuple(shape), size), (offsets[0], offsets[1])
+    found: dict[str, object] = entry if isinstance(entry, dict) else {}
+    dtype, shape = found.get("dtype"), _numbers(found, "shape")
+    offsets = _numbers(found, "data_offsets") or []
+    size = offsets[1] - offsets[0] if len(offsets) == 2 else -1
+    if (
+        isinstance(dtype, str) and dtype in BITS and shape is not None and len(shape) <= MOST_DIMENSIONS
+        and size >= 0 and math.prod(shape) * BITS[dtype] == size * 8
+    ):  # fmt: skip
+        return Tensor(dtype, tuple(shape), size), (offsets[0], offsets[1])
     raise MalformedHeader(HeaderReason.TENSOR, name=name[:80])
 
 
