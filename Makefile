@@ -61,6 +61,7 @@ bench: .venv/ready-dev
 
 release: .venv/ready-dev
 	$(BIN)/python $(HASHED) -r requirements-build.lock
+	$(BIN)/python -m tools.system_packages debootstrap
 	$(BIN)/python -m tools.release
 
 docs: .venv/ready-dev

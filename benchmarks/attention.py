@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from gen_defaults.paths import folder, output
 from importer.app.import_ import plan
 from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
@@ -31,9 +32,9 @@ Found = Sequence[Attention] | ImporterError
 def main(arguments: list[str]) -> int:
     """Print one table; 1 where more than one document in five has a warning."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks attention", description=__doc__)
-    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("folder", type=folder, metavar="FOLDER")
     parser.add_argument("--backend", default="vllm", metavar="NAME")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="a line for each model")
+    parser.add_argument("--json", type=output, metavar="FILE", help="a line for each model")
     chosen = parser.parse_args(arguments)
     found = dict(warned(sorted(path for path in chosen.folder.iterdir() if path.is_dir()), chosen.backend))
     for line in table(found):

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from gen_defaults.paths import file
+
 PAGE = Path(__file__).parents[1] / "docs" / "engines.md"
 VALIDATED = re.compile(
     r"^(?P<model>\S+): (?P<end>not validated|validated) on \S+ \(start (?P<start>[\d.]+ s), "
@@ -24,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print a line for each validation of the log; 1 where it has none."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks card", description=__doc__)
     parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="what 'importer ... --validate' printed there"
+        "--log", type=file, metavar="FILE", help="what 'importer ... --validate' printed there"
     )
     chosen = parser.parse_args(arguments)
     if chosen.log is None:

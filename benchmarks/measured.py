@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from gen_defaults.paths import folder
 from importer.app.api import import_model
 from importer.app.measure import measure
 from importer.document.store import Store
@@ -27,7 +28,7 @@ DEVICE = "this-machine"
 def main(arguments: Sequence[str]) -> int:
     """Print a line for each folder: name, estimate, measurement, or the failure with its sentence."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks measured", description=__doc__)
-    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("folder", type=folder, metavar="FOLDER")
     for config in sorted(parser.parse_args(arguments).folder.glob("*/config.json")):
         print(json.dumps(line(config.parent), ensure_ascii=False), flush=True)
     return 0

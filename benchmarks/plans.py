@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from benchmarks.recipe_compare import CONTEXT, Layout, device_of
 from benchmarks.recipe_documents import Documents, Refused
 from benchmarks.recipe_settings import values_of
+from gen_defaults.paths import folder as existing
 from gen_defaults.recipe_book import Book
 from gen_defaults.recipe_commands import Deployment, deployments
 from importer.errors import UsageError
@@ -38,10 +38,8 @@ CASES: tuple[tuple[str, str, Goal], ...] = (
 def main(arguments: list[str]) -> int:
     """Print the plan of each case, its next-best ones, and the recipe's deployments on that hardware."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks plans", description=__doc__)
-    parser.add_argument("folder", type=Path, help="the files of models, in ORG__NAME/")
+    parser.add_argument("folder", type=existing, help="the files of models, in ORG__NAME/")
     folder = parser.parse_args(arguments).folder
-    if not folder.is_dir():
-        parser.error(f"there is no folder {folder}")
     book = Book.shipped()
     with Documents(folder) as documents:
         known = {*documents.models()}

@@ -10,12 +10,12 @@ import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from benchmarks.recipe_compare import Judged, Line, Outcome, compared
 from benchmarks.recipe_documents import Documents
 from benchmarks.recipe_written import Unwritten, unwritten
+from gen_defaults.paths import folder, output
 from gen_defaults.recipe_book import Book
 from gen_defaults.recipe_commands import Deployment, deployments
 
@@ -133,7 +133,7 @@ def _row(line: Line) -> dict[str, Any]:
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks recipes", description=__doc__)
-    parser.add_argument("folder", type=Path, help="the files of models, in ORG__NAME/")
+    parser.add_argument("folder", type=folder, help="the files of models, in ORG__NAME/")
     parser.add_argument("--lines", action="store_true", help="print each difference with its reason")
     parser.add_argument(
         "--every",
@@ -141,9 +141,6 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         help="write all strategies, with and without opt-in features; no comparison",
     )
     parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="write a line for each flag of each deployment"
+        "--json", type=output, metavar="FILE", help="write a line for each flag of each deployment"
     )
-    options = parser.parse_args(arguments)
-    if not options.folder.is_dir():
-        parser.error(f"there is no folder {options.folder}")
-    return options
+    return parser.parse_args(arguments)

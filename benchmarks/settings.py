@@ -1,24 +1,14 @@
-"""``python -m benchmarks.settings FOLDER``: settings that an import accepts and an export refuses.
-
-FOLDER holds documents as JSON. Their engine's arguments get values of their types, at random. The check of
-the document accepts or rejects them, and every export of that engine writes what it accepts.
-"""
+"""Settings at random: arguments of an engine with values of their types, and the exports that refuse them."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
-import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from importer.document import check
 from importer.document.argument_check import arguments_of
 from importer.document.document import Document
-from importer.document.engine_arguments import Argument, Kind, load, version_of
+from importer.document.engine_arguments import Argument, Kind, load
 from importer.errors import ImporterError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, Options
@@ -89,41 +79,3 @@ def refused(document: Document) -> Iterator[tuple[str, str]]:
         else:
             if isinstance(made, Exported) and not made.files:
                 yield name, "no file"
-
-
-def main(arguments: list[str]) -> int:
-    """Print the counts, and each refusal; returns 1 where there is one."""
-    parser = argparse.ArgumentParser(prog="benchmarks settings", description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--each", type=int, default=50, help="settings for each document")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--chunk", default="1/1", help="such as 2/4: the second quarter")
-    chosen = parser.parse_args(arguments)
-    part, parts = map(int, chosen.chunk.split("/"))
-    files = sorted(chosen.folder.glob("*.json"))[part - 1 :: parts]
-    counts: Counter[str] = Counter()
-    draw = random.Random(chosen.seed)
-    for path in files:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        counts["documents"] += 1
-        version = version_of(document)
-        for more in settings(draw, document["backend"], version, chosen.each):
-            made: Any = {
-                **document,
-                **more,
-                "engine_args": {**(document.get("engine_args") or {}), **more["engine_args"]},
-            }
-            counts["settings"] += 1
-            if next(check.faults(made), None) is not None:
-                counts["rejected by the check"] += 1
-                continue
-            counts["accepted"] += 1
-            for name, problem in refused(made):
-                counts["accepted and refused by an export"] += 1
-                sys.stdout.write(f"{path.name} {name}: {problem}\n  {json.dumps(more)}\n")
-    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in counts.items()))
-    return 1 if counts["accepted and refused by an export"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -49,14 +49,20 @@ VARIABLES = {"VLLM_TARGET_DEVICE": "cpu", "VLLM_NO_USAGE_STATS": "1"}
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the engines."""
-    parser.add_argument("engines", nargs="*", metavar="ENGINE", help=f"of {', '.join(SERVERS)}; default: all")
+    parser.add_argument(
+        "engines",
+        nargs="*",
+        choices=[*SERVERS],
+        metavar="ENGINE",
+        help=f"of {', '.join(SERVERS)}; default: all",
+    )
 
 
 def main(options: argparse.Namespace) -> int:
     """Write a file for each installed engine; returns the exit status."""
     status = 0
     for name in options.engines or SERVERS:
-        installed = install.find(get(name)) if name in SERVERS else None
+        installed = install.find(get(name))
         if installed is None:
             sys.stderr.write(f"arguments: 'importer engine install {name}' first\n")
             status = 1

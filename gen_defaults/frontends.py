@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gen_defaults.paths import folder as existing
+from gen_defaults.paths import output
 from importer.chat_template import find
 from importer.chat_template.analyze import analyze
 from importer.chat_template.render import Renderer
@@ -154,7 +156,7 @@ def table(counts: Mapping[str, Count]) -> str:
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Add folder and choice."""
-    parser.add_argument("folder", type=Path, help="the models' small files, in ORG__NAME/")
+    parser.add_argument("folder", type=existing, help="the models' small files, in ORG__NAME/")
     parser.add_argument("--only", action="append", default=[], help="a frontend; may be repeated")
     parser.add_argument("--first", type=int, help="the first so many repositories alone")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write every finding as JSON lines")
+    parser.add_argument("--out", type=output, metavar="FILE", help="write every finding as JSON lines")

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gen_defaults.paths import file
 from gen_defaults.sources.outside import from_json
 from gen_defaults.truth import FIELDS, ROWS, Truth, read
 from importer.signals.tables import TableRow, parser_table
@@ -120,19 +121,23 @@ def _right(table: LocalTable, truth: Truth) -> int:
     return sum(truth.verdict(field, answer.get(field)) == "right" for field in truth.accepted)
 
 
+def table_file(text: str) -> Path:
+    """Return the file of a checkout, or the file itself; raises ArgumentTypeError."""
+    return file(str(Path(text, FILE)) if Path(text).is_dir() else text)
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("path", type=Path, metavar="PATH")
-    parser.add_argument("--truth", type=Path, default=ROWS, metavar="FILE", help="rows of another table")
+    parser.add_argument("path", type=table_file, metavar="PATH")
+    parser.add_argument("--truth", type=file, default=ROWS, metavar="FILE", help="rows of another table")
     parser.add_argument("--evidence", action="store_true", help="the rows with their models and sources")
 
 
 def main(options: argparse.Namespace) -> int:
     """Print the diff; 1 where the table cannot be read."""
-    path = options.path / FILE if options.path.is_dir() else options.path
     try:
-        text, truths = path.read_text(encoding="utf-8"), read(options.truth)
-        table = LocalTable.of(text, str(path))
+        text, truths = options.path.read_text(encoding="utf-8"), read(options.truth)
+        table = LocalTable.of(text, str(options.path))
     except (OSError, ValueError, KeyError, IndexFailure) as error:
         sys.stderr.write(f"localai-diff: {error}\n")
         return 1

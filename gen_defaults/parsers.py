@@ -31,14 +31,24 @@ READS = "hermes"  # this form, in every version
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the versions."""
-    parser.add_argument("versions", metavar="ENGINE==VERSION", nargs="*", help="in place of every known one")
+    parser.add_argument(
+        "versions", type=known, metavar="ENGINE==VERSION", nargs="*", help="in place of every known one"
+    )
+
+
+def known(text: str) -> str:
+    """Return an engine with a version; raises ArgumentTypeError."""
+    backend, equals, version = text.partition("==")
+    if backend not in PARTS or not equals or not version:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(PARTS)} with ==VERSION")
+    return text
 
 
 def main(options: argparse.Namespace) -> int:
     """Try each version; return 1 where one cannot be asked."""
-    known = [f"{backend}=={version}" for backend in PARTS for version in parser_sources.versions(backend)]
+    every = [f"{backend}=={version}" for backend in PARTS for version in parser_sources.versions(backend)]
     failed = 0
-    for name in options.versions or known:
+    for name in options.versions or every:
         backend, _, version = name.partition("==")
         try:
             lacking = [*tried(backend, version)]

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from gen_defaults import checks, report
 from gen_defaults.checks import CheckFinding
 from gen_defaults.job import Result, run
+from gen_defaults.paths import folder
 from gen_defaults.place import Place, load, write
 from gen_defaults.sources import ON_REQUEST, SOURCES, SourceRequest
 from importer.wheels.index import Index, IndexFailure
@@ -159,19 +159,19 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--vllm",
         nargs="+",
         default=[],
-        type=_version,
+        type=version,
         metavar="VERSION",
         help="versions of vLLM in place of the supported ones",
     )
     parser.add_argument(
         "--offline",
-        type=Path,
+        type=folder,
         metavar="DIR",
         help="wheels and sdists in DIR, models' files in DIR/<org>__<name>",
     )
     parser.add_argument(
         "--recipes",
-        type=Path,
+        type=folder,
         metavar="FOLDER",
         help="for --only vllm-recipes: a checkout of vllm-project/recipes in place of vLLM's sdist",
     )
@@ -183,7 +183,10 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="a wheel or sdist in place of the newest: a path, or an address with #sha256=; may be repeated",
     )
     parser.add_argument(
-        "--accuracy", type=Path, metavar="FOLDER", help="refuse tables that answer less of FOLDER; see score"
+        "--accuracy",
+        type=folder,
+        metavar="FOLDER",
+        help="refuse tables that answer less of FOLDER; see score",
     )
     parser.add_argument(
         "--proof", action="store_true", help="for --accuracy, ask the installed vLLM's parsers"
@@ -193,16 +196,14 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     """End with the usage for options that contradict each other."""
-    for folder in ("offline", "recipes"):
-        if getattr(options, folder) and not getattr(options, folder).is_dir():
-            options.refuse(f"--{folder}: there is no folder {getattr(options, folder)}")
     if options.recipes and "vllm-recipes" not in _names(options):
         options.refuse("--recipes is for the source vllm-recipes; add --only vllm-recipes")
     if options.vllm and "vllm" not in _names(options):
         options.refuse("--vllm is for the source vllm, which --only leaves out")
 
 
-def _version(text: str) -> str:
+def version(text: str) -> str:
+    """Return a version or the start of one; raises ArgumentTypeError."""
     if not re.fullmatch(r"\d+(\.\d+)*", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no version; one is 0.32 or 0.32.0")
     return text

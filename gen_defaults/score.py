@@ -12,9 +12,9 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from gen_defaults import accuracy
+from gen_defaults.paths import file, folder, output
 from gen_defaults.truth import (
     BACKEND,
     FIELDS,
@@ -173,20 +173,20 @@ def leave_one_out(made: Iterable[tuple[Truth, Prediction]]) -> tuple[Score, tupl
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Add folder and form."""
-    parser.add_argument("folder", type=Path, help="the models' small files, in ORG__NAME/")
+    parser.add_argument("folder", type=folder, help="the models' small files, in ORG__NAME/")
     parser.add_argument(
-        "--truth", type=Path, default=ROWS, metavar="FILE", help="rows other than the project's"
+        "--truth", type=file, default=ROWS, metavar="FILE", help="rows other than the project's"
     )
     parser.add_argument("--proof", action="store_true", help="ask the parsers of the installed vLLM")
     parser.add_argument(
-        "--streaming", type=Path, metavar="FILE", help="write what differs in pieces, by parser"
+        "--streaming", type=output, metavar="FILE", help="write what differs in pieces, by parser"
     )
     parser.add_argument("--ignore-name", action="store_true", help="hide names, cards and tags")
     parser.add_argument(
         "--leave-one-out", action="store_true", help="also without each family's rows in turn"
     )
     parser.add_argument(
-        "--before", type=Path, metavar="DIR", help="compare with the tables in DIR; 1 where it got worse"
+        "--before", type=folder, metavar="DIR", help="compare with the tables in DIR; 1 where it got worse"
     )
 
 

@@ -79,7 +79,13 @@ class Reading(NamedTuple):
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the engines."""
-    parser.add_argument("engines", nargs="*", metavar="ENGINE", help=f"of {', '.join(ENGINES)}; default: all")
+    parser.add_argument(
+        "engines",
+        nargs="*",
+        choices=[*ENGINES],
+        metavar="ENGINE",
+        help=f"of {', '.join(ENGINES)}; default: all",
+    )
 
 
 def main(options: argparse.Namespace) -> int:

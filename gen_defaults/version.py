@@ -11,12 +11,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gen_defaults import abilities, settings
+from gen_defaults import abilities, regenerate, settings
 from gen_defaults.arguments import SERVERS
-from gen_defaults.sources.engines import PREFIXES
+from gen_defaults.sources.engines import PREFIXES, chosen
 from importer import backends, launcher
 from importer.engines import get, install
 from importer.engines.parser_worker.parts import PARTS
+from importer.wheels.index import Index, IndexFailure
 
 # The source of the tables that reads an engine; that of vLLM takes a version, the others read the newest.
 READ = {"vllm": "vllm", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "sglang": "sglang"}
@@ -35,12 +36,16 @@ class Step(NamedTuple):
 def options(parser: argparse.ArgumentParser) -> None:
     """Add engine and version."""
     parser.add_argument("engine", choices=[*READ])
-    parser.add_argument("version", help="such as 0.34 or 0.34.0")
+    parser.add_argument("version", type=regenerate.version, help="such as 0.34 or 0.34.0")
 
 
 def main(options: argparse.Namespace) -> int:
     """Run the commands; return 1 where one failed or was left out."""
     engine, version = options.engine, options.version
+    try:
+        chosen(Index().wheels(settings.ENGINES[engine].package), (version,))
+    except IndexFailure as failure:
+        options.refuse(str(failure))
     builds = {name: found.version for name in SERVERS if (found := install.find(get(name))) is not None}
     left = run(steps(engine, version, builds))
     for line in (*left, *_by_hand(engine, version)):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import re
 import shlex
@@ -144,7 +145,11 @@ def session(page: Path) -> str:
 
 def main() -> int:
     """Write or compare the pages; return 0 where they are up to date."""
-    if "session" in sys.argv:
+    parser = argparse.ArgumentParser(prog="python tools/docs.py", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=["session"], help="run the commands of the pages")
+    parser.add_argument("--check", action="store_true", help="compare only; 1 where a page is stale")
+    chosen = parser.parse_args()
+    if chosen.what:
         for page in (*SESSIONS, FROM_THE_HUB):
             text = session(page)
             page.write_text(SESSION.sub(lambda _, new=text: new, page.read_text("utf-8")), encoding="utf-8")
@@ -152,7 +157,7 @@ def main() -> int:
     stale = [
         n for n, make in PAGES.items() if not (DOCS / n).exists() or (DOCS / n).read_text("utf-8") != make()
     ]
-    if "--check" in sys.argv:
+    if chosen.check:
         print("\n".join(f"stale: docs/{n}" for n in stale) or "docs are what the code says")
         return bool(stale)
     for name in stale:

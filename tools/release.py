@@ -49,6 +49,9 @@ def main() -> int:
     parser.add_argument("--no-installs", action="store_true", help="build and check, and install nowhere")
     parser.add_argument("--tree", default="HEAD", metavar="COMMIT", help="what is built (default: HEAD)")
     chosen = parser.parse_args()
+    named = ["git", "rev-parse", "--quiet", "--verify", f"{chosen.tree}^{{tree}}"]
+    if subprocess.run(named, cwd=ROOT, capture_output=True, check=False).returncode:
+        parser.error(f"argument --tree: there is no commit {chosen.tree}")
     day = agreed()
     with tempfile.TemporaryDirectory() as folder:
         first, second = (built(Path(folder) / name, chosen.tree) for name in ("first", "second"))
@@ -219,9 +222,11 @@ def cut() -> Sequence[str]:
 
 
 def interpreter(version: str) -> str | None:
-    """Return a Python of this machine that runs; a shim of pyenv alone does not."""
-    named = map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"))
-    for found in filter(None, [shutil.which(f"python{version}"), *named]):
+    """Return a Python of this machine that runs; a shim of pyenv stands for those of its folder."""
+    first = shutil.which(f"python{version}")
+    if first is None:
+        return None
+    for found in (first, *map(str, Path(first).parents[1].glob(f"versions/{version}.*/bin/python3"))):
         if subprocess.run([found, "-V"], capture_output=True, check=False).returncode == 0:
             return found
     return None

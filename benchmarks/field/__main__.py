@@ -16,7 +16,9 @@ from pkgutil import iter_modules
 from benchmarks.field import contestants, inputs, newest, table
 from benchmarks.field.model import Model
 from benchmarks.field.released import Released
+from gen_defaults.paths import file, folder, output
 from gen_defaults.truth import ROWS, read
+from importer.errors import ImporterError
 
 HERE = Path(__file__).parent
 CONTESTANTS = tuple(sorted(module.name for module in iter_modules(contestants.__path__)))
@@ -24,13 +26,21 @@ REPOSITORIES = Path(".field")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a contestant could not be asked."""
+    """Print the table; 1 where a contestant could not be asked, or the Hub."""
     options = _options(arguments)
-    if options.newest:
-        return newest.main(options.newest, options.history)
-    if options.command == "fetch":
-        return inputs.fetch(options.truth, options.repositories, pins=options.pin)
-    truths = [t for t in read(options.truth) if not options.only or options.only in t.model_id]
+    try:
+        if options.newest:
+            return newest.main(options.newest, options.history)
+        if options.command == "fetch":
+            return inputs.fetch(options.truth, options.repositories, pins=options.pin)
+        truths = [t for t in read(options.truth) if options.only in t.model_id]
+    except ValueError as error:
+        options.refuse(str(error))
+    except (ImporterError, OSError) as error:
+        sys.stderr.write(f"field: {error}\n")
+        return 1
+    if not truths:
+        options.refuse(f"no row has {options.only!r} in its id")
     filed = [t for t in truths if inputs.has(options.repositories, t.model_id)]
     released = Released(options.sources)
     tables: dict[str, list[table.Line]] = {}
@@ -78,26 +88,39 @@ def _write(tables: Mapping[str, Sequence[table.Line]], out: Path | None, inputs_
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.field", description=__doc__)
     parser.add_argument("command", nargs="?", choices=["fetch"], help="read the files of each row's commit")
-    parser.add_argument("--truth", type=Path, default=ROWS, metavar="FILE", help="other rows")
+    parser.add_argument("--truth", type=file, default=ROWS, metavar="FILE", help="other rows")
     parser.add_argument(
         "--repositories", type=Path, default=REPOSITORIES, metavar="DIR",
         help="the models' small files, in ORG__NAME/ (default: .field, where fetch writes them)",
     )  # fmt: skip
     parser.add_argument(
         "--sources",
-        type=Path,
+        type=folder,
         metavar="DIR",
         help="released sources of others, in PACKAGE/, not asked for again",
     )
     parser.add_argument("--contestants", nargs="+", default=CONTESTANTS, choices=CONTESTANTS, metavar="NAME")
-    parser.add_argument("--only", metavar="TEXT", help="the rows with TEXT in their id")
+    parser.add_argument("--only", default="", metavar="TEXT", help="the rows with TEXT in their id")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write results.md, results.csv and results.json"
     )
     parser.add_argument("--pin", action="store_true", help="for fetch: write the commits into the rows")
-    parser.add_argument("--newest", type=int, metavar="N", help="the newest N models that no table knows")
-    parser.add_argument("--history", type=Path, metavar="FILE", help="for --newest: append one line")
-    return parser.parse_args(arguments)
+    parser.add_argument("--newest", type=_count, metavar="N", help="the newest N models that no table knows")
+    parser.add_argument("--history", type=output, metavar="FILE", help="for --newest: append one line")
+    parser.set_defaults(refuse=parser.error)
+    options = parser.parse_args(arguments)
+    for name in ("repositories", "out"):
+        path = getattr(options, name)
+        made = name == "out" or options.command == "fetch" or path == REPOSITORIES
+        if path and (path.is_file() or (not made and not path.is_dir())):
+            parser.error(f"argument --{name}: there is no folder {path}")
+    return options
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of models")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,10 @@ def has(repositories: Path, model_id: str) -> bool:
 def fetch(truth: Path, repositories: Path, *, pins: bool = False) -> int:
     """Read what is missing, one model after the other, and go on behind one that cannot be had."""
     with truth.open(encoding="utf-8", newline="") as file:
-        rows = [*csv.DictReader(file)]
+        reader = csv.DictReader(file)
+        if missing := {"model_id", "commit"} - {*(reader.fieldnames or ())}:
+            raise ValueError(f"{truth} has no column {min(missing)}")
+        rows = [*reader]
     repositories.mkdir(parents=True, exist_ok=True)
     commits, failed = _commits(repositories), 0
     for row in rows:

@@ -45,6 +45,8 @@ def test_a_comparison_explains_itself(name: str, capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit, match="0"):
         main([name, "--help"])
     assert capsys.readouterr().out.startswith(f"usage: python -m benchmarks {name}")
+    with pytest.raises(SystemExit, match="2"):
+        main([name, *(["--log"] if name == "card" else []), "/nowhere"])
 
 
 def test_a_figure_stands_beside_the_committed_one() -> None:

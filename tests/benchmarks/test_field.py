@@ -182,6 +182,23 @@ def test_new_models_that_no_table_knows_are_the_worklist(
     assert re.fullmatch(r"[\d-]+,[\d.]+,1,1,0\n", (tmp_path / "history.csv").read_text())
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--truth", "/nowhere"], ["--truth", "README.md"], ["--repositories", "/nowhere"], ["--newest", "0"],
+        ["--sources", "/nowhere"], ["--only", "nobody"], ["--history", "/nowhere/file"],
+        ["--out", "README.md"], ["fetch", "--repositories", "README.md"], ["fetch", "--truth", "README.md"],
+    ],
+)  # fmt: skip
+def test_wrong_words_end_with_the_usage(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(HERE.parents[1])
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert capsys.readouterr().err.startswith("usage: python -m benchmarks.field")
+
+
 def test_the_table_in_three_forms(
     models: list[Model], released: Released, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,9 @@ from gen_defaults.version import READ, Step, steps
         ["--check", "--diff"], ["--only", "nobody"], ["--offline", "/nowhere"], ["--vllm", "newest"],
         ["--vllm", ""], ["--vllm", "../0.32"], ["--vllm", "0.32", "--only", "unsloth"], ["registries"],
         ["--with", "unsloth"], ["version", "vllm"], ["version", "llama.cpp", "1"],
-        ["abilities", "vllm", "1", "2"],
+        ["abilities", "vllm", "1", "2"], ["version", "vllm", "newest"], ["settings", "/nowhere"],
+        ["arguments", "nobody"], ["parsers", "vllm"], ["score", "/nowhere"], ["frontends", "/nowhere"],
+        ["observed", "/nowhere"], ["localai-diff", "/nowhere"],
     ],
 )  # fmt: skip
 def test_arguments_that_mean_nothing(arguments, capsys):

@@ -39,4 +39,3 @@ def test_calls_of_the_live_model_are_rows_for_a_person(
     assert row["served"] == {"tool_parser": None, "calls": "0 of 12"}
     assert row["better"] == {"tool_parser": "hf", "template": "as-written", "calls": "9 of 12"}
     assert "0" * 40 in row["source"]
-    assert main(["observed", str(tmp_path / "nowhere")]) == 2
