@@ -35,7 +35,7 @@ SETTINGS = {
     "RAY_prestart_worker_first_driver": "0",
     "RAY_health_check_timeout_ms": "60000", "RAY_health_check_failure_threshold": "10",
     "RAY_gcs_server_request_timeout_seconds": "120", "RAY_worker_register_timeout_seconds": "300",
-    "RAY_agent_register_timeout_ms": "300000",
+    "RAY_agent_register_timeout_ms": "300000", "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "300",
 }  # fmt: skip
 MEMORY = "80000000"  # bytes of each object store
 
