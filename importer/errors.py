@@ -127,8 +127,8 @@ RepositoryKind = Literal[
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
     "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
-    "newer-receipt", "other-backend", "other-device", "no-documents", "needs-approval", "no-value",
-    "foreign-file",
+    "newer-receipt", "output-closed", "other-backend", "other-device", "no-documents", "needs-approval",
+    "no-value", "foreign-file",
 ]  # fmt: skip
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
@@ -326,7 +326,7 @@ class RepositoryError(ImporterError):
 
 
 class DocumentError(ImporterError):
-    """A document, its receipt, or the folder that holds them."""
+    """A document, its receipt, the folder that holds them, or what is written of them."""
 
     exit_code = 5
     kinds: ClassVar = {
@@ -341,6 +341,7 @@ class DocumentError(ImporterError):
             "Name another folder for the site, or move the file away.",
         ),
         "cannot-write": Kind("{path} could not be written: {problem}."),
+        "output-closed": Kind("The output could not be written: {problem}."),
         "no-such-document": Kind("There is no document {name!r} in {folder}."),
         "invalid": Kind(
             "{path} is not a valid document: {problem}.",
@@ -366,7 +367,7 @@ class DocumentError(ImporterError):
         "chat-template": Kind("{path} names a chat template that cannot be used: {problem}."),
         "never-validated": Kind("{name} as it is now was never run, so there is nothing to report."),
         "no-receipt": Kind("{path} has no readable receipt: {problem}.", "Import the model again."),
-        "other-backend": Kind("{name} is the document for {has}, and this import is for {backend}."),
+        "other-backend": Kind("{name} is the document for {has}, not for {backend}."),
         "other-device": Kind("{name} is the document for {has}, and this import is for {device}."),
         "no-value": Kind("{name} has no value for {key!r}.", "Did you mean {near}?"),
         "no-documents": Kind("There are no documents in {folder}."),
@@ -582,10 +583,9 @@ class InternalError(ImporterError):
     exit_code = 70
     kinds: ClassVar = {
         "internal": Kind("The importer met a fault of its own: {problem}."),
-        "output-closed": Kind("The output could not be written: {problem}."),
     }
 
-    def __init__(self, kind: Literal["internal", "output-closed"], /, **details: object) -> None:
+    def __init__(self, kind: Literal["internal"], /, **details: object) -> None:
         super().__init__(kind, **details)
 
 

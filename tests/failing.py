@@ -327,7 +327,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "traversal": typed("acme/../base"), "revision-conflict": typed("acme/base@v1", "--revision", "v2"),
     "bad-option": typed("acme/base", "--colour", "red"),
     "bad-value": typed("acme/base", "--set", "kind=colour"),
-    "unknown-setting": typed("acme/base", "--set", "colour=red"),
+    "unknown-setting": typed("acme/base", "--set", "temperatur=1"),
     "unknown-device": typed("acme/base", "--device", "h10"),
     "unknown-parser": typed("acme/chat", "--set", "tool_parser=hermez"),
     "unknown-format": exporting("vlm-config"),

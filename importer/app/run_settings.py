@@ -103,6 +103,12 @@ def for_run(stored: StoredDocument, engine: str, folder: Path) -> RunSettings | 
     return RunSettings(device.label, settings, choice.to_json())
 
 
+def for_engine(stored: StoredDocument, engine: str, folder: Path) -> tuple[Document, RunSettings | None]:
+    """Return the document as an engine on this machine serves it, and the settings that it has for that."""
+    run = for_run(stored, engine, folder)
+    return (stored.data, None) if run is None else (run.applied(stored.data), run)
+
+
 def _emulates(stored: StoredDocument, device: Device, backend: str) -> bool:
     """Return whether vLLM's processor would make bfloat16 of other numbers at every step.
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from importer.app import approvals
-from importer.app.run_settings import for_run
+from importer.app.run_settings import for_engine
 from importer.app.validate import ready, weights_of
 from importer.document.store import StoredDocument
 from importer.hub.local import AllowedFolders
@@ -40,8 +40,7 @@ def serving(
     installed = install.need(engine)
     weights = weights_of(stored, None, places, fetch=fetch, progress=progress)
     ready(stored, engine_name, places, weights=weights, port=port)
-    run = for_run(stored, engine.name, weights)
-    document = stored.data if run is None else run.applied(stored.data)
+    document, _ = for_engine(stored, engine.name, weights)
     template = stored.chat_template()
     with serve(
         engine, installed.python, document, weights, port=port, progress=progress, template=template

@@ -18,12 +18,14 @@ from importer.app.local_evidence import (
     snapshot_of,
     template_rendering,
 )
+from importer.app.run_settings import for_engine
+from importer.document import document_keys
 from importer.document.document import Block, Document
 from importer.document.document_keys import frontend_of
 from importer.document.grants import Grant
 from importer.document.records import Report
 from importer.document.store import Store, StoredDocument
-from importer.errors import EngineError, ImporterError
+from importer.errors import DocumentError, EngineError, ImporterError
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
 from importer.progress import Progress, Step
@@ -37,9 +39,6 @@ if TYPE_CHECKING:
     from importer.memory.estimate_types import Figure
     from importer.proof.result import Proof
     from importer.validation.probe import Probe
-
-
-from importer.app.run_settings import for_run
 
 
 def fit_error(fit: Mapping[str, object] | None, document: Document, log: Path) -> dict[str, Figure]:
@@ -132,9 +131,9 @@ def inspect(
     from importer.engines.doctor.case import of_engine
 
     here = weights or _weights_on_disk(stored, places)
-    fit = stored.receipt.fit if stored.receipt is not None else None
-    run = None if here is None else for_run(stored, engine_name, here)
-    document, fit = (stored.data, fit) if run is None else (run.applied(stored.data), run.fit)
+    document, run = (stored.data, None) if here is None else for_engine(stored, engine_name, here)
+    recorded = stored.receipt.fit if stored.receipt is not None else None
+    fit = recorded if run is None else run.fit
     return of_engine(engine_name, document=document, fit=fit, weights=here, port=port)
 
 
@@ -146,7 +145,8 @@ def ready(
     weights: Path | None = None,
     port: int | None = None,
 ) -> list[DoctorFinding]:
-    """Return the doctor's warnings on a run; raises EngineError("would-not-run") for what would stop it.
+    """Return the doctor's warnings on a run; raises EngineError("would-not-run") for what would stop it, and
+    DocumentError("other-backend") for parsers that the engine lacks.
 
     Without ``weights``, their folder is not read: they may have to be fetched first. Where a file in it stops
     the run, and files are not those of the import, these are named first.
@@ -154,6 +154,9 @@ def ready(
     from importer.app.local_evidence import changed_since
     from importer.engines import doctor
 
+    serves = backends.serving(engine_name).name
+    if serves != stored.backend and not _has_parsers(serves, stored.data):
+        raise DocumentError("other-backend", name=stored.name, has=stored.backend, backend=serves)
     case = inspect(stored, engine_name, places, weights=weights, port=port)
     try:
         return doctor.refuse(case, stored.name, fetched=weights is not None)
@@ -163,6 +166,19 @@ def ready(
         if not changed:
             raise
         raise doctor.explained(error, found, changed) from None
+
+
+def _has_parsers(backend: str, document: Document) -> bool:
+    """Return whether an engine has the parsers of a document; true for an engine without a known registry."""
+    from importer.engines import registries
+
+    if not registries.versions(backend):
+        return True
+    known = registries.load(backend)
+    tool, reasoning = (document_keys.parser(document, key) for key in document_keys.OPTIONS)
+    return (tool is None or known.has("tool", tool)) and (
+        reasoning is None or known.has("reasoning", reasoning)
+    )
 
 
 def run_document(
@@ -212,9 +228,8 @@ def run_on(
     block["engine"] = {"name": backend, "version": installed.version}
     if frontend is not None and backends.of(backend).frontends:
         block["engine"]["frontend"] = frontend
-    run = for_run(stored, engine.name, weights)
+    document, run = for_engine(stored, engine.name, weights)
     fit = None if run is None else run.fit
-    document = stored.data if run is None else run.applied(stored.data)
     document = {**document, "backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     template_file, proof = stored.chat_template(), proof_of(stored, backend)

@@ -17,8 +17,8 @@ from importer.cli import messages, project, streams
 from importer.cli.commands import action
 from importer.errors import (
     AbilityError,
+    DocumentError,
     ImporterError,
-    InternalError,
     Interrupted,
     UsageError,
     ValidationError,
@@ -51,7 +51,7 @@ def _guarded(argv: list[str], sandbox: Sandbox | None) -> int:
         return _print_error(argv, Interrupted("interrupted"))
     except OSError as error:
         if error.filename is None and error.errno is not None:
-            return _print_error(argv, InternalError("output-closed", problem=error.strerror))
+            return _print_error(argv, DocumentError("output-closed", problem=error.strerror))
         return _internal(argv, error)
     except ModuleNotFoundError as error:
         extra = extra_of(error.name)
@@ -62,10 +62,16 @@ def _guarded(argv: list[str], sandbox: Sandbox | None) -> int:
 
 
 def _finished(argv: list[str], sandbox: Sandbox | None) -> int:
-    code = 0
-    config.PROJECT.set(project.read(Path()))  # a folder that was removed has no file
+    code, unreadable = 0, None
+    try:
+        settings = project.read(Path())  # a folder that was removed has no file
+    except UsageError as error:
+        settings, unreadable = {}, error  # --help and --version need none
+    config.PROJECT.set(settings)
     try:
         parsed = typed.parse(argv)
+        if unreadable is not None:
+            raise unreadable
         parsed.sandbox = sandbox
         code = action(parsed.command).run(parsed) or 0
     except SystemExit as left:  # how argparse ends after --help and --version

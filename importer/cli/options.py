@@ -28,9 +28,12 @@ HELP = {
 INSTALLED = "installed"  # the value of a bare --validate: the engine that the document names
 
 
+FIRST = "models"  # the folder that a first import makes
+
+
 def documents() -> str:
     """Return the documents' folder where none is named."""
-    return config.default("dir") or "models"
+    return config.default("dir") or FIRST
 
 
 def in_folder(folder: str) -> list[str]:

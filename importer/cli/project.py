@@ -25,7 +25,10 @@ def read(folder: Path) -> Mapping[str, str]:
 
     try:
         with path.open("rb") as file:
-            data = tomllib.loads(file.read(LONGEST).decode())
+            text = file.read(LONGEST + 1).decode()
+        if len(text.encode()) > LONGEST:
+            raise _refused(f"it has more than {LONGEST:,} bytes")
+        data = tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise _refused(f"not readable: {error}") from None
     for name, value in data.items():

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from importer.app.serving import serving
-from importer.cli import output
+from importer.cli import messages, output
 from importer.document import document_keys
 from importer.document.store import named
 from importer.errors import EngineError, UsageError
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
         output.note(f"{stored.name} on {engine}: {served.base_url}/v1 (Ctrl-C stops it). Log: {served.log}.")
         try:
             if arguments.chat:
-                _chat(served)
+                chat(served)
             else:
                 output.line(curl(served.base_url, served.model, stored.data))
                 sys.stdout.flush()
@@ -86,7 +86,7 @@ def _wait(served: EngineServer) -> None:
     )
 
 
-def _chat(served: EngineServer) -> None:
+def chat(served: EngineServer) -> None:
     """Answer each line of the person with all before it, until the end of input or an empty line."""
     from importer.validation.client import Client
     from importer.validation.errors import ExchangeError
@@ -98,7 +98,11 @@ def _chat(served: EngineServer) -> None:
         try:
             reply = client.chat({"model": served.model, "messages": turns, "stream": True}, [])
         except ExchangeError as error:
-            raise EngineError("unreachable", url=served.base_url, problem=error.reason) from None
+            if not served.alive:
+                raise EngineError("unreachable", url=served.base_url, problem=error.reason) from None
+            output.note(f"[refused] {messages.text(error.reason)}")
+            turns.pop()
+            continue
         _show(reply)
         turns.append({"role": "assistant", "content": reply.content})
 

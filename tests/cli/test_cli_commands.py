@@ -17,6 +17,7 @@ from importer.cli.commands import COMMANDS
 from importer.engines.registries import load
 from importer.memory.devices import named
 from tests.commandline import BASE, REPO, Desk, document, receipt
+from tests.failing import WEIGHTS
 
 HEAVY = {"huggingface_hub", "jinja2", "rich", "jsonschema", "yaml", "httpx", "httpx2"}
 
@@ -263,6 +264,22 @@ def test_devices_and_parsers_are_those_that_can_be_named(desk: Desk) -> None:
     assert desk("info", "parsers", "--backend", "vllm", "--engine-version", "0.0.1").code == 2
 
 
+def test_a_document_is_not_run_on_an_engine_without_its_parsers(desk: Desk) -> None:
+    desk.directory("toy", WEIGHTS)
+    assert (
+        desk("./toy", "--backend", "vllm", "--set", "tool_parser=hermes", "--yes", "--no-validate").code == 0
+    )
+    desk.engine()
+    ran = desk("validate", "toy", "--engine", "mlx")
+    assert (ran.code, "toy is the document for vllm, not for mlx" in ran.err) == (5, True)
+
+
+def test_a_folder_that_is_not_there_has_no_list(desk: Desk) -> None:
+    assert desk("list").code == 0
+    ran = desk("list", "-d", "typo")
+    assert (ran.code, "no directory typo" in ran.err) == (2, True)
+
+
 def completed(line: str, folder: Path) -> set[str]:
     """Return what a shell is offered behind a line."""
     asked = {**os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": "fish"}
@@ -283,6 +300,10 @@ def test_a_shell_is_offered_commands_options_and_their_values(desk: Desk) -> Non
         "importer show qw": {"qwen3-8b"},
         "importer export qwen3-8b gpu": {"gpustack"},
         "importer acme/chat --set top_": {"top_p=", "top_k="},
+        "importer recheck qw": {"qwen3-8b"},
+        "importer why qwen3-8b tool": {"tool_parser"},
+        "importer engine install ml": {"mlx", "mlx-vlm"},
+        "importer validate qwen3-8b --probe hea": {"health"},
     }.items():
         assert offered <= completed(line, desk.folder), line
     (desk.folder / "models").rename(desk.folder / "gallery")

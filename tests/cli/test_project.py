@@ -55,7 +55,7 @@ def test_a_backend_that_is_none_is_an_error(desk: Desk, monkeypatch: pytest.Monk
         ("backend = ", "not readable"), ("bakend = 'mlx'", "unknown setting 'bakend'"),
         ("dir = 3", "dir is not text"), ("dir = '..'", "leads out"), ("dir = '/tmp'", "leads out"),
         ('dir = "a\\u0000"', "cannot be seen"),
-        ("\x00", "not readable"),
+        ("\x00", "not readable"), ("# " + "x" * 65_536, "more than 65,536 bytes"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_valid_is_an_error(tmp_path: Path, text: str, problem: str) -> None:
@@ -76,6 +76,8 @@ def test_an_error_of_the_file_ends_a_command(
 ) -> None:
     (tmp_path / project.FILE).write_text("x = 1")
     monkeypatch.chdir(tmp_path)
+    assert run(["--help"]) == run(["--version"]) == run(["list", "--help"]) == 0
+    capsys.readouterr()
     assert run(["list"]) == 2
     assert capsys.readouterr().err.startswith("importer: importer.toml: unknown setting 'x'")
 

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from importer.cli.main import run
 from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.engines.ports import is_free
+from tests.openai_api import api
 from tests.waiting import PATIENCE
 
 
@@ -70,6 +73,17 @@ def demo(tmp_path: Path, mlx_engine: Installed, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     assert run([str(MODEL), "--name", "demo", "--backend", "mlx", "--yes", "--no-validate"]) == 0
     return tmp_path
+
+
+def test_a_line_that_the_server_refuses_ends_no_talk(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Hello\nAgain\n"))
+    with api(knows=("hers",)) as (url, asked):
+        served: Any = SimpleNamespace(base_url=url, model="other", alive=True)
+        running.chat(served)
+    assert [len(one["messages"]) for one in asked] == [1, 1]
+    assert capsys.readouterr().err.count("[refused]") == 2
 
 
 @pytest.mark.engine

@@ -88,7 +88,7 @@ def test_mypy_knows_the_kinds_that_are_declared() -> None:
         assert {*branch.kinds} == {*get_args(getattr(errors, f"{name}Kind"))}
         known -= {*branch.kinds}
     assert known == {
-        "probes-failed", "less-able", "starved", "lost", "closed", "internal", "output-closed",
+        "probes-failed", "less-able", "starved", "lost", "closed", "internal",
         "interrupted",
     }  # fmt: skip
 

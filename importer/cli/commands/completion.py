@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,13 +66,23 @@ def every_command() -> argparse.ArgumentParser:
 def _filled(name: str, parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the arguments of a command, each with the values that a shell offers for it."""
     action(name).add_arguments(parser)
-    offered: dict[str, Callable[..., Iterable[str]]] = {"device": _devices, "settings": _settings}
+    offered: dict[str, Callable[..., Iterable[str]]] = {
+        "device": _devices, "settings": _settings, "probe": _probes, "engine": _engines,
+    }  # fmt: skip
     if COMMANDS[name].names_one and name != IMPORT:
-        offered |= {"name": _documents, "format": _formats}
-    for one in parser._actions:  # noqa: SLF001 - argparse has no other way to see them
-        if one.dest in offered and one.choices is None:
-            one.completer = offered[one.dest]  # type: ignore[attr-defined]
+        offered |= {"name": _documents, "names": _documents, "key": _keys, "format": _formats}
+    _offer(parser, offered)
     return parser
+
+
+def _offer(parser: argparse.ArgumentParser, offered: Mapping[str, Callable[..., Iterable[str]]]) -> None:
+    """Name what is offered for each argument of a command, and of the words behind it."""
+    for one in parser._actions:  # noqa: SLF001 - argparse has no other way to see them
+        if isinstance(one.choices, dict):
+            for below in one.choices.values():
+                _offer(below, offered)
+        elif one.dest in offered and one.choices is None:
+            one.completer = offered[one.dest]  # type: ignore[attr-defined]
 
 
 def _documents(parsed_args: argparse.Namespace, **_: object) -> Iterable[str]:
@@ -85,10 +95,26 @@ def _devices(**_: object) -> Iterable[str]:
     return [*known()]
 
 
-def _settings(**_: object) -> Iterable[str]:
+def _keys(**_: object) -> Iterable[str]:
     from importer.app.preferences import settable
 
-    return (f"{key.removeprefix('parameters.')}=" for key, _, _ in settable())
+    return [key.removeprefix("parameters.") for key, _, _ in settable()]
+
+
+def _settings(**_: object) -> Iterable[str]:
+    return (f"{key}=" for key in _keys())
+
+
+def _probes(**_: object) -> Iterable[str]:
+    from importer.validation.probes import BY_NAME
+
+    return [name for name, _ in BY_NAME.every()]
+
+
+def _engines(**_: object) -> Iterable[str]:
+    from importer.engines import ENGINES
+
+    return [name for name, _ in ENGINES.every()]
 
 
 def _formats(**_: object) -> Iterable[str]:

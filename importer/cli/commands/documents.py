@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from importer.app.states import SORTS, STATES
 from importer.cli import options
+from importer.errors import UsageError
 
 if TYPE_CHECKING:
     from importer.app.overview import Overview
@@ -36,13 +37,16 @@ def add_arguments_list(parser: argparse.ArgumentParser) -> None:
 
 
 def run_list(arguments: argparse.Namespace) -> None:
-    """Print a row for each document, those that cannot be read included."""
+    """Print a row for each document, those that cannot be read included; raises UsageError for no folder."""
     from importer.app import overview
     from importer.cli import listing, output
     from importer.document.review import together
     from importer.document.store import Store
 
-    rows = together(overview.rows(Store(Path(arguments.folder))))
+    folder = Path(arguments.folder)
+    if arguments.folder != options.FIRST and not folder.exists():
+        raise UsageError("no-such-directory", path=folder)
+    rows = together(overview.rows(Store(folder)))
     if arguments.state:
         rows = [row for row in rows if row["state"] in arguments.state]
     if arguments.sort:
