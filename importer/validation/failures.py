@@ -22,13 +22,13 @@ from importer.engines.deaths import Attribution
 from importer.engines.lacking import Lacking, in_text
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
-from importer.validation.diagnosis import broken
 from importer.validation.errors import (
     AnswerFailure,
     ExchangeError,
     ReplyError,
     RequestRefused,
     ServerUnreachable,
+    StreamCut,
     TemplateRefusedError,
     TimedOut,
 )
@@ -329,3 +329,55 @@ def _sets(text: str, switches: Mapping[str, object]) -> bool:
 
 def _without(argument: str) -> Reason:
     return Reason(Remedy.TAKE_OUT_ARGUMENT, argument=argument)
+
+
+AGAIN = 2  # further streams that are broken off, until a limit is named
+
+
+def broken(error: ExchangeError, ctx: Context) -> Reason | None:
+    """Return the remedy for a stream that cannot be read, where all whole answers can."""
+    if not isinstance(error, ReplyError | ServerUnreachable) or not _streamed_last(ctx):
+        return None
+    if isinstance(error, StreamCut) and _is_whole(bytes(ctx.log[-1].received)):
+        return Reason(Remedy.HEED_OPTIONS, option="stream")
+    longer = _longer(ctx) if isinstance(error, ServerUnreachable | StreamCut) else None
+    if longer is None and isinstance(error, ReplyError):
+        return Reason(Remedy.WHOLE_ANSWERS, change=error.reason)
+    return longer
+
+
+def _is_whole(body: bytes) -> bool:
+    """Return whether a whole answer came in place of a stream."""
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(answer, dict) and "choices" in answer
+
+
+def _longer(ctx: Context) -> Reason | None:
+    """Return the remedy for a limit of streams: one is broken off each time, and a short one never."""
+    cut, request = ctx.log[-1], ctx.log[-1].request or {}
+    if not cut.received or any(_ends(request, ctx) for _ in range(AGAIN)):
+        return None
+    if not _ends({**request, "max_tokens": 1}, ctx):
+        return None
+    size = max(len(one.received) for one in (cut, *ctx.log[-AGAIN - 1 : -1]))
+    return Reason(Remedy.LONGER_STREAMS, seconds=cut.seconds, size=size)
+
+
+def _ends(request: Mapping[str, object], ctx: Context) -> bool:
+    try:
+        ctx.client.chat(request, ctx.log)
+    except ExchangeError:
+        return False
+    return True
+
+
+def _streamed_last(ctx: Context) -> bool:
+    """Return whether the last answer was streamed, and all whole ones were readable."""
+    requests = [e for e in ctx.log if e.request is not None]
+    wholes = [e for e in requests if not (e.request or {}).get("stream")]
+    return bool(requests and (requests[-1].request or {}).get("stream")) and all(
+        e.error is None for e in wholes
+    )

@@ -15,7 +15,7 @@ from importer.proof.result import RENDERS_NONE, ParserVerdict, Proof
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED, Prompt
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import Remedy, end_at
 from importer.validation.reply import Reply
 from importer.validation.tool_markup import call_markup, control_token, outside, thinking_markup, untagged
 
@@ -70,30 +70,56 @@ def wrong(key: str, ctx: Context, proof: Proof) -> bool:
     return calls_as_proved(ctx) if key == "tool_parser" else thinks_as_proved(ctx, proof)
 
 
-def remedy(key: str, ctx: Context, proof: Proof) -> Reason:
-    """Return the remedy for an engine that does not use its own parser."""
-    return Reason(Remedy.OTHER_VERSION_READS, parser=named(key, ctx, proof))
-
-
 def renders_none(key: str, proof: Proof) -> bool:
     """Return whether the template renders nothing that a parser of this kind reads."""
     return proof.unasked.get(key) == RENDERS_NONE[key]
+
+
+def change(key: str, parser: str | None, ctx: Context, proof: Proof, why: object = None) -> Reason:
+    """Return the change of a document, or of the model's files, to a parser; ``None`` is no parser at all.
+
+    ``why``  what the one in use does not, where its verdict has no reason.
+    """
+    if parser is None:
+        return Reason(Remedy.LEAVE_OUT_PARSER, key=key)
+    used = named(key, ctx, proof)
+    if backends.of(proof.engine).infers and key == "tool_parser":
+        engine = {"engine": proof.engine, "version": proof.version}
+        told = {"claimed": claimed(key, ctx), "named": used}
+        return Reason(Remedy.SET_PARSER_TYPE, key=key, parser=parser, **told, **engine)
+    why = why or next((v.reason for v in proof.verdicts.get(key, ()) if v.parser == used), None)
+    return Reason(Remedy.SET_PARSER, key=key, parser=parser, named=used if why else None, why=why)
+
+
+def better(key: str, ctx: Context, proof: Proof) -> Reason | None:
+    """Return the parser to name, by the proof; or another change where the document names a right one."""
+    if not same_template(ctx, proof):
+        return Reason(Remedy.IMPORT_AGAIN)
+    reads = proof.reads(key)
+    if not proof.verdicts.get(key):
+        return change(key, None, ctx, proof) if renders_none(key, proof) else None
+    if not reads:
+        return Reason(Remedy.NO_PARSER_READS, key=key, engine=proof.engine, version=proof.version)
+    if (used := named(key, ctx, proof)) in reads:
+        behind = runs_on(ctx) if key == "tool_parser" else None
+        return end_at(behind) if behind is not None else Reason(Remedy.OWN_TEMPLATE, parser=used)
+    promised = getattr(ctx.promise, key)
+    return change(key, promised if promised in reads else reads[0], ctx, proof)
 
 
 def whole_in_pieces(ctx: Context) -> Reason | None:
     """Return the change to a tool parser that reads streamed calls as whole ones, where the one in use does
     not.
     """
-    proof = ctx.proof
+    proof, key = ctx.proof, "tool_parser"
     if proof is None or backends.of(proof.engine).infers or not same_template(ctx, proof):
         return None
-    verdicts = {v.parser: v for v in proof.verdicts.get("tool_parser", ())}
-    used = verdicts.get(named("tool_parser", ctx, proof) or "")
-    better = next((name for name, v in verdicts.items() if v.reads and v.streaming is None), None)
-    if used is None or better is None or (used.reads and used.streaming is None):
+    verdicts = {v.parser: v for v in proof.verdicts.get(key, ())}
+    used = verdicts.get(named(key, ctx, proof) or "")
+    other = next((name for name, v in verdicts.items() if v.reads and v.streaming is None), None)
+    if used is None or other is None or (used.reads and used.streaming is None):
         return None
-    why = used.streaming or used.reason
-    return Reason(Remedy.SET_PARSER, key="tool_parser", parser=better, named=used.parser, why=why)
+    return change(key, other, ctx, proof, used.streaming)
 
 
 def none_better(key: str, ctx: Context, fails: Callable[[ParserVerdict], bool]) -> bool:

@@ -139,10 +139,6 @@ class Remedy(ReasonKind):
         "choose-reasoning-parser",
         "Choose the reasoning parser that reads this model's markers.",
     )
-    CHOOSE_FOR_CUT_THOUGHT = (
-        "choose-for-cut-thought",
-        "Choose a reasoning parser that reads a thought that is cut.",
-    )
     LEAVE_OUT_OR_CHOOSE = (
         "leave-out-or-choose",
         "Leave the reasoning parser out, or choose the one that reads this model.",
@@ -329,10 +325,9 @@ class Remedy(ReasonKind):
     PROVIDE = "provide", _provide
 
 
-# General remedies of judges that see a reply alone; ``diagnosis.with_remedy`` makes them specific.
+# General remedies of judges that see a reply alone; ``cause.by_proof`` makes them specific.
 OTHER_TOOL_PARSER = Reason(Remedy.CHOOSE_TOOL_PARSER)
 OTHER_REASONING_PARSER = Reason(Remedy.CHOOSE_REASONING_PARSER)
-CUT_THOUGHT = Reason(Remedy.CHOOSE_FOR_CUT_THOUGHT)
 NO_REASONING_PARSER = Reason(Remedy.LEAVE_OUT_OR_CHOOSE)
 END_TOKEN = Reason(Remedy.END_AT)
 WHOLE_ANSWERS = Reason(Remedy.WHOLE_ANSWERS)
@@ -342,7 +337,6 @@ PARSER_OF: dict[Remedy, str] = {
     Remedy.CHOOSE_TOOL_PARSER: "tool_parser",
     Remedy.CHOOSE_REASONING_PARSER: "reasoning_parser",
     Remedy.LEAVE_OUT_OR_CHOOSE: "reasoning_parser",
-    Remedy.CHOOSE_FOR_CUT_THOUGHT: "reasoning_parser",
 }
 
 # Changes of the chat template, wherever it stands.

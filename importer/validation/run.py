@@ -6,7 +6,7 @@ A run of some probes is a partial report: it proves nothing of the document as a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
@@ -16,30 +16,24 @@ from functools import partial
 from importer import tracing
 from importer.document.document import Document
 from importer.progress import Progress, silent
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.registry import PartReason
 from importer.signals.evidence import TASKS
-from importer.validation import call_forms, failures, served_engine
-from importer.validation.attribution import setting_bisection, stage_cause
+from importer.validation import call_forms, cause, experiments, served_engine
 from importer.validation.client import Client
-from importer.validation.context import SIDE_BY_SIDE, STEADY, Context, Shared
-from importer.validation.errors import AnswerFailure, ExchangeError, RunOver, SilenceReason, spent
+from importer.validation.context import SIDE_BY_SIDE, Context, Shared
+from importer.validation.errors import AnswerFailure, SilenceReason, spent
 from importer.validation.evidence_sources import Background
-from importer.validation.expectations import WARM, Expectations, other_task, promise_of
+from importer.validation.expectations import Expectations, other_task, promise_of
 from importer.validation.explain import explain
 from importer.validation.outcome import (
-    Fail,
     Inconclusive,
     NotApplicable,
     Outcome,
-    Pass,
     ProbeRow,
     Report,
     Stage,
-    Tried,
-    by_stage,
     counts_as_passed,
-    failing,
 )
 from importer.validation.probe import ALL_PROBES, Probe, ProbeOptions, Rests
 from importer.validation.probes import BY_NAME, every
@@ -47,85 +41,9 @@ from importer.validation.probes.chat import no_special_tokens
 from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import counted, first_answer, health, paced
 from importer.validation.progress import CircuitBreaker, ProbeProgress, not_asked, speed
-from importer.validation.remedy import Remedy
 from importer.validation.served_engine import ServedEngine
 
-
-class SpoiltReason(ReasonKind):
-    """The effect of a sampling value of the document."""
-
-    PASSES_WITHOUT = "passes-without", "without {name} {value:g} it passes"
-    ONLY_STEADY = "only-steady", "at temperature 0; {missed:drawn answer|drawn answers} did not show it"
-
-
-# Neutral values.
-STOPWORDS = "stopwords"  # the one of these values that stands beside the parameters
-PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
-NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "temperature": 0.0}
-# Requests without an answer: a value that clients send may be one that the server cannot read.
-BROKEN = (AnswerFailure.UNREACHABLE, AnswerFailure.REPORTS_ERROR, AnswerFailure.REFUSED)
-OF_THE_MOMENT = (
-    AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED, AnswerFailure.ANSWERED_AGAIN, *SilenceReason,
-)  # fmt: skip
-ENOUGH = 2  # probes that fail alike, and do so without a value, too: further ones are not asked without it
 EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
-Run = Callable[[Context], Outcome]
-
-
-def suspects(sampling: Mapping[str, object]) -> dict[str, object]:
-    """Return the sampling values of the document that may spoil an answer."""
-    values = {k: v for k, v in sampling.items() if k in NEUTRAL and isinstance(v, int | float)}
-    return {k: v for k, v in values.items() if (v > WARM if k == "temperature" else v != NEUTRAL[k])}
-
-
-def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared]) -> Outcome:
-    """Return the outcome; a fault of the configuration where the probe passes without one sampling value.
-
-    ``run`` runs the probe again; ``shared`` has the answers without each value.
-    """
-    if counts_as_passed(outcome) or outcome.gives(*OF_THE_MOMENT):
-        return outcome
-    harmful = suspects(ctx.promise.sampling)
-    if outcome.gives(*BROKEN):
-        harmful |= {k: v for k, v in ctx.promise.client_sampling.items() if k not in NEUTRAL}
-    for name, value in harmful.items():
-        sent = {**ctx.promise.client_sampling, name: NEUTRAL.get(name)}
-        changed = replace(
-            ctx,
-            promise=replace(ctx.promise, client_sampling=sent),
-            shared=shared.setdefault(name, Shared(leaking=ctx.shared.leaking)),
-        )
-        alike = [kind for kind in changed.shared.unhelped if outcome.gives(kind)]
-        if len(alike) < ENOUGH and isinstance(run(changed), Pass):
-            return judge(outcome, name, value)
-        changed.shared.unhelped.append(outcome.reason.kind)
-    return outcome
-
-
-def steadied(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared]) -> Outcome:
-    """Return the outcome; that of answers without chance, where drawn ones of the model show nothing."""
-    settled = not isinstance(outcome, Inconclusive) or outcome.attribution != "model"
-    if settled or ctx.promise.hot or outcome.gives(*OF_THE_MOMENT):
-        return outcome
-    sent = {**ctx.promise.client_sampling, **STEADY}
-    steady = replace(ctx.promise, client_sampling=sent)
-    answers = shared.setdefault("steady", Shared(leaking=ctx.shared.leaking))
-    again = run(replace(ctx, promise=steady, shared=answers))
-    if isinstance(again, Inconclusive):
-        return outcome
-    note = Reason(SpoiltReason.ONLY_STEADY, missed=outcome.trials)
-    return replace(again, trials=outcome.trials + again.trials, notes=(*again.notes, note))
-
-
-def judge(outcome: Outcome, name: str, value: object) -> Fail:
-    """Return the failure of a probe that passes without this value."""
-    note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
-    own = failures.DOCUMENT_NAMES.get(name, name)
-    key = own if own == STOPWORDS else f"parameters.{own}"
-    changes = {"temperature": Remedy.LOWER_TEMPERATURE, **dict.fromkeys(PENALTIES, Remedy.TAKE_OUT_SETTING)}
-    remedy = Reason(changes.get(name, Remedy.CORRECT_SETTING), key=key)
-    failure = failing(outcome, Stage.START, remedy, note)
-    return replace(failure, trials=outcome.trials + 1, agreed=None, tried=Tried(1, 1))
 
 
 def validate(
@@ -160,7 +78,7 @@ def validate(
     rows = call_forms.with_remedy(rows, forms, promise.tool_parser)
     if known.controls is not None:
         again = partial(_again, bench)
-        rows = setting_bisection.settled(rows, known.controls, again, client.seconds_left, report_step)
+        rows = experiments.controlled(rows, known.controls, again, client.seconds_left, report_step)
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
     names = [one.name for one in chosen]
     partial_of = None if BY_NAME.keys() <= {*names} else {"probes": names, "against": None}
@@ -257,11 +175,11 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
     needless = _other_task(one, ctx.promise) or one.needs(ctx.promise)
     if needless is not None:
         return NotApplicable(needless)
-    outcome = _attributed(one, ctx)
+    outcome = cause.of(one, ctx)
     if one is no_special_tokens or not (one.alone or one is sampling_arrives):
-        outcome = steadied(ctx, outcome, partial(_attributed, one), shared)
-        outcome = without(ctx, outcome, partial(_attributed, one), shared)
-    outcome = stage_cause.remedied(stage_cause.tried(stage_cause.within(outcome, one, ctx)))
+        outcome = experiments.steadied(ctx, outcome, partial(cause.of, one), shared)
+        outcome = experiments.without(ctx, outcome, partial(cause.of, one), shared)
+    outcome = cause.settled(outcome, one, ctx)
     if not counts_as_passed(outcome) and (over := _cut_short(ctx)) is not None:
         outcome = spent(over)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]
@@ -279,23 +197,6 @@ def _other_task(one: Probe, promise: Expectations) -> Reason | None:
     if promise.kind not in TASKS:
         return None
     return other_task(promise, one.tasks)
-
-
-def _attributed(one: Probe, ctx: Context) -> Outcome:
-    try:
-        outcome: Outcome = one.run(ctx)
-    except RunOver as error:
-        return error.outcome()
-    except ExchangeError as error:
-        outcome = failures.failed(error, ctx)
-    placed = outcome if ctx.client.over is not None else stage_cause.placed(outcome, ctx)
-    if placed.attribution != "model" or outcome.attribution == "model" or one.of_model:
-        return placed
-    own = replace(outcome, facts=placed.facts)
-    read = by_stage(own.facts).get(
-        Stage.PARSED
-    )  # what no parser reads the model wrote; it fails all the same
-    return placed if read is not None and read.state == "broken" else own
 
 
 def _engine(document: Document) -> dict[str, object]:

@@ -31,7 +31,6 @@ class Better:
 
     key: str
     parser: str | None
-    named: str | None
 
 
 @frozen
@@ -171,13 +170,13 @@ def _others(ctx: Context, prompt: Prompt, pair: ParserQuestion) -> Iterator[tupl
         return
     for name in proof.reads("tool_parser")[:OTHERS] if prompt.tools else ():
         if name != pair.tool:
-            yield Better("tool_parser", name, pair.tool), ParserQuestion(name, pair.reasoning)
+            yield Better("tool_parser", name), ParserQuestion(name, pair.reasoning)
     if backends.of(proof.engine).infers:
         return
     nothing = (None,) if pair.reasoning is not None else ()
     for parser in (*proof.reads("reasoning_parser")[:OTHERS], *nothing):
         if parser != pair.reasoning:
-            yield Better("reasoning_parser", parser, pair.reasoning), ParserQuestion(pair.tool, parser)
+            yield Better("reasoning_parser", parser), ParserQuestion(pair.tool, parser)
 
 
 def _parsed(prompt: Prompt, pair: ParserQuestion, *, right: bool, better: Better | None) -> Fact:

@@ -13,7 +13,7 @@ import pytest
 from importer.demo import MODEL
 from importer.engines import get, install, tokenizer
 from importer.engines.tokenizer import Ask, Redrawn
-from importer.validation import diagnosis, tokens
+from importer.validation import cause, tokens
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, Pass, Stage
 from importer.validation.probes.prompt import TokenizerReason, judge_drawn
@@ -78,13 +78,13 @@ def test_merges_in_another_order_explain_a_fault_of_the_model() -> None:
     silent = Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN)
     data: dict[str, Any] = json.loads((MODEL / "tokenizer.json").read_text(encoding="utf-8"))
     whole = replace(context(), merges=tokenizer.of_tokenizer(data))
-    assert diagnosis.with_remedy(silent, whole).attribution == "model"
+    assert cause.by_proof(silent, whole).attribution == "model"
     data["model"]["merges"].sort()
     ctx = replace(context(), merges=tokenizer.of_tokenizer(data))
     seen = tokens.altered(ctx)
     assert seen is not None
     assert seen.kind is CommonReason.OTHER_MERGES
-    told = diagnosis.with_remedy(silent, ctx)
+    told = cause.by_proof(silent, ctx)
     assert isinstance(told, Inconclusive)
     assert (told.attribution, told.remedy) == ("configuration", OWN)
 

@@ -14,7 +14,7 @@ from importer.engines import get, install
 from importer.engines.parsers import ParserQuestion, ReadCall, Reading
 from importer.proof.result import ParserVerdict, Proof
 from importer.reasons import Reason
-from importer.validation.attribution import stage_cause
+from importer.validation import cause
 from importer.validation.calls import judge_unread
 from importer.validation.evidence_sources import Drawn, OfflineParsers, as_reply
 from importer.validation.outcome import (
@@ -143,6 +143,6 @@ def test_the_judged_answer_is_traced_where_a_new_one_is_right(
     proof = Proof("mlx", "0.32.2", "", {"tool_parser": verdicts}, {}, inferred={"tool_parser": "json_tools"})
     with rendering(MODEL) as render:
         here = replace(ctx, render=render, offline=offline, proof=proof)
-        outcome = stage_cause.placed(here.judged(GREETING_WITH_TOOL, read), here)
+        outcome = cause.traced(here.judged(GREETING_WITH_TOOL, read), here)
     assert by_stage(outcome.facts)[Stage.PARSED].state == state
     assert outcome.attribution == attribution

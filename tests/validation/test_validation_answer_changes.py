@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.validation import diagnosis
+from importer.validation import failures
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError, StreamCut
@@ -121,7 +121,7 @@ def test_a_stream_that_is_cut_each_time_has_a_limit(answers: list[bytes], kind: 
             "POST", "/v1/chat/completions", {"messages": [], "stream": True}, received=bytearray(LONG)
         )
         ctx = Context(Expectations(), "m", Client(url), log=[cut])
-        found = diagnosis.broken(StreamCut(Reason(ReplyReason.CUT)), ctx)
+        found = failures.broken(StreamCut(Reason(ReplyReason.CUT)), ctx)
     assert found is not None
     assert found.kind is kind
     assert kind is Remedy.WHOLE_ANSWERS or found.fields["size"] == len(LONG)
@@ -132,7 +132,7 @@ def test_a_whole_answer_in_place_of_a_stream_is_an_option_that_was_ignored() -> 
     whole = b'{"choices": [{"message": {"content": "Hello."}, "finish_reason": "stop"}]}'
     log = [Exchange("POST", "/v1/chat/completions", {"stream": True}, received=bytearray(whole))]
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), log=log)
-    assert diagnosis.broken(StreamCut(Reason(ReplyReason.CUT)), ctx) == Reason(
+    assert failures.broken(StreamCut(Reason(ReplyReason.CUT)), ctx) == Reason(
         Remedy.HEED_OPTIONS, option="stream"
     )
 

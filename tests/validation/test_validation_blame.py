@@ -16,7 +16,7 @@ from importer.progress import silent
 from importer.proof.result import NO_CALLS, ParserVerdict, Proof
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.validation import diagnosis, failures, proof_check
+from importer.validation import cause, failures, proof_check
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import (
@@ -345,25 +345,23 @@ LOST = Fail(as_reason("the model wrote a call and it arrived as content"), Stage
 )  # fmt: skip
 def test_the_parser_that_would_mend_it_is_the_proofs(named: str, asked: Proof | None, mend: str) -> None:
     ctx = Context(Expectations(tool_parser=named), "m", Client("http://127.0.0.1:1"), proof=asked)
-    assert remedy(diagnosis.with_remedy(LOST, ctx)) == mend
+    assert remedy(cause.by_proof(LOST, ctx)) == mend
 
 
 def test_a_template_that_was_never_proved_is_said(tmp_path: Path) -> None:
     with rendering(repository(tmp_path, "other"), {}) as render:
-        told = diagnosis.with_remedy(LOST, context(render, proof=proof("x")))
+        told = cause.by_proof(LOST, context(render, proof=proof("x")))
     assert "import the model again" in remedy(told)
-    assert diagnosis.with_remedy(Pass(as_reason("fine")), context(proof=proof("x"))) == Pass(
-        as_reason("fine")
-    )
+    assert cause.by_proof(Pass(as_reason("fine")), context(proof=proof("x"))) == Pass(as_reason("fine"))
 
 
 def test_an_endless_answer_names_the_token_that_a_completion_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     talks_on = Fail(as_reason("it goes on into another turn"), Stage.TOKENS, END_TOKEN)
     asked = Exchange("POST", "/v1/chat/completions", {"messages": list(GREETING.messages)})
     monkeypatch.setattr(Context, "raw", lambda *_, **__: "Hello!<|im_end|>\n<|im_start|>user\nHi")
-    told = diagnosis.with_remedy(talks_on, context(log=[asked]))
+    told = cause.by_proof(talks_on, context(log=[asked]))
     assert remedy(told) == "Make <|im_end|> an end-of-sequence token in generation_config.json."
-    assert diagnosis.with_remedy(talks_on, context()).remedy == END_TOKEN
+    assert cause.by_proof(talks_on, context()).remedy == END_TOKEN
 
 
 class Loud:

@@ -22,7 +22,7 @@ from importer.hub.snapshot import RepoFile, Snapshot
 from importer.progress import silent
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import diagnosis
+from importer.validation import cause
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import promise_of
@@ -187,7 +187,7 @@ def test_other_files_are_the_machine_s_fault_whatever_the_settings() -> None:
     assert isinstance(other, Fail)
     assert other.attribution == "environment"
     promise = promise_of({"name": "x", "quantization": "fp8"})
-    assert diagnosis.altered(other, promise) == other
+    assert cause.altered(other, promise) == other
     more = judge_files_as_imported(before, {**before, "more.safetensors": "b" * 64})
     assert words(more).startswith("changed since the import: more.safetensors")
     both = judge_files_as_imported(before, {"config.json": "b" * 40, "model.safetensors": "b" * 64})

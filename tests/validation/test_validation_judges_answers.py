@@ -10,7 +10,7 @@ import pytest
 
 from importer.reasons import Reason
 from importer.validation import alternate_forms
-from importer.validation import run as spoilt
+from importer.validation import experiments as spoilt
 from importer.validation.client import Client
 from importer.validation.context import Context, Shared
 from importer.validation.errors import RequestRefused

@@ -11,7 +11,7 @@ from importer.demo import MODEL
 from importer.engines.tokenizer import Tokenized
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import diagnosis, failures, proof_check, tool_markup
+from importer.validation import cause, failures, proof_check, tool_markup
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
@@ -114,15 +114,15 @@ def test_a_refusal_that_names_a_setting_of_the_document(said: str, mend: str) ->
 def test_what_is_written_wrong_is_the_documents_where_it_changes_the_numbers() -> None:
     found = judge_missed(None, 3, 3)
     dice = promise_of({"load_format": "dummy"})
-    told = diagnosis.altered(found, dice)
+    told = cause.altered(found, dice)
     assert (told.attribution, "load_format" in remedy(told)) == ("configuration", True)
-    assert diagnosis.altered(found, Expectations()) is found
+    assert cause.altered(found, Expectations()) is found
     foreign = judge_missed("<|im_start|>", 3, 3)
-    assert diagnosis.altered(foreign, dice) is foreign
+    assert cause.altered(foreign, dice) is foreign
     lost = Fail(as_reason("the parser lost it"), Stage.WHOLE, Reason(Remedy.OTHER_VERSION_READS, parser="x"))
-    assert diagnosis.altered(lost, dice).attribution == "configuration"
+    assert cause.altered(lost, dice).attribution == "configuration"
     count = Fail(as_reason("counts nothing"), Stage.WHOLE)
-    assert diagnosis.altered(count, dice) is count
+    assert cause.altered(count, dice) is count
 
 
 def test_settings_that_change_the_numbers() -> None:
@@ -233,9 +233,7 @@ def test_spaces_that_a_tokenizer_adds(
 
     ctx = replace(context(render), tokens=ask)
     assert (changed_prompt(ctx) is not None) is told
-    silent = diagnosis.with_remedy(
-        Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN), ctx
-    )
+    silent = cause.by_proof(Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN), ctx)
     assert isinstance(silent, Inconclusive)
     assert (silent.attribution, silent.remedy == OWN) == (
         ("configuration", True) if told else ("model", False)

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import diagnosis, failures, other_apis, run
-from importer.validation.attribution import stage_cause
+from importer.validation import cause, experiments, failures, other_apis
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context, Shared, ask_both_ways
 from importer.validation.errors import ReplyError, RequestRefused
@@ -125,10 +124,10 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
     )
 
 
-@pytest.mark.parametrize("name", run.NEUTRAL)
+@pytest.mark.parametrize("name", experiments.NEUTRAL)
 def test_what_a_value_spoils_is_no_engines(name: str) -> None:
     swapped = Fail(as_reason("'count' got the answer to 'sum'"), Stage.WHOLE)
-    cause = run.judge(Fail(as_reason("no call"), Stage.DRAWN), name, 3.0)
+    cause = experiments.judge(Fail(as_reason("no call"), Stage.DRAWN), name, 3.0)
     rows = [ProbeRow(tool_call.name, "", cause), ProbeRow(concurrency.name, "", swapped)]
     told = explained(rows)[1].outcome
     assert isinstance(told, Fail)
@@ -275,9 +274,9 @@ def test_no_probe_of_the_contract_is_excused_by_the_model(
     one: Probe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = Fail(as_reason("whole and streamed differ"), Stage.STREAM, WHOLE_ANSWERS)
-    monkeypatch.setattr(stage_cause, "placed", lambda outcome, _ctx: diagnosis.of_the_model(outcome, ctx))
+    monkeypatch.setattr(cause, "traced", lambda outcome, _ctx: cause.of_the_model(outcome, ctx))
     ctx = asked(lambda _: said("Hello."), monkeypatch)
-    made = run._attributed(replace(one, run=lambda _ctx: lost), ctx)
+    made = cause.of(replace(one, run=lambda _ctx: lost), ctx)
     rows = [of_ability(ProbeRow(one.name, "", made, ability=one.ability))]
     mute = Inconclusive(as_reason("the answer is empty"), Stage.DRAWN)
     rows.append(of_ability(ProbeRow(one.name, "", mute, ability=one.ability)))
@@ -397,7 +396,7 @@ def test_an_engine_that_is_wrong_in_streams_alone_answers_whole(monkeypatch: pyt
     found = ask_both_ways(ctx, GREETING, judge)
     assert (found.remedy.kind if found.remedy else None) is Remedy.WHOLE_ANSWERS
     ctx = asked(lambda _: said("stream"), monkeypatch)
-    corrected = stage_cause.remedied(ask_both_ways(ctx, GREETING, judge)).remedy
+    corrected = cause.settled(ask_both_ways(ctx, GREETING, judge), tool_call, ctx).remedy
     assert corrected == Reason(Remedy.ANSWERS_UNALTERED, change=as_reason("long"))
 
 
@@ -420,7 +419,7 @@ def test_a_call_in_a_form_of_the_model_s_own_is_its_habit_and_no_damage(
     unread = tool_call.run(ctx)
     assert verdict(unread) == "fail configuration"  # until the stages show that no parser reads this form
     assert isinstance(unread, Fail)
-    habit = diagnosis.of_the_model(unread, ctx)
+    habit = cause.of_the_model(unread, ctx)
     row = of_ability(ProbeRow(tool_call.name, "", habit, ability=tool_call.ability))
     assert (verdict(row.outcome), row.outcome.remedy) == ("not-shown model", None)
     assert fenced.splitlines()[1] in words(row.outcome)

@@ -12,6 +12,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context, together
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
+from importer.validation.experiments import steadied
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, Stage
 from importer.validation.probes.chat import (
     judge_history,
@@ -38,7 +39,6 @@ from importer.validation.probes.sampling import (
 )
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Prompt
 from importer.validation.reply import Reply, Usage
-from importer.validation.run import steadied
 from tests.facts import as_reason
 from tests.judging import remedy, verdict, words
 

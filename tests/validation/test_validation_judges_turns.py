@@ -20,7 +20,7 @@ from importer.hub import local
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.validation import diagnosis
+from importer.validation import cause, diagnosis
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
@@ -316,7 +316,7 @@ def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_bl
     assert ctx.render is not None
     for digest, part in ((ctx.render.digest, "model"), ("another", "configuration")):
         asked = context(MODEL, proof=Proof("mlx", "1", digest, verdicts={}, written={}))
-        assert diagnosis.with_remedy(declined, asked).attribution == part
+        assert cause.by_proof(declined, asked).attribution == part
 
 
 def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() -> None:
@@ -326,11 +326,11 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
     engines = row("no-tool-needed", Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), Stage.WHOLE))
     models = row("plain-chat", Inconclusive(as_reason("the answer is empty"), Stage.DRAWN))
     own = row("stops-cleanly", Fail(as_reason("the port is taken"), Stage.WHOLE))
-    for cause in (
+    for first in (
         row(prompt_rendered.name, judge_template(same=False)),
         row(tokenizer_whole.name, judge_tokenizer_text("say hello to zoe, from koln!")),
     ):
-        told = explained([cause, engines, models, own])
+        told = explained([first, engines, models, own])
         assert [r.outcome.attribution for r in told] == ["configuration"] * 3 + ["engine"]
 
 

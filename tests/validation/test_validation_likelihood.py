@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation.diagnosis import altered
+from importer.validation.cause import altered
 from importer.validation.evidence_sources import Likelihood, ScoredText, per_token, recorded
 from importer.validation.expectations import promise_of
 from importer.validation.explain import explained

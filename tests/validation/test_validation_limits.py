@@ -7,8 +7,8 @@ import pytest
 from importer.engines.base import OFFERS
 from importer.proof.result import JudgeReason, ParserVerdict, Proof, ProofReason
 from importer.reasons import Reason
-from importer.validation.attribution import stage_cause
-from importer.validation.attribution.stage_cause import LimitReason
+from importer.validation import cause
+from importer.validation.cause import LimitReason
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
@@ -18,10 +18,11 @@ from importer.validation.probes import PROBES
 from importer.validation.probes.chat import plain_chat, token_limit
 from importer.validation.probes.reasoning import reasoning_cut
 from importer.validation.probes.tools import tool_call, truncated_call
+from importer.validation.remedy import WHOLE_ANSWERS
 
 CUT = {"thinking-cut": Reason(JudgeReason.NO_REASONING)}
 LOSES = Reason(ProofReason.WHOLE_ONLY, cases=(Reason(ProofReason.NOT_REPLAYED),))
-STREAMED = Fail(Reason(CommonReason.CALL_UNREAD), Stage.WHOLE, within=("streamed",))
+STREAMED = Fail(Reason(CommonReason.CALL_UNREAD), Stage.STREAM, WHOLE_ANSWERS, within=("streamed",))
 THOUGHT = Fail(Reason(CommonReason.THOUGHT_UNREAD), Stage.START)
 
 
@@ -46,8 +47,6 @@ def context(*verdicts: ParserVerdict, tools: bool = True, offers: frozenset[str]
     ("probe", "failure", "verdicts", "kind"),
     [
         (tool_call, STREAMED, (verdict("used", loses=True),), LimitReason.IN_PIECES),
-        (reasoning_cut, THOUGHT, (verdict("used", cut=True),), LimitReason.CUT_THOUGHTS),
-        (reasoning_cut, THOUGHT, (verdict("used", cut=True), verdict("other")), None),
         (tool_call, STREAMED, (verdict("used", loses=True), verdict("other")), None),
         (tool_call, STREAMED, (verdict("used", loses=True, reads=False),), None),
         (tool_call, STREAMED, (verdict("used"),), None),
@@ -57,7 +56,7 @@ def context(*verdicts: ParserVerdict, tools: bool = True, offers: frozenset[str]
 def test_what_no_parser_of_the_engine_does_is_its_limit(
     probe: Probe, failure: Fail, verdicts: tuple[ParserVerdict, ...], kind: LimitReason | None
 ) -> None:
-    found = stage_cause.within(failure, probe, context(*verdicts))
+    found = cause.settled(failure, probe, context(*verdicts))
     if kind is None:
         assert found is failure
     else:
@@ -66,18 +65,25 @@ def test_what_no_parser_of_the_engine_does_is_its_limit(
         assert failure.reason in found.notes
 
 
+@pytest.mark.parametrize("others", [(), ("other",)])
+def test_a_parser_that_is_proved_to_miss_a_cut_thought_is_not_asked_for_one(others: tuple[str, ...]) -> None:
+    found = reasoning_cut.run(context(verdict("used", cut=True), *map(verdict, others)))
+    assert isinstance(found, NotApplicable)
+    assert (found.remedy.fields["parser"] if found.remedy else None) == next(iter(others), None)
+
+
 def test_a_streamed_answer_without_tools_is_no_limit_of_a_tool_parser() -> None:
     ctx = context(verdict("used", loses=True), tools=False)
-    assert stage_cause.within(STREAMED, tool_call, ctx) is STREAMED
+    assert cause.settled(STREAMED, tool_call, ctx) is STREAMED
 
 
 def test_what_the_server_lacks_is_its_limit_and_a_pass_stays() -> None:
-    found = stage_cause.within(THOUGHT, truncated_call, context(offers=frozenset()))
+    found = cause.settled(THOUGHT, truncated_call, context(offers=frozenset()))
     assert isinstance(found, NotApplicable)
-    assert stage_cause.within(THOUGHT, truncated_call, context(offers=frozenset({"cut-calls"}))) is THOUGHT
-    assert stage_cause.within(THOUGHT, truncated_call, context(offers=None)) is THOUGHT
+    assert cause.settled(THOUGHT, truncated_call, context(offers=frozenset({"cut-calls"}))) is THOUGHT
+    assert cause.settled(THOUGHT, truncated_call, context(offers=None)) is THOUGHT
     passed = Pass(Reason(CommonReason.ANSWERED, content="a"))
-    assert stage_cause.within(passed, truncated_call, context(offers=frozenset())) is passed
+    assert cause.settled(passed, truncated_call, context(offers=frozenset())) is passed
 
 
 def test_features_of_probes_are_those_of_engines() -> None:
@@ -85,4 +91,4 @@ def test_features_of_probes_are_those_of_engines() -> None:
     assert features
     assert set(features.values()) <= set(OFFERS)
     for one in (token_limit, reasoning_cut):
-        assert stage_cause.within(THOUGHT, one, context(verdict("used"), offers=frozenset())) is THOUGHT
+        assert cause.settled(THOUGHT, one, context(verdict("used"), offers=frozenset())) is THOUGHT

@@ -6,6 +6,7 @@ from functools import partial
 
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
+from importer.validation import proof_check
 from importer.validation.context import TRIALS, WAYS, Context, ask_both_ways, together
 from importer.validation.diagnosis import endless, only_streamed, streaming_fault, unread
 from importer.validation.errors import TemplateRefusedError
@@ -13,7 +14,7 @@ from importer.validation.expectations import CommonReason, no_chat, no_reasoning
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, failing
 from importer.validation.probe import probe
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
-from importer.validation.remedy import CUT_THOUGHT, OTHER_REASONING_PARSER, Need, Remedy, template
+from importer.validation.remedy import OTHER_REASONING_PARSER, Need, Remedy, template
 from importer.validation.reply import Reply
 from importer.validation.tool_markup import closing_marker, thinking_markup, thinks
 
@@ -261,6 +262,7 @@ def judge_reasoning_apart(reply: Reply) -> Outcome:
 class ReasoningCutReason(ReasonKind):
     """The reasons of ``reasoning-cut``."""
 
+    KNOWN = "known", "{parser} is proved to miss a thought that is cut: {why}"
     NO_THOUGHT_NOW = "no-thought-now", "the model answers without a thought this time"
     IN_CONTENT = "in-content", "the cut thought is in the content: {content!r}"
     IN_BOTH = "in-both", "the cut thought is in the content, too"
@@ -269,6 +271,7 @@ class ReasoningCutReason(ReasonKind):
 
 
 LIMIT = 4  # tokens; thoughts are longer
+CASE = "thinking-cut"  # of the proof
 
 
 @probe(
@@ -278,10 +281,26 @@ LIMIT = 4  # tokens; thoughts are longer
 )
 def reasoning_cut(ctx: Context) -> Outcome:
     """Cut a few tokens into the thought that begins a whole answer."""
+    if (missed := _known_miss(ctx)) is not None:
+        return missed
     full = ctx.first(SUM_THINKING)
     if not full.reasoning.strip():
         return NotApplicable(Reason(CommonReason.NO_THOUGHT))
     return ask_both_ways(ctx, SUM_THINKING, partial(judge_reasoning_cut, full=full), max_tokens=LIMIT)
+
+
+def _known_miss(ctx: Context) -> NotApplicable | None:
+    """Return that the parser in use is proved to miss a cut thought, with one that reads it as the remedy."""
+    proof, key = ctx.proof, "reasoning_parser"
+    if proof is None or not proof_check.same_template(ctx, proof):
+        return None
+    verdicts, used = proof.verdicts.get(key, ()), proof_check.named(key, ctx, proof)
+    why = next((v.failed[CASE] for v in verdicts if v.parser == used and CASE in v.failed), None)
+    if why is None:
+        return None
+    other = next((v.parser for v in verdicts if v.reads and CASE not in v.failed), None)
+    remedy = None if other is None else proof_check.change(key, other, ctx, proof, why)
+    return NotApplicable(Reason(ReasoningCutReason.KNOWN, parser=used, why=why), remedy=remedy)
 
 
 def judge_reasoning_cut(reply: Reply, full: Reply) -> Outcome:
@@ -289,7 +308,9 @@ def judge_reasoning_cut(reply: Reply, full: Reply) -> Outcome:
     content, thought = reply.content.strip(), full.reasoning.strip()
     if marker := thinking_markup(content):
         return Fail(
-            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"), Stage.START, CUT_THOUGHT
+            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"),
+            Stage.PARSED,
+            OTHER_REASONING_PARSER,
         )
     if content and not reply.reasoning.strip():
         if full.content.strip().startswith(content) and not thought.startswith(content):

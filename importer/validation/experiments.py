@@ -1,8 +1,8 @@
-"""Control starts: failures that an engine or a model is blamed for are tried again without one setting.
+"""What is asked again: answers alone cannot tell a setting from a fault of the engine or the weights.
 
-A probe that passes without a variable of the machine, a setting of the document or one of ``config.json``,
-and fails with it, names that setting. Answers alone cannot tell it from a fault of the engine or of the
-weights.
+A probe that fails is run without chance, then without one sampling value of the document. What an engine or a
+model is blamed for is tried against a start without one variable of the machine, or one setting of the
+or of ``config.json``. The one without which it passes is at fault.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from importer.engines.start_trials import Setup
 from importer.errors import ImporterError
 from importer.progress import Progress
 from importer.reasons import Reason, ReasonKind
-from importer.validation import served_engine
+from importer.validation import failures, served_engine
+from importer.validation.context import STEADY, Context, Shared
+from importer.validation.errors import AnswerFailure, SilenceReason
+from importer.validation.expectations import WARM
 from importer.validation.outcome import (
     BY_ANSWERS,
     STAGE,
@@ -25,9 +28,11 @@ from importer.validation.outcome import (
     Fail,
     Inconclusive,
     NotShown,
+    Outcome,
     Pass,
     ProbeRow,
     Stage,
+    Tried,
     asks_for,
     counts_as_passed,
     failing,
@@ -37,6 +42,16 @@ from importer.validation.probes import every
 from importer.validation.remedy import Remedy
 from importer.validation.served_engine import Controls, ServedEngine
 
+# Neutral values.
+STOPWORDS = "stopwords"  # the one of these values that stands beside the parameters
+PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
+NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "temperature": 0.0}
+# Requests without an answer: a value that clients send may be one that the server cannot read.
+BROKEN = (AnswerFailure.UNREACHABLE, AnswerFailure.REPORTS_ERROR, AnswerFailure.REFUSED)
+OF_THE_MOMENT = (
+    AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED, AnswerFailure.ANSWERED_AGAIN, *SilenceReason,
+)  # fmt: skip
+ENOUGH = 2  # probes that fail alike, and do so without a value, too: further ones are not asked without it
 SECONDS = 240.0  # for all control starts of one run
 STARTS = 4  # that there has to be time for
 CONFIRMED = 2  # the same, before a model is advised to go without tools: one without a setting, one with it
@@ -45,6 +60,13 @@ INFERRED = (
     Remedy.WRITE_TURNS, Remedy.OPEN_THOUGHT, Remedy.TELL_AS_WRITTEN, Remedy.OWN_TEMPLATE,
     Remedy.SERVE_TEMPLATE, Remedy.OFFER_NO_TOOLS,
 )  # fmt: skip
+
+
+class SpoiltReason(ReasonKind):
+    """The effect of a sampling value of the document."""
+
+    PASSES_WITHOUT = "passes-without", "without {name} {value:g} it passes"
+    ONLY_STEADY = "only-steady", "at temperature 0; {missed:drawn answer|drawn answers} did not show it"
 
 
 class ControlReason(ReasonKind):
@@ -58,9 +80,66 @@ class ControlReason(ReasonKind):
 
 
 Ask = Callable[[ServedEngine, Sequence[Probe]], Sequence[ProbeRow]]
+Run = Callable[[Context], Outcome]
 
 
-def settled(
+def suspects(sampling: Mapping[str, object]) -> dict[str, object]:
+    """Return the sampling values of the document that may spoil an answer."""
+    values = {k: v for k, v in sampling.items() if k in NEUTRAL and isinstance(v, int | float)}
+    return {k: v for k, v in values.items() if (v > WARM if k == "temperature" else v != NEUTRAL[k])}
+
+
+def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared]) -> Outcome:
+    """Return the outcome; a fault of the configuration where the probe passes without one sampling value.
+
+    ``run`` runs the probe again; ``shared`` has the answers without each value.
+    """
+    if counts_as_passed(outcome) or outcome.gives(*OF_THE_MOMENT):
+        return outcome
+    harmful = suspects(ctx.promise.sampling)
+    if outcome.gives(*BROKEN):
+        harmful |= {k: v for k, v in ctx.promise.client_sampling.items() if k not in NEUTRAL}
+    for name, value in harmful.items():
+        sent = {**ctx.promise.client_sampling, name: NEUTRAL.get(name)}
+        changed = replace(
+            ctx,
+            promise=replace(ctx.promise, client_sampling=sent),
+            shared=shared.setdefault(name, Shared(leaking=ctx.shared.leaking)),
+        )
+        alike = [kind for kind in changed.shared.unhelped if outcome.gives(kind)]
+        if len(alike) < ENOUGH and isinstance(run(changed), Pass):
+            return judge(outcome, name, value)
+        changed.shared.unhelped.append(outcome.reason.kind)
+    return outcome
+
+
+def steadied(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared]) -> Outcome:
+    """Return the outcome; that of answers without chance, where drawn ones of the model show nothing."""
+    settled = not isinstance(outcome, Inconclusive) or outcome.attribution != "model"
+    if settled or ctx.promise.hot or outcome.gives(*OF_THE_MOMENT):
+        return outcome
+    sent = {**ctx.promise.client_sampling, **STEADY}
+    steady = replace(ctx.promise, client_sampling=sent)
+    answers = shared.setdefault("steady", Shared(leaking=ctx.shared.leaking))
+    again = run(replace(ctx, promise=steady, shared=answers))
+    if isinstance(again, Inconclusive):
+        return outcome
+    note = Reason(SpoiltReason.ONLY_STEADY, missed=outcome.trials)
+    return replace(again, trials=outcome.trials + again.trials, notes=(*again.notes, note))
+
+
+def judge(outcome: Outcome, name: str, value: object) -> Fail:
+    """Return the failure of a probe that passes without this value."""
+    note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
+    own = failures.DOCUMENT_NAMES.get(name, name)
+    key = own if own == STOPWORDS else f"parameters.{own}"
+    changes = {"temperature": Remedy.LOWER_TEMPERATURE, **dict.fromkeys(PENALTIES, Remedy.TAKE_OUT_SETTING)}
+    remedy = Reason(changes.get(name, Remedy.CORRECT_SETTING), key=key)
+    failure = failing(outcome, Stage.START, remedy, note)
+    return replace(failure, trials=outcome.trials + 1, agreed=None, tried=Tried(1, 1))
+
+
+def controlled(
     rows: list[ProbeRow], controls: Controls, ask: Ask, left: float, report: Progress
 ) -> list[ProbeRow]:
     """Return the rows; those that pass without one setting, and fail with it, are blamed on that setting.

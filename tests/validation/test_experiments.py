@@ -14,7 +14,7 @@ from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.reasons import Reason
 from importer.validation import served_engine
-from importer.validation.attribution.setting_bisection import settled
+from importer.validation.experiments import controlled
 from importer.validation.outcome import Blame, Fail, NotShown, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import likelihood, simple_answers, usage_counts
 from importer.validation.probes.tools import tool_call
@@ -60,7 +60,7 @@ def _row(probe: str, blames: Blame | None, *follows: str) -> ProbeRow:
 
 def _settled(machine: Machine, *rows: ProbeRow, seconds: float = 1.0, left: float = 600.0) -> list[ProbeRow]:
     controls = Controls(machine.start, GIVEN, (ROPE,), seconds)
-    return settled(list(rows), controls, machine.ask, left, lambda _: None)
+    return controlled(list(rows), controls, machine.ask, left, lambda _: None)
 
 
 def test_a_form_found_by_trying_is_no_cause_and_a_setting_is() -> None:
@@ -104,7 +104,7 @@ def test_a_model_goes_without_tools_only_where_it_calls_none_with_the_default_ba
     for mends in ((tool_call.name,), ()):
         machine = Machine(base, mends)
         controls = Controls(machine.start, GIVEN, (ROPE, base), 1.0)
-        [found] = settled([row], controls, machine.ask, 600.0, lambda _: None)
+        [found] = controlled([row], controls, machine.ask, 600.0, lambda _: None)
         named = Reason(Remedy.START_WITHOUT, setting=base.reason)
         assert found.outcome.remedy == (named if mends else advised.remedy)
         assert machine.starts[:3] == [(ROPE,), (base,), *([()] if mends else [])]  # positions alone are tried
@@ -151,7 +151,7 @@ def test_packages_that_do_not_fit_explain_what_an_engine_is_blamed_for() -> None
     conflict = Conflict("mlx-lm", "transformers>=5", "4.30.0")
     rows = [_row(tool_call.name, "engine"), _row(simple_answers.name, "model")]
     controls = Controls(Machine(AGENT, ()).start, GIVEN, (), 1.0, lambda: (conflict,))
-    call, answers = settled(rows, controls, Machine(AGENT, ()).ask, 600.0, lambda _: None)
+    call, answers = controlled(rows, controls, Machine(AGENT, ()).ask, 600.0, lambda _: None)
     assert isinstance(call.outcome, Fail)
     assert call.outcome.attribution == "environment"
     assert call.outcome.remedy == Reason(Remedy.INSTALL_AGAIN, package="mlx-lm")
