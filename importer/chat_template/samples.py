@@ -12,6 +12,8 @@ from importer.reasons import ReasonKind
 # Outputs of a model that breaks its own format, and answers without a block where it was told to think.
 IRREGULAR = frozenset({"broken-beside", "text-after", "thinking-cut", "thinking-several", "thinking-none"})
 BLOCKLESS = frozenset({"plain", "thinking-off", "thinking-off-said", "thinking-none", "unsaid-plain"})
+# Calls with one argument of a kind that not every request has.
+OF_ONE_VALUE = frozenset({"null", "numeric-text", "quotes", "newlines", "non-ascii"})
 
 
 class TemplateProblem(ReasonKind):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from importer.chat_template.samples import BLOCKLESS, IRREGULAR, Thinking
+from importer.chat_template.samples import BLOCKLESS, IRREGULAR, OF_ONE_VALUE, Thinking
 from importer.decisions.decision import (
     PYTHON,
     RUST,
@@ -282,10 +282,7 @@ class ParserReason(ReasonKind):
     TOOLS_UNSEEN = "tools-unseen", "the template never shows the tools, and no other evidence names a parser"
     UNSETTLED = (
         "unsettled",
-        (
-            "the template writes no reasoning of its own, and a guessed block does not refute {parser}: "
-            "{problem}"
-        ),
+        "the template writes the markers of {parser}, so a failure is no proof against it: {problem}",
     )
     ONLY_LIBERAL = (
         "only-liberal",
@@ -365,8 +362,9 @@ def decide_parser(
     ``thinking`` is the reasoning that the template shows; ``None`` for a template that was not rendered.
     ``tool`` is the tool parser that a reasoning parser is beside.
     """
-    proof = next((_beside(e, tool) for e in facts if e.rule is Rule.PROOF), None)
     claims = ranked(e for e in facts if e.rule.names_parsers)
+    beside = (_beside(e, tool) for e in facts if e.rule is Rule.PROOF)
+    proof = next((_with_own(key, e, claims, target, thinking) for e in beside), None)
     if key in preferences.values:
         return _user(preferences.values[key], claims, proof)
     if kind in SILENT_KINDS:
@@ -672,6 +670,26 @@ def _beside(proof: Evidence, tool: object) -> Evidence:
     left = {name: lossy[name] for name in proof.value["complete"] if name in lossy} if whole else {}
     value = {**proof.value, "pair": lossy, "incomplete": {**proof.value["incomplete"], **left}}
     return replace(proof, value=value | {"complete": whole or proof.value["complete"]})
+
+
+def _with_own(
+    key: str, proof: Evidence, claims: Sequence[Evidence], target: Target, thinking: Thinking | None
+) -> Evidence:
+    """Return the proof with the family's own parsers among the complete ones, where they lose a trifle alone.
+
+    That is one kind of value in a call, and where a model always thinks an answer without thoughts.
+    """
+    thinks = thinking is not None and thinking.markers is not None and thinking.switch is None
+    spared = OF_ONE_VALUE if key == TOOL else BLOCKLESS if thinks else frozenset()
+    own = []
+    for name in (n for n in proof.value["incomplete"] if n not in proof.value["pair"]):
+        lost = {*proof.value["failed"].get(name, ()), *proof.value["streamed"].get(name, ())} - IRREGULAR
+        family = any(e.rule in NAMED_BY_FAMILY and target.same_class(key, name, str(e.value)) for e in claims)
+        if family and lost <= spared and (key != TOOL or len(lost) == 1):
+            own.append(name)
+    left = {n: why for n, why in proof.value["incomplete"].items() if n not in own}
+    value = {**proof.value, "complete": [*proof.value["complete"], *own], "incomplete": left}
+    return replace(proof, value=value)
 
 
 def _unjudged(proof: Evidence) -> Mapping[str, Reason]:

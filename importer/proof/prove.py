@@ -1,6 +1,6 @@
 """Proofs: every parser of an engine reads the samples of a template.
 
-Parsers that a guessed reasoning block cannot refute.
+Parsers that the samples cannot refute.
 
 The parser that would read the calls of a template with another spelling of one marker.
 """
@@ -29,38 +29,46 @@ from importer.proof.response_template import read_as_data, unread
 from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
 from importer.proof.verdicts import Question, ask_pairs, ask_parsers, ask_whole
 from importer.reasons import Reason
+from importer.signals.name_likeness import plain_name
 from importer.signals.tables import shipped
-from importer.signals.template_markers import KINDS, closeness, load_parser_markers
+from importer.signals.template_markers import KINDS, closeness, fitting, load_parser_markers
 
 RENDERED = "rendered"  # the source of a block that the template itself writes
-REASONED = ("thinking-whole", "thinking-opened")
 
 
 def unsettled(
-    verdicts: Sequence[ParserVerdict], analysis: TemplateAnalysis, engine: str
+    verdicts: Sequence[ParserVerdict], analysis: TemplateAnalysis, engine: str, key: str
 ) -> list[ParserVerdict]:
     """Return the verdicts, those marked that the samples cannot refute.
 
-    A template that writes no reasoning of its own shows markers alone, and not what stands between reasoning
-    and answer. A parser with these markers and with further ones may be right, though it reads no sample.
+    A template tells earlier turns again, perhaps not as the model writes them. Where no parser reads that,
+    one that knows all of its markers may be right. A template that writes no reasoning of its own shows
+    markers alone, and not what stands between reasoning and answer: a parser with further markers may be
+    right, though it reads no sample.
     """
-    thinking = analysis.thinking
-    if thinking.markers is None or thinking.source == RENDERED:
-        return [*verdicts]
-    block = SHAPE.findall(" ".join(thinking.markers))
+    thinking, kind = analysis.thinking, KINDS[key]
     text = "".join(s.prompt + s.completion for s in analysis.samples)
-    known = load_parser_markers(engine, "reasoning")
-    open_ones = {
-        name
-        for name, parser in known.items()
-        if block and all(marker in parser.markers for marker in block) and parser.strangers(text)
-    }
-    return [replace(v, unsettled=v.parser in open_ones and _fails_first_on_reasoning(v)) for v in verdicts]
+    calls = learn_format(analysis.samples) if kind == "tool" else None
+    needed = calls.markers if calls is not None else ()
+    if kind == "reasoning":
+        needed = tuple(SHAPE.findall(" ".join(thinking.markers or ())))
+    open_ones: set[str] = set()
+    if not any(verdict.reads for verdict in verdicts):
+        open_ones = {*fitting(engine, kind, needed, text)}
+    if kind == "reasoning" and needed and thinking.source != RENDERED:
+        known = load_parser_markers(engine, kind)
+        open_ones |= {
+            name
+            for name, parser in known.items()
+            if all(marker in parser.markers for marker in needed) and parser.strangers(text)
+        }
+    asked = NEEDED[key]
+    return [replace(v, unsettled=v.parser in open_ones and _fails_first_on(asked, v)) for v in verdicts]
 
 
-def _fails_first_on_reasoning(verdict: ParserVerdict) -> bool:
-    failed = [case for case in verdict.needed if case in verdict.failed]
-    return bool(failed) and all(case in REASONED for case in failed)
+def _fails_first_on(asked: Sequence[str], verdict: ParserVerdict) -> bool:
+    failed = [case for case in verdict.needed if case in verdict.lost]
+    return bool(failed) and all(case in asked for case in failed)
 
 
 ALIKE = 0.75  # likeness of two spellings of one marker
@@ -120,7 +128,6 @@ NEEDED = {
 # only if the request switches reasoning off, the document must set the template's variable.
 OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
 PLAIN = "plain"  # the answer of a template without a switch
-HEARD = ("thinking-whole", "thinking-opened")
 SWITCHES = ("enable_thinking", "thinking")  # the names that clients send to most models
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
 
@@ -171,8 +178,7 @@ def prove(
         questions = [question, *(replace(question, samples=s, setting=k) for k, s in settings[key])]
         of_kind = [p for p in parsers if p.kind == KINDS[key]]
         asked = ask_parsers(questions, ways, of_kind, worker)
-        if key == "reasoning_parser":
-            asked = unsettled(asked, analysis, worker.engine)
+        asked = unsettled(asked, analysis, worker.engine, key)
         verdicts[key] = ranked(asked, preferred[key], _rarity(worker.engine, key, asked))
         questions_of[key] = questions
     data = None
@@ -220,7 +226,11 @@ def _heeded(
     names = dict.fromkeys((*SWITCHES, *own))
     settings = [(name, value) for name in names for value in own.get(name, (True, False))]
     under: list[dict[str, object]] = [{}, *({name: value} for name, value in settings)]
-    asked = [s for s in analysis.samples if not s.tools and s.case in (*HEARD, OFF_BY_DEFAULT, PLAIN)]
+    asked = [
+        s
+        for s in analysis.samples
+        if not s.tools and s.case in (*NEEDED["reasoning_parser"], OFF_BY_DEFAULT, PLAIN)
+    ]
     samples = [replace(sample, kwargs=kwargs) for sample in asked for kwargs in under]
     questions = {ParserQuestion(None, v.parser): v.parser for v in verdicts if v.reads and v.parser != HF}
     found: dict[str, tuple[str, ...]] = {}
@@ -265,11 +275,11 @@ def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, dict[str, t
 def _rarity(engine: str, key: str, verdicts: Sequence[ParserVerdict]) -> dict[str, tuple[int, ...]]:
     """Return for each parser the versions of the engine without it, and its families as a negative number."""
     registered = [registries.load(engine, version) for version in registries.versions(engine)]
-    families = Counter(row.parsers.get(key) for row in shipped().rows)
+    families = Counter(plain_name(row.parsers.get(key) or "") for row in shipped().rows)
     return {
         name: (
             sum(not registry.has(KINDS[key], name) for registry in registered),
-            -families[name],
+            -families[plain_name(name)],
         )
         for name in (verdict.parser for verdict in verdicts)
     }

@@ -37,7 +37,6 @@ from importer.signals.tables import parser_table
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("markers")
 KINDS: Mapping[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
-SIMILAR = 0.5  # share of common markers from which two parsers are for one format
 FEW = 3  # markers; fewer of them more or less make no other format
 
 
@@ -113,9 +112,10 @@ def translate(
 ) -> str | None:
     """Return the parser of ``other`` for the format that ``parser`` of ``engine`` reads, or ``None``.
 
-    A parser of the same name is the best match, marks between its words aside (``deepseek_v31`` and
-    ``deepseekv31``). Else it is that with the most common markers, and of these the one with few further ones
-    and the most names. ``known`` are the names that the version of ``other`` has.
+    A parser of the same name is the best match, marks between its words and the v of a version aside
+    (``deepseek_v31`` and ``deepseekv31``, ``nemotron_v3`` and ``nemotron_3``). Else it is that with the most
+    common markers, at least half of the fewer ones, and of these the closest. ``known`` are the names that
+    the version of ``other`` has.
     """
     kind = KINDS[key]
     names = load_parser_markers(other, kind)
@@ -123,14 +123,23 @@ def translate(
     own = load_parser_markers(engine, kind).get(parser)
     if own is None:
         return None
-    same = sorted((p.name != parser, p.name) for p in usable if plain_name(p.name) == plain_name(parser))
+    same = sorted((p.name != parser, p.name) for p in usable if _versioned(p.name) == _versioned(parser))
     if same:
         return same[0][1]
     named = [m for m in own.markers if ("call" if kind == "tool" else "think") in m.lower()]
-    shares = {p.name: _common(own, p, named if kind == "tool" else named[:1]) for p in usable}
-    close = [p for p in usable if shares[p.name][0] >= SIMILAR]
-    best = min(close, key=lambda p: (*shares[p.name][1:], -p.names), default=None)
-    return None if best is None else best.name
+    vital = named if kind == "tool" else named[:1]  # they begin a call or reasoning
+    keys = closeness(other, kind, own.markers, " ".join(own.markers))
+    close = [
+        p
+        for p in usable
+        if all(_knows(p.markers, marker) for marker in vital)
+        and -2 * keys[p.name][1] >= min(len(own.markers), len(p.markers)) > 0
+    ]
+    return min((p.name for p in close), key=lambda name: keys[name][1:], default=None)
+
+
+def _versioned(name: str) -> str:
+    return re.sub(r"v(?=\d)", "", plain_name(name))
 
 
 def of_same_markers(key: str, parser: str, engine: str, known: Container[str]) -> list[str]:
@@ -139,27 +148,6 @@ def of_same_markers(key: str, parser: str, engine: str, known: Container[str]) -
     own = set(table[parser].markers) if parser in table else set()
     alike = [p for p in table.values() if own and set(p.markers) == own and p.name in known]
     return [p.name for p in sorted(alike, key=lambda p: (-p.names, p.name))]
-
-
-def _common(
-    one: ParserMarkers, other: ParserMarkers, vital: Collection[str]
-) -> tuple[float, float, int, int]:
-    """Return the share of common markers in the smaller set, then a key of the match, the best first.
-
-    The share is 0 where ``other`` lacks one of ``vital``, the markers that begin a call or reasoning.
-    """
-    shared = [m for m in one.markers if any(_alike(m, o) for o in other.markers)]
-    smaller = min(len(one.markers), len(other.markers))
-    if not smaller or not all(m in shared for m in vital):
-        return 0.0, 0.0, 0, 0
-    share = min(len(shared) / smaller, 1.0)
-    return share, -share, -len(shared), max(len(other.markers) - len(shared), 0) // FEW
-
-
-def _alike(one: str, other: str) -> bool:
-    """Return whether two markers are one, perhaps with a word behind it: ``<|channel>thought``."""
-    short, long = sorted((one, other), key=len)
-    return long.startswith(short) and (short == long or short[-1:] == ">" or long[len(short) :] == "<|sep|>")
 
 
 def markers_in(text: str, engine: str, kind: Kind) -> Iterator[str]:

@@ -74,6 +74,28 @@ def test_a_parser_that_loses_the_plain_answer_is_not_chosen_whoever_names_it() -
         assert lost.why.kind is ParserReason.BEATEN
 
 
+def test_the_familys_own_parser_stays_where_it_loses_a_trifle_alone() -> None:
+    """As R1 on SGLang, that always thinks; and GLM-4.5, whose parser reads null as text."""
+
+    def value(
+        key: str, found: Proof, name: str, thinking: Thinking, rule: Rule = Rule.FAMILY_TABLE
+    ) -> object:
+        facts = [claim(rule, key, name), *found.evidence()]
+        return decide(facts, Preferences(), TARGET, thinking, found.setting)[key].value
+
+    always, key = Thinking(markers=("<think>", "</think>")), "reasoning_parser"
+    for rule, chosen in ((Rule.FAMILY_TABLE, "deepseek_r1"), (Rule.NAME_LIKE, "qwen3")):
+        assert value(key, proof(key, QWEN, GLM, R1), "deepseek_r1", always, rule) == chosen
+    switched = replace(always, switch="enable_thinking")
+    assert value(key, proof(key, QWEN, GLM, R1), "deepseek_r1", switched) == "qwen3"
+
+    key = "tool_parser"
+    whole = verdict(key, "hermes", "one-call null parallel numeric-text")
+    for failed, chosen in (("null", "llama3_json"), ("parallel", "hermes"), ("null numeric-text", "hermes")):
+        own = verdict(key, "llama3_json", "one-call", failed)
+        assert value(key, proof(key, whole, own), "llama3_json", Thinking()) == chosen
+
+
 def test_the_user_may_still_have_it() -> None:
     found = proof("reasoning_parser", QWEN, R1)
     chosen = decided("reasoning_parser", found, reasoning_parser="deepseek_r1")

@@ -1,8 +1,8 @@
-"""Parsers that a guessed reasoning block cannot refute."""
+"""Parsers that the samples cannot refute: of a guessed reasoning block, or where no parser reads a turn."""
 
 from __future__ import annotations
 
-from importer.chat_template.samples import Sample, Thinking
+from importer.chat_template.samples import Sample, SampleCall, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.proof.prove import unsettled
 from importer.proof.result import ParserVerdict
@@ -13,11 +13,29 @@ SAMPLE = Sample("thinking-whole", "", "<think>\nhm\n</think>\n\nyes")
 ANSWERS = "hunyuan_a13b"  # its source has <answer> behind <think>
 
 
+CALL = Sample(
+    "one-call", "", '[TOOL_CALLS][{"name": "go", "arguments": {"to": "Paris"}}]',
+    calls=(SampleCall("go", {"to": "Paris"}),),
+)  # fmt: skip
+READS = ParserVerdict("other", "O", NEEDED, {}, NEEDED)
+
+
 def marked(name: str, source: str = "prompt", failed: str = "thinking-whole") -> bool:
     thinking = Thinking(markers=("<think>", "</think>"), source=source)
     verdict = ParserVerdict(name, "C", (), {failed: as_reason("no reasoning")}, NEEDED)
-    (found,) = unsettled([verdict], TemplateAnalysis("d", (SAMPLE,), thinking), "vllm")
-    return found.unsettled
+    analysis = TemplateAnalysis("d", (SAMPLE,), thinking)
+    return unsettled([verdict, READS], analysis, "vllm", "reasoning_parser")[0].unsettled
+
+
+def kept(name: str, *others: ParserVerdict) -> bool:
+    verdict = ParserVerdict(name, "C", (), {"one-call": as_reason("no call")}, ("one-call",))
+    return unsettled([verdict, *others], TemplateAnalysis("d", (CALL,)), "sglang", "tool_parser")[0].unsettled
+
+
+def test_where_no_parser_reads_a_turn_its_markers_speak_for_a_parser() -> None:
+    assert kept("mistral")  # it reads '[TOOL_CALLS] ['
+    assert not kept("hermes")
+    assert not kept("mistral", READS)
 
 
 def test_a_parser_with_the_block_and_more_markers_is_not_refuted_by_a_guess() -> None:

@@ -77,6 +77,7 @@ def test_a_parser_with_mostly_other_markers_is_no_match() -> None:
         ("tool_parser", "deepseek_v4", "vllm", "sglang", "deepseekv4"),
         ("reasoning_parser", "deepseek_v3", "vllm", "sglang", "deepseek-v3"),
         ("reasoning_parser", "deepseek_v4", "vllm", "sglang", "deepseek-v4"),
+        ("reasoning_parser", "nemotron_v3", "vllm", "sglang", "nemotron_3"),
         ("reasoning_parser", "qwen3", "vllm", "mlx", "<think>"),
     ],
 )
