@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,16 @@ def gallery_of(service: Service | Gallery) -> Iterator[Gallery]:
         yield Gallery(database)
 
 
-def validated(service: Service | Gallery, name: str, failed: str = "") -> None:
+def validated(
+    service: Service | Gallery, name: str, failed: str = "", remedy: Mapping[str, object] | None = None
+) -> None:
     """As a worker would write it after a run in which everything passed, or one probe failed."""
     with gallery_of(service) as gallery, gallery.change(AuditContext("worker", "validate")) as change:
         stored = change.checkout.load(name)
         engine = {"name": stored.backend, "version": _version(stored)}
-        lost = [{"probe": "tool-call", "outcome": "fail", "reason": failed}] if failed else []
+        lost = (
+            [{"probe": "tool-call", "outcome": "fail", "reason": failed, "remedy": remedy}] if failed else []
+        )
         report = {"engine": engine, "passed": not failed, "outcomes": lost, "seconds": {}}
         change.checkout.amend(name, lambda receipt: receipt.with_validation(report, stored.digest))
 

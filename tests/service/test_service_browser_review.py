@@ -73,7 +73,7 @@ def test_each_state_has_its_sentence_and_its_button(seen: Seen, service: Service
     for size in (PHONE, WIDE):
         seen.page.set_viewport_size(size)  # type: ignore[arg-type]
         page = seen.go(f"documents/{name}")
-        expect(page.locator(".onward .next")).to_contain_text(sentence)
+        expect(page.get_by_text(sentence)).to_have_count(1)  # it stands once
         assert page.locator(".onward button.main").all_text_contents() == ([] if main is None else [main])
         expect(page.locator("main").get_by_text(word).first).to_be_visible()
         title, _, tabs, below = page.evaluate(HEAD)
@@ -143,18 +143,14 @@ def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
     published(service, name)
     edit(service, name, temperature=0.31)
     page = seen.go(f"documents/{name}/review")
-    row = page.get_by_role("row", name="parameters.temperature")
-    cells = row.get_by_role("cell")
-    expect(cells.nth(0)).to_contain_text("0.31")
-    expect(cells.nth(0)).to_contain_text("by local")
-    expect(cells.nth(1)).to_contain_text("0.6")  # the vendor's
-    expect(cells.nth(4)).to_contain_text("0.6")  # the import's
-    expect(cells.nth(5)).to_contain_text("0.6")  # the release's
-    expect(row.get_by_text("edited", exact=True)).to_be_visible()
-    expect(row.get_by_text("new", exact=True)).to_be_visible()
-    first = page.get_by_role("region", name="Settings, side by side").get_by_role("row").nth(1)
-    expect(first).to_contain_text("parameters.temperature")  # what is new stands first
-    expect(page.locator(".settings").get_by_text("new", exact=True)).to_have_count(1)
+    card = page.get_by_role("article").first  # what a person edited stands first
+    for text in ("parameters.temperature", "0.31", "by local", "edited", "new"):
+        expect(card).to_contain_text(text)
+    for side in ("vendor", "imported", "release"):
+        expect(card.get_by_role("listitem").filter(has_text=f"{side}: 0.6")).to_have_count(1)
+    page.get_by_text("settings as vendor, proof and engine have them").click()
+    expect(page.get_by_role("row", name="parameters.top_p")).to_contain_text("vendor")
+    expect(page.get_by_role("row", name="parameters.temperature")).to_have_count(0)
     changes = page.get_by_role("region", name="Changes", exact=True)
     expect(changes).to_contain_text("Since version ")
     expect(changes).to_contain_text("parameters.temperature: 0.6 → 0.31")
@@ -164,7 +160,39 @@ def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
     picture(seen, folder, "review")
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    expect(cells.nth(1).get_by_text("vendor:")).to_be_visible()  # where the heads are not seen
+    seen.check()
+
+
+FIXES = {
+    "set": ({"kind": "set-parser", "key": "tool_parser", "parser": "hermes"}, "tool_parser:hermes"),
+    "template": ({"kind": "serve-template", "template": "json"}, "importer acme/base"),
+    "engine": ({"kind": "chat-instead"}, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", one_of_each(FIXES))
+def test_a_remedy_that_changes_the_document_is_applied_by_a_click(
+    seen: Seen, service: Service, kind: str
+) -> None:
+    remedy, shown = FIXES[kind]
+    name = fresh(service, f"fixed-{kind}")
+    validated(service, name, failed="the call arrives as text", remedy=remedy)
+    page = seen.go(f"documents/{name}")
+    expect(page.get_by_text("the call arrives as text")).to_have_count(1)
+    button = page.get_by_role("button", name="Apply this fix")
+    if kind == "set":
+        assert page.locator("button.main").all_text_contents() == ["Apply this fix"]
+        button.click()
+        expect(page.get_by_role("status")).to_contain_text("Validate it again")
+        assert shown in service.config(name)["data"]["options"]
+        expect(page.locator(".trouble")).to_have_count(0)
+    else:
+        expect(button).to_have_count(0)
+        expect(page.locator(".trouble code")).to_have_count(0 if shown is None else 1)
+        if shown is not None:
+            expect(page.locator(".trouble code")).to_contain_text(
+                f"{shown} --name {name} --backend vllm --template json"
+            )
     seen.check()
 
 

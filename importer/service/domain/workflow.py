@@ -29,6 +29,7 @@ from importer.hub.local import AllowedFolders
 from importer.reasons import Reason
 from importer.sandbox import Sandbox
 from importer.sentences import render
+from importer.service.domain.fixes import fix_of
 from importer.service.domain.gallery import DocumentVersion, Gallery
 from importer.service.domain.grants import Caller, need_approval
 from importer.storage import documents, releases
@@ -95,19 +96,18 @@ def _steps(at: Situation, state: PublicationState) -> Iterator[tuple[Step, bool,
 def next_step(at: Situation) -> dict[str, object]:
     """Return kind and fields of what a person does next: the gravest fact comes before the order of steps.
 
-    ``failed``  of a validation of these data: the probe, its reason and its remedy. ``rolled-back``  from the
-    release with these data. Then ``step`` that is not done, or ``done``.
+    ``failed``  of a validation of these data: the probe, its reason, its remedy and the fix. ``rolled-back``
+    from the release with these data. Then ``step`` that is not done, or ``done``.
     """
     state = at.state
     if state.validation == "failed" and at.stored.receipt is not None:
-        run = validation(at.stored.receipt, at.stored.data, at.stored.digest).run or {}
-        lost = [one for one in run.get("outcomes", ()) if one["outcome"] == "fail"]
-        first = next((one for one in lost if one.get("remedy_message")), lost[0] if lost else {})
-        fields = {
-            "probe": first.get("probe"),
-            "reason": first.get("reason"),
-            "remedy": first.get("remedy_message"),
-        }
+        run = validation(at.stored.receipt, at.stored.data, at.stored.digest).run
+        lost = [one for one in ({} if run is None else run).get("outcomes", ()) if one["outcome"] == "fail"]
+        first = next((one for one in lost if one.get("remedy_message")), lost[0] if lost else None)
+        fields: dict[str, object] = {} if first is None else {
+            "probe": first.get("probe"), "reason": first.get("reason"), "remedy": first.get("remedy_message"),
+            "fix": fix_of(first, at.stored),
+        }  # fmt: skip
         return {"kind": "failed", "fields": fields | {"more": max(0, len(lost) - 1)}}
     if at.left is not None:
         return {"kind": "rolled-back", "fields": {"left": at.left}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from itertools import zip_longest
 from json import dumps
 from typing import Annotated, cast
@@ -13,7 +12,6 @@ from fastapi.responses import Response
 
 from importer.app.export import export_valid
 from importer.config import now
-from importer.document import document_keys
 from importer.document.document_keys import differences
 from importer.document.edited_comments import patched
 from importer.document.effective import Editor
@@ -22,7 +20,6 @@ from importer.document.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device
-from importer.reports.pictures import proof_maps
 from importer.sentences import render
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain.gallery import DocumentVersion
@@ -180,16 +177,10 @@ def decisions(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
     receipt, shown = stored.need_receipt(), page(stored)
     return {
         "decisions": receipt.decisions, "evidence": receipt.evidence, "unknown": receipt.unknown,
-        "fit": receipt.fit, "proof": receipt.proof, "maps": _maps(stored), "warnings": shown["warnings"],
+        "fit": receipt.fit, "proof": receipt.proof, "warnings": shown["warnings"],
         "edited": shown["edited"], "differences": shown["differences"],
         "values": values_of(at.gallery, stored), "losses": losses_of(stored),
     }  # fmt: skip
-
-
-def _maps(stored: StoredDocument) -> list[dict[str, object]]:
-    """Return the maps of the proof, the parsers that the document names now first."""
-    chosen = {key: document_keys.parser(stored.data, key) for key in document_keys.OPTIONS}
-    return [asdict(one) for one in proof_maps(stored.need_receipt().proof, chosen)]
 
 
 @router.get(

@@ -556,7 +556,6 @@ class Decisions(BaseModel):
     unknown: dict[str, str]
     fit: dict[str, object] | None
     proof: dict[str, object] | None
-    maps: list[ProofMap] = Field(description="parsers by cases of the proof")
     warnings: list[str]
     edited: list[dict[str, object]] | None
     differences: list[dict[str, object]] | None

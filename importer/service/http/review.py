@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -15,10 +15,13 @@ from sqlalchemy import Connection
 from importer.app.states import State
 from importer.app.why import explanations
 from importer.config import now
+from importer.document import document_keys
 from importer.document.document_keys import IMPORTANT, differences, same
 from importer.document.receipt import ReviewEntry
 from importer.document.review import change_json, record_review, warnings
+from importer.document.store import StoredDocument
 from importer.errors import ImporterError
+from importer.reports.pictures import proof_maps
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain import validations, workflow
 from importer.service.domain.gallery import DocumentVersion
@@ -34,6 +37,7 @@ from importer.service.http.models import (
     EffectiveValue,
     Job,
     LossOf,
+    ProofMap,
     Rejection,
     ValidationRequest,
     WarningEntry,
@@ -245,7 +249,10 @@ class NextStep(BaseModel):
     """What a person does next, by the gravest fact; then by the order of the steps."""
 
     kind: Literal["failed", "rolled-back", "import", "review", "validation", "release", "done"]
-    fields: dict[str, object] = Field(description="probe, reason and remedy of a failure; the release left")
+    fields: dict[str, object] = Field(
+        description="of a failure: probe, reason, remedy, and `fix` with a merge patch (`change`) or a "
+        "`command`; the release left"
+    )
 
 
 class ReviewSheet(BaseModel):
@@ -266,6 +273,7 @@ class ReviewSheet(BaseModel):
     losses: list[LossOf] | None = Field(description="what LocalAI would lack; null without an entry")
     listed: bool = Field(description="whether LocalAI can have an entry, so that an approval may publish")
     changes: ReviewChanges
+    maps: list[ProofMap] = Field(description="parsers by cases of the proof, the document's first")
     cases: list[CaseRow]
     case: CaseShown | None
     steps: list[WorkflowStep]
@@ -306,10 +314,16 @@ def sheet(
         "warnings": warned, "settings": _settings(at, version, warned, served is not None),
         "losses": losses_of(stored),
         "listed": workflow.listed(stored), "changes": _changes(version, past),
-        "cases": workflow.listed_parts(stored),
+        "maps": _maps(stored), "cases": workflow.listed_parts(stored),
         "case": shown, "steps": workflow.steps(situation),
         "next": workflow.next_step(situation), "actions": workflow.actions(situation),
     }  # fmt: skip
+
+
+def _maps(stored: StoredDocument) -> list[dict[str, object]]:
+    """Return the maps of the proof, the parsers that the document names now first."""
+    chosen = {key: document_keys.parser(stored.data, key) for key in document_keys.OPTIONS}
+    return [asdict(one) for one in proof_maps(stored.need_receipt().proof, chosen)]
 
 
 def _rolled_back(connection: Connection, version: DocumentVersion, served: Served | None) -> int | None:

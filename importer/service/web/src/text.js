@@ -133,6 +133,7 @@ export const TEXTS = {
     not: "not ",
     map: (field) => `Proof: parsers of ${field}`,
     mapAbout: ({ parsers, of, cases }) => `${number(parsers, "parser", "parsers")} of ${of} on ${number(cases.length, "case", "cases")}. Parsers with the same results share a row. Arrow keys move between cells.`,
+    small: (field, { rows, parsers, of }) => `Parsers of ${field}: ${rows.filter(({ reads }) => reads).flatMap((row) => row.parsers).length} of ${parsers} of ${of} read every case. See the map.`,
     legend: "Signs",
     results: { pass: "read back right", fail: "read wrong", "not-applicable": "not tried" },
     parser: "parser",

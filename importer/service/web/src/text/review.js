@@ -48,6 +48,13 @@ export const WORKFLOW = {
   endless: "An approval leads to no release: LocalAI can have no entry of it.",
 };
 
+// A parser with the engine that proved it; ``none`` where the document names no parser.
+function parserOf(settings, key, label, none, engine) {
+  const one = settings.find((setting) => setting.key === key);
+  if (!one?.value) return none;
+  return `${label}: ${one.value}${one.status === "proved" && engine ? `, proved on ${engine}` : one.status === "proved" ? "" : `, ${one.status}`}`;
+}
+
 export const REVIEW = {
   label: "Review",
   note: "Note",
@@ -94,17 +101,25 @@ export const REVIEW = {
     imported: () => "since its import",
   },
   together: (titles) => { const text = titles.join(", and "); return text.charAt(0).toUpperCase() + text.slice(1); },
-  first: "Not released yet.",
-  settings: "Settings, side by side",
-  heads: {
-    key: "setting", value: "in the document", vendor: "vendor", table: "table", engine_default: "engine",
-    imported: "imported", served: "release",
-  },
-  head: (text) => `${text}: `,
+  summary: ({ context, weights }, settings, engine, size) => [
+    parserOf(settings, "tool_parser", "Tools", "no tools", engine), parserOf(settings, "reasoning_parser", "thinking", null),
+    context ? `${context.toLocaleString("en")} tokens` : null, weights ? size(weights) : null,
+  ].filter(Boolean).join(" · "),
+  cards: "Differs or is doubtful",
+  none: "No value differs from what its import wrote, and none is doubtful.",
+  rest: (n) => `${number(n, "setting", "settings")} as vendor, proof and engine have them`,
+  maps: "Proof of the parsers",
+  apply: "Apply this fix",
+  applied: (name) => `${name} is changed. Validate it again.`,
+  command: "command",
+  settings: "Settings",
+  heads: ["setting", "in the document", "from"],
+  side: (text) => `${text}: `,
+  sides: { vendor: "vendor", table: "table", engine_default: "engine", imported: "imported", served: "release" },
   edited: "edited",
   isNew: "new",
   attention: "look at it",
-  from: (source, key) => `${key === "backend" ? "for" : "from"} ${source}`, // a backend is chosen for a machine
+  from: (source, key) => `, ${key === "backend" ? "for" : "from"} ${source}`, // a backend is chosen for a machine
   editor: (by) => `by ${by}, `,
   reasons: (n) => number(n, "reason", "reasons"),
   long: (n) => `… all ${n.toLocaleString("en")} characters`,

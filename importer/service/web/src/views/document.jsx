@@ -56,7 +56,7 @@ export function View({ data: { found, sheet, running, variants, tab, part } }) {
   ];
   return [
     <div class="title"><h1 tabindex={-1}>{found.name}</h1><Mark word={found.state} /><Actions found={found} /></div>,
-    sheet ? <Verdict found={found} sheet={sheet} key={found.name} asked={setAsked}><Steps sheet={sheet} found={found} />{told}</Verdict> : told,
+    sheet ? <Verdict found={found} sheet={sheet} key={found.name} asked={setAsked} told={tab === "review" && sheet.next.kind === "failed"}><Steps sheet={sheet} found={found} />{told}</Verdict> : told,
     <Tabs label={T.parts} tabs={T.tabs} current={tab} to={(one) => ["documents", found.name, one]} />,
     <Running job={asked ?? running} />,
     <section aria-label={T.tabs[tab]} class="tab"><Part key={lasting ? `${found.name} ${tab}` : `${tab} ${turn}`} data={part} found={found} sheet={sheet} /></section>,

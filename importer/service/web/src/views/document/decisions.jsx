@@ -25,7 +25,7 @@ export function View({ data: told, sheet }) {
   const { unknown } = told, now = Object.fromEntries(sheet.settings.map((one) => [one.key, one.value]));
   return [
     <Decided told={told} settings={sheet.settings} />,
-    told.maps.map((map) => <ProofMap key={map.key} map={map} proof={told.proof} chosen={now[map.key]} />),
+    sheet.maps.map((map) => <ProofMap key={map.key} map={map} proof={told.proof} chosen={now[map.key]} />),
     Object.entries(told.proof?.unasked ?? {}).map(([key, why]) => <p class="soft small" key={key}>{T.unproved(T.fields[key], why)}</p>),
     told.fit ? <Section title={T.memory}><Fit told={told.fit} /></Section> : null,
     Object.keys(unknown).length ? <Section title={T.unknown}><ul>{Object.entries(unknown).map(([k, why]) => <li key={k}><Code>{k}</Code>{T.why(why)}</li>)}</ul></Section> : null,

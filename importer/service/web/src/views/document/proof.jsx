@@ -1,13 +1,16 @@
 // The proof as a map: each parser by each case, the document's first; a cell shows its case below.
 
 import { useRef, useState } from "preact/hooks";
-import { Block, Mark, Section, Soft } from "../../components/index.js";
+import { Block, Link, Mark, Section, Soft } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 
 const T = TEXTS.decisions;
 const SIGNS = { pass: "✓", fail: "✗", "not-applicable": "–" };
 const SHOWN = 3; // names of parsers with the same results
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+const [ROW, TALL] = [14, 140]; // pixels of a row of the small map, and of all of its rows at most
+const part = (n, all) => `${(100 * n / all.length).toFixed(2)}%`;
 
 export function ProofMap({ map, proof, chosen }) {
   const [[row, column], go] = useState(() => [0, Math.max(0, map.rows[0].cells.indexOf("fail"))]), table = useRef(null);
@@ -41,6 +44,17 @@ export function ProofMap({ map, proof, chosen }) {
     </Section>
   );
 }
+
+// The same map without its names, as large as a thumb: a click leads to the whole.
+export const SmallMap = ({ map, name }) => (
+  <figure class="small"><Link to={["documents", name, "decisions"]}>
+    <svg class="chart map" role="img" aria-label={T.mapAbout(map)} height={Math.min(map.rows.length * ROW, TALL)}>
+      {map.rows.map((one, r) => one.cells.map((cell, c) => (
+        <rect key={`${r} ${c}`} class={cell} x={part(c, map.cases)} y={part(r, map.rows)} width={part(0.9, map.cases)} height={part(0.85, map.rows)} />
+      )))}
+    </svg>
+    <figcaption>{T.small(T.fields[map.key], map)}</figcaption></Link></figure>
+);
 
 const Names = ({ of: [first, ...others], chosen }) => [
   first, first === chosen ? <Soft>{T.inUse}</Soft> : null, others.slice(0, SHOWN - 1).map((one) => `, ${one}`).join(""),

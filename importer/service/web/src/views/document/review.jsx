@@ -1,8 +1,8 @@
-// A review: what an import would change first, what is new, every setting with the values of all sides, losses, and one case.
+// A review: a sentence, the failure with its fix, what differs or is doubtful as cards beside the map of the parsers, the rest folded.
 
-import { may } from "../../api.js";
-import { Action, Changes, Code, Conflicts, Failure, Link, Mark, Section, Soft, Table, When, useAction } from "../../components/index.js";
-import { shown } from "../../format.js";
+import { ask, may } from "../../api.js";
+import { Action, Changes, Code, Conflicts, CopyButton, Failure, Link, Mark, Section, Soft, Table, When, say, useAction } from "../../components/index.js";
+import { bytes, shown } from "../../format.js";
 import { go } from "../../router.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
@@ -10,22 +10,54 @@ import { reimport } from "../overview/each.js";
 import { Case } from "./case.jsx";
 import { Attention, Why } from "./decisions.jsx";
 import { Losses } from "./losses.jsx";
+import { SmallMap } from "./proof.jsx";
 import { nextOf } from "./steps.jsx";
 
 const T = TEXTS.review;
+const SIDES = ["vendor", "table", "engine_default", "imported", "served"];
 const LONG = 300; // characters of a value that is shown whole
+const SURE = ["proved", "observed", "vendor", "user", "engine-default"]; // statuses that rest on more than a table or a name
+
+const open = (one) => one.attention.length > 0 || one.edited || one.new || !SURE.includes(one.status);
 
 export function View({ found, sheet }) {
   if (!sheet) return <p>{T.noReceipt}<Link to={["import"]}>{T.again}</Link></p>;
+  const cards = sheet.settings.filter(open), others = sheet.settings.filter((one) => !open(one));
   return [
-    sheet.next.kind === "failed" ? <div class="trouble"><p class="break">{nextOf(sheet)}</p><p class="remedy break">{sheet.next.fields.remedy ?? T.correct}</p></div> : null,
+    <p class="sum break">{T.summary(found.facts, sheet.settings, sheet.maps[0]?.of, bytes)}</p>,
+    sheet.next.kind === "failed" ? <Failed found={found} sheet={sheet} /> : null,
     sheet.recheck ? <Recheck found={found} sheet={sheet} /> : null,
     <Attention texts={sheet.warnings.map(({ message }) => message)} />,
-    <Section title={T.changes}><Since sheet={sheet} /></Section>,
-    <Section title={T.settings}><Settings rows={sheet.settings} served={sheet.served} /></Section>,
+    <div class="beside">
+      <div>
+        {cards.length ? <Section title={T.cards}><div class="cards">{cards.map((one) => <Setting key={one.key} one={one} served={sheet.served} />)}</div></Section> : <p class="soft">{T.none}</p>}
+        <details class="rest"><summary>{T.rest(others.length)}</summary><Table label={T.settings} heads={T.heads} kind="stack" keys={others.map(({ key }) => key)} rows={others.map((one) => [
+          <span class="break">{one.key}</span>, <Effective one={one} />, <span class="soft small break">{one.source}</span>,
+        ])} /></details>
+        <Since sheet={sheet} />
+      </div>
+      {sheet.maps.length ? <aside aria-label={T.maps}>{sheet.maps.map((map) => <SmallMap key={map.key} map={map} name={found.name} />)}</aside> : null}
+    </div>,
     <Section title={T.losses}><LossesOf found={sheet.losses} /></Section>,
     sheet.case ? <Case name={found.name} sheet={sheet} /> : null,
   ];
+}
+
+// The failure of the validation, and its remedy: a change that is applied here, a command to copy, or a sentence.
+function Failed({ found, sheet }) {
+  const { me, again } = useView(), act = useAction(), { remedy, fix } = sheet.next.fields;
+  const apply = async () => {
+    await ask("PATCH", ["configs", found.name], { text: JSON.stringify(fix.change), type: "application/merge-patch+json", match: found.etag, query: { why: remedy } });
+    await again();
+    say(T.applied(found.name));
+  };
+  return (
+    <div class="trouble"><p class="break">{nextOf(sheet)}</p><p class="remedy break">{remedy ?? T.correct}</p>
+      {fix?.change ? <p class="buttons"><Action act={act} name="fix" main label={T.apply} disabled={!may(me, "import")} onAct={apply} />
+        <Link to={["documents", found.name, "probes"]}>{TEXTS.jobs.probes}</Link></p> : null}
+      {fix?.command ? <p class="break"><Code>{fix.command}</Code>{" "}<CopyButton text={fix.command} what={T.command} /></p> : null}
+      <Failure of={act} /></div>
+  );
 }
 
 // What an import would write, warn of or refuse now.
@@ -57,51 +89,36 @@ function Since({ sheet: { changes, served } }) {
   const groups = new Map();
   for (const [side, words] of Object.entries(T.since)) {
     const found = changes[side];
-    if (!found || (side !== "served" && !found.length)) continue;
+    if (!found?.length) continue;
     const ident = JSON.stringify(found);
     groups.set(ident, { found, titles: [...(groups.get(ident)?.titles ?? []), words(served?.version)] });
   }
-  return [
-    served ? null : <p class="soft">{T.first}</p>,
-    ...[...groups.values()].map(({ found, titles }) => [<h3 key={titles[0]}>{T.together(titles)}</h3>,
-      found.length ? <Changes found={found} /> : <p class="soft">{TEXTS.common.noneInData}</p>]),
-  ];
+  if (!groups.size) return null;
+  return <Section title={T.changes}>{[...groups.values()].map(({ found, titles }) => [<h3 key={titles[0]}>{T.together(titles)}</h3>, <Changes found={found} />])}</Section>;
 }
 
-function Settings({ rows, served }) {
-  const { key, value, ...others } = T.heads, sides = Object.keys(others).filter((side) => side !== "served" || served);
-  return <Table label={T.settings} heads={[key, value, ...sides.map((side) => others[side])]} kind="stack settings" keys={rows.map((one) => one.key)} rows={rows.map((one) => [
-    [<span class="break">{one.key}</span>, <Marks one={one} />],
-    <Effective one={one} />,
-    ...sides.map((side) => <Side one={one} side={side} head={others[side]} />),
-  ])} />;
+// A value that differs or is doubtful: large, where it comes from, what else it could be, and the reasons.
+function Setting({ one, served }) {
+  const others = SIDES.filter((side) => side in one && (side !== "served" || served)).map((side) => [side, one[side]?.source ? one[side].value : one[side], one[side]?.source]);
+  return (
+    <article>
+      <h3 class="break">{one.key}</h3>
+      <p class="big"><Effective one={one} /></p>
+      <span class="marks">
+        {one.attention.length ? <Mark word="stale">{T.attention}</Mark> : null}
+        {one.edited ? <Mark word="edited">{T.edited}</Mark> : null}
+        {one.new ? <Mark word="ready">{T.isNew}</Mark> : null}
+      </span>
+      <p class="soft small">{one.by ? [T.editor(one.by), <When at={one.at} />] : one.source}</p>
+      <ul class="plain small">{others.map(([side, value, source]) => (
+        <li class="break" key={side}><span class="soft">{T.side(T.sides[side])}</span><Long value={value} />{source ? <span class="soft">{T.from(source, one.key)}</span> : null}</li>
+      ))}</ul>
+      {one.why.length || one.overruled.length ? <details class="small"><summary>{T.reasons(one.why.length + one.overruled.length)}</summary><Why one={one} /></details> : null}
+    </article>
+  );
 }
 
-const Marks = ({ one }) => (
-  <span class="marks">
-    {one.attention.length ? <Mark word="stale">{T.attention}</Mark> : null}
-    {one.edited ? <Mark word="edited">{T.edited}</Mark> : null}
-    {one.new ? <Mark word="ready">{T.isNew}</Mark> : null}
-  </span>
-);
-
-// What counts now, who or what set it, and all of the reasons behind that.
-function Effective({ one }) {
-  return [
-    "value" in one ? <Long value={one.value} /> : <Soft>{TEXTS.common.absent}</Soft>, " ", one.edited ? null : <Mark word={one.status} />,
-    one.by ? <p class="soft small">{T.editor(one.by)}<When at={one.at} /></p> : null,
-    one.why.length || one.overruled.length ? <details class="small"><summary>{T.reasons(one.why.length + one.overruled.length)}</summary><Why one={one} /></details> : null,
-  ];
-}
-
-// One side of a setting: what that side has, and where it has it from. A phone has no heads, so the side is named.
-function Side({ one, side, head }) {
-  if (!(side in one)) return null;
-  const offer = ["vendor", "table", "engine_default"].includes(side), value = offer ? one[side].value : one[side];
-  const same = "value" in one && shown(value) === shown(one.value);
-  return <span class={same ? "soft" : "other"}><span class="head soft">{T.head(head)}</span><Long value={value} />
-    {offer && one[side].source ? <span class="soft small break from">{T.from(one[side].source, one.key)}</span> : null}</span>;
-}
+const Effective = ({ one }) => ["value" in one ? <Long value={one.value} /> : <Soft>{TEXTS.common.absent}</Soft>, " ", one.edited ? null : <Mark word={one.status} />];
 
 function Long({ value }) {
   const text = shown(value);

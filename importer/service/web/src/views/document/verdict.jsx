@@ -15,8 +15,9 @@ const OF_SAVED = ["approve", "validate", "release"]; // these act on the saved t
 const UNRUN = ["never-validated", "outdated"]; // what an approver may decide to do without
 const WAITS = "no-worker"; // a validation may be asked for before there is a worker
 
-// ``asked`` is called with the job of a validation; the children stand in the fold, with the note.
-export function Verdict({ found, sheet, asked, children }) {
+// ``asked`` is called with the job of a validation; the children stand in the fold, with the note. ``told`` is true where the
+// tab has the failure itself.
+export function Verdict({ found, sheet, asked, told, children }) {
   const { me, again } = useView(), { name } = found;
   const note = useRef(null), fold = useRef(null), act = useAction();
   const [invalid, setInvalid] = useState(false), [asking, ask] = useState(null);
@@ -31,11 +32,11 @@ export function Verdict({ found, sheet, asked, children }) {
     note.current.focus();
     throw new Error(why);
   };
-  const shown = async (told) => {
+  const shown = async (words) => {
     await again();
     setInvalid(false);
     if (note.current) note.current.value = ""; // null where one has left meanwhile
-    say(told);
+    say(words);
   };
   const word = (action) => async () => {
     if (action === "reject") noted(T.needsNote);
@@ -63,9 +64,9 @@ export function Verdict({ found, sheet, asked, children }) {
   return (
     <section class="way" aria-label={W.label}>
       <div class="onward">
-        <p class={sheet.next.kind === "failed" ? "next failed break" : "next break"}>{nextOf(sheet)}</p>
+        {told ? null : <p class={sheet.next.kind === "failed" ? "next failed break" : "next break"}>{nextOf(sheet)}</p>}
         <p class="buttons">{possible.map((one) => (
-          <Action key={one.action} act={act} name={one.action} label={labels[one.action]} main={one.primary} disabled={apart(one, WAITS).length > 0} onAct={() => begun(one.action)()} />
+          <Action key={one.action} act={act} name={one.action} label={labels[one.action]} main={one.primary && !sheet.next.fields.fix?.change} disabled={apart(one, WAITS).length > 0} onAct={() => begun(one.action)()} />
         ))}</p>
       </div>
       {asking ? <Asked as={draftOf(name) ? Unsaved : Failed} found={found} sheet={sheet} label={T[asking]} onGo={acts[asking]} onClose={() => ask(null)} /> : <Failure of={act} />}
