@@ -22,6 +22,7 @@ from importer.validation.reply import (
     Delta,
     EventParser,
     Reply,
+    ReplyReason,
     ToolCall,
     Usage,
     assemble,
@@ -33,22 +34,15 @@ from importer.validation.reply import (
 )
 
 
-class ResponsesReason(ReasonKind):
-    """How an answer breaks the format."""
+class FormatReason(ReasonKind):
+    """How an answer breaks the format of its API."""
 
-    NOT_A_RESPONSE = "not-a-response", "the answer is no response: {words}"
-    NO_OUTPUT = "no-output", "the response has no list of items, or an item no list of parts"
-    NO_ITEM_ID = "no-item-id", "an item of the output has no id: {item}"
-    EVENT_NAME = "event-name", "an event's name is not its type"
-    NOT_BEGUN = "not-begun", "the stream begins with {event}, not with response.created"
-    NOT_ENDED = "not-ended", "the stream ended without response.completed"
-    GOES_ON = "goes-on", "{event} came after the end of the response"
+    NOT_OF_FORMAT = "not-of-format", "the answer is not of this API: {words}"
+    EVENT_NAME = "event-name", "an event's name is not its type, and clients go by it"
+    ORDER = "order", "{event} came at the wrong place of the stream"
+    UNENDED = "unended", "the stream ended before all of it was closed"
     WRONG_NUMBER = "wrong-number", "an event has the sequence number {number}, and the one before it {before}"
-    OTHER_RESPONSE = "other-response", "{event} names another response"
-    WRONG_INDEX = "wrong-index", "an item has the output_index {index!r}, not {expected}"
-    OTHER_ITEM = "other-item", "{event} names another item than its output_index"
-    ITEM_CLOSED = "item-closed", "{event} came after the end of its item"
-    ITEM_OPEN = "item-open", "the response ended before its item {index}"
+    OTHER_ITEM = "other-item", "{event} names another response, or another item than the one at its place"
     PIECES_DIFFER = "pieces-differ", "the pieces before {event} do not add up to it"
     END_DIFFERS = "end-differs", "the {part} of the whole response at the end is not what was streamed"
     UNNUMBERED = "unnumbered", "no event has a sequence number"
@@ -81,7 +75,7 @@ def from_response_events(body: bytes) -> Reply:
     events = [object_of(parsed(text), "an event of the stream") for text in texts]
     names = [name.decode("utf-8", "replace") for name in re.findall(rb"(?m)^event: ?(.*?)\r?$", body)]
     if names and names != [event.get("type") for event in events]:
-        raise ReplyError(Reason(ResponsesReason.EVENT_NAME))
+        raise ReplyError(Reason(FormatReason.EVENT_NAME))
     stream = _ResponseStream()
     for event in events:
         stream.take(event)
@@ -140,9 +134,9 @@ class _ResponseStream:
                 Reason(AnswerFailure.REPORTS_ERROR, says=error_message(event.get("response", event)))
             )
         if self.end is not None:
-            raise ReplyError(Reason(ResponsesReason.GOES_ON, event=kind))
+            raise ReplyError(Reason(FormatReason.ORDER, event=kind))
         if self.last is None and kind != "response.created":
-            raise ReplyError(Reason(ResponsesReason.NOT_BEGUN, event=kind))
+            raise ReplyError(Reason(FormatReason.ORDER, event=kind))
         self._number(event)
         stem, _, step = kind.rpartition(".")
         if kind == "response.output_item.added":
@@ -157,12 +151,12 @@ class _ResponseStream:
     def reply(self, events: tuple[Mapping[str, object], ...]) -> Reply:
         """Return the reply that the pieces make; raises ReplyError where the response at the end differs."""
         if self.end is None:
-            raise ReplyError(Reason(ResponsesReason.NOT_ENDED))
+            raise ReplyError(Reason(FormatReason.UNENDED))
         whole = _reply(self.end)
         made = assemble([*(item.streamed for item in self.items), _ending(self.end)], events)
         for part in ("content", "reasoning", "tool_calls"):
             if getattr(whole, part) != getattr(made, part):
-                raise ReplyError(Reason(ResponsesReason.END_DIFFERS, part=part.replace("_", " ")))
+                raise ReplyError(Reason(FormatReason.END_DIFFERS, part=part.replace("_", " ")))
         return made
 
     def _number(self, event: Mapping[str, object]) -> None:
@@ -170,29 +164,25 @@ class _ResponseStream:
         number = count_field(event, NUMBER)
         before = None if self.last is None else count_field(self.last, NUMBER)
         if self.last is not None and number != (None if before is None else before + 1):
-            raise ReplyError(Reason(ResponsesReason.WRONG_NUMBER, number=number, before=before))
+            raise ReplyError(Reason(FormatReason.WRONG_NUMBER, number=number, before=before))
         self.last = event
 
     def _response(self, event: Mapping[str, object], kind: str) -> None:
         response = object_of(event["response"], "`response`")
         found = text_field(response, "id")
         if not found or (self.id and found != self.id):
-            raise ReplyError(Reason(ResponsesReason.OTHER_RESPONSE, event=kind))
+            raise ReplyError(Reason(FormatReason.OTHER_ITEM, event=kind))
         self.id = found
         if kind in ENDS:
-            for number, item in enumerate(self.items):
-                if item.open:
-                    raise ReplyError(Reason(ResponsesReason.ITEM_OPEN, index=number))
+            if any(item.open for item in self.items):
+                raise ReplyError(Reason(FormatReason.UNENDED))
             self.end = response
 
     def _open(self, event: Mapping[str, object]) -> None:
-        if event.get("output_index") != len(self.items):
-            index = event.get("output_index")
-            raise ReplyError(Reason(ResponsesReason.WRONG_INDEX, index=index, expected=len(self.items)))
         value = object_of(event.get("item"), "an item of the output")
         item = _Item(_item_id(value), _item(value, self.calls))
-        if item.id in self.ids:
-            raise ReplyError(Reason(ResponsesReason.OTHER_ITEM, event=event["type"]))
+        if event.get("output_index") != len(self.items) or item.id in self.ids:
+            raise ReplyError(Reason(FormatReason.OTHER_ITEM, event=event["type"]))
         self.ids.add(item.id)
         self.calls += len(item.delta.tool_calls)
         self.items.append(item)
@@ -203,7 +193,7 @@ class _ResponseStream:
         item.open = False
         call = item.delta.tool_calls
         if _item(value, call[0].index if call else 0) != item.streamed:
-            raise ReplyError(Reason(ResponsesReason.PIECES_DIFFER, event=event["type"]))
+            raise ReplyError(Reason(FormatReason.PIECES_DIFFER, event=event["type"]))
 
     def _piece(self, event: Mapping[str, object], stem: str, step: str) -> None:
         item = self._item(event, text_field(event, "item_id"))
@@ -213,18 +203,18 @@ class _ResponseStream:
             return
         begun = item.delta.tool_calls[0].arguments if item.delta.tool_calls else ""
         if begun + "".join(item.pieces.get(place, ())) != text_field(event, PIECES[stem]):
-            raise ReplyError(Reason(ResponsesReason.PIECES_DIFFER, event=event["type"]))
+            raise ReplyError(Reason(FormatReason.PIECES_DIFFER, event=event["type"]))
 
     def _item(self, event: Mapping[str, object], named: str) -> _Item:
         """Return the open item of an event; its place and its id must name the same one."""
         index = event.get("output_index")
         if not isinstance(index, int) or not 0 <= index < len(self.items):
-            raise ReplyError(Reason(ResponsesReason.WRONG_INDEX, index=index, expected=len(self.items) - 1))
+            raise ReplyError(Reason(FormatReason.OTHER_ITEM, event=event["type"]))
         item = self.items[index]
         if item.id != named:
-            raise ReplyError(Reason(ResponsesReason.OTHER_ITEM, event=event["type"]))
+            raise ReplyError(Reason(FormatReason.OTHER_ITEM, event=event["type"]))
         if not item.open:
-            raise ReplyError(Reason(ResponsesReason.ITEM_CLOSED, event=event["type"]))
+            raise ReplyError(Reason(FormatReason.ORDER, event=event["type"]))
         return item
 
 
@@ -233,14 +223,14 @@ def _reply(data: Mapping[str, object]) -> Reply:
     if data.get("error"):
         raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=error_message(data)))
     if data.get("object") != "response":
-        raise ReplyError(Reason(ResponsesReason.NOT_A_RESPONSE, words=error_message(data)))
+        raise ReplyError(Reason(FormatReason.NOT_OF_FORMAT, words=error_message(data)))
     return assemble([*_response_items(data), _ending(data)], (data,))
 
 
 def _response_items(data: Mapping[str, object]) -> Iterator[Delta]:
     output, calls = data.get("output"), 0
     if not isinstance(output, list):
-        raise ReplyError(Reason(ResponsesReason.NO_OUTPUT))
+        raise ReplyError(Reason(ReplyReason.NOT_LIST, key="output"))
     for value in output:
         item = object_of(value, "an item of the output")
         _item_id(item)
@@ -264,7 +254,7 @@ def _texts(item: Mapping[str, object], key: str) -> str:
     """Return the texts of the parts of an item."""
     parts = item.get(key) or ()
     if not isinstance(parts, list | tuple):
-        raise ReplyError(Reason(ResponsesReason.NO_OUTPUT))
+        raise ReplyError(Reason(ReplyReason.NOT_LIST, key="output"))
     found = (object_of(part, "a part of an item") for part in parts)
     return "".join(
         text_field(part, TEXTS[kind]) for part in found if (kind := str(part.get("type"))) in TEXTS
@@ -274,7 +264,7 @@ def _texts(item: Mapping[str, object], key: str) -> str:
 def _item_id(item: Mapping[str, object]) -> str:
     named = text_field(item, "id")
     if not named:
-        raise ReplyError(Reason(ResponsesReason.NO_ITEM_ID, item=str(item.get("type"))))
+        raise ReplyError(Reason(FormatReason.NOT_OF_FORMAT, words=f"{item.get('type')} without id"))
     return named
 
 
@@ -358,24 +348,6 @@ def tools_left_out(chat: int | None, here: int | None) -> Fail | None:
     return Fail(Reason(CommonReason.TOOLS_LEFT_OUT, here=here, chat=chat), Stage.WHOLE, CHAT_INSTEAD)
 
 
-class MessagesReason(ReasonKind):
-    """What breaks the format of an answer."""
-
-    NOT_A_MESSAGE = "not-a-message", "the answer is no message of the assistant: {words}"
-    NO_BLOCKS = "no-blocks", "the message has no list of blocks"
-    EVENT_NAME = "event-name", "an event's name is not its type, and Anthropic's clients go by it"
-    NO_STOP = "no-stop", "the stream ended without message_stop"
-    WRONG_PLACE = "wrong-place", "{event} came at the wrong place of the stream"
-    WRONG_INDEX = "wrong-index", "{name} has the index {index!r}, not {expected}"
-    WRONG_BLOCK = "wrong-block", "a {delta} is in a block of {block}"
-    BLOCK_NOT_OBJECT = "block-not-object", "a block of the message is not an object"
-    INPUT_NOT_OBJECT = "input-not-object", "the input of a tool is not an object: {given}"
-    NOT_JSON = "not-json", "the engine sent what is not JSON"
-    NOT_OBJECT = "not-object", "the engine sent what is not an object"
-    FIELD_NOT_OBJECT = "field-not-object", "`{key}` of {part} is not an object"
-    FIELD_NOT_TEXT = "field-not-text", "`{key}` of a block is not text"
-
-
 PATH = "/v1/messages"
 STOPS = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
 SAMPLING = ("temperature", "top_p", "top_k")  # the sampling fields of this format
@@ -424,12 +396,12 @@ def judged(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -> O
 
 def from_message(body: bytes) -> Reply:
     """Read an answer that came in one piece; raises ReplyError."""
-    data = _json(body)
+    data = object_of(parsed(body), "the answer")
     if data.get("type") != "message" or data.get("role") != "assistant":
-        raise ReplyError(Reason(MessagesReason.NOT_A_MESSAGE, words=error_message(data)))
+        raise ReplyError(Reason(FormatReason.NOT_OF_FORMAT, words=error_message(data)))
     blocks = data.get("content")
     if not isinstance(blocks, list):
-        raise ReplyError(Reason(MessagesReason.NO_BLOCKS))
+        raise ReplyError(Reason(ReplyReason.NOT_LIST, key="content"))
     deltas = [_block(block, index) for index, block in enumerate(blocks)]
     end = Delta(finish_reason=_stop(data), usage=_usage(data.get("usage")))
     return assemble([*deltas, end], (data,))
@@ -438,14 +410,15 @@ def from_message(body: bytes) -> Reply:
 def from_events(body: bytes) -> Reply:
     """Read a streamed answer; raises ReplyError where its events do not come in the format's order."""
     parser = EventParser()
-    events = [_json(event) for event in (*parser.feed(body), *parser.close())]
+    texts = (*parser.feed(body), *parser.close())
+    events = [object_of(parsed(one), "an event of the stream") for one in texts]
     names = re.findall(rb"^event: ?(.*?)\r?$", body, re.MULTILINE)
     if [str(event.get("type")).encode() for event in events] != names:
-        raise ReplyError(Reason(MessagesReason.EVENT_NAME))
+        raise ReplyError(Reason(FormatReason.EVENT_NAME))
     stream = _Stream()
     deltas = [delta for event in events for delta in stream.take(event)]
     if stream.place != "over":
-        raise ReplyError(Reason(MessagesReason.NO_STOP))
+        raise ReplyError(Reason(FormatReason.UNENDED))
     return assemble([*deltas, Delta(usage=stream.usage)], tuple(events))
 
 
@@ -478,7 +451,7 @@ class _Stream:
         if kind not in self._expected:
             return
         if self.place not in self._expected[kind]:
-            raise ReplyError(Reason(MessagesReason.WRONG_PLACE, event=kind))
+            raise ReplyError(Reason(FormatReason.ORDER, event=kind))
         if kind.startswith("content_block"):
             yield from self._inside(kind, event)
         elif kind == "message_start":
@@ -494,14 +467,7 @@ class _Stream:
     def _inside(self, kind: str, event: Mapping[str, object]) -> Iterator[Delta]:
         starts = kind == "content_block_start"
         if event.get("index") != self.index + starts:
-            raise ReplyError(
-                Reason(
-                    MessagesReason.WRONG_INDEX,
-                    name=kind,
-                    index=event.get("index"),
-                    expected=self.index + starts,
-                )
-            )
+            raise ReplyError(Reason(FormatReason.OTHER_ITEM, event=kind))
         if starts:
             block = _object(event, "content_block")
             self.place, self.index, self.kind = "inside", self.index + 1, text(block.get("type"))
@@ -511,7 +477,7 @@ class _Stream:
         else:
             delta = _object(event, "delta")
             if DELTAS.get(str(delta.get("type")), self.kind) != self.kind:
-                raise ReplyError(Reason(MessagesReason.WRONG_BLOCK, delta=delta.get("type"), block=self.kind))
+                raise ReplyError(Reason(FormatReason.OTHER_ITEM, event=delta.get("type")))
             yield _delta(delta, self.index)
 
     def _count(self, usage: Any) -> None:
@@ -524,17 +490,14 @@ class _Stream:
 
 def _block(block: Any, index: int, *, opening: bool = False) -> Delta:
     """Return the delta of one content block; the input of a tool that only opens comes later."""
-    if not isinstance(block, dict):
-        raise ReplyError(Reason(MessagesReason.BLOCK_NOT_OBJECT))
+    block = object_of(block, "a block of the message")
     if block.get("type") == "text":
         return Delta(content=_text(block, "text"))
     if block.get("type") == "thinking":
         return Delta(reasoning=_text(block, "thinking"))
     if block.get("type") != "tool_use":
         return Delta()
-    value = block.get("input")
-    if not isinstance(value, dict):
-        raise ReplyError(Reason(MessagesReason.INPUT_NOT_OBJECT, given=json.dumps(value)[:80]))
+    value = object_of(block.get("input"), "`input`")
     arguments = "" if opening and not value else json.dumps(value, ensure_ascii=False)
     return Delta(tool_calls=(ToolCall(index, _text(block, "id"), _text(block, "name"), arguments),))
 
@@ -565,28 +528,14 @@ def _stop(holder: Mapping[str, object]) -> str:
     return STOPS.get(str(reason), str(reason))
 
 
-def _json(text: bytes | str) -> Mapping[str, object]:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ReplyError(Reason(MessagesReason.NOT_JSON)) from None
-    if not isinstance(data, dict):
-        raise ReplyError(Reason(MessagesReason.NOT_OBJECT))
-    return data
-
-
 def _object(holder: Mapping[str, object], key: str) -> Mapping[str, object]:
-    value = holder.get(key)
-    if not isinstance(value, dict):
-        raise ReplyError(Reason(MessagesReason.FIELD_NOT_OBJECT, key=key, part=holder.get("type")))
-    return value
+    return object_of(holder.get(key), f"`{key}` of {holder.get('type')}")
 
 
 def _text(holder: Mapping[str, object], key: str) -> str:
-    value = holder.get(key)
-    if not isinstance(value, str):
-        raise ReplyError(Reason(MessagesReason.FIELD_NOT_TEXT, key=key))
-    return value
+    if holder.get(key) is None:
+        raise ReplyError(Reason(ReplyReason.NOT_TEXT, key=key))
+    return text_field(holder, key)
 
 
 RESPONSES_PATH = "/v1/responses"

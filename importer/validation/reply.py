@@ -37,7 +37,7 @@ class ReplyReason(ReasonKind):
     NO_CHOICES = "no-choices", "what has no list of choices stands for an answer or a piece of one: {start}"
     NO_CHOICE = "no-choice", "the answer has no choice"
     NOT_TEXT = "not-text", "`{key}` is not text"
-    CALLS_NO_LIST = "calls-no-list", "`tool_calls` is not a list"
+    NOT_LIST = "not-list", "`{key}` is not a list"
     CALL_NULLED = "call-nulled", "a piece of a streamed call has null for {key!r}, which belongs left out"
     CALL_WITHOUT_INDEX = "call-without-index", "a streamed tool call has no index"
     CALLS_MISCOUNTED = (
@@ -45,7 +45,6 @@ class ReplyReason(ReasonKind):
         "streamed tool calls have the indexes {places}, and none is {missing}",
     )
     NO_NUMBER = "no-number", "`{key}` is not a number of tokens"
-    LOGPROBS_NO_LIST = "logprobs-no-list", "`logprobs.content` is not a list"
 
 
 MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB
@@ -358,7 +357,7 @@ def _calls(value: Any, *, streamed: bool) -> tuple[ToolCall, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise ReplyError(Reason(ReplyReason.CALLS_NO_LIST))
+        raise ReplyError(Reason(ReplyReason.NOT_LIST, key="tool_calls"))
     return tuple(_call(object_of(v, "a tool call"), None if streamed else i) for i, v in enumerate(value))
 
 
@@ -403,7 +402,7 @@ def count_field(holder: Mapping[str, object], key: str) -> int | None:
 def _logprobs(value: Any) -> tuple[Any, ...]:
     content = object_of(value, "`logprobs`").get("content") if value is not None else None
     if content is not None and not isinstance(content, list):
-        raise ReplyError(Reason(ReplyReason.LOGPROBS_NO_LIST))
+        raise ReplyError(Reason(ReplyReason.NOT_LIST, key="logprobs.content"))
     return tuple(content or ())
 
 

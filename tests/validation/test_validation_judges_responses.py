@@ -16,7 +16,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError
 from importer.validation.expectations import Expectations
-from importer.validation.other_apis import ResponsesReason, from_response, from_response_events, numbered
+from importer.validation.other_apis import FormatReason, from_response, from_response_events, numbered
 from importer.validation.probes.other_apis import judge_responses, judge_responses_tools, responses
 from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.prompts import GREETING, SYSTEM, WEATHER, WEATHER_ANSWERED
@@ -28,8 +28,8 @@ RECORDED = Path(__file__).parents[1] / "fixtures" / "responses"
 ENGINES = ("mlx-vlm-0.7.10", "vllm-0.32.0", "vllm-mlx-0.6.0")
 # (engine, case): what the recorded stream itself breaks.
 BROKEN = {
-    ("vllm-mlx-0.6.0", "weather"): ResponsesReason.PIECES_DIFFER,  # arguments whole, then in pieces again
-    ("vllm-mlx-0.6.0", "thought-cut"): ResponsesReason.PIECES_DIFFER,  # the thought again, as the answer
+    ("vllm-mlx-0.6.0", "weather"): FormatReason.PIECES_DIFFER,  # arguments whole, then in pieces again
+    ("vllm-mlx-0.6.0", "thought-cut"): FormatReason.PIECES_DIFFER,  # the thought again, as the answer
 }
 SOUND = [(name, case) for name in ENGINES for case in ("greeting", "weather", "thought-cut")]
 
@@ -52,7 +52,7 @@ def renumbered(sent: list[Event]) -> list[Event]:
     return [{**event, "sequence_number": place} for place, event in enumerate(sent)]
 
 
-def broken_by(body: bytes) -> ResponsesReason:
+def broken_by(body: bytes) -> FormatReason:
     with pytest.raises(ReplyError) as raised:
         from_response_events(body)
     assert str(raised.value)
@@ -100,11 +100,11 @@ def test_a_stream_without_numbers_is_noted_and_a_wrong_number_is_a_fault() -> No
     plain = [{k: v for k, v in e.items() if k != "sequence_number"} for e in events(case="greeting")]
     noted = judge_responses(from_response_events(wire(plain)))
     assert noted.outcome == "pass"
-    assert noted.gives(ResponsesReason.UNNUMBERED)
+    assert noted.gives(FormatReason.UNNUMBERED)
     assert not judge_responses(from_response_events(wire(events(case="greeting")))).gives(
-        ResponsesReason.UNNUMBERED
+        FormatReason.UNNUMBERED
     )
-    assert broken_by(wire([*plain[:1], *events(case="greeting")[1:]])) is ResponsesReason.WRONG_NUMBER
+    assert broken_by(wire([*plain[:1], *events(case="greeting")[1:]])) is FormatReason.WRONG_NUMBER
 
 
 def without(kind: str) -> Callable[[list[Event]], list[Event]]:
@@ -123,27 +123,25 @@ def ended_otherwise(sent: list[Event]) -> list[Event]:
 @pytest.mark.parametrize(
     ("harm", "expected"),
     [
-        (lambda sent: sent[1:], ResponsesReason.NOT_BEGUN),
-        (lambda sent: sent[:-1], ResponsesReason.NOT_ENDED),
-        (lambda sent: renumbered([*sent, sent[1]]), ResponsesReason.GOES_ON),
-        (lambda sent: [*sent[:5], *sent[6:]], ResponsesReason.WRONG_NUMBER),  # an event is lost
-        (lambda sent: [*sent[:5], sent[4], *sent[5:]], ResponsesReason.WRONG_NUMBER),  # one came twice
-        (lambda sent: [*sent[:4], sent[5], sent[4], *sent[6:]], ResponsesReason.WRONG_NUMBER),
-        (lambda sent: renumbered([*sent[:5], *sent[6:]]), ResponsesReason.PIECES_DIFFER),
-        (without("response.output_item.added"), ResponsesReason.WRONG_INDEX),
-        (without("response.output_item.done"), ResponsesReason.ITEM_OPEN),
-        (without("response.function_call_arguments.delta"), ResponsesReason.PIECES_DIFFER),
-        (changed("response.output_text.delta", item_id="other"), ResponsesReason.OTHER_ITEM),
-        (changed("response.output_text.delta", output_index=0), ResponsesReason.OTHER_ITEM),
-        (changed("response.output_item.added", output_index=0), ResponsesReason.WRONG_INDEX),
-        (changed("response.output_item.done", item={"type": "message"}), ResponsesReason.NO_ITEM_ID),
-        (changed("response.in_progress", response={"id": "other"}), ResponsesReason.OTHER_RESPONSE),
-        (ended_otherwise, ResponsesReason.END_DIFFERS),
+        (lambda sent: sent[1:], FormatReason.ORDER),
+        (lambda sent: sent[:-1], FormatReason.UNENDED),
+        (lambda sent: renumbered([*sent, sent[1]]), FormatReason.ORDER),
+        (lambda sent: [*sent[:5], *sent[6:]], FormatReason.WRONG_NUMBER),  # an event is lost
+        (lambda sent: [*sent[:5], sent[4], *sent[5:]], FormatReason.WRONG_NUMBER),  # one came twice
+        (lambda sent: [*sent[:4], sent[5], sent[4], *sent[6:]], FormatReason.WRONG_NUMBER),
+        (lambda sent: renumbered([*sent[:5], *sent[6:]]), FormatReason.PIECES_DIFFER),
+        (without("response.output_item.added"), FormatReason.OTHER_ITEM),
+        (without("response.output_item.done"), FormatReason.UNENDED),
+        (without("response.function_call_arguments.delta"), FormatReason.PIECES_DIFFER),
+        (changed("response.output_text.delta", item_id="other"), FormatReason.OTHER_ITEM),
+        (changed("response.output_text.delta", output_index=0), FormatReason.OTHER_ITEM),
+        (changed("response.output_item.added", output_index=0), FormatReason.OTHER_ITEM),
+        (changed("response.output_item.done", item={"type": "message"}), FormatReason.NOT_OF_FORMAT),
+        (changed("response.in_progress", response={"id": "other"}), FormatReason.OTHER_ITEM),
+        (ended_otherwise, FormatReason.END_DIFFERS),
     ],
 )  # fmt: skip
-def test_events_that_break_a_rule(
-    harm: Callable[[list[Event]], list[Event]], expected: ResponsesReason
-) -> None:
+def test_events_that_break_a_rule(harm: Callable[[list[Event]], list[Event]], expected: FormatReason) -> None:
     assert from_response_events(wire(events())).tool_calls
     assert broken_by(wire(harm(events()))) is expected
 
@@ -153,14 +151,12 @@ def test_a_piece_after_the_end_of_its_item() -> None:
     closed = next(place for place, e in enumerate(sent) if e["type"] == "response.output_item.done")
     late = next(e for e in sent if e["type"] == "response.reasoning_text.delta")
     body = wire(renumbered([*sent[: closed + 1], late, *sent[closed + 1 :]]))
-    assert broken_by(body) is ResponsesReason.ITEM_CLOSED
+    assert broken_by(body) is FormatReason.ORDER
 
 
 def test_events_go_by_their_names_and_may_end_with_done() -> None:
     body = wire(events())
-    assert (
-        broken_by(body.replace(b"event: response.created", b"event: created")) is ResponsesReason.EVENT_NAME
-    )
+    assert broken_by(body.replace(b"event: response.created", b"event: created")) is FormatReason.EVENT_NAME
     assert from_response_events(body + b"data: [DONE]\n\n") == from_response_events(body)
     nameless = b"".join(line for line in body.splitlines(keepends=True) if not line.startswith(b"event"))
     assert from_response_events(nameless) == from_response_events(body)

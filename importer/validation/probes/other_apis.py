@@ -12,7 +12,7 @@ from importer.validation import other_apis
 from importer.validation.calls import CallReason, first_call, judge_call
 from importer.validation.context import WAYS, Context, together
 from importer.validation.expectations import no_reasoning, no_tools
-from importer.validation.other_apis import ResponsesReason, numbered
+from importer.validation.other_apis import FormatReason, numbered
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, named
 from importer.validation.probe import probe
 from importer.validation.probes.chat import judge_plain_chat, leak, token_signs
@@ -134,7 +134,7 @@ def judge_responses(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     """Judge an answer to a greeting; a stream without any number is noted."""
     outcome = leak(reply, markers) or judge_plain_chat(reply, markers)
     if isinstance(outcome, Pass) and len(reply.raw) > 1 and not numbered(reply):
-        return replace(outcome, notes=(*outcome.notes, Reason(ResponsesReason.UNNUMBERED)))
+        return replace(outcome, notes=(*outcome.notes, Reason(FormatReason.UNNUMBERED)))
     return outcome
 
 
