@@ -53,11 +53,6 @@ class BlameReason(ReasonKind):
     THOUGHT_UNENDED = "thought-unended", "here the model itself does not end its thought"
     NO_WHOLE_CALL = "no-whole-call", "in its template's own format the model writes no whole call"
     RETOLD = "retold", "the model writes {own!r}, and its template tells that as {told!r} later"
-
-
-class LimitReason(ReasonKind):
-    """What no parser of the engine does with the format of the model."""
-
     IN_PIECES = (
         "in-pieces",
         "no tool parser of {engine} that reads this model's calls reads all of them in pieces",
@@ -113,7 +108,7 @@ def limiting(outcome: Outcome, probe: Probe, ctx: Context) -> Reason | None:
     only_streamed = STREAMED in outcome.within or outcome.gives(*ONLY_STREAMED)
     asked = ctx.asked_last() if only_streamed else None
     if asked and asked.tools and proof_check.none_better("tool_parser", ctx, lambda one: bool(one.losses)):
-        return Reason(LimitReason.IN_PIECES, engine=f"{ctx.proof.engine} {ctx.proof.shown}")
+        return Reason(BlameReason.IN_PIECES, engine=f"{ctx.proof.engine} {ctx.proof.shown}")
     return None
 
 

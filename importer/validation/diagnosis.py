@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation import mutations, proof_check
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
@@ -45,14 +45,6 @@ from importer.validation.tool_markup import (
     outside,
     thinks,
 )
-
-
-class BlameReason(ReasonKind):
-    """What shows the part at fault."""
-
-    ANOTHER_READ = "another-read", "the template would render it, and the engine reads another one"
-    LEFT_OUT = "left-out", "the model's template renders it, and the engine leaves it out"
-
 
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 
@@ -125,9 +117,9 @@ def left_out(
         return Fail(reason, Stage.START, remedy, trials=2)
     if ctx.render.others:
         same = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
-        return Fail(reason, Stage.TEMPLATE, same, trials=2, notes=(Reason(BlameReason.ANOTHER_READ),))
+        return Fail(reason, Stage.TEMPLATE, same, trials=2, notes=(Reason(CommonReason.ANOTHER_READ),))
     withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
-    return Fail(reason, Stage.PROMPT, withheld, trials=2, notes=(Reason(BlameReason.LEFT_OUT),))
+    return Fail(reason, Stage.PROMPT, withheld, trials=2, notes=(Reason(CommonReason.LEFT_OUT),))
 
 
 def same_length(one: Reply, other: Reply) -> bool:

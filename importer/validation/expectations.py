@@ -33,6 +33,8 @@ class PromiseReason(ReasonKind):
 class CommonReason(ReasonKind):
     """Reasons of several judges."""
 
+    ANOTHER_READ = "another-read", "the template would render it, and the engine reads another one"
+    LEFT_OUT = "left-out", "the model's template renders it, and the engine leaves it out"
     TEMPLATE_IN = "template-in", "the chat template in use is that of {place}"
     RESULT_UNSEEN = (
         "result-unseen",

@@ -8,7 +8,7 @@ from importer.engines.base import OFFERS
 from importer.proof.result import JudgeReason, ParserVerdict, Proof, ProofReason
 from importer.reasons import Reason
 from importer.validation import cause
-from importer.validation.cause import LimitReason
+from importer.validation.cause import BlameReason
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
@@ -46,7 +46,7 @@ def context(*verdicts: ParserVerdict, tools: bool = True, offers: frozenset[str]
 @pytest.mark.parametrize(
     ("probe", "failure", "verdicts", "kind"),
     [
-        (tool_call, STREAMED, (verdict("used", loses=True),), LimitReason.IN_PIECES),
+        (tool_call, STREAMED, (verdict("used", loses=True),), BlameReason.IN_PIECES),
         (tool_call, STREAMED, (verdict("used", loses=True), verdict("other")), None),
         (tool_call, STREAMED, (verdict("used", loses=True, reads=False),), None),
         (tool_call, STREAMED, (verdict("used"),), None),
@@ -54,7 +54,7 @@ def context(*verdicts: ParserVerdict, tools: bool = True, offers: frozenset[str]
     ],
 )
 def test_what_no_parser_of_the_engine_does_is_its_limit(
-    probe: Probe, failure: Fail, verdicts: tuple[ParserVerdict, ...], kind: LimitReason | None
+    probe: Probe, failure: Fail, verdicts: tuple[ParserVerdict, ...], kind: BlameReason | None
 ) -> None:
     found = cause.settled(failure, probe, context(*verdicts))
     if kind is None:
