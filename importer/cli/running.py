@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 LOOK = 0.5  # seconds between two checks of the engine
 CHAT_SECONDS = 600.0  # for one answer
 QUESTION = str(WEATHER.messages[0]["content"])
-# Requests of models that do not chat, by the use of a document; speech is a file, that a person has.
+# Requests of models that do not chat, by the use of a document.
 OTHERS: Mapping[str, tuple[str, Mapping[str, object]]] = {
-    "embeddings": ("embeddings", {"input": QUESTION}),
-    "rerank": ("rerank", {"query": QUESTION, "documents": ["It rains in Paris.", "Two boats are here."]}),
-    "completion": ("completions", {"prompt": QUESTION, "max_tokens": 64}),
+    "embeddings": ("/v1/embeddings", {"input": QUESTION}),
+    "rerank": ("/v1/rerank", {"query": QUESTION, "documents": ["It rains in Paris.", "Two boats are here."]}),
+    "score": ("/classify", {"input": QUESTION}),
+    "completion": ("/v1/completions", {"prompt": QUESTION, "max_tokens": 64}),
 }
+TRANSCRIPT, RECORDING = "transcript", "speech.wav"  # a file that a person has
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -61,13 +63,18 @@ def run(arguments: argparse.Namespace) -> None:
 
 def curl(base_url: str, model: str, document: Mapping[str, Any]) -> str:
     """Return a request for a terminal, with a tool where the document has a tool parser."""
-    asked = "chat/completions", {"messages": [{"role": "user", "content": QUESTION}]}
-    path, body = (
-        asked if _chats(document) else next((OTHERS[u] for u in _uses(document) if u in OTHERS), asked)
-    )
+    uses = _uses(document)
+    if TRANSCRIPT in uses:
+        fields = ("-F", f"model={model}", "-F", f"file=@{RECORDING}")
+        return shlex.join(("curl", f"{base_url}/v1/audio/transcriptions", *fields))
+    asked = "/v1/chat/completions", {"messages": [{"role": "user", "content": QUESTION}]}
+    path, body = asked if _chats(document) else next((OTHERS[u] for u in uses if u in OTHERS), asked)
+    block = document.get("importer") or {}
+    if block.get("kind") == "reward" or (block.get("outputs") or {}).get("each") == "token":
+        path = "/pooling"  # has values that are no classes of a text
     tools = {"tools": [*WEATHER.tools]} if document_keys.parser(document, "tool_parser") else {}
     sent = shlex.quote(json.dumps({"model": model, **body, **tools}))
-    return f"curl {base_url}/v1/{path} -H 'Content-Type: application/json' -d {sent}"
+    return f"curl {base_url}{path} -H 'Content-Type: application/json' -d {sent}"
 
 
 def _uses(document: Mapping[str, Any]) -> list[str]:

@@ -99,7 +99,7 @@ class Unstartable(ReasonKind):
         "flag-for-vllm",
         "options has {flag}, and {server}'s server takes its own from engine_args",
     )
-    MACRO = "macro", "{value!r} holds a macro of llama-swap, which has no escape"
+    MACRO = "macro", "{value!r} holds a variable of llama-swap, which has no escape"
     MODEL_IS_OPTION = "model-is-option", "parameters.model begins like an option"
     MODEL_UNPRINTABLE = "model-unprintable", "parameters.model holds characters that cannot be seen"
     NOT_A_FILE = "not-a-file", "engine_args.{key} is {value!r} and not the whole path of a file"

@@ -1,7 +1,8 @@
 """Objects for clusters: each format is a template in ``templates``, whose texts ``$name`` stand for values.
 
 Values come in after the template is read, so each stays a value; ``yaml_text`` quotes them. A template has
-the end of the file's name, its comment, its objects, and the ``port`` of a server that fetches the model.
+the end of the file's name, its comment, its objects, and the ``port`` of a server that fetches the model. Its
+``features`` are the consumer's names for uses of a document, one of them at least.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ from importer.reasons import Reason
 from importer.yaml_reader import read
 
 NAMED = "--served-model-name="  # of what starts the server in a shell
-# KubeAI's features, and the uses of a document.
-FEATURES = {"chat": "TextGeneration", "completion": "TextGeneration", "embeddings": "TextEmbedding"}
 
 
 def export(
@@ -63,12 +62,12 @@ def export(
     name = object_name(origin.name)[: form.get("longest")].rstrip("-")
     unnamed = [word for word in service.words if not word.startswith(NAMED)]
     chosen = {"VLLM_NO_USAGE_STATS": "1", **service.variables}
-    features = _features(document)
-    if not features and form.get("features"):
-        uses = document.get("known_usecases") or ["nothing"]
-        return ExportRefused(
-            Reason(Unexportable.NO_FEATURE, consumer="KubeAI", uses=uses), Reason(ExportRemedy.OTHER_FORMAT)
-        )
+    uses = [str(use) for use in document.get("known_usecases") or ["nothing"]]
+    known: Mapping[str, str] = form.get("features", {})
+    features = [*dict.fromkeys(known[use] for use in uses if use in known)]
+    if known and not features:
+        refused = Reason(Unexportable.NO_FEATURE, consumer=form["consumer"], uses=uses)
+        return ExportRefused(refused, Reason(ExportRemedy.OTHER_FORMAT))
     values = {
         "$name": name,
         "$served": origin.name,
@@ -92,11 +91,6 @@ def export(
     comments = [*service.comments, unrun, *([wanted.comment] if form.get("amounts", True) else [])]
     text = manifests([*config_map(service, objects[0]["metadata"]), *objects], comments)
     return Exported({f"{origin.name}.{form['file']}": text}, service.lost)
-
-
-def _features(document: Document) -> list[str]:
-    uses = (str(use) for use in document.get("known_usecases") or ())
-    return [*dict.fromkeys(FEATURES[use] for use in uses if use in FEATURES)]
 
 
 def _filled(part: Any, values: Mapping[str, object]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from importer.reasons import Reason
 
 PORT = "${PORT}"  # llama-swap puts a free one in its place
 MACRO = "${"
+OF_ENVIRONMENT = re.compile(r"\$\{env\.[A-Za-z_]\w*\}")  # replaced in every text, without an escape
 FLAG = re.compile(r"--port=[0-9]+")
 SECONDS = 1800  # that a server may take to its start; llama-swap waits 120
 # Servers that load the model that a request names: they are asked for the one of their start.
@@ -45,17 +45,17 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         return server
     origin, block = server.origin, document.get("importer") or {}
     entry: dict[str, object] = {
-        "cmd": _command(document, server.commands),
+        "cmd": _command(server.commands),
         "proxy": f"http://127.0.0.1:{PORT}",
         "name": origin.name[:SHORT],
-        "description": _plain(document, str(document.get("description") or origin.model))[:LONG],
+        "description": _prose(document.get("description") or origin.model)[:LONG],
     }
     if server.variables:
         entry["env"] = [f"{name}={_plain(document, value)}" for name, value in server.variables.items()]
     if str(document["backend"]) in BY_REQUEST:
         entry["useModelName"] = _plain(document, server.model)
     entry["capabilities"] = _capabilities(document)
-    about = {"model": _plain(document, origin.model), "revision": origin.revision, "engine": origin.engine}
+    about = {"model": _prose(origin.model), "revision": origin.revision, "engine": origin.engine}
     entry["metadata"] = {key: value for key, value in about.items() if value}
     entry["metadata"] |= {"kind": block["kind"]} if "kind" in block else {}  # type: ignore[operator]
     comments = [*server.comments, Reason(ExportComment.UNRUN_LLAMA_SWAP)]
@@ -102,38 +102,37 @@ def _of(
     return _Server(origin, [words], variables, beside, comments, lost, origin.model)
 
 
-def _command(document: Document, commands: Sequence[Sequence[str]]) -> str:
+def _command(commands: Sequence[Sequence[str]]) -> str:
     """Return the one command: llama-swap starts no shell, so several run in one, the last in its place."""
-    *first, server = [[_plain(document, word) for word in words] for words in commands]
-    line = shlex.join(_ported(server))
+    *first, server = commands
+    line = " ".join(_ported(server))
     if not first:
         return line
-    return shlex.join(["sh", "-c", " && ".join([*map(shlex.join, first), f"exec {line}"])])
+    return shlex.join(["sh", "-c", " && ".join([*map(_line, first), f"exec {line}"])])
 
 
 def _ported(words: Sequence[str]) -> Iterable[str]:
-    """Yield the words with llama-swap's port in the place of the server's."""
+    """Yield the words of a line with llama-swap's port in the place of the server's."""
     before = ""
     for word in words:
-        yield f"--port={PORT}" if FLAG.fullmatch(word) else PORT if before == "--port" else word
+        yield f"--port={PORT}" if FLAG.fullmatch(word) else PORT if before == "--port" else _line([word])
         before = word
 
 
-def _plain(document: Document, word: str) -> str:
-    """Return a word without a macro of llama-swap, which has no escape: in JSON a brace has one.
+def _prose(text: object) -> str:
+    return str(text).replace(MACRO, "$ {")
 
-    Raises DocumentError("invalid") for any other word with one.
-    """
-    if MACRO not in word:
-        return word
-    flag, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
-    try:
-        whole = isinstance(json.loads(value), dict | list)
-    except ValueError:
-        whole = False
-    if not whole:
-        raise invalid(document, Reason(Unstartable.MACRO, value=word))
-    return flag + equals + value.replace(MACRO, r"$\u007b")
+
+def _line(words: Iterable[str]) -> str:
+    """Return a command line without a macro of llama-swap, which takes its quotes off after its macros."""
+    return " ".join(shlex.quote(word).replace(MACRO, "$''{") for word in words)
+
+
+def _plain(document: Document, value: str) -> str:
+    """Return a value; raises DocumentError("invalid") for a variable of llama-swap's own in it."""
+    if OF_ENVIRONMENT.search(value):
+        raise invalid(document, Reason(Unstartable.MACRO, value=value))
+    return value
 
 
 def _capabilities(document: Document) -> dict[str, object]:

@@ -35,15 +35,25 @@ def test_the_request_has_a_tool_where_the_document_has_a_tool_parser() -> None:
 
 
 @pytest.mark.parametrize(
-    ("uses", "path"),
+    ("uses", "about", "path", "sent"),
     [
-        (["embeddings"], "embeddings"), (["rerank"], "rerank"), (["completion"], "completions"),
-        (["completion", "chat"], "chat/completions"), (["transcript"], "chat/completions"),
+        (["embeddings"], {"kind": "embedding"}, "/v1/embeddings", "input"),
+        (["rerank"], {"kind": "reranker"}, "/v1/rerank", "documents"),
+        (["score"], {"kind": "classifier"}, "/classify", "input"),
+        (["score"], {"kind": "classifier", "outputs": {"each": "token"}}, "/pooling", "input"),
+        (["score"], {"kind": "reward"}, "/pooling", "input"),
+        (["transcript"], {"kind": "transcription"}, "/v1/audio/transcriptions", "file=@speech.wav"),
+        (["completion"], {"kind": "base"}, "/v1/completions", "prompt"),
+        (["completion", "chat"], {}, "/v1/chat/completions", "messages"),
     ],
-)  # fmt: skip
-def test_the_request_is_of_the_document_s_use(uses: list[str], path: str) -> None:
-    words = shlex.split(running.curl("http://127.0.0.1:8000", "m", {"known_usecases": uses}))
-    assert words[1] == f"http://127.0.0.1:8000/v1/{path}"
+)
+def test_the_request_is_of_the_document_s_use(
+    uses: list[str], about: dict[str, Any], path: str, sent: str
+) -> None:
+    document = {"known_usecases": uses, "importer": about}
+    words = shlex.split(running.curl("http://127.0.0.1:8000", "m", document))
+    assert words[1] == f"http://127.0.0.1:8000{path}"
+    assert sent in (words[-1] if "-F" in words else json.loads(words[-1]))
 
 
 def test_a_model_that_does_not_chat_is_not_talked_to(

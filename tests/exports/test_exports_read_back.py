@@ -237,8 +237,9 @@ def swapped(told: str) -> tuple[dict[str, Any], list[str]]:
     data = yaml.safe_load(told)
     assert [*Draft202012Validator(LLAMA_SWAP).iter_errors(data)] == []
     (entry,) = data["models"].values()
-    texts = json.dumps(entry).replace("${PORT}", "5800")
-    assert re.findall(r"\$\{(?:env\.)?[\w-]+\}", texts) == []
+    assert re.findall(r"\$\{env\.\w+\}", told) == []
+    texts = json.dumps({**entry, "env": ""}).replace("${PORT}", "5800")
+    assert re.findall(r"\$\{[\w-]+\}", texts) == []
     lines = [line.strip() for line in entry["cmd"].replace("${PORT}", "5800").split("\n")]
     assert not any(line.startswith("#") or line.endswith("\\") for line in lines)
     return entry, shlex.split("\n".join(lines))
