@@ -169,7 +169,7 @@ class Trouble:
 
 def of_error(error: EngineError, remedy: Reason) -> Trouble:
     """Return the trouble that would end a run with this error."""
-    return Trouble(Reason(DoctorReason.ERROR, problem=error.message.rstrip(".")), remedy, error=error)
+    return Trouble(Reason(DoctorReason.ERROR, problem=error.message), remedy, error=error)
 
 
 SOUND = Fine(Reason(DoctorReason.SOUND))

@@ -5,12 +5,16 @@ from __future__ import annotations
 from importer.reasons import Fields, ReasonKind
 
 
+def _unended(fields: Fields) -> str:
+    return str(fields["problem"]).rstrip(".")
+
+
 class DoctorReason(ReasonKind):
     """The state that a check reports."""
 
     SOUND = "sound", "in order"
     UNKNOWN = "unknown", "no file or program here tells"
-    ERROR = "error", "{problem}"
+    ERROR = "error", _unended
     ADDED_TOKENS_FOREIGN = (
         "added-tokens-foreign",
         "the tokenizer is another model's: token {number} is {given!r} in {file} and {told!r} in {settings}",
