@@ -18,6 +18,7 @@ import yaml
 
 from importer.cli.main import run
 from importer.document import schema
+from importer.document.store import receipt_at
 from importer.sandbox.pool import Sandbox
 from tests.hubserver import Content, HubServer, Repo, isolate
 from tests.waiting import PATIENCE
@@ -157,9 +158,13 @@ def document(desk: Desk, name: str = "base") -> Any:
 
 
 def receipt(desk: Desk, name: str = "base") -> Any:
-    data = load(desk.folder / "models" / f"{name}.receipt.json")
-    schema.check("receipt", data, name)
-    return data
+    return whole_receipt(desk.folder / "models" / f"{name}.receipt.json")
+
+
+def whole_receipt(path: Path) -> Any:
+    """The data of a receipt with its side file."""
+    schema.check("receipt", load(path), path)
+    return json.loads(receipt_at(path).to_text())
 
 
 def state(desk: Desk, name: str = "base") -> tuple[str, str]:

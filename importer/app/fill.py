@@ -20,7 +20,7 @@ from importer.document.fill import Filled, fill
 from importer.document.name_allocator import Names, slug
 from importer.document.receipt import Receipt
 from importer.document.schema import problems, reason
-from importer.document.store import Store, StoredDocument, load, receipt_path, write_all
+from importer.document.store import Store, StoredDocument, load, write_all
 from importer.document.yaml_edit.source_map import YamlProblem
 from importer.errors import DocumentError
 from importer.frozen import frozen
@@ -136,7 +136,8 @@ def write(filling: Filling) -> Receipt:
     Raises DocumentError: "changed" where the file holds other data by now, "cannot-write".
     """
     seen, path = filling.stored, filling.stored.path
-    with Store(path.parent).locked():
+    store = Store(path.parent)
+    with store.locked():
         stored = load(path)
         if stored.digest != seen.digest:
             raise DocumentError("changed", path=path, name=path, now=stored.digest, seen=seen.digest)
@@ -144,7 +145,7 @@ def write(filling: Filling) -> Receipt:
         receipt = _receipt(filling, filled)
         contents = {path: filled.text} if filled.text != stored.text else {}
         if stored.receipt is None or stored.receipt.to_text() != receipt.to_text():
-            contents[receipt_path(path)] = receipt.to_text()
+            contents |= store.receipt_texts(path, receipt)
         write_all(contents)
     return receipt
 

@@ -141,9 +141,13 @@ class Receipt:
         proof = mapping(self.proof)
         return f"{'parsers of ' if proof.get('alone') else ''}{proof.get('engine')} {proof.get('version')}"
 
+    def to_json(self) -> dict[str, Any]:
+        """Return its members, with the number of their schema."""
+        return {"schema": SCHEMA} | {f: getattr(self, f) for f in self.__dataclass_fields__}
+
     def to_text(self) -> str:
-        """Return the file's text: indented JSON, keys in the order above."""
-        data = {"schema": SCHEMA} | {f: getattr(self, f) for f in self.__dataclass_fields__}
+        """Return the whole receipt as text: indented JSON, keys in the order above."""
+        data = self.to_json()
         parts = (
             f" {json.dumps(name)}: {_proof_lines(_compact(value)) if name == 'proof' else _lines(value)}"
             for name, value in data.items()

@@ -1,4 +1,4 @@
-"""A folder of documents, ``<name>.yaml`` beside ``<name>.receipt.json``, and atomic writes."""
+"""A folder of documents, ``<name>.yaml`` beside the files of its receipt, and atomic writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from importer import config
-from importer.document import schema, template_file
+from importer.document import receipt_files, schema, template_file
 from importer.document.build import SCHEMA_FILE
 from importer.document.document import Document
 from importer.document.document_keys import digest
@@ -262,7 +262,7 @@ class Store:
         """Write document, receipt, the schema for editors and the template it names; all or nothing."""
         make_folder(self.folder)
         path = self.path(receipt.name)
-        contents = {path: text, receipt_path(path): receipt.to_text()}
+        contents = {path: text, **self.receipt_texts(path, receipt)}
         if template is not None:
             contents = {template_file.place(path): template, **contents}
         schema_file = self.folder / SCHEMA_FILE
@@ -280,7 +280,11 @@ class Store:
 
     def write_receipt(self, name: str, receipt: Receipt) -> None:
         """Replace the receipt of the document ``name`` alone."""
-        write_all({receipt_path(self.path(name)): receipt.to_text()})
+        write_all(self.receipt_texts(self.path(name), receipt))
+
+    def receipt_texts(self, path: Path, receipt: Receipt) -> dict[Path, str]:
+        """Return the files of the receipt beside the document at ``path``."""
+        return receipt_files.texts(receipt_path(path), receipt.to_json())
 
 
 def load(path: Path) -> StoredDocument:
@@ -319,7 +323,7 @@ def named(name: str, folder: str) -> tuple[Store, StoredDocument]:
 
 def receipt_path(path: Path) -> Path:
     """Return the receipt's place beside a document."""
-    return path.with_name(f"{path.stem}.receipt.json")
+    return path.with_name(f"{path.stem}{receipt_files.ENDING}")
 
 
 def receipt_at(path: Path) -> Receipt:
@@ -339,13 +343,21 @@ def _receipt(path: Path) -> Receipt | None:
     """Return the receipt, if it fits its schema; raises DocumentError("newer-receipt")."""
     from importer.document.receipt import check_number, parse
 
-    try:
-        data = json.loads(read_plain(path, LONGEST_RECEIPT))
-    except (OSError, ValueError, RecursionError):
-        return None
+    data = _json(path)
     check_number(data, path)
+    if not isinstance(data, dict):
+        return None
     try:
+        data = receipt_files.whole(data, _json(receipt_files.side_path(path)))
         schema.check("receipt", data, path)
     except (ValueError, RecursionError, DocumentError):
         return None
     return parse(data)
+
+
+def _json(path: Path) -> object:
+    """Return what a file holds; ``None`` where it cannot be read: a side file is not everywhere."""
+    try:
+        return json.loads(read_plain(path, LONGEST_RECEIPT))
+    except (OSError, ValueError, RecursionError):
+        return None

@@ -78,7 +78,8 @@ def test_every_line_is_answered_in_order(desk: Desk) -> None:
     kinds = [line["error"]["kind"] if "error" in line else line["name"] for line in found]
     assert kinds == ["base", "bad-reference", "no-such-directory", "revision-not-found", "chat", "base"]
     assert {Path(p).name for p in desk.files()} == {
-        "base.yaml", "base.receipt.json", "chat.yaml", "chat.receipt.json", "document.schema.json",
+        "document.schema.json",
+        *(f"{name}.{end}" for name in ("base", "chat") for end in ("yaml", "receipt.json", "evidence.json")),
     }  # fmt: skip
 
 

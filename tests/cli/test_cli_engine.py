@@ -15,6 +15,7 @@ from importer.demo import MODEL
 from importer.document import schema
 from importer.engines.install import Installed
 from importer.validation.probes import PROBES
+from tests.commandline import whole_receipt
 from tests.tiers import one_of_each
 from tests.validation.test_validation_engine import APART
 
@@ -36,9 +37,7 @@ def folder(tmp_path: Path, mlx_engine: Installed, monkeypatch: pytest.MonkeyPatc
 
 
 def receipt(folder: Path) -> Any:
-    data = json.loads((folder / "models" / "demo.receipt.json").read_text())
-    schema.check("receipt", data, "receipt")
-    return data
+    return whole_receipt(folder / "models" / "demo.receipt.json")
 
 
 def failed(report: Any) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from importer.backends import PYTHONIC
 from importer.document.store import load
 from importer.document.template_file import ChatTemplate
-from tests.commandline import BASE, CHAT, Desk, Ran
+from tests.commandline import BASE, CHAT, Desk, Ran, whole_receipt
 from tests.hubserver import Repo
 from tests.template_texts import CHATML_JSON, IMAGES
 from tests.templating import ASK, FILE, beside, imported, with_entry
@@ -186,7 +185,7 @@ def test_a_file_is_rendered_and_taken_as_it_is(desk: Desk) -> None:
     )
     assert beside(desk).read_text() == CHATML_JSON
     assert ran.line["document"]["importer"]["chat_template"]["name"] == "file"
-    receipt = json.loads((desk.folder / "models" / "chat.receipt.json").read_text())
+    receipt = whole_receipt(desk.folder / "models" / "chat.receipt.json")
     assert receipt["request"]["template"] == str(mine)
     assert {e["source"] for e in receipt["evidence"] if e["rule"] == "template-format"} == {str(mine)}
     imported(desk, "--template", f"models/{FILE}")  # its own file again

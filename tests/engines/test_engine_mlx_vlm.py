@@ -12,6 +12,7 @@ from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
+from tests.commandline import whole_receipt
 from tests.engines.test_engine_mlx import WEATHER, request
 
 # In the test command test_images_engine.py starts it.
@@ -39,7 +40,7 @@ def test_the_demo_model_passes_and_what_the_engine_cannot_do_does_not_apply(
     for key, value in (("tool_parser", "json_tools"), ("reasoning_parser", "<think>")):
         assert (line["decisions"][key]["value"], line["decisions"][key]["status"]) == (value, "proved")
     assert set(line["document"]["importer"]["client_sampling"]) == {"temperature", "top_p", "top_k"}
-    receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
+    receipt = whole_receipt(tmp_path / "demo.receipt.json")
     outcomes = {o["probe"]: o["outcome"] for o in receipt["validation"]["outcomes"]}
     assert {probe for probe, outcome in outcomes.items() if outcome == "pass"} >= PROBES
     assert set(outcomes.values()) == {"pass", "not-applicable"}

@@ -14,6 +14,7 @@ from importer.engines import get, registries
 from importer.engines.install import Installed
 from importer.engines.parsers import ParserWorker
 from importer.engines.process import serve
+from tests.commandline import whole_receipt
 from tests.engines.test_engine_mlx import request
 from tests.tiers import one_of_each
 
@@ -35,7 +36,7 @@ def validated(tmp_path: Path, capfd: pytest.CaptureFixture[str], *words: str) ->
     line = json.loads(capfd.readouterr().out)
     assert line["decisions"]["tool_parser"]["status"] == "proved"
     assert line["decisions"]["tool_parser"]["value"] == "qwen3"
-    receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
+    receipt = whole_receipt(tmp_path / "demo.receipt.json")
     return code, {o["probe"]: o for o in receipt["validation"]["outcomes"]}
 
 

@@ -14,6 +14,7 @@ from importer.engines.install import Installed
 from importer.engines.vllm import VllmCpu
 from importer.proof.result import FrontendPrompts
 from tests import template_texts as texts
+from tests.commandline import whole_receipt
 from tests.engines.test_renderers_engine import PARTS, TEXT_ARGUMENTS
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
@@ -44,7 +45,7 @@ def imported(model: Path, template: str, capsys: pytest.CaptureFixture[str], *wo
 
 def receipt(line: dict[str, Any]) -> dict[str, Any]:
     path = Path(line["path"])
-    found = json.loads(path.with_name(f"{line['name']}.receipt.json").read_text())
+    found = whole_receipt(path.with_name(f"{line['name']}.receipt.json"))
     assert isinstance(found, dict)
     return found
 

@@ -30,6 +30,7 @@ from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, is_warning
 from tests import template_texts as texts
 from tests.analysing import analysed
+from tests.commandline import whole_receipt
 from tests.facts import as_reason, whys
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
@@ -344,7 +345,7 @@ def test_a_name_that_says_nothing_is_proved_by_its_template(
     assert (tool["value"], tool["status"]) == ("qwen3_coder", "proved")
     assert any("read what the template writes" in why for why in tool["why"])
     assert "tool_parser:qwen3_coder" in line["document"]["options"]
-    receipt = json.loads(Path("models/own-model.receipt.json").read_text())
+    receipt = whole_receipt(Path("models/own-model.receipt.json"))
     proof = Proof.from_json(receipt["proof"])
     assert "qwen3_coder" in proof.reads("tool_parser")
     assert not proof.assumed

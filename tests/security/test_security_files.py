@@ -94,7 +94,7 @@ def test_a_listing_cannot_name_a_place(hub: HubServer, importer: Command, tmp_pa
     assert ran.code == 0, ran.err
     assert [p.partition("/resolve/")[2].partition("/")[2] for p in hub.paths()[1:]] == ["config.json"]
     written = sorted(p.name for p in (tmp_path / "out").rglob("*") if p.is_file())
-    assert written == ["b.receipt.json", "b.yaml", "document.schema.json"]
+    assert written == ["b.evidence.json", "b.receipt.json", "b.yaml", "document.schema.json"]
 
 
 # --- Whatever the files hold ---

@@ -1,0 +1,96 @@
+"""A receipt on disk: a small file for git, and a side file with evidence, the whole proof and raw exchanges.
+
+A part of the side file counts where it says the same as the small file. Without it only details are missing:
+decisions, verdicts, reviews and outcomes are in the small one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from importer.document.document_keys import digest, same
+from importer.hub.snapshot import listed, mapping
+
+ENDING, SIDE = ".receipt.json", ".evidence.json"
+WIDE = 160  # characters of a line
+PASSED = ("pass", "not-applicable", "not-shown")
+# What the small file keeps of a proof, of its verdicts, and of an outcome that passed.
+OF_PROOF = ("engine", "version", "alone", "template", "needed", "verdicts")
+OF_VERDICT = ("parser", "failed")
+OF_PASSED = ("probe", "outcome", "reason", "ability")
+DETAILS = ("exchanges", "lesson", "log")  # what it leaves out of any other outcome
+
+
+def side_path(path: Path) -> Path:
+    """Return the side file's place beside a receipt."""
+    return path.with_name(path.name.removesuffix(ENDING) + SIDE)
+
+
+def texts(path: Path, receipt: Mapping[str, Any]) -> dict[Path, str]:
+    """Return the files of a receipt's data: the small one at ``path``, and the side file."""
+    small = {key: value for key, value in receipt.items() if key != "evidence"}
+    small |= {key: shorten(receipt[key]) for key, shorten in SHORTENED.items() if receipt[key]}
+    side = {key: receipt[key] for key in (*SHORTENED, "evidence") if receipt[key]}
+    side = {"schema": 1, "decisions": _ident(receipt), **side}
+    return {side_path(path): _lines(side) + "\n", path: _lines(small) + "\n"}
+
+
+def whole(small: Mapping[str, Any], side: object) -> dict[str, Any]:
+    """Return a receipt's data, each part from the side file where that says the same."""
+    more = mapping(side)
+    parts = {
+        key: more[key]
+        for key, shorten in SHORTENED.items()
+        if small.get(key) and same(shorten(more.get(key)), small.get(key))
+    }
+    facts = listed(more.get("evidence")) if more.get("decisions") == _ident(small) else []
+    return {"evidence": [*facts], **small, **parts}
+
+
+def _ident(receipt: Mapping[str, Any]) -> str:
+    """Return the digest of the decisions, that the evidence belongs to."""
+    return digest({"decisions": receipt.get("decisions")})
+
+
+def _only(record: object, keys: Iterable[str]) -> dict[str, Any]:
+    found = mapping(record)
+    return {key: found[key] for key in keys if key in found}
+
+
+def _proof(proof: object) -> dict[str, Any]:
+    asked = mapping(mapping(proof).get("verdicts"))
+    verdicts = {key: [_only(one, OF_VERDICT) for one in listed(found)] for key, found in asked.items()}
+    return _only(proof, OF_PROOF) | {"verdicts": verdicts}
+
+
+def _run(run: object) -> dict[str, Any]:
+    outcomes = [_outcome(mapping(one)) for one in listed(mapping(run).get("outcomes"))]
+    return {**mapping(run), "outcomes": outcomes}
+
+
+def _outcome(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    if outcome.get("outcome") in PASSED:
+        return _only(outcome, OF_PASSED)
+    return {key: value for key, value in outcome.items() if key not in DETAILS}
+
+
+# Each part that the small file has in short.
+SHORTENED: Mapping[str, Callable[[Any], Any]] = {
+    "proof": _proof, "validation": _run, "partial": _run,
+    "earlier": lambda runs: [_run(one) for one in listed(runs)],
+}  # fmt: skip
+
+
+def _lines(value: Any, indent: str = "") -> str:
+    """Return JSON with a line for each member that fits one, so that a diff shows what changed."""
+    text = json.dumps(value, ensure_ascii=False, default=list)
+    if len(text) <= WIDE or not isinstance(value, Mapping | list | tuple):
+        return text
+    inner = f"{indent} "
+    if isinstance(value, Mapping):
+        members = [f"{json.dumps(k, ensure_ascii=False)}: {_lines(v, inner)}" for k, v in value.items()]
+        return f"{{\n{inner}" + f",\n{inner}".join(members) + f"\n{indent}}}"
+    return f"[\n{inner}" + f",\n{inner}".join(_lines(one, inner) for one in value) + f"\n{indent}]"
