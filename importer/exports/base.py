@@ -203,83 +203,13 @@ class ExportComment(ReasonKind):
     SOURCE = "source", _source
     UNAPPROVED = "unapproved", "WARNING: this document is not approved in its present form."
     UNPINNED = "unpinned", "WARNING: the document names no commit, so whatever is newest will be served."
-    UNRUN_COMPOSE = (
-        "unrun-compose",
-        "Checked against a schema, not run. HF_TOKEN comes from your environment and is written nowhere.",
-    )
-    UNRUN_GPUSTACK = (
-        "unrun-gpustack",
-        "Checked by GPUStack's own model of a catalog, not run. It fetches the newest commit.",
-    )
-    UNRUN_KUBEAI = (
-        "unrun-kubeai",
-        (
-            "Checked against KubeAI's own rules for a Model, not run. Set resourceProfile to one of your "
-            "profiles and the number of cards, PROFILE:{count}. Clients ask for {name}."
-        ),
-    )
-    UNRUN_LLAMA_SWAP = (
-        "unrun-llama-swap",
-        (
-            "Checked against llama-swap's schema and its rules for a command, not run. Start llama-swap in "
-            "this folder; the program of the engine stands in its PATH."
-        ),
-    )
-    UNRUN_JOB = (
-        "unrun-job",
-        (
-            "Checked against the schemas of Kubernetes, not run. Build the image {image} first: vLLM's, with "
-            "importer in it. A queue of Kueue is the label {label}; a gated model needs a secret {secret} "
-            "with {key}."
-        ),
-    )
-    UNRUN_KAITO = (
-        "unrun-kaito",
-        (
-            "Checked against a schema, not run. Kaito takes nodes with the label kaito.sh/nodes-of={name}. "
-            "For a gated model, a secret {secret} with the key {key}."
-        ),
-    )
-    UNRUN_KSERVE = (
-        "unrun-kserve",
-        (
-            "Checked against a schema, not run. It needs KServe's runtime kserve-vllmserver; for a gated "
-            "model, a service account whose secret holds HF_TOKEN."
-        ),
-    )
-    UNRUN_KUBERNETES = (
-        "unrun-kubernetes",
-        (
-            "Checked against the schemas of Kubernetes, not run. For a gated model, a secret {secret} with "
-            "the key {key}."
-        ),
-    )
-    UNRUN_LLM_D = (
-        "unrun-llm-d",
-        (
-            "Checked against a schema, not run. KServe's template starts vLLM in a shell with the words of "
-            "VLLM_ADDITIONAL_ARGS. For a gated model, a secret {secret} with the key {key}."
-        ),
-    )
-    UNRUN_RAY = (
-        "unrun-ray",
-        (
-            "Read by Ray's own models of its configuration, not run. HF_TOKEN comes from the environment of "
-            "Ray's processes and is written nowhere."
-        ),
-    )
-    UNRUN_RECIPE = (
-        "unrun-recipe",
-        (
-            "Checked against a schema of the recipes' documented fields, not by their build. Add "
-            "meta.hardware after a run on that hardware."
-        ),
-    )
-    UNRUN_SGLANG = (
-        "unrun-sglang",
-        "Checked against the argument parser of SGLang, not run: its server needs an NVIDIA card.",
-    )
+    UNRUN = "unrun", "{text}"
     WRITTEN = "written", "Written by importer {version} from the document {digest} (review: {review})."
+
+
+def unrun(text: str, **fields: object) -> Reason:
+    """Return the comment on how a format was checked, and what it needs before it runs."""
+    return Reason(ExportComment.UNRUN, text=text.format(**fields))
 
 
 class MemoryReason(ReasonKind):

@@ -15,12 +15,12 @@ from typing import Any
 from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.exports.base import (
-    ExportComment,
     Exported,
     ExportRefused,
     ExportRemedy,
     Options,
     Unexportable,
+    unrun,
 )
 from importer.exports.compose import labels
 from importer.exports.kubernetes import (
@@ -87,8 +87,8 @@ def export(
     }
     objects = _filled(form["objects"], values)
     count = devices(document)
-    unrun = Reason(ExportComment(form["comment"]), name=name, secret=SECRET, key=SECRET_KEY, count=count)
-    comments = [*service.comments, unrun, *([wanted.comment] if form.get("amounts", True) else [])]
+    checked = unrun(form["comment"], name=name, secret=SECRET, key=SECRET_KEY, count=count)
+    comments = [*service.comments, checked, *([wanted.comment] if form.get("amounts", True) else [])]
     text = manifests([*config_map(service, objects[0]["metadata"]), *objects], comments)
     return Exported({f"{origin.name}.{form['file']}": text}, service.lost)
 

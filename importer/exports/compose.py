@@ -9,10 +9,12 @@ from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.engines.base import Address
 from importer.exports import sglang
-from importer.exports.base import ExportComment, Exported, ExportRefused, Options, Origin, yaml_text
+from importer.exports.base import Exported, ExportRefused, Options, Origin, unrun, yaml_text
 from importer.exports.vllm import BUILDS, VllmPlacement, devices, folder_of, served, version, with_files
 from importer.frozen import frozen
 from importer.reasons import Reason
+
+CHECKED = "Checked against a schema, not run. HF_TOKEN comes from your environment and is written nowhere."
 
 PORT = 8000
 IMAGES = {"gpu": "vllm/vllm-openai", "cpu": "vllm/vllm-openai-cpu"}
@@ -62,7 +64,7 @@ def _vllm(document: Document, receipt: Receipt | None, options: Options) -> Expo
         folder_of(service.origin.name) if service.files else None,
         _cards(devices(document)) if on_cards else {},
     )  # fmt: skip
-    comments = [*service.comments, Reason(ExportComment.UNRUN_COMPOSE)]
+    comments = [*service.comments, unrun(CHECKED)]
     return with_files("compose.yaml", _text(service.origin, container, comments), service)
 
 
@@ -77,7 +79,7 @@ def _sglang(document: Document, receipt: Receipt | None, options: Options) -> Ex
         sglang.folder_of(service.origin.name) if service.files else None,
         _cards(sglang.cards(document)),
     )  # fmt: skip
-    comments = [*service.comments, Reason(ExportComment.UNRUN_COMPOSE)]
+    comments = [*service.comments, unrun(CHECKED)]
     return service.exported("compose.yaml", _text(service.origin, container, comments))
 
 

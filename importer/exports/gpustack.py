@@ -10,17 +10,19 @@ import shlex
 from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.exports.base import (
-    ExportComment,
     Exported,
     ExportRefused,
     ExportRemedy,
     Loss,
     Options,
     Unexportable,
+    unrun,
     yaml_text,
 )
 from importer.exports.vllm import BUILDS, VllmPlacement, served, version
 from importer.reasons import Reason
+
+CHECKED = "Checked by GPUStack's own model of a catalog, not run. It fetches the newest commit."
 
 NAMED = "--served-model-name="  # GPUStack serves the name of its model
 CATEGORIES = {"embeddings": "embedding", "rerank": "reranker"}
@@ -53,7 +55,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     lost = list(service.lost)
     if origin.revision:
         lost.append(Reason(Loss.NO_PIN, revision=origin.revision, consumer="GPUStack"))
-    comments = [*service.comments, Reason(ExportComment.UNRUN_GPUSTACK)]
+    comments = [*service.comments, unrun(CHECKED)]
     text = yaml_text({"draft_models": [], "model_sets": [entry]}, comments)
     return Exported({f"{origin.name}.catalog.yaml": text}, tuple(lost))
 

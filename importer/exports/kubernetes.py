@@ -26,12 +26,19 @@ from importer.exports.base import (
     MemoryReason,
     Options,
     Unexportable,
+    unrun,
     yaml_text,
 )
 from importer.exports.compose import IMAGES, SETTINGS, labels
 from importer.exports.vllm import BUILDS, VllmPlacement, VllmService, devices, served, version
 from importer.frozen import frozen
 from importer.reasons import Reason
+
+CHECKED = (
+    "Checked against the schemas of Kubernetes, not run. Build the image {image} first: vLLM's, with "
+    "importer in it. A queue of Kueue is the label {label}; a gated model needs a secret {secret} "
+    "with {key}."
+)
 
 NAME = 52  # characters; controllers append others to make the names of pods and hosts
 USER = 2000  # no user of the image: the pod needs no rights of one
@@ -213,7 +220,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     }
     comments = [
         *origin.comments(),
-        Reason(ExportComment.UNRUN_JOB, image=image, label=QUEUE, secret=SECRET, key=SECRET_KEY),
+        unrun(CHECKED, image=image, label=QUEUE, secret=SECRET, key=SECRET_KEY),
         wanted.comment,
     ]
     return Exported({f"{origin.name}.job.yaml": manifests([config, job], comments)})

@@ -10,9 +10,14 @@ from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.engines.base import Unstartable, invalid
 from importer.exports import mlx, sglang, vllm
-from importer.exports.base import ExportComment, Exported, ExportRefused, Options, Origin, yaml_text
+from importer.exports.base import Exported, ExportRefused, Options, Origin, unrun, yaml_text
 from importer.frozen import frozen
 from importer.reasons import Reason
+
+CHECKED = (
+    "Checked against llama-swap's schema and its rules for a command, not run. Start llama-swap in "
+    "this folder; the program of the engine stands in its PATH."
+)
 
 PORT = "${PORT}"  # llama-swap puts a free one in its place
 MACRO = "${"
@@ -58,7 +63,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     about = {"model": _prose(origin.model), "revision": origin.revision, "engine": origin.engine}
     entry["metadata"] = {key: value for key, value in about.items() if value}
     entry["metadata"] |= {"kind": block["kind"]} if "kind" in block else {}  # type: ignore[operator]
-    comments = [*server.comments, Reason(ExportComment.UNRUN_LLAMA_SWAP)]
+    comments = [*server.comments, unrun(CHECKED)]
     data = {"healthCheckTimeout": SECONDS, "models": {origin.name: entry}}
     return Exported(
         {f"{origin.name}.llama-swap.yaml": yaml_text(data, comments), **server.files}, server.lost

@@ -20,10 +20,16 @@ from importer.exports.base import (
     Options,
     Unexportable,
     argument_value,
+    unrun,
     yaml_text,
 )
 from importer.exports.vllm import BUILDS, VllmPlacement, served, version
 from importer.reasons import Reason
+
+CHECKED = (
+    "Read by Ray's own models of its configuration, not run. HF_TOKEN comes from the environment of "
+    "Ray's processes and is written nowhere."
+)
 
 BUILDER = "ray.serve.llm:build_openai_app"
 NAMED = "--served-model-name"  # Ray refuses it: its model_id is the name
@@ -83,7 +89,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     wanted = version(document, BUILDS[service.device])
     comments = [
         *service.comments,
-        Reason(ExportComment.UNRUN_RAY),
+        unrun(CHECKED),
         Reason(ExportComment.ENGINE_OF_CONSUMER, version=wanted, consumer="Ray"),
     ]
     text = yaml_text({"applications": [application]}, comments)

@@ -22,12 +22,15 @@ from importer.exports.base import (
     argument_value,
     explained,
     script,
+    unrun,
     with_variables,
     without_effect,
     yaml_text,
 )
 from importer.frozen import frozen
 from importer.reasons import Reason
+
+CHECKED = "Checked against the argument parser of SGLang, not run: its server needs an NVIDIA card."
 
 PROGRAM = "sglang serve"
 PORT = 30000  # where it listens by default
@@ -82,7 +85,7 @@ def served(
     words = engine.settings(document, place.address, origin.revision, place.folder)
     sent = engine.client_sampling(document)
     lost = without_effect(document, lambda changed: _written(engine, changed, options.template), sent)
-    comments = [*origin.comments(), *explained(PROGRAM, sent, lost), Reason(ExportComment.UNRUN_SGLANG)]
+    comments = [*origin.comments(), *explained(PROGRAM, sent, lost), unrun(CHECKED)]
     return SGLangService(origin, words, files, comments, lost, environment.variables_of(document))
 
 

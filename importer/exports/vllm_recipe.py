@@ -22,13 +22,13 @@ from importer.document.receipt import Receipt
 from importer.engines.vllm import flag, is_rust
 from importer.errors import UsageError
 from importer.exports.base import (
-    ExportComment,
     Exported,
     ExportRefused,
     ExportRemedy,
     Loss,
     Options,
     Unexportable,
+    unrun,
     yaml_text,
 )
 from importer.exports.vllm import BUILDS, VllmPlacement, VllmService, served, version
@@ -36,6 +36,11 @@ from importer.frozen import frozen
 from importer.memory.devices import named
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
+
+CHECKED = (
+    "Checked against a schema of the recipes' documented fields, not by their build. Add "
+    "meta.hardware after a run on that hardware."
+)
 
 FILE = "recipe_hardware.json"
 SEVERAL = re.compile(r"_(\d+)x$")  # the end of a node's name that has its number of cards
@@ -154,7 +159,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         "strategy_overrides": {strategy: change} if change else {},
         "guide": render(Reason(RecipeText.GUIDE, model=origin.hub_id)),
     }
-    comments = [*service.comments, Reason(ExportComment.UNRUN_RECIPE)]
+    comments = [*service.comments, unrun(CHECKED)]
     owner, _, name = origin.hub_id.partition("/")
     return Exported({f"models/{owner}/{name}.yaml": yaml_text(data, comments)}, tuple(lost))
 
