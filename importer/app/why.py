@@ -15,6 +15,16 @@ from importer.frozen import frozen
 from importer.sentences import value_text
 
 
+def values(stored: StoredDocument) -> list[dict[str, object]]:
+    """Return the effective values of a document as JSON; raises DocumentError("no-receipt")."""
+    return [one.to_json() for one in _effective(stored)]
+
+
+def _effective(stored: StoredDocument) -> list[EffectiveValue]:
+    receipt = stored.need_receipt()
+    return [*effective(stored.data, receipt, defaults=sampling_defaults(stored.data))]
+
+
 @frozen
 class Candidate:
     """A value that was not taken, and the reason."""
@@ -66,7 +76,7 @@ def explanations(stored: StoredDocument, key: str | None = None) -> list[Explana
     A key may leave out its first part: ``temperature``. Raises DocumentError: "no-receipt", or "no-value"
     for a key without a value.
     """
-    values = effective(stored.data, stored.need_receipt(), defaults=sampling_defaults(stored.data))
+    values = _effective(stored)
     wanted = [one for one in values if key is None or key in (one.key, one.key.rpartition(".")[2])]
     if not wanted:
         near = get_close_matches(str(key), [one.key for one in values], 3, 0.4)

@@ -33,26 +33,14 @@ def opened(place: str) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="importer-revision-") as folder:
         packed, unpacked, bare = (Path(folder, name) for name in ("files.tar", "files", "bare.git"))
-        asked = (
-            "--path-format=absolute",
-            "--git-path",
-            "objects",
-            "--show-prefix",
-            f"{matched['ref']}^{{tree}}",
-        )
-        objects, prefix, tree = _git(place, Path.cwd(), "rev-parse", *asked).split("\n")[:3]
+        paths = ("--path-format=absolute", "--git-path", "objects", "--show-prefix")
+        objects, prefix, tree = _git(
+            place, Path.cwd(), "rev-parse", *paths, f"{matched['ref']}^{{tree}}"
+        ).split("\n")[:3]
         # Its own repository: that of the folder may name programs that git would run on each file.
         form = "sha256" if len(tree) > SHORT else "sha1"
-        _git(
-            place,
-            Path(folder),
-            "init",
-            "--bare",
-            "--quiet",
-            "--template=",
-            f"--object-format={form}",
-            str(bare),
-        )
+        how = ("--bare", "--quiet", "--template=", f"--object-format={form}")
+        _git(place, Path(folder), "init", *how, str(bare))
         (bare / "objects" / "info" / "alternates").write_text(f"{objects}\n", encoding="utf-8")
         (bare / "info").mkdir(exist_ok=True)
         (bare / "info" / "attributes").write_text(PLAIN, encoding="utf-8")

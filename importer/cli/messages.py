@@ -205,7 +205,7 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "probes-failed": "See {receipt}, or run 'importer show {name}'.",
     "no-such-key": "See 'importer admin api-keys list'.",
     "bad-setting": ("See '{command} --help'.", "--show-config prints the source of each value."),
-    "other-backend": ("Leave --name out, so that the document for {backend} has its own name, or choose another.", "'importer REFERENCE --backend {backend}' writes one for it."),
+    "other-backend": ("Leave --name out, so that the document for {backend} has its own name, or choose another.", "Or import the model again for {backend}."),
     "other-device": "Leave --name out and add --per-device, so that {device} has its own document, or choose another --name.",
     "no-gallery": "Check --database, that its server runs, and that its folder can be written.",
     "newer-gallery": "Update the importer, or go back to the copy that was made before.",

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from importer.app import approvals
+from importer.app.why import values
 from importer.cli import messages, output
 from importer.cli.editing import edit
 from importer.cli.importing import user
 from importer.config import now
-from importer.document.effective import effective
 from importer.document.receipt import ReviewEntry
 from importer.document.review import page, record_review
 from importer.document.store import Store, StoredDocument
-from importer.engines.registries import sampling_defaults
 from importer.errors import DocumentError, UsageError
 from importer.exports.base import loss_json
 from importer.exports.localai import losses
@@ -176,13 +175,9 @@ def _record(store: Store, name: str, state: State, note: str | None, seen: str |
 def _page(stored: StoredDocument) -> dict[str, object]:
     """Return everything that a reviewer is shown, effective values and losses of an entry included."""
     found = losses(stored.data, stored.receipt)
-    values = [
-        one.to_json()
-        for one in effective(stored.data, stored.need_receipt(), defaults=sampling_defaults(stored.data))
-    ]
     return {
         **page(stored),
-        "values": values,
+        "values": values(stored),
         "losses": None if found is None else [loss_json(loss) for loss in found],
     }
 

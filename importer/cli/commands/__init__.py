@@ -1,13 +1,14 @@
 """Every command: its line in the help, its heading, and the functions in its module.
 
-The module has ``add_arguments_NAME(parser)`` and ``run_NAME(arguments)`` for each command of the heading.
-The modules stay light: what a command needs is imported when it runs.
+The module has ``add_arguments_NAME(parser)`` for each command of the heading, and ``run_NAME(arguments)``
+where ``RUN`` has nothing. The modules stay light: what a command needs is imported when it runs.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import NamedTuple
 
@@ -70,6 +71,12 @@ GROUPS = {
     "engines": ("fit", "validate", "run", "engine", "doctor"),
     "service": ("serve", "admin"),
 }
+# The function of ``importer.cli`` that runs a command, where its module has none.
+RUN = {
+    "review": "reviewing.review", "recheck": "rechecking.recheck", "fill": "filling.run",
+    "export": "exporting.run", "report": "reporting.run", "fit": "fitting.fit",
+    "validate": "validating.validate", "run": "running.run",
+}  # fmt: skip
 # Words that are no command, with what is meant by them.
 MEANT = {
     "approve": "review NAME --approve", "reject": "review NAME --reject NOTE",
@@ -82,15 +89,24 @@ def action(name: str) -> Action:
     own = "import_" if name == "import" else name
     heading = next((one for one, names in GROUPS.items() if name in names), own)
     found = import_module(f"importer.cli.commands.{heading}")
-    add_arguments, run = (getattr(found, f"{part}_{name}") for part in ("add_arguments", "run"))
-    return Action(COMMANDS[name].help, add_arguments, run)
+    run = getattr(found, f"run_{name}", None) or partial(_run, RUN.get(name, ""))
+    return Action(COMMANDS[name].help, getattr(found, f"add_arguments_{name}"), run)
+
+
+def _run(place: str, arguments: argparse.Namespace) -> int | None:
+    """Run a function of the command line, else the action behind the command, such as 'list' of 'engine'."""
+    module, _, name = place.partition(".")
+    run = getattr(import_module(f"importer.cli.{module}"), name) if place else arguments.act
+    code: int | None = run(arguments)
+    return code
 
 
 def add_actions(parser: argparse.ArgumentParser, actions: Mapping[str, Action]) -> None:
-    """Add a parser for each action of a command; ``what`` is the name of the chosen one."""
-    below = parser.add_subparsers(dest="what", metavar="|".join(actions), required=True)
+    """Add a parser for each action of a command; ``act`` is what the chosen one runs."""
+    below = parser.add_subparsers(metavar="|".join(actions), required=True)
     for name, one in actions.items():
         made = below.add_parser(name, help=one.help, description=described(one.help), allow_abbrev=False)
+        made.set_defaults(act=one.run)
         one.add_arguments(made)
 
 

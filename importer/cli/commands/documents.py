@@ -70,23 +70,13 @@ def add_arguments_show(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _values(stored: StoredDocument) -> list[dict[str, object]]:
-    """Return the effective values of a document."""
-    from importer.document.effective import effective
-    from importer.engines.registries import sampling_defaults
-
-    return [
-        one.to_json()
-        for one in effective(stored.data, stored.need_receipt(), defaults=sampling_defaults(stored.data))
-    ]
-
-
 def run_show(arguments: argparse.Namespace) -> None:
     """Print the text, every decision with its reasons, the fit, every probe, and the facts of lists.
 
     Raises DocumentError.
     """
     from importer.app.overview import overview
+    from importer.app.why import values
     from importer.cli import output, reporting
     from importer.document.review import row
     from importer.document.store import Store
@@ -102,7 +92,7 @@ def run_show(arguments: argparse.Namespace) -> None:
         data = {
             **state,
             "document": stored.data,
-            "values": _values(stored),
+            "values": values(stored),
             "receipt": json.loads(receipt.to_text()),
         }
         output.json_line(data)
@@ -187,13 +177,6 @@ def add_arguments_review(parser: argparse.ArgumentParser) -> None:
     options.json(parser, "what a reviewer is shown as one line of JSON")
 
 
-def run_review(arguments: argparse.Namespace) -> None:
-    """Review the document; raises ImporterError."""
-    from importer.cli import reviewing
-
-    reviewing.review(arguments)
-
-
 def add_arguments_recheck(parser: argparse.ArgumentParser) -> None:
     """Add the documents, and the engine's version."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="documents (default: all in the folder)")
@@ -205,13 +188,6 @@ def add_arguments_recheck(parser: argparse.ArgumentParser) -> None:
     options.json(parser, "one line of JSON per document")
 
 
-def run_recheck(arguments: argparse.Namespace) -> int:
-    """Return 1 where a document would change, else 0."""
-    from importer.cli import rechecking
-
-    return rechecking.recheck(arguments)
-
-
 def add_arguments_fill(parser: argparse.ArgumentParser) -> None:
     """Add the file, and what its document is for."""
     parser.add_argument("file", metavar="FILE")
@@ -220,13 +196,6 @@ def add_arguments_fill(parser: argparse.ArgumentParser) -> None:
         parser, "engine_version", "device", "memory", "goal", "concurrency", "context", "offline"
     )
     options.json(parser, "what was added as one line of JSON")
-
-
-def run_fill(arguments: argparse.Namespace) -> None:
-    """Fill the file; raises ImporterError."""
-    from importer.cli import filling
-
-    filling.run(arguments)
 
 
 def add_arguments_export(parser: argparse.ArgumentParser) -> None:
@@ -248,13 +217,6 @@ def add_arguments_export(parser: argparse.ArgumentParser) -> None:
     options.json(parser, "files and what they lack as one line of JSON")
 
 
-def run_export(arguments: argparse.Namespace) -> None:
-    """Export the document; raises UsageError and DocumentError."""
-    from importer.cli import exporting
-
-    exporting.run(arguments)
-
-
 def add_arguments_report(parser: argparse.ArgumentParser) -> None:
     """Add the document or two of them, and the report's form and file."""
     parser.add_argument("name", metavar="NAME|FILE", nargs="?")
@@ -272,10 +234,3 @@ def add_arguments_report(parser: argparse.ArgumentParser) -> None:
         help="what changed between two: names, documents or receipts; exit code 1 where something got worse",
     )
     options.json(parser, "the same as --format json, on one line")
-
-
-def run_report(arguments: argparse.Namespace) -> int:
-    """Return 1 where a comparison found something worse, else 0."""
-    from importer.cli import reporting
-
-    return reporting.run(arguments)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from importer import backends
 from importer.cli import messages, options
+from importer.cli.commands import Action, add_actions
 from importer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,13 +33,6 @@ def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
         "--on", metavar="COMMAND", help="measure elsewhere, by a command or preset of 'validate --on'"
     )
     options.json(parser, "one line of JSON")
-
-
-def run_fit(arguments: argparse.Namespace) -> None:
-    """Print the fit of a document; measure the memory first where that is asked."""
-    from importer.cli import fitting
-
-    fitting.fit(arguments)
 
 
 def add_arguments_validate(parser: argparse.ArgumentParser) -> None:
@@ -146,13 +140,6 @@ def _of_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
 
 
-def run_validate(arguments: argparse.Namespace) -> None:
-    """Validate the document; raises ValidationError where a probe did not pass, else AbilityError."""
-    from importer.cli import validating
-
-    validating.validate(arguments)
-
-
 def add_arguments_run(parser: argparse.ArgumentParser) -> None:
     """Add the document, its engine, and what to do with it."""
     parser.add_argument("name", metavar="NAME|FILE")
@@ -161,32 +148,22 @@ def add_arguments_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chat", action="store_true", help="answer what you type, a line at a time")
 
 
-def run_run(arguments: argparse.Namespace) -> None:
-    """Serve the document on this machine until Ctrl-C; raises ImporterError."""
-    from importer.cli import running
-
-    running.run(arguments)
-
-
 def add_arguments_engine(parser: argparse.ArgumentParser) -> None:
     """Add the three actions."""
+    add_actions(parser, ENGINE_ACTIONS)
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    """Add the engine's name."""
     from importer.engines import CHOSEN, ENGINES
 
-    names = ", ".join(
-        (*dict(ENGINES.every()), *CHOSEN, "vllm-parsers[==VERSION]", "sglang-parsers[==VERSION]")
-    )
-    actions = parser.add_subparsers(dest="action", metavar="install|list|remove", required=True)
-    for action, text in (
-        ("install", "install an engine (pinned; does nothing when it is there)"),
-        ("remove", "remove an engine's environment"),
-    ):
-        actions.add_parser(action, help=text).add_argument("engine", metavar="ENGINE", help=names)
-    options.json(actions.add_parser("list", help="engines, versions, places"), "one line of JSON per engine")
+    names = (*dict(ENGINES.every()), *CHOSEN, "vllm-parsers[==VERSION]", "sglang-parsers[==VERSION]")
+    parser.add_argument("engine", metavar="ENGINE", help=", ".join(names))
 
 
-def run_engine(arguments: argparse.Namespace) -> None:
-    """Install, list or remove; raises EngineError."""
-    {"install": _install, "remove": _remove, "list": _list}[arguments.action](arguments)
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    options.json(parser, "one line of JSON per engine")
 
 
 def _install(arguments: argparse.Namespace) -> None:
@@ -225,6 +202,13 @@ def _list(arguments: argparse.Namespace) -> None:
         for one in parser_sources.every()
     ]
     output.parts(ENGINES, rows, ("engine", "version", "python"), json=arguments.json)
+
+
+ENGINE_ACTIONS = {
+    "install": Action("install an engine (pinned; does nothing when it is there)", _add_engine, _install),
+    "list": Action("engines, versions, places", _add_list, _list),
+    "remove": Action("remove an engine's environment", _add_engine, _remove),
+}
 
 
 def add_arguments_doctor(parser: argparse.ArgumentParser) -> None:

@@ -6,41 +6,41 @@ import argparse
 from pathlib import Path
 
 from importer.cli import options
+from importer.cli.commands import Action, add_actions
 
 FAULTY = 1  # the exit code with an error; with --strict with a warning, too
 
 
 def add_arguments_gallery(parser: argparse.ArgumentParser) -> None:
     """Add the three actions."""
-    actions = parser.add_subparsers(dest="action", metavar="check|diff|build", required=True)
-    check = actions.add_parser("check", help="find what is wrong; exit code 1 with an error")
-    check.add_argument("place", metavar="DIR|index.yaml", help="an index, or a folder of documents")
-    check.add_argument("--format", default="text", choices=("text", "json", "github"), help="default: text")
-    check.add_argument("--strict", action="store_true", help="exit code 1 with a warning, too")
-    check.add_argument(
-        "--files-only",
-        action="store_true",
-        help="ask no Hub; compare parsers with the proofs in the receipts",
-    )
-    check.add_argument("--stale-days", type=options.days, metavar="N", help="default: 180")
-    options.of_import(check, "offline")
-    diff = actions.add_parser("diff", help="what changes for those who run the models, as Markdown")
-    diff.add_argument("before", metavar="A", help="a folder, an index, or git's, such as main:models")
-    diff.add_argument("after", metavar="B")
-    build_site = actions.add_parser(
-        "build", help="check the documents, then write index, entries and static pages; no server is needed"
-    )
-    build_site.add_argument("place", metavar="DIR", help="a folder of documents")
-    build_site.add_argument(
+    add_actions(parser, ACTIONS)
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    """Add the gallery, the form of the findings, and what is asked of the Hub."""
+    parser.add_argument("place", metavar="DIR|index.yaml", help="an index, or a folder of documents")
+    parser.add_argument("--format", default="text", choices=("text", "json", "github"), help="default: text")
+    parser.add_argument("--strict", action="store_true", help="exit code 1 with a warning, too")
+    text = "ask no Hub; compare parsers with the proofs in the receipts"
+    parser.add_argument("--files-only", action="store_true", help=text)
+    parser.add_argument("--stale-days", type=options.days, metavar="N", help="default: 180")
+    options.of_import(parser, "offline")
+
+
+def _add_diff(parser: argparse.ArgumentParser) -> None:
+    """Add the two galleries."""
+    parser.add_argument("before", metavar="A", help="a folder, an index, or git's, such as main:models")
+    parser.add_argument("after", metavar="B")
+
+
+def _add_build(parser: argparse.ArgumentParser) -> None:
+    """Add the documents and the folder of the site."""
+    parser.add_argument("place", metavar="DIR", help="a folder of documents")
+    parser.add_argument(
         "--include-drafts", nargs="+", default=(), metavar="NAME",
         help="publish these documents without an approval; a rejected one stays out",
     )  # fmt: skip
-    build_site.add_argument("-o", "--output", required=True, metavar="SITE", help="the folder to write")
-
-
-def run_gallery(arguments: argparse.Namespace) -> int:
-    """Check, compare or build; raises UsageError("no-such-directory") and DocumentError."""
-    return {"check": _check, "diff": _diff, "build": _build}[arguments.action](arguments)
+    parser.add_argument("-o", "--output", required=True, metavar="SITE", help="the folder to write")
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -105,3 +105,14 @@ def _build(arguments: argparse.Namespace) -> int:
         return FAULTY
     output.note(f"Wrote {counted(len(built.files), 'file', 'files')} to {arguments.output}.")
     return 0 if len(built.left_out) < sum(item.stored is not None for item in read.items) else FAULTY
+
+
+ACTIONS = {
+    "check": Action("find what is wrong; exit code 1 with an error", _add_check, _check),
+    "diff": Action("what changes for those who run the models, as Markdown", _add_diff, _diff),
+    "build": Action(
+        "check the documents, then write index, entries and static pages; no server is needed",
+        _add_build,
+        _build,
+    ),
+}

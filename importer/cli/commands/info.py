@@ -15,11 +15,6 @@ def add_arguments_info(parser: argparse.ArgumentParser) -> None:
     add_actions(parser, ACTIONS)
 
 
-def run_info(arguments: argparse.Namespace) -> None:
-    """Print a look-up; raises UsageError."""
-    ACTIONS[arguments.what].run(arguments)
-
-
 def _add_form(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
     options.json(parser, "one line of JSON for each")

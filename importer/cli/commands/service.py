@@ -78,11 +78,6 @@ def add_arguments_admin(parser: argparse.ArgumentParser) -> None:
     add_actions(parser, ADMIN)
 
 
-def run_admin(arguments: argparse.Namespace) -> None:
-    """Run an action; raises ImporterError."""
-    ADMIN[arguments.what].run(arguments)
-
-
 def _add_worker(parser: argparse.ArgumentParser) -> None:
     """Add an option for each setting."""
     add_settings(parser, "worker")
