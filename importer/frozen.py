@@ -46,8 +46,8 @@ def _key(names: Sequence[str]) -> Callable[[Any], Any]:
 def _init(made: Any) -> Callable[..., None]:
     """Return the ``__init__`` of the fields; it writes by the slots' descriptors."""
     declared = fields(made)
-    given = [f for f in declared if f.init]
-    write = [getattr(made, f.name).__set__ for f in given]
+    given = [(f.name, f.default, f.default_factory) for f in declared if f.init]
+    write = [getattr(made, name).__set__ for name, *_ in given]
     computed = [(getattr(made, f.name).__set__, f) for f in declared if not f.init and _has_default(f)]
     count, finish = len(given), getattr(made, "__post_init__", None)
 
@@ -64,13 +64,16 @@ def _init(made: Any) -> Callable[..., None]:
 
 
 def _completed(
-    made: Any, given: Sequence[Field[Any]], values: list[Any], kwargs: dict[str, object]
+    made: Any, given: Sequence[tuple[str, Any, Any]], values: list[Any], kwargs: dict[str, object]
 ) -> list[Any]:
     """Return a value for each field; raises TypeError for a missing or an unknown argument."""
-    for f in given[len(values) :]:
-        if f.name not in kwargs and not _has_default(f):
-            raise TypeError(f"{made.__qualname__}() lacks {f.name}")
-        values.append(kwargs.pop(f.name) if f.name in kwargs else _default(f))
+    for name, default, factory in given[len(values) :]:
+        value = kwargs.pop(name, default)
+        if value is MISSING:
+            if factory is MISSING:
+                raise TypeError(f"{made.__qualname__}() lacks {name}")
+            value = factory()
+        values.append(value)
     if kwargs or len(values) > len(given):
         raise TypeError(f"{made.__qualname__}() has too many arguments: {', '.join(kwargs) or len(values)}")
     return values

@@ -8,7 +8,7 @@ the same kind of device and version of the engine counts with them in place of t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -329,8 +329,10 @@ def unmeasured(stored: StoredDocument, problem: Reason) -> EngineError:
     return EngineError("not-measured", name=stored.name, problem=problem)
 
 
-def device_answers(stored: StoredDocument, places: AllowedFolders) -> Iterator[DeviceAnswer]:
-    """Yield the answer for each device of the table: the document with the settings that are not of its own
+def device_answers(
+    stored: StoredDocument, places: AllowedFolders, kinds: Container[str]
+) -> Iterator[DeviceAnswer]:
+    """Yield the answer for each device of these kinds: the document with the settings that are not of its own
     device.
 
     Raises DocumentError("no-receipt"), HubError and RepositoryError.
@@ -342,10 +344,12 @@ def device_answers(stored: StoredDocument, places: AllowedFolders) -> Iterator[D
     sizes = weights.read(snapshot, read)
     asked, memo = _request(stored, request), {}  # type: ignore[var-annotated]
 
-    def decided(device: Device) -> Choice:
-        return choose(snapshot, read, sizes, device, stored.backend, asked, request.aim, memo=memo)
+    def decided(device: Device, *, alone: bool = False) -> Choice:
+        return choose(
+            snapshot, read, sizes, device, stored.backend, asked, request.aim, memo=memo, alone=alone
+        )
 
-    return answers(stored.backend, known().values(), decided)
+    return answers(stored.backend, (d for d in known().values() if d.kind in kinds), decided)
 
 
 def _request(stored: StoredDocument, request: ImportRequest) -> FitRequest:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import partial
 from typing import Any
 
+from importer import backends
 from importer.app import approvals
 from importer.app.measure import device_answers, measure, measure_document, needs_device
 from importer.app.session import ImportSession
@@ -36,8 +37,8 @@ def fit(arguments: argparse.Namespace) -> None:
     if arguments.measure or arguments.log is not None:
         _measure(stored, store, arguments)
         return
-    if arguments.devices:
-        _devices(stored, as_json=arguments.json)
+    if arguments.devices is not None:
+        _devices(stored, arguments.devices, as_json=arguments.json)
         return
     _print(stored, receipt.fit or {}, as_json=arguments.json)
 
@@ -56,13 +57,14 @@ def _print(stored: StoredDocument, record: Mapping[str, Any], *, as_json: bool) 
         output.console().print(ways)
 
 
-def _devices(stored: StoredDocument, *, as_json: bool) -> None:
-    """Print what each device holds; a line of JSON for each."""
+def _devices(stored: StoredDocument, kinds: Container[str], *, as_json: bool) -> None:
+    """Print what each device of these kinds holds, the most first; a line of JSON for each."""
     with output.progress("asking each device") as progress:
         found = []
-        for one in device_answers(stored, ANYWHERE):
+        for one in device_answers(stored, ANYWHERE, kinds):
             found.append(one)
             progress(one.device.name)
+    found.sort(key=DeviceAnswer.order)
     if as_json:
         output.json_lines({"schema": 1, "name": stored.name, **one.to_json()} for one in found)
         return
@@ -70,10 +72,11 @@ def _devices(stored: StoredDocument, *, as_json: bool) -> None:
         (
             one.device.name, f"{(one.device.memory or 0) / GIB:g} GiB", answered(one),
             "" if one.whole_on is None else one.whole_on.label,
+            (one.device.engine or "") if backends.of(stored.backend).planned else "",
         )
         for one in found if one.answer is not Answer.NOT_APPLICABLE
     ]  # fmt: skip
-    head = ("device", "memory", "one holds", "all of it on")
+    head = ("device", "memory", "one holds", "all of it on", "requires")
     output.console().print(output.table(head, rows, f"{stored.name} for {stored.backend}"))
     if left_out := len(found) - len(rows):
         output.note(

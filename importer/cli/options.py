@@ -120,6 +120,16 @@ def port(text: str) -> int:
     return _number(text, 65535)
 
 
+def makers(text: str) -> list[str]:
+    """Return the kinds of devices of these makers, for argparse; of all for an empty text."""
+    from importer.memory.devices import BY_MAKER
+
+    if unknown := [name for name in text.split(",") if text and name not in BY_MAKER]:
+        known = ", ".join(BY_MAKER)
+        raise argparse.ArgumentTypeError(f"invalid maker: {', '.join(unknown)} (choose from {known})")
+    return [kind for name, kind in BY_MAKER.items() if not text or name in text.split(",")]
+
+
 def _number(text: str, most: int, form: str = "") -> int:
     found = config.number(text, most)
     if found is None:

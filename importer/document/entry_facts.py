@@ -18,7 +18,7 @@ from importer.document.receipt import Receipt
 from importer.document.validation_state import validation
 from importer.frozen import frozen
 from importer.hub.snapshot import listed, mapping, text, whole
-from importer.memory.measured import CACHES
+from importer.memory.estimate_types import CACHES
 from importer.memory.parallelism import SHORTEST
 from importer.memory.plan_settings import gib
 from importer.reasons import Fields, Reason, ReasonKind

@@ -16,10 +16,10 @@ What each device holds of a model, judged as an import for that device judges.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from importer import backends
 from importer.frozen import frozen
@@ -196,11 +196,13 @@ def choose(
     aim: Aim | None = None,
     measured: Measured | None = None,
     memo: dict[tuple[object, ...], tuple[Device, ...]] | None = None,
+    *,
+    alone: bool = False,
 ) -> Choice:
     """Return the choice for a repository on ``device``, whose memory must be known; ``None``: on no device.
 
     ``aim`` is the goal, the number of sequences and their length. ``measured`` counts on the device of its
-    run, with the settings of its run.
+    run, with the settings of its run. ``alone``: no further cards are planned for, and no start is risked.
     """
     aim = aim or NO_AIM
     named = device or reference(backend)
@@ -244,7 +246,7 @@ def choose(
 
     plans = deploy(case)
     facts = (*facts, *fixed_layout(plans[0]))
-    return _judged(_chosen(case, plans, facts), case)
+    return _judged(_chosen(case, plans, facts, alone=alone), case)
 
 
 def _judged(choice: Choice, case: LoadCase) -> Choice:
@@ -272,7 +274,9 @@ def _values(choice: Choice, case: LoadCase) -> FitRequest:
     return replace(case.request, values={**case.request.values, **own})
 
 
-def _chosen(case: LoadCase, plans: tuple[Candidate, ...], facts: tuple[Evidence, ...]) -> Choice:
+def _chosen(
+    case: LoadCase, plans: tuple[Candidate, ...], facts: tuple[Evidence, ...], *, alone: bool
+) -> Choice:
     """Return the choice for the best plan, or for more cards where it holds not even a short context."""
     from importer.memory.planner import deploy, larger
 
@@ -280,6 +284,8 @@ def _chosen(case: LoadCase, plans: tuple[Candidate, ...], facts: tuple[Evidence,
         return _fits(case, plans, facts)
     if rounded(plans[0].context) >= min(SHORTEST, case.context):
         return _shortened(case, plans, facts)
+    if alone:
+        return _too_large(case, facts)
     if case.device.is_card:
         least = min(SHORTEST, case.context)
         for risky in (replace(case, caution="half"), replace(case, caution="least")):
@@ -503,6 +509,10 @@ class DeviceAnswer:
     fp8: bool = False
     whole_on: Device | None = None
 
+    def order(self) -> tuple[int, int, int]:
+        """Return the key of an order: what holds the most of the model first, of those the least memory."""
+        return [*Answer].index(self.answer), -(self.tokens or 0), self.device.memory or 0
+
     def to_json(self) -> dict[str, object]:
         """Return the answer as front ends have it."""
         return {
@@ -519,8 +529,15 @@ def unsuited(backend: str, device: Device) -> UnsuitedReason | None:
     return UnsuitedReason.ONLY_ON_APPLE if not backends.of(backend).on_cards and device.is_card else None
 
 
-def answer(backend: str, device: Device, choose: Callable[[Device], Choice]) -> DeviceAnswer:
-    """Return the answer for one device; ``choose`` decides on it as an import does."""
+class Choose(Protocol):
+    """Decides on a device as an import does."""
+
+    def __call__(self, device: Device, *, alone: bool = False) -> Choice:
+        """Return the choice."""
+
+
+def answer(backend: str, device: Device, choose: Choose) -> DeviceAnswer:
+    """Return the answer for one device."""
     if (unfit := unsuited(backend, device)) is not None:
         return DeviceAnswer(device, Answer.NOT_APPLICABLE, Reason(unfit, backend=backend))
     choice = choose(device)
@@ -536,16 +553,14 @@ def answer(backend: str, device: Device, choose: Callable[[Device], Choice]) -> 
     return DeviceAnswer(device, found, why, tokens, fp8 and tokens is not None, on)
 
 
-def answers(
-    backend: str, devices: Iterable[Device], choose: Callable[[Device], Choice]
-) -> Iterator[DeviceAnswer]:
+def answers(backend: str, devices: Iterable[Device], choose: Choose) -> Iterator[DeviceAnswer]:
     """Yield the answer for each device with a known memory."""
     return (answer(backend, device, choose) for device in devices if device.memory is not None)
 
 
-def _whole_on(device: Device, choose: Callable[[Device], Choice]) -> Device | None:
+def _whole_on(device: Device, choose: Choose) -> Device | None:
     more = (replace(device, count=n) for n in COUNTS if n <= device.node)
-    return next((one for one in more if _is_whole(choose(one))), None)
+    return next((one for one in more if _is_whole(choose(one, alone=True))), None)
 
 
 def _is_whole(choice: Choice) -> bool:

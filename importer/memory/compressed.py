@@ -11,6 +11,7 @@ Types of vLLM's pool: the page of a layer, the layers of a group, the blocks tha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from itertools import groupby
 from math import ceil
 from typing import Literal
@@ -41,6 +42,11 @@ class Group:
     """Layers with one block table: a sequence has the same number of blocks in all of them."""
 
     pages: tuple[KVPage, ...]
+    _kinds: tuple[KVPage, ...] = field(default=(), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Note each kind of page once."""
+        object.__setattr__(self, "_kinds", tuple(dict.fromkeys(self.pages)))
 
     @property
     def size(self) -> int:
@@ -49,7 +55,7 @@ class Group:
 
     def blocks(self, context: int, in_flight: int) -> int:
         """Return the blocks of one sequence of ``context`` tokens, with ``in_flight`` tokens scheduled."""
-        return max(_blocks(p, context, in_flight) for p in self.pages)
+        return max(_blocks(p, context, in_flight) for p in self._kinds)
 
 
 @frozen

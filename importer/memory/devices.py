@@ -28,6 +28,10 @@ MAKERS: Mapping[Kind, str] = {
 }  # fmt: skip
 ASSUMED = 0.04  # that a memory assumed from other devices may be short of itself
 HERE = "this machine"  # the source of its own figures
+BY_MAKER: Mapping[str, Kind] = {
+    "nvidia": "cuda", "amd": "rocm", "apple": "metal", "cpu": "cpu", "intel": "xpu", "google": "tpu",
+    "ascend": "npu",
+}  # fmt: skip
 CARDS = ("cuda", "rocm", "xpu", "tpu", "npu")
 GIB = 2**30
 GB = 10**9
@@ -87,6 +91,11 @@ class Device:
         """Return the name for ``--device``, such as ``8xh100-80g``; this machine's nodes have no count."""
         whole = self.count == 1 or (self.kind == "cpu" and self.source == HERE)
         return self.name if whole else f"{self.count}x{self.name}"
+
+    @property
+    def title(self) -> str:
+        """Return the label for messages, with the memory where ``--memory`` gave it."""
+        return f"{self.label} ({(self.memory or 0) / GIB:.3g} GiB)" if self.basis == "given" else self.label
 
     @property
     def is_card(self) -> bool:

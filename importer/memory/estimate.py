@@ -5,13 +5,16 @@ Weights and caches are counted; the rest is a range, see ``rest``.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache, partial
 from math import ceil, prod
 
 from importer import backends
 from importer.memory import pages, rest
 from importer.memory.estimate_types import (
+    CACHES,
     Amount,
     ContextReason,
     Fit,
@@ -44,11 +47,11 @@ CAPABILITIES = (90, 100, 120)  # of cards whose kernels keep sparse layers in fo
 def sequence(shape: Shape, load: Load) -> tuple[Amount, Amount]:
     """Return the bytes of one sequence: keys and values, and states."""
     value = value_bytes(shape, load)
-    caches = [c for layer in shape.layers for c in layer]
-    mixed = any(isinstance(c, State) or (isinstance(c, Attention) and not c.window) for c in caches)
+    mixed = any(isinstance(c, State) or (isinstance(c, Attention) and not c.window) for c in shape.caches)
     rotates = mixed and shape.model_type not in KEEPS_ALL
-    keys = Amount.sum(_keys(c, load, value, rotates) for c in caches if not isinstance(c, State))
-    states = sum(state_size(c, value) for c in caches if isinstance(c, State))
+    each = {c: _keys(c, load, value, rotates) for c in shape.caches if not isinstance(c, State)}
+    keys = Amount.sum(each[c] for c in shape.caches.elements() if c in each)
+    states = sum(state_size(c, value) * n for c, n in shape.caches.items() if isinstance(c, State))
     return keys, Amount.exactly(states)
 
 
@@ -102,23 +105,16 @@ def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
 def longest(shape: Shape, whole: Fit, budget: int) -> Longest:
     """Return the longest context up to that of ``whole`` with a likely total within ``budget`` bytes."""
     load = whole.load
-
-    def at(context: int) -> Fit:
-        return _shorter(shape, whole, context)
-
     if whole.total.likely <= budget:
         return Longest(load.context, None, Reason(ContextReason.FITS, tokens=load.context), whole)
     least = min(SHORTEST, load.context)
-    shortest = at(least)
+    shortest = _shorter(shape, whole, least)
     if shortest.total.likely > budget:
         term = max(shortest.terms, key=lambda t: t.amount.likely)
         over = shortest.total.likely - budget
         return Longest(0, term.part, Reason(ContextReason.NONE, over=over, why=term.why), shortest)
-    low, high = least, load.context
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if at(middle).total.likely <= budget else (low, middle)
-    fit = at(low)
+    held = bisect_right(range(least, load.context), budget, key=partial(_likely, shape, whole))
+    fit = _shorter(shape, whole, low := least + held - 1)
     growth = {t.part: t.amount.likely - _of(fit, t) for t in whole.terms}
     part = max(growth, key=lambda p: growth[p])
     why = Reason(ContextReason.LESS, tokens=load.context, over=growth[part])
@@ -127,14 +123,28 @@ def longest(shape: Shape, whole: Fit, budget: int) -> Longest:
 
 def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
     """Return the estimate with another context: the caches, and what grows beside them."""
-    load = replace(whole.load, context=context)
-    counted = _paged(shape, load) if backends.of(whole.backend).on_cards else _growing(shape, load)
+    load, paged = replace(whole.load, context=context), backends.of(whole.backend).on_cards
+    counted = _paged(shape, load) if paged else _growing(shape, load)
     caches = [replace(t, amount=t.amount.times(whole.scale)) for t in counted]
-    first, *others = (t for t in whole.terms if t.part not in {"kv cache", "states"})
+    first, *others = _beside(shape, whole, load)
+    return replace(whole, load=load, terms=(first, *caches, *others))
+
+
+def _beside(shape: Shape, whole: Fit, load: Load) -> list[Term]:
+    """Return the weights, and what they have beside them with another context."""
+    first, *others = (t for t in whole.terms if t.part not in CACHES)
     if rest.grows(shape, load) and first.why.kind is not TermReason.MEASURED:
         paged = backends.of(whole.backend).on_cards
         others = rest.terms(shape, load, first.amount.likely, paged=paged)
-    return replace(whole, load=load, terms=(first, *caches, *others))
+    return [first, *others]
+
+
+def _likely(shape: Shape, whole: Fit, context: int) -> int:
+    """Return the likely bytes of everything with another context; no term is made for a step of a search."""
+    load = replace(whole.load, context=context)
+    caches = _cached(shape, load, paged=backends.of(whole.backend).on_cards)
+    beside = sum(t.amount.likely for t in _beside(shape, whole, load))
+    return beside + sum(int(size * whole.scale) for size in caches)
 
 
 def _of(fit: Fit, term: Term) -> int:
@@ -146,7 +156,7 @@ def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
     """Return the part of the published weights that one device loads."""
     plain = BYTES.get(shape.dtype or "", 2)
     main, drafts = sizes(shape.parts, shape.scheme, plain), sizes(shape.drafts, shape.scheme, plain)
-    shares = [_share(shape, load, plain) if paged else 1.0]
+    shares = [_share(shape, replace(load, context=0, sequences=1, slots=None), plain) if paged else 1.0]
     notes = []
     if not load.drafts and drafts:
         published = weights.amount.likely
@@ -182,13 +192,18 @@ def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
     return Term("weights", scaled, Reason(TermReason.WEIGHTS, parts=(weights.why, *notes)))
 
 
+@lru_cache(maxsize=32)
+def _blind(shape: Shape) -> Shape:
+    return replace(shape, tower=())
+
+
 def _without_tower(shape: Shape, weights: Weights) -> tuple[Weights, Shape]:
     plain = BYTES.get(shape.dtype or "", 2)
     size = sizes(shape.tower, shape.scheme, plain)
     published = weights.amount
     amount = Amount(*(max(n - size, 0) for n in (published.low, published.likely, published.high)))
     why = Reason(SizeReason.NO_TOWER, why=weights.why)
-    return replace(weights, amount=amount, why=why), replace(shape, tower=())
+    return replace(weights, amount=amount, why=why), _blind(shape)
 
 
 def _cast(shape: Shape, weights: Weights, load: Load) -> float:
@@ -202,6 +217,7 @@ def _cast(shape: Shape, weights: Weights, load: Load) -> float:
     return value_bytes(shape, load) / (before or BYTES.get(shape.dtype or "", 2))
 
 
+@lru_cache(maxsize=1024)
 def _share(shape: Shape, load: Load, plain: int) -> float:
     """Return the part of all parameters that the fullest device holds."""
     stages = max(load.pipeline_parallel, 1)
@@ -243,17 +259,25 @@ def copied_encoder(shape: Shape, load: Load) -> int:
 
 
 def _unfolded(shape: Shape, load: Load) -> int:
-    caches = [c for layer in shape.layers for c in layer if isinstance(c, Latent)]
-    each = sum(c.unfolded for c in caches) * value_bytes(shape, load)
+    values = sum(c.unfolded * number for c, number in shape.caches.items() if isinstance(c, Latent))
+    each = values * value_bytes(shape, load)
     return each // (max(load.tensor_parallel, 1) * max(load.pipeline_parallel, 1))
 
 
+def _cached(shape: Shape, load: Load, *, paged: bool) -> tuple[int, int]:
+    """Return the likely bytes of all sequences: keys and values, and states; one block stays empty."""
+    if not paged:
+        arrays = sequence(shape, load)
+        return arrays[0].likely * load.sequences, arrays[1].likely * load.sequences
+    pool, flight, tokens = pages.pool(shape, load), pages.in_flight(load), pages.kept(load)
+    keys, states = (pool.blocks(tokens, flight, states=some) * load.sequences for some in (False, True))
+    return pool.block * (keys + 1) if keys else 0, pool.block * (states + (not keys)) if states else 0
+
+
 def _paged(shape: Shape, load: Load) -> list[Term]:
-    """Return keys and values, and states, in blocks of vLLM's pool; one block of the pool stays empty."""
-    pool, flight = pages.pool(shape, load), pages.in_flight(load)
-    tokens = pages.kept(load)
-    states = pool.blocks(tokens, flight, states=True) * load.sequences
-    keys = pool.blocks(tokens, flight, states=False) * load.sequences
+    """Return keys and values, and states, in blocks of vLLM's pool."""
+    pool, flight, tokens = pages.pool(shape, load), pages.in_flight(load), pages.kept(load)
+    keys, states = _cached(shape, load, paged=True)
     why = Reason(
         TermReason.PAGES,
         sequences=load.sequences,
@@ -262,11 +286,11 @@ def _paged(shape: Shape, load: Load) -> list[Term]:
         each=pool.sequence(tokens, flight) / max(load.context, 1),
         kinds=_kinds(shape),
     )
-    terms = [Term("kv cache", _sure(shape, load, pool.block * (keys + 1)), why)] if keys else []
+    terms = [Term("kv cache", _sure(shape, load, keys), why)] if keys else []
     if states:
-        count = states // max(load.sequences, 1)
+        count = pool.blocks(tokens, flight, states=True)
         why = Reason(TermReason.STATE_PAGES, sequences=load.sequences, count=count, size=pool.block)
-        terms.append(Term("states", _sure(shape, load, pool.block * (states + (0 if keys else 1))), why))
+        terms.append(Term("states", _sure(shape, load, states), why))
     return terms
 
 
@@ -276,12 +300,12 @@ def _kinds(shape: Shape) -> tuple[str, ...]:
 
 def _sure(shape: Shape, load: Load, size: int) -> Amount:
     """Return an exact amount, or a range where it was compared with no engine or a kernel is open."""
-    caches = [c for layer in shape.layers for c in layer]
-    if any(pages.form_is_open(c, pages.kv_name(shape, load), load) for c in caches):
+    dtype = kv_name(shape, load)
+    if any(pages.form_is_open(c, dtype, load) for c in shape.caches):
         whole = [_pool_of(shape, replace(load, capability=capability)) for capability in CAPABILITIES]
         here = _pool_of(shape, load) or 1
         return Amount(size * min(whole) // here, size, size * max(whole) // here)
-    odd = any(isinstance(c, Indexer) or (isinstance(c, Latent) and _is_odd(c, load)) for c in caches)
+    odd = any(isinstance(c, Indexer) or (isinstance(c, Latent) and _is_odd(c, load)) for c in shape.caches)
     return Amount.about(size, UNPROVED) if odd else Amount.exactly(size)
 
 

@@ -15,6 +15,7 @@ from importer.sentences import render
 
 Device = Literal["cuda", "rocm", "metal", "cpu"]
 Part = Literal["weights", "kv cache", "states", "activations", "graphs", "adapters", "overhead"]
+CACHES: frozenset[Part] = frozenset({"kv cache", "states"})
 
 
 class UnknownReason(ReasonKind):

@@ -224,7 +224,7 @@ def too_large(case: LoadCase, placed: Placed, *ways: Reason) -> tuple[Reason, Fi
     fit, whole = (case.fit(n, placed.split) for n in (min(SHORTEST, case.context), case.context))
     over = fit.total.likely + placed.spare - placed.budget
     reason = Reason(
-        JudgementReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=placed.split.cards > 1,
+        JudgementReason.TOO_LARGE, device=case.device.title, parts=parts(whole), each=placed.split.cards > 1,
         over=gib(max(over, 0)), budget=gib(placed.budget), ways=ways,
     )  # fmt: skip
     return reason, fit

@@ -10,10 +10,9 @@ from importer.frozen import frozen
 from importer.hub.snapshot import mapping, whole
 from importer.memory import pages
 from importer.memory.devices import GIB, Device
-from importer.memory.estimate_types import Amount, Fit, Load, Term, TermReason
+from importer.memory.estimate_types import CACHES, Amount, Fit, Load, Term, TermReason
 from importer.reasons import Reason, ReasonKind
 
-CACHES = {"kv cache", "states"}
 LOG_DIGITS = GIB // 16  # bytes by which sums of a log's rounded figures may be off
 AGAIN = 150 << 20  # bytes that vLLM itself keeps free between two starts (its gpu_worker.py)
 NEAR = 0.03  # of a card's memory: two drivers report one card so far apart

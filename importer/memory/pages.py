@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, lcm
 from typing import TYPE_CHECKING
 
@@ -137,8 +138,13 @@ def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
 
 def has(load: Load, since: tuple[int, int]) -> bool:
     """Return whether the engine is of this release or a later one; an unknown version is the newest."""
-    numbers = [int(n) for n in re.findall(r"[0-9]{1,6}", load.version or "")][:2]
-    return len(numbers) < 2 or tuple(numbers) >= since
+    numbers = _numbers(load.version or "")
+    return len(numbers) < 2 or numbers >= since
+
+
+@lru_cache(maxsize=64)
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r"[0-9]{1,6}", version)[:2])
 
 
 def in_flight(load: Load) -> int:
@@ -184,6 +190,13 @@ def _is_large(load: Load) -> bool:
 
 def pool(shape: Shape, load: Load) -> Pool:
     """Return the pool of one device."""
+    batched = load.batched_tokens or batched_default(load)
+    alike = replace(load, context=0, sequences=1, slots=None, memory=None, batched_tokens=batched)
+    return _pool(shape, alike)
+
+
+@lru_cache(maxsize=1024)  # the same for any context
+def _pool(shape: Shape, load: Load) -> Pool:
     from importer.memory.compressed import Pool
 
     caches = [c for layer in _stage(shape, load) for c in layer]
@@ -298,7 +311,7 @@ def state_size(shape: Shape, load: Load, cache: State) -> int:
 
 def _aligned(shape: Shape, load: Load) -> bool:
     """Return whether states stay at block boundaries for reuse; false for models with states only."""
-    attends = any(not isinstance(c, State) for layer in shape.layers for c in layer)
+    attends = any(not isinstance(c, State) for c in shape.caches)
     return load.prefix_caching and attends and has(load, ALIGNED)
 
 
@@ -323,8 +336,7 @@ def _emits(cache: State, load: Load) -> bool:
 
 def _padded(shape: Shape, load: Load, pages: list[KVPage], block: int) -> list[KVPage]:
     """Return the pages, with states beside attention padded to its page."""
-    caches = [c for layer in shape.layers for c in layer]
-    token = next((_token(shape, load, c) for c in caches if isinstance(c, Attention | Latent)), 0)
+    token = next((_token(shape, load, c) for c in shape.caches if isinstance(c, Attention | Latent)), 0)
     if not token or not any(p.kind == "state" for p in pages):
         return pages
     padded = {p: replace(p, size=max(p.size, token * block)) if p.kind == "state" else p for p in {*pages}}

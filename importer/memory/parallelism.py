@@ -22,10 +22,10 @@ from importer.memory import pages, rest
 from importer.memory.config_keys import Keys
 from importer.memory.devices import GIB, Device, known
 from importer.memory.estimate import copied_encoder, estimate, longest
-from importer.memory.estimate_types import Amount, Fit, Load, Longest
+from importer.memory.estimate_types import CACHES, Amount, Fit, Load, Longest
 from importer.memory.experts import EXPERT_WIDE, count, expert_width, shared_width
-from importer.memory.layers import Attention, Cross, Latent, State
-from importer.memory.measured import CACHES, Measured
+from importer.memory.layers import Attention, Cross, Latent, Role, State
+from importer.memory.measured import Measured
 from importer.memory.parameters import sees
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
 from importer.memory.rest import MIB
@@ -174,7 +174,7 @@ def divides(
 
     if shape.heads % number:
         return False
-    for cached in {cached for layer in shape.layers for cached in layer}:
+    for cached in shape.caches:
         if isinstance(cached, Attention | Cross) and cached.kv_heads % number and number % cached.kv_heads:
             return False
         if isinstance(cached, State) and not cached.divides(number):
@@ -189,20 +189,19 @@ def divides(
 
 
 def _shared_are_quantised(shape: Shape) -> bool:
-    has = any(part.role == "shared" for block in shape.blocks for part in block.parts)
-    return has and shape.scheme is not None and shape.scheme.left.get("shared", 0) == 0
+    return _has(shape, "shared") and shape.scheme is not None and shape.scheme.left.get("shared", 0) == 0
 
 
 def _expert_keys(config: Mapping[str, object], shape: Shape) -> tuple[str, ...]:
     """Return the keys with the width of one expert: the general ones, too, where no layer is dense."""
-    dense = any(part.role == "mlp" for block in shape.blocks for part in block.parts)
+    dense = _has(shape, "mlp")
     named = any(text_config(config).get(key) for key in EXPERT_WIDE)
     return EXPERT_WIDE if dense or named else WIDTHS
 
 
 def most(shape: Shape, tensor: int) -> int:
     """Return the most cards of ``tensor`` that can each keep a part of the tokens; 1 where none can."""
-    caches = {cached for layer in shape.layers for cached in layer}
+    caches = shape.caches
     if caches and all(isinstance(c, Latent) and _keeps_all(c) for c in caches):
         return tensor
     heads = {(c.heads, c.kv_heads) for c in caches if isinstance(c, Attention) and not (c.window or c.chunk)}
@@ -337,7 +336,11 @@ def _divisors(number: int) -> list[int]:
 
 def has_experts(shape: Shape) -> bool:
     """Return whether any layer has experts."""
-    return any(part.role == "experts" for block in shape.blocks for part in block.parts)
+    return _has(shape, "experts")
+
+
+def _has(shape: Shape, role: Role) -> bool:
+    return any(part.role == role for part in shape.parts)
 
 
 @frozen
@@ -414,6 +417,7 @@ class LoadCase:
     _fits: dict[tuple[int, Split, int], Fit] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _loads: dict[Split, Load] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def tokens(self) -> int:
@@ -509,7 +513,7 @@ class LoadCase:
 
         So it does for graphs of a model with states, and pooled texts have no such graphs.
         """
-        states = any(isinstance(cached, State) for layer in self.shape.layers for cached in layer)
+        states = any(isinstance(cached, State) for cached in self.shape.caches)
         if not self.planned or not self.device.is_card or self.device.memory is None or not states:
             return None
         graphs = not self.pools and memory_arguments(self.backend).records_states(self.request)
@@ -539,12 +543,16 @@ class LoadCase:
 
     def load(self, context: int, split: Split) -> Load:
         """Return the engine's settings; those that the document leaves open are the engine's defaults."""
+        if split not in self._loads:
+            self._loads[split] = self._load(split)
+        return replace(self._loads[split], context=context)
+
+    def _load(self, split: Split) -> Load:
         speculation = self.request.get("engine_args.speculative_config")
         drafts = speculation.get("num_speculative_tokens") if isinstance(speculation, Mapping) else 0
         moves = memory_arguments(self.backend)
         return replace(
             self._plain_load(split),
-            context=context,
             slots=self.request.count(SLOTS) or self.slots(split),
             batched_tokens=self.request.count(BATCHED) or self.batched(),
             block_size=self.request.count("engine_args.block_size"),

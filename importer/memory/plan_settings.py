@@ -130,7 +130,7 @@ def _held(plan: Candidate) -> Reason:
 def _costs(plan: Candidate) -> Iterator[Reason]:
     """Yield what the plan costs beside others."""
     case, split = plan.case, plan.split
-    caches = {c for layer in case.shape.layers for c in layer}
+    caches = case.shape.caches
     if split.tensor > 1:
         yield Reason(PlanReason.SUMS, cards=split.tensor, linked=case.device.link is not None)
         fewest = min((c.kv_heads for c in caches if isinstance(c, Attention)), default=split.tensor)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from math import log
 
 from importer.frozen import frozen
@@ -30,6 +32,7 @@ from importer.memory.parallelism import (
 )
 from importer.memory.plans import Split
 from importer.memory.quantised import sizes
+from importer.memory.shape import Shape
 from importer.signals.architecture import text_config
 from importer.signals.quantised_variants import KEY
 
@@ -67,16 +70,19 @@ def _weights(case: LoadCase, fit: Fit, split: Split) -> tuple[float, float]:
     """Return the bytes on one device: of what every token visits, and of experts."""
     term = fit.term("weights")
     loaded = float(term.amount.likely) if term is not None else 0.0
-    plain = 2
-    routed = sizes(
-        tuple(p for b in case.shape.blocks for p in b.parts if p.role == "experts"), case.shape.scheme, plain
-    )
-    whole = sizes(case.shape.parts, case.shape.scheme, plain)
+    routed, whole = _routed(case.shape)
     if not routed or not whole:
         return loaded, 0.0
     over = (split.tensor * split.data if split.experts else split.tensor) * split.pipeline
     experts = min(case.weights.amount.likely * routed / whole / over, loaded)
     return loaded - experts, experts
+
+
+@lru_cache(maxsize=32)
+def _routed(shape: Shape) -> tuple[int, int]:
+    """Return the bytes of all experts, and of everything."""
+    experts = Counter({part: number for part, number in shape.parts.items() if part.role == "experts"})
+    return sizes(experts, shape.scheme, 2), sizes(shape.parts, shape.scheme, 2)
 
 
 def _visited(case: LoadCase, tokens: int) -> float:
@@ -130,15 +136,27 @@ class Candidate:
     """One layout with what it holds; ``case`` has its dtype of keys and values.
 
     ``sequences``  of ``case.tokens`` tokens, that all copies hold together.
-    ``step``       the bound for the requested sequences, ``busy`` for as many as it holds or runs; ``None``
-                   for texts that are pooled, without steps of decoding.
+    ``most``       sequences that it holds and runs.
     """
 
     case: LoadCase
     placed: Placed
     sequences: int
-    step: Step | None
-    busy: Step | None
+    most: int
+
+    @property
+    def step(self) -> Step | None:
+        """Return the bound for the requested sequences; ``None`` for pooled texts, without decoding."""
+        return self._bound(min(self.case.aim.concurrency or 1, max(self.sequences, 1)))
+
+    @property
+    def busy(self) -> Step | None:
+        """Return the bound for as many sequences as it holds or runs."""
+        return self._bound(max(self.most, 1))
+
+    def _bound(self, sequences: int) -> Step | None:
+        tokens = max(min(self.case.tokens, self.context), 1)
+        return None if self.case.pools else step(self.case, self.split, sequences, tokens)
 
     @property
     def split(self) -> Split:
@@ -229,7 +247,7 @@ def with_fp8(case: LoadCase) -> LoadCase | None:
     plain = pages.kv_name(case.shape, case.load(case.context, Split())) in pages.BYTES
     able = case.planned and case.device.is_card and FP8 in case.device.native
     able = able and case.fp8_needs() is None
-    attends = any(isinstance(c, Attention | Latent) for layer in case.shape.layers for c in layer)
+    attends = any(isinstance(c, Attention | Latent) for c in case.shape.caches)
     if not (plain and able and attends) or request.is_fixed(KV_DTYPE):
         return None
     return replace(case, request=replace(request, values={**request.values, KV_DTYPE: FP8}))
@@ -293,16 +311,8 @@ def _candidate(case: LoadCase, split: Split, share: float) -> Candidate:
     running = (case.request.count(SLOTS) or case.slots(split) or 0) * split.copies
     if running < (case.aim.concurrency or 0) and not case.pools:
         sequences = min(sequences, running)  # whatever else the cache has room for
-    wanted = min(case.aim.concurrency or 1, max(sequences, 1))
     usual = pages.slots_default(case.load(tokens, split)) * split.copies
-    busy = min(sequences, case.aim.concurrency or usual)
-    return Candidate(
-        case,
-        placed,
-        sequences,
-        None if case.pools else step(case, split, wanted, tokens),
-        None if case.pools else step(case, split, max(busy, 1), tokens),
-    )
+    return Candidate(case, placed, sequences, min(sequences, case.aim.concurrency or usual))
 
 
 Key = tuple[float | int | bool, ...]

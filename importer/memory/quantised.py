@@ -67,7 +67,7 @@ class Scheme:
 
 
 def sizes(parts: Iterable[Part], scheme: Scheme | None, plain: int) -> int:
-    """Return the bytes of all parts as published; equal parts are calculated once."""
+    """Return the bytes of all parts as published; equal parts, or a counter's, are calculated once."""
     return sum(
         number * (part.count * plain if scheme is None else scheme.size(part, plain))
         for part, number in Counter(parts).items()

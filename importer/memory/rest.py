@@ -130,8 +130,7 @@ def _captured(largest: int) -> int:
 
 def _indexers(shape: Shape) -> set[tuple[int, int]]:
     """Return the width, and the tokens of one vector, of each kind of indexer that sparse layers have."""
-    caches = {cache for layer in shape.layers for cache in layer}
-    return {(c.indexer, c.every) for c in caches if isinstance(c, Latent) and c.indexer}
+    return {(c.indexer, c.every) for c in shape.caches if isinstance(c, Latent) and c.indexer}
 
 
 def _adapters(shape: Shape, load: Load) -> Amount:
@@ -204,7 +203,7 @@ def _workspaces(shape: Shape, load: Load, tokens: int, paged: bool) -> list[Amou
 
 def is_second(shape: Shape, load: Load) -> bool:
     """Return whether vLLM's second model runner runs the model by default."""
-    states = any(isinstance(cache, State) for block in shape.blocks for cache in block.caches)
+    states = any(isinstance(cache, State) for cache in shape.caches)
     return pages.has(load, SECOND if shape.experts or states else SECOND_DENSE)
 
 

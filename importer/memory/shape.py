@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import lru_cache
 
 from importer.frozen import frozen
@@ -45,6 +45,8 @@ class Shape:
     ``unseen``   whether there is a tower that the keys do not describe.
     ``experts``  number of experts that a token visits, ``expert_width`` their width.
     ``scheme``   of quantisation, ``kv_dtype`` the checkpoint's dtype of keys and values.
+    ``layers``   the caches of each layer; empty where it shares another layer's or has none.
+    ``caches``   the number of each; ``parts`` the same for all parameters that an engine loads by default.
     """
 
     blocks: tuple[Layer, ...]
@@ -65,15 +67,26 @@ class Shape:
     quantisation: str | None = None
     kv_dtype: str | None = None
     scheme: Scheme | None = None
+    layers: tuple[tuple[Cache, ...], ...] = field(default=(), init=False, repr=False, compare=False)
+    caches: Counter[Cache] = field(default_factory=Counter, init=False, repr=False, compare=False)
+    parts: Counter[Part] = field(default_factory=Counter, init=False, repr=False, compare=False)
 
-    @property
-    def layers(self) -> tuple[tuple[Cache, ...], ...]:
-        """Return the caches of each layer; empty where it shares another layer's or has none."""
-        return tuple(block.caches for block in self.blocks)
+    def __post_init__(self) -> None:
+        """Count caches and parameters once: a plan asks for them thousands of times."""
+        object.__setattr__(self, "layers", tuple(block.caches for block in self.blocks))
+        self.caches.update(c for layer in self.layers for c in layer)
+        self.parts.update((*self.around, *self.tower, *(p for block in self.blocks for p in block.parts)))
+
+    def __hash__(self) -> int:
+        """Return a hash without the layers, cheap for memos."""
+        return hash((self.model_type, self.hidden, self.vocabulary, self.context, len(self.blocks)))
 
     def kinds(self) -> dict[str, int]:
         """Return the number of caches of each kind, see ``kind_of``."""
-        return dict(Counter(kind_of(c) for layer in self.layers for c in layer))
+        kinds: Counter[str] = Counter()
+        for cache, number in self.caches.items():
+            kinds[kind_of(cache)] += number
+        return dict(kinds)
 
     @property
     def drafting(self) -> tuple[Cache, ...]:
@@ -81,11 +94,6 @@ class Shape:
         attends = [x for x in self.layers if any(not isinstance(c, State) for c in x)]
         last = [c for c in attends[-1] if not isinstance(c, State)] if attends else []
         return tuple(last * len(self.drafts))
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """Return all parameters that an engine loads by default."""
-        return (*self.around, *self.tower, *(p for block in self.blocks for p in block.parts))
 
 
 def kind_of(cache: Cache) -> str:

@@ -6,6 +6,7 @@ The rows of the embedding, by the tensors in the headers of the weights: one for
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Literal
@@ -93,7 +94,7 @@ def _compared(found: Weights, shape: Shape) -> Weights:
     The published bytes count. Where they are fewer, the range ends at the described size: an engine that does
     not recognise the quantisation takes that much.
     """
-    described = sizes((*shape.parts, *shape.drafts), shape.scheme, BYTES.get(shape.dtype or "", 2))
+    described = _described(shape)
     published = found.amount.likely
     if found.source == "config" or shape.unseen or not described or not published:
         return found
@@ -181,8 +182,7 @@ def _from_api(snapshot: Snapshot, alone: bool) -> Weights | None:
 
 
 def _from_config(shape: Shape) -> Weights:
-    plain = BYTES.get(shape.dtype or "", 2)
-    size = sizes((*shape.parts, *shape.drafts), shape.scheme, plain)
+    size = _described(shape)
     off = OFF if shape.scheme is None else OFF_QUANTISED
     name = shape.dtype or "16 bits" if shape.scheme is None else shape.scheme.name
     amount = Amount.about(size, off)
@@ -230,8 +230,12 @@ def _parameters(snapshot: Snapshot, shape: Shape | Unknown) -> int | None:
     return total or (None if isinstance(shape, Unknown) else _count(shape))
 
 
+def _described(shape: Shape) -> int:
+    return sizes(shape.parts + Counter(shape.drafts), shape.scheme, BYTES.get(shape.dtype or "", 2))
+
+
 def _count(shape: Shape) -> int:
-    return sum(p.count for p in (*shape.parts, *shape.drafts))
+    return sum(p.count * number for p, number in (shape.parts + Counter(shape.drafts)).items())
 
 
 def _index(snapshot: Snapshot) -> Mapping[str, object]:

@@ -193,8 +193,12 @@ def head_tensor(snapshot: Snapshot) -> str | None:
     named, known = next((path for path in files if NAMED.search(path)), None), tensors(snapshot)
     if named is not None or known is None:
         return named
-    layers = whole(text_config(config_of(snapshot)).get("num_hidden_layers"))
-    return next((t for t in known.names if NAMED.search(t) or _behind_the_last(t, layers)), None)
+    return _drafting(tuple(known.names), whole(text_config(config_of(snapshot)).get("num_hidden_layers")))
+
+
+@lru_cache(maxsize=8)
+def _drafting(names: tuple[str, ...], layers: int | None) -> str | None:
+    return next((t for t in names if NAMED.search(t) or _behind_the_last(t, layers)), None)
 
 
 def _behind_the_last(tensor: str, layers: int | None) -> bool:

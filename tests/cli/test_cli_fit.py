@@ -106,10 +106,10 @@ def test_the_next_best_plans_are_printed(desk: Desk) -> None:
 def test_what_does_not_fit_is_said_and_written_all_the_same(desk: Desk) -> None:
     ran = desk("acme/long", "--device", "rtx4090", "--memory", "100MiB", "--no-validate")
     assert ran.code == 0
-    assert "Needs attention: max_model_len: it does not fit rtx4090: weights" in ran.err
+    assert "Needs attention: max_model_len: it does not fit rtx4090 (0.0977 GiB): weights" in ran.err
     kept = receipt(desk)
     (warning,) = (w for w in kept["warnings"] if w["kind"] == "does-not-fit")
-    assert (warning["key"], warning["reason"]["device"]) == ("max_model_len", "rtx4090")
+    assert (warning["key"], warning["reason"]["device"]) == ("max_model_len", "rtx4090 (0.0977 GiB)")
     text = (desk.folder / "models/long.yaml").read_text()
     assert "\n# attention: the model does not fit the device\n" in text
     assert desk("acme/long", "--json").line["warnings"] == kept["warnings"]
@@ -273,8 +273,12 @@ def wrote(desk: Desk, reference: str, name: str, *words: str) -> None:
 def test_every_front_end_is_told_what_each_device_holds(desk: Desk) -> None:
     """One judgement: that of an import for the device."""
     wrote(desk, "acme/long", "long", "--device", "rtx3090", "--memory", "10GiB")
-    ran = desk("fit", "long", "--devices", "--json")
+    ran = desk("fit", "long", "--devices", "nvidia,apple", "--json")
     rows = {row["device"]: row for row in map(json.loads, ran.out.splitlines())}
+    assert {row["kind"] for row in rows.values()} == {"cuda", "metal"}
+    assert next(iter(rows)) == min(
+        (n for n in rows if rows[n]["answer"] == "whole"), key=lambda n: rows[n]["memory"]
+    )
     assert rows["h200"]["answer"] == "whole"
     assert (rows["h200"]["tokens"], rows["h200"]["whole_on"]) == (1_048_576, "h200")
     part = rows["rtx3060-12g"]
@@ -286,7 +290,9 @@ def test_every_front_end_is_told_what_each_device_holds(desk: Desk) -> None:
     assert part["kv_cache_dtype"] == there.get("engine_args", {}).get("kv_cache_dtype", "auto")
     assert rows["m4-max-64g"]["answer"] == "not-applicable"
     assert rows["m4-max-64g"]["reason"].startswith("vllm does not run on Apple's graphics")
-    text = desk("fit", "long", "--devices")
+    assert desk("fit", "long", "--devices", "nvidea").code == 2
+    text = desk("fit", "long", "--devices", "amd,apple")
+    assert "AMD's cards" in text.out
     assert "Not applicable:" in text.err
     assert "m4-max-64g" not in text.out
 

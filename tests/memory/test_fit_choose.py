@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,8 +16,8 @@ from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, KnownNone, Preferences, Target
 from importer.document.attention import AttentionReason, attention
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.memory import shape, weights
-from importer.memory.choose import Choice, choose
+from importer.memory import pages, parallelism, shape, weights
+from importer.memory.choose import Answer, Choice, DeviceAnswer, answers, choose
 from importer.memory.devices import GIB, Device, known, named, of_kind
 from importer.memory.estimate import estimate
 from importer.memory.judgement import judge
@@ -95,7 +97,7 @@ def test_8b_on_a_card_of_24_gb() -> None:
     assert "tensor_parallel_size" not in decisions
     assert made.placed is not None
     assert made.placed.longest.binding == "kv cache"
-    assert [device.label for device in made.holds] == ["rtx5090"]
+    assert [device.label for device in made.holds] == ["rtx-pro-4500"]
 
 
 def test_keys_in_8_bits_precede_a_shorter_context() -> None:
@@ -590,3 +592,20 @@ def test_settings_that_would_start_are_named(
             QWEN_8B, device, QWEN_8B_BYTES, **{k.replace(".", "__"): v for k, v in again.items()}
         )
         assert made.verdict in {"fits", "shortened"}, change
+
+
+def test_all_devices_are_judged_with_few_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What depends on the model alone is counted once, and a search for a context makes no terms."""
+    repository = snapshot(QWEN_8B, QWEN_8B_BYTES)
+    read, made = shape.read(repository), Counter[str]()
+    assert isinstance(read, Shape)
+    size = weights.read(repository, read)
+    counted = parallelism.estimate
+    monkeypatch.setattr(parallelism, "estimate", lambda *a: made.update(["estimate"]) or counted(*a))
+    pages._pool.cache_clear()
+    decide = partial(choose, repository, read, size, backend="vllm", request=FitRequest({}), memo={})
+    found = [*answers("vllm", known().values(), lambda device, **k: decide(device=device, **k))]
+    assert {one.answer for one in found} >= {Answer.WHOLE, Answer.PART, Answer.NO}
+    assert made["estimate"] < 40 * len(found)
+    assert pages._pool.cache_info().misses < 4 * len(found)
+    assert min(found, key=DeviceAnswer.order).answer is Answer.WHOLE

@@ -20,7 +20,10 @@ def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME|FILE")
     options.folder(parser)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--devices", action="store_true", help="print what each device holds of it")
+    what.add_argument(
+        "--devices", nargs="?", const="", metavar="MAKER,...", type=options.makers,
+        help="print what each device holds of it, or those of some makers, such as nvidia,apple",
+    )  # fmt: skip
     what.add_argument(
         "--measure",
         action="store_true",

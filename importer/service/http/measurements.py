@@ -11,8 +11,12 @@ from pydantic import BaseModel, Field
 
 from importer.app.measure import device_answers
 from importer.document.receipt import Receipt
+from importer.document.store import StoredDocument
 from importer.errors import ServiceError
+from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import mapping
+from importer.memory.choose import DeviceAnswer
+from importer.memory.devices import BY_MAKER
 from importer.reports import pictures
 from importer.reports.pictures import PastValidation
 from importer.reports.report_model import Run, sheet
@@ -233,8 +237,13 @@ def memory(
         "binding": fit.get("binding"), "load": load or None, "terms": estimate.get("terms") or [],
         "total": estimate.get("total"), "measured": _measured(receipt), "plans": fit.get("plans") or [],
         "figures": _shown(pictures.of_memory(sheet(stored))),
-        "holds": [one.to_json() for one in device_answers(stored, at.settings.places)] if every else None,
+        "holds": _holds(stored, at.settings.places) if every else None,
     }  # fmt: skip
+
+
+def _holds(stored: StoredDocument, places: AllowedFolders) -> list[dict[str, object]]:
+    found = device_answers(stored, places, BY_MAKER.values())
+    return [one.to_json() for one in sorted(found, key=DeviceAnswer.order)]
 
 
 def _measured(receipt: Receipt) -> list[dict[str, object]]:
