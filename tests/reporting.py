@@ -64,8 +64,8 @@ ALL = (
             evidence=(EXCHANGE,),
         ),
     ),
-    ("history", Inconclusive(as_reason("it forgot"), Stage.DRAWN, trials=3, agreed=2)),
-    ("stop-strings", NotApplicable(as_reason("the engine does not offer: stop"))),
+    ("message-forms", Inconclusive(as_reason("it forgot"), Stage.DRAWN, trials=3, agreed=2)),
+    ("answer-ends", NotApplicable(as_reason("the engine does not offer: stop"))),
 )  # fmt: skip
 
 

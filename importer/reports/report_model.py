@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OUTCOMES = ("pass", "fail", "inconclusive", "not-shown", "not-applicable")
 PASSED = ("pass", "not-shown", "not-applicable")
 WORDS = {"inconclusive": "no verdict", "not-shown": "not shown"}  # for people
-ABILITIES = ("tools", "required", "restraint", "results", "structured", "thoughts", "silence", "recall")
+ABILITIES = ("tools", "required", "restraint", "results", "structured", "thoughts", "silence")
 
 
 @frozen

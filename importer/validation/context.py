@@ -405,6 +405,21 @@ def together(outcomes: Mapping[str, Outcome]) -> Outcome:
     )
 
 
+def in_turn(parts: Mapping[str, Callable[[], Outcome]]) -> Outcome:
+    """Return the outcomes of parts together; none is asked behind the first failure.
+
+    A part in which the model wrote nothing to compare leaves the verdict to the others.
+    """
+    outcomes: dict[str, Outcome] = {}
+    for name, part in parts.items():
+        outcomes[name] = part()
+        if isinstance(outcomes[name], Fail):
+            break
+    return together(
+        {k: o for k, o in outcomes.items() if o.attribution != "model" or isinstance(o, Fail)} or outcomes
+    )
+
+
 def tally(outcomes: Mapping[str, Outcome]) -> Outcome:
     """Return the worst fault of several questions, else how often the model did what they ask.
 

@@ -26,7 +26,6 @@ class PromiseReason(ReasonKind):
     BASE_MODEL = "base-model", "a base model completes text and does not chat"
     NO_TOOL_PARSER = "no-tool-parser", "the document names no tool parser"
     NO_REASONING_PARSER = "no-reasoning-parser", "the document names no reasoning parser"
-    NO_CONTEXT = "no-context", "the document names no longest context"
     OTHER_TASK = "other-task", lambda fields: f"{KINDS[fields['of']]} does something else"
 
 

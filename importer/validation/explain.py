@@ -29,6 +29,7 @@ from importer.validation.outcome import (
 )
 from importer.validation.probe import Rests
 from importer.validation.probes import every
+from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.sampling import OptionReason
 from importer.validation.progress import not_asked
 from importer.validation.prompts import TALK
@@ -100,6 +101,9 @@ class Seen:
         failure = self.row.outcome
         if not isinstance(failure, Fail) or failure.follows or never_came(failure):
             return None
+        rare = self.row.probe == message_forms.name and failure.within[:1] != ("tools",)
+        if rare or asks_for(failure, Remedy.SET_CONTEXT):
+            return None  # of turns that most conversations do not have, or of long ones
         if self.stage is Stage.FILES:
             return Rank.FILES
         written = self.rests_on is Rests.NOTHING or self.part == "configuration"

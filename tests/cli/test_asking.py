@@ -328,11 +328,11 @@ def test_an_exchange_ends_when_its_client_hangs_up() -> None:
 def test_what_a_server_has_beside_the_api_is_found_out(written: Desk, tokenizes: bool) -> None:
     with api(tokenizes=tokenizes, knows=("hers",)) as (url, _):  # without a model's name all is absent
         words = ["validate", "chat", "--against", url, "--model", "hers", "--json"]
-        ran = written(*words, "--probe", "tokenizer-whole", "messages")
+        ran = written(*words, "--probe", "tokenizer-whole", "other-paths")
     outcomes = {o["probe"]: o["outcome"] for o in json.loads(ran.out)["outcomes"]}
     assert outcomes == {
         "tokenizer-whole": "pass" if tokenizes else "not-applicable",
-        "messages": "not-applicable",
+        "other-paths": "not-applicable",
     }
 
 

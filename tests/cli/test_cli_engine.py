@@ -22,8 +22,8 @@ from tests.validation.test_validation_engine import APART
 pytestmark = pytest.mark.engine
 
 KNOWN_BY_IMPORT = (
-    "memory-predicted", "files-as-imported", "prompt-rendered", "tokenizer-whole", "token-numbers",
-    "template-coverage", "prompt-counts", "request-options",
+    "files-as-imported", "prompt-rendered", "tokenizer-whole", "template-coverage", "prompt-counts",
+    "request-options",
 )  # fmt: skip
 
 

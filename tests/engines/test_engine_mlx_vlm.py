@@ -19,13 +19,9 @@ from tests.engines.test_engine_mlx import WEATHER, request
 pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.xdist_group("mlx-vlm")]
 PROBES = {
     "health", "model-listed", "plain-chat", "stream-equals-whole", "no-special-tokens", "reasoning-apart",
-    "tools-in-prompt", "tool-call", "tool-result-turn", "no-tool-needed",
+    "message-forms", "tool-call", "tool-result-turn", "no-tool-needed",
     "stops-cleanly",
 }  # fmt: skip
-
-
-# Probes that fail, and are not applicable: the exchange that shows it stands in the receipt.
-LIMITED = {"truncated-call"}
 
 
 def test_the_demo_model_passes_and_what_the_engine_cannot_do_does_not_apply(
@@ -44,12 +40,6 @@ def test_the_demo_model_passes_and_what_the_engine_cannot_do_does_not_apply(
     outcomes = {o["probe"]: o["outcome"] for o in receipt["validation"]["outcomes"]}
     assert {probe for probe, outcome in outcomes.items() if outcome == "pass"} >= PROBES
     assert set(outcomes.values()) == {"pass", "not-applicable"}
-    limited = {
-        o["probe"]: o["exchanges"]
-        for o in receipt["validation"]["outcomes"]
-        if o["outcome"] == "not-applicable" and o["exchanges"] and "mlx-vlm 0.7.10" in o["reason"]
-    }
-    assert set(limited) == LIMITED
 
 
 def test_it_thinks_when_the_document_reads_thoughts(mlx_vlm_engine: Installed, importer_home: Path) -> None:

@@ -14,15 +14,15 @@ from importer.validation.evidence_sources import Background
 from importer.validation.outcome import Report
 from importer.validation.probe import ProbeOptions
 from importer.validation.probes.chat import plain_chat
+from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.server import health
-from importer.validation.probes.tasks import images
 from importer.validation.probes.tools import tool_call
 from importer.validation.run import validate
 from tests.toy_vision import make
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("mlx-vlm")]
 
-ASKED = (health, plain_chat, tool_call, images)
+ASKED = (health, plain_chat, tool_call, message_forms)
 DOCUMENT = {
     "name": "eye",
     "backend": "mlx-vlm",
@@ -61,4 +61,4 @@ def test_a_template_that_drops_images_is_found_out(
     report = validated(mlx_vlm_engine, make(tmp_path / "eye", shows=False))
     by_probe = found(report)
     assert by_probe["plain-chat"] == ("pass", None)
-    assert by_probe["images"] == ("fail", "configuration"), [row.outcome.reason for row in report.rows]
+    assert by_probe["message-forms"] == ("fail", "configuration"), [row.outcome.reason for row in report.rows]

@@ -22,8 +22,8 @@ from importer.validation.client import Client
 from importer.validation.errors import ExchangeError, ReplyError
 from importer.validation.other_apis import RESPONSES_PATH, from_response_events, request_responses
 from importer.validation.outcome import Pass
+from importer.validation.probes.ends import TAIL, judge_truncated_call
 from importer.validation.probes.sampling import GUIDES
-from importer.validation.probes.tools import TAIL, judge_truncated_call
 from importer.validation.prompts import (
     COUNT,
     FORBIDDEN,

@@ -28,10 +28,10 @@ SERVER = Path(__file__).parents[1] / "rust_server.py"
 # What the server does by itself: not log-probabilities, grammars and sampling, for these are its core's.
 PROBES = (
     "health", "model-listed", "plain-chat", "prompt-rendered", "stream-equals-whole", "no-special-tokens",
-    "reasoning-apart", "reasoning-cut", "token-limit", "usage-counts", "message-forms", "tokenizer-whole",
-    "tools-in-prompt", "tool-call", "typed-arguments", "tool-result-turn", "messages", "responses",
+    "reasoning-apart", "answer-ends", "usage-counts", "message-forms", "tokenizer-whole", "tool-call",
+    "tool-result-turn", "other-paths",
 )  # fmt: skip
-ABSENT = {"messages", "responses"}
+ABSENT = {"other-paths"}
 STATUSES = {
     "/v1/chat/completions": 400, "/v1/completions": 400, "/tokenize": 400, "/v1/messages": 501,
     "/v1/messages/count_tokens": 501, "/v1/responses": 404, "/v1/embeddings": 404,

@@ -17,7 +17,7 @@ FAULTS = (
     Fault("arguments-encoded-twice", "Arguments are JSON inside JSON.", "engine", (Wire("arguments_twice"),)),
     Fault("every-value-is-text", "Numbers, arrays and objects in arguments arrive as text.", "engine",
           (Wire("values_as_text"),),
-          apart={"mlx-vlm": "typed-arguments, which sees it, fails there on good models, too"},
+          apart={"mlx-vlm": "the arguments that show it are wrong there on good models, too"},
           bitten="nested values encoded twice, vllm-mlx"),
     Fault("last-brace-lost", "Streamed arguments lose their last brace.", "engine",
           (Wire("streamed_brace_lost"),), mend="whole answers",

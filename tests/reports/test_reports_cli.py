@@ -33,7 +33,7 @@ def test_a_part_and_runs_on_several_engines_are_kept_apart(desk: Desk) -> None:
         ("vllm 0.32.0", "passed"), ("mlx 1.0", "failed"), ("mlx 1.0", "partial"),
     ]  # fmt: skip
     assert found.validation == "passed"
-    assert found.validating == ["health", "tool-call", "history", "stop-strings"]
+    assert found.validating == ["health", "tool-call", "message-forms", "answer-ends"]
     text = terminal.write(found)
     assert re.search(r"probe +vllm 0.32.0 +mlx 1.0\n", text)
     assert re.search(r"tool-call +fail\n", text)
@@ -49,7 +49,7 @@ def test_junit_tells_blame_mend_and_exchanges(desk: Desk) -> None:
     suite = ElementTree.fromstring(junit.write(sheet(stored(desk, report(*ALL))))).find("testsuite")
     assert suite is not None
     cases = {case.get("name"): case for case in suite.findall("testcase")}
-    failure, error = cases["tool-call"].find("failure"), cases["history"].find("error")
+    failure, error = cases["tool-call"].find("failure"), cases["message-forms"].find("error")
     assert failure is not None
     assert error is not None
     change = "Set tool_parser:hermes in options: it reads what the template writes."
@@ -57,7 +57,7 @@ def test_junit_tells_blame_mend_and_exchanges(desk: Desk) -> None:
     assert failure.get("type") == "configuration"
     assert "the lesson: lesson of tool-call" in str(failure.text)
     assert (error.get("message"), error.get("type")) == ("it forgot [model]", "model")
-    skipped = cases["stop-strings"].find("skipped")
+    skipped = cases["answer-ends"].find("skipped")
     assert skipped is not None
     assert skipped.get("message") == "the engine does not offer: stop"
     assert "POST /v1/chat/completions → 200" in str(cases["health"].findtext("system-out"))

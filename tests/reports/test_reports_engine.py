@@ -94,13 +94,13 @@ def test_a_server_that_runs_is_probed_and_goes_on_running(
     document = Store(here / "models").load("demo").data
     with serve(get("mlx"), mlx_engine.python, document, MODEL) as served:
         words = ["validate", "demo", "--against", served.base_url, "--model", served.model, "--json"]
-        code = run([*words, "--probe", "tool-call", "reasoning-apart", "tool-choice", "log-probabilities"])
+        code = run([*words, "--probe", "tool-call", "reasoning-apart", "tool-choice", "other-paths"])
         assert served.alive
     report = json.loads(capsys.readouterr().out)
     outcomes = {o["probe"]: o["outcome"] for o in report["outcomes"]}
     assert (code, report["passed"], "stops-cleanly" in outcomes) == (0, True, False)
     assert outcomes["tool-call"] == outcomes["reasoning-apart"] == "pass"
     # The server shows its make, which is known to lack these.
-    assert (outcomes["tool-choice"], outcomes["log-probabilities"]) == ("not-applicable", "not-applicable")
+    assert (outcomes["tool-choice"], outcomes["other-paths"]) == ("not-applicable", "not-applicable")
     assert receipt(here)["validation"]["passed"]
     assert receipt(here)["partial"]["partial"]["against"] == served.base_url

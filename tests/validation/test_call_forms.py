@@ -68,7 +68,7 @@ def test_most_answers_decide_on_the_marks() -> None:
 )
 def test_the_form_that_is_proposed(forms: tuple[CallForm, ...], kind: Remedy) -> None:
     missing = ProbeRow("tool-call", "", NotShown(as_reason("no call")), ability="tools")
-    other = ProbeRow("history", "", NotShown(as_reason("forgot")), ability="recall")
+    other = ProbeRow("tool-result-turn", "", NotShown(as_reason("forgot")), ability="results")
     first, second = call_forms.with_remedy([missing, other], forms, "hermes")
     best = max(forms, key=lambda form: form.right)
     assert first.outcome.remedy is not None

@@ -28,7 +28,7 @@ from tests.judging import verdict
 
 def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() -> None:
     outcomes: dict[str, Outcome] = {
-        "token-limit": Fail(
+        "answer-ends": Fail(
             as_reason("answers are cut after 8 tokens"), Stage.START, Reason(Remedy.RAISE_LIMITS)
         ),
         "simple-answers": Fail(as_reason("noise"), Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS)),
@@ -59,16 +59,16 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
     assert explained(rows[1:]) == rows[1:]
 
 
-BLAMED = {"messages", "tool-call"}  # on the engine, by answers
+BLAMED = {"other-paths", "tool-call"}  # on the engine, by answers
 ANSWERED = BLAMED | {"tool-choice"}  # the model's verdict, too
-READ = ANSWERED | {"long-prompt"}  # and how a request is read
+READ = ANSWERED | {"message-forms"}  # and how a request is read
 PARSER = {"key": "tool_parser", "parser": "hermes"}
 
 
 @pytest.mark.parametrize(
     ("cause", "change", "follows"),
     [
-        ("model-listed", Reason(Remedy.ASK_BY_NAME, listed=("m",)), {"messages"}),
+        ("model-listed", Reason(Remedy.ASK_BY_NAME, listed=("m",)), {"other-paths"}),
         ("prompt-rendered", template(Need.HEED_GENERATION_PROMPT), READ),
         ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="tools"), READ),
         ("prompt-rendered", Reason(Remedy.ONE_TEMPLATE, files=("tokenizer_config.json",)), READ),
@@ -81,10 +81,10 @@ PARSER = {"key": "tool_parser", "parser": "hermes"}
 )
 def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, change: Reason, follows: set[str]) -> None:
     outcomes: dict[str, Outcome] = {
-        "messages": RequestRefused(500, "no such model").outcome(),
-        "long-prompt": Fail(as_reason("600 words were answered: 'again'"), Stage.WHOLE),
+        "other-paths": RequestRefused(500, "no such model").outcome(),
+        "message-forms": Fail(as_reason("a role is refused"), Stage.PROMPT),
         "tool-call": Fail(as_reason("half a call"), Stage.WHOLE),
-        "token-numbers": Fail(as_reason("another value"), Stage.WHOLE),
+        "stops-cleanly": Fail(as_reason("killed"), Stage.WHOLE),
         cause: Fail(as_reason("seen"), Stage.START, change),
         "tool-choice": Fail(as_reason("declined"), Stage.DRAWN),
     }
@@ -137,18 +137,18 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
     outcomes: dict[str, Outcome] = {
         "tool-call": wrote,
         "stream-equals-whole": Fail(as_reason("differs"), Stage.STREAM, Reason(Remedy.WHOLE_ANSWERS)),
-        "messages": Fail(as_reason("no call"), Stage.PARSED, Reason(Remedy.SET_PARSER, **PARSER)),
-        "truncated-call": Fail(as_reason("broken"), Stage.WHOLE, facts=_seen(Stage.WHOLE)),
-        "long-prompt": Fail(as_reason("no refusal"), Stage.START, Reason(Remedy.SET_CONTEXT)),
+        "other-paths": Fail(as_reason("no call"), Stage.PARSED, Reason(Remedy.SET_PARSER, **PARSER)),
+        "tool-choice": Fail(as_reason("broken"), Stage.WHOLE, facts=_seen(Stage.WHOLE)),
+        "settings-read-back": Fail(as_reason("cache"), Stage.START, Reason(Remedy.SET_CONTEXT)),
     }
     rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
     told = {row.probe: verdict(row.outcome) for row in explained(rows)}
     assert told == {
         "tool-call": "fail model",
         "stream-equals-whole": "fail model",
-        "messages": "fail model",
-        "truncated-call": "fail engine",
-        "long-prompt": "fail configuration",
+        "other-paths": "fail model",
+        "tool-choice": "fail engine",
+        "settings-read-back": "fail configuration",
     }
 
 

@@ -166,7 +166,7 @@ def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
         over.set()
         hung.shutdown()
     told = [row.outcome for row in rows if row.outcome.gives(SilenceReason.NO_ANSWERS)]
-    assert len(told) > 8
+    assert len(told) > 3
     assert {(one.outcome, one.attribution, one.trials) for one in told} == {
         ("inconclusive", "environment", 0)
     }
@@ -212,7 +212,7 @@ def test_an_engine_whose_threads_end_in_the_middle_is_one_row() -> None:
     ]
     assert refused == [died[0].probe]
     later = [row for row in rows if row.outcome.follows == (died[0].probe,)]
-    assert len(later) > 9
+    assert len(later) > 6
 
 
 def test_the_death_of_an_engine_is_one_row() -> None:
@@ -220,11 +220,12 @@ def test_the_death_of_an_engine_is_one_row() -> None:
     broke = Fail(Reason(AnswerFailure.UNREACHABLE, problem="reset"), Stage.WHOLE)
     rows = [ProbeRow("tool-call", "", Pass(as_reason("called")))]
     rows += [
-        ProbeRow(name, "", one) for name, one in (("history", broke), ("images", died), ("messages", died))
+        ProbeRow(name, "", one)
+        for name, one in (("plain-chat", broke), ("message-forms", died), ("other-paths", died))
     ]
     told = explained(rows)
     assert [row.outcome.outcome for row in told] == ["pass", "inconclusive", "fail", "inconclusive"]
-    assert [row.outcome.follows for row in told] == [(), ("images",), (), ("images",)]
+    assert [row.outcome.follows for row in told] == [(), ("message-forms",), (), ("message-forms",)]
 
 
 @pytest.mark.parametrize(

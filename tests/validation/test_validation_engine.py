@@ -13,8 +13,9 @@ from importer.validation.expectations import promise_of
 from importer.validation.outcome import Report
 from importer.validation.probe import ProbeOptions
 from importer.validation.probes import PROBES
-from importer.validation.probes.chat import log_probabilities
-from importer.validation.probes.sampling import sampling_arrives, stop_strings
+from importer.validation.probes.chat import usage_counts
+from importer.validation.probes.ends import answer_ends
+from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import health
 from importer.validation.run import validate
 from tests.judging import words
@@ -31,10 +32,8 @@ DOCUMENT = {
 }
 # The model chats, and mlx-lm's server has none of the others; nobody renders here, or has the tokenizer.
 APART = (
-    "memory-predicted", "files-as-imported", "pooling", "transcription", "plain-completion",
-    "prompt-rendered", "template-coverage", "tokenizer-whole", "token-numbers", "likelihood", "prompt-counts",
-    "request-options", "stop-strings", "log-probabilities", "structured-output", "tool-choice", "images",
-    "messages", "responses", "long-prompt",
+    "files-as-imported", "task-output", "prompt-rendered", "template-coverage", "tokenizer-whole",
+    "likelihood", "prompt-counts", "request-options", "structured-output", "tool-choice", "other-paths",
 )  # fmt: skip
 Found = dict[str, tuple[str, str | None]]
 
@@ -73,7 +72,7 @@ def test_the_demo_model_passes_every_probe(mlx_engine: Installed) -> None:
 def test_a_base_model_is_asked_to_go_on_and_nothing_else(mlx_engine: Installed) -> None:
     report = run(mlx_engine, DOCUMENT | {"options": [], "importer": {"kind": "base"}})
     passed = [row.probe for row in report.rows if row.outcome.outcome == "pass"]
-    assert passed == ["health", "model-listed", "plain-completion", "stops-cleanly"], why(report)
+    assert passed == ["health", "model-listed", "task-output", "stops-cleanly"], why(report)
     assert report.passed
 
 
@@ -83,12 +82,11 @@ def test_what_the_document_does_not_promise_is_not_asked_for(mlx_engine: Install
     by_probe = found(report)
     promise = promise_of(DOCUMENT | {"options": []}, get("mlx").offers)
     unasked = {probe.name for probe in PROBES if probe.needs(promise)}
-    assert {"tool-call", "plain-completion"} < unasked
+    assert {"tool-call", "task-output"} < unasked
     not_applicable = {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"}
     assert not_applicable == unasked | {
-        "reasoning-apart", "settings-read-back", "memory-predicted", "files-as-imported",
-        "prompt-rendered", "template-coverage", "tokenizer-whole", "token-numbers", "likelihood",
-        "prompt-counts", "request-options",
+        "reasoning-apart", "settings-read-back", "files-as-imported", "prompt-rendered", "template-coverage",
+        "tokenizer-whole", "likelihood", "prompt-counts", "request-options",
     }  # fmt: skip
     assert report.passed, why(report)
 
@@ -98,7 +96,7 @@ def test_what_mlx_lm_is_said_to_lack_it_does_lack_and_a_temperature_that_did_not
     mlx_engine: Installed,
 ) -> None:
     document = DOCUMENT | {"parameters": {"model": "./model", "temperature": 1.5}}
-    asked = (health, stop_strings, log_probabilities, sampling_arrives)
+    asked = (health, answer_ends, usage_counts, sampling_arrives)
     with serve(get("mlx"), mlx_engine.python, DOCUMENT, MODEL) as served:  # greedy
         report = validate(document, served, options=ProbeOptions(asked))
     assert [found(report)[probe.name] for probe in asked] == [("pass", None), *[("fail", "engine")] * 3], why(

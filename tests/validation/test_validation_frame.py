@@ -21,7 +21,7 @@ from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, Stage, wilson
 from importer.validation.probe import Probe, ProbeOptions, Run
-from importer.validation.probes.chat import long_prompt
+from importer.validation.probes.ends import _long_prompt
 from importer.validation.probes.message_forms import _in_a_row, _system
 from importer.validation.probes.reasoning import is_silent
 from importer.validation.probes.server import health
@@ -223,7 +223,7 @@ def test_of_many_exchanges_the_first_and_the_last_are_kept() -> None:
         (500, 200, "fail"),
     ],
 )
-@pytest.mark.parametrize("asked", [_system, _in_a_row, long_prompt.run])
+@pytest.mark.parametrize("asked", [_system, _in_a_row, _long_prompt])
 def test_a_refusal_is_clean_where_it_is_of_this_request_alone(
     monkeypatch: pytest.MonkeyPatch, asked: Run, status: int, plain: int, expected: str
 ) -> None:

@@ -18,15 +18,15 @@ from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass, Stage, Tried
 from importer.validation.probes.chat import (
     ended_before,
-    judge_default_max_tokens,
     judge_missed,
     plain_chat,
-    plain_completion,
     simple_answers,
     template_fault,
 )
+from importer.validation.probes.ends import judge_default_max_tokens, judge_stop_words, words
 from importer.validation.probes.message_forms import message_forms
-from importer.validation.probes.sampling import judge_stop_words, missing_values, words
+from importer.validation.probes.sampling import missing_values
+from importer.validation.probes.tasks import task_output
 from importer.validation.prompts import SUM
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, Usage
@@ -300,8 +300,8 @@ def test_a_chat_model_that_lost_its_template_is_no_base_model(monkeypatch: pytes
         alternate_forms, "tokens_of", lambda _, texts: tuple((1,) * ids.get(t, 64) for t in texts)
     )
     ctx = Context(Expectations(chats=False), "m", Client("http://127.0.0.1:1"))
-    assert verdict(plain_completion.run(ctx)) == "pass"  # its files are not at hand
+    assert verdict(task_output.run(ctx)) == "pass"  # its files are not at hand
     monkeypatch.setattr(Context, "without_template", True)
-    assert plain_completion.run(ctx).remedy == Reason(Remedy.FETCH_TEMPLATE)
+    assert task_output.run(ctx).remedy == Reason(Remedy.FETCH_TEMPLATE)
     ends[0] = ", and many more words"  # an answer that does not end is no turn
-    assert verdict(plain_completion.run(replace(ctx, shared=Shared()))) == "pass"
+    assert verdict(task_output.run(replace(ctx, shared=Shared()))) == "pass"

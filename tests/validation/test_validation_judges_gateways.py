@@ -20,9 +20,9 @@ from importer.validation.explain import explained
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, ProbeRow, Stage
 from importer.validation.probes.cache import judge_whole
 from importer.validation.probes.chat import judge_missed
+from importer.validation.probes.ends import answer_ends, judge_calls, words_between
 from importer.validation.probes.prompt import judge_history, judge_start, judge_taken, prompt_rendered
 from importer.validation.probes.reasoning import reasoning_apart, switch_dropped
-from importer.validation.probes.sampling import judge_calls, stop_strings, words_between
 from importer.validation.prompts import GREETING, SUM, WEATHER
 from importer.validation.remedy import Need, Remedy, template
 from importer.validation.rendering import PromptRendering
@@ -85,7 +85,7 @@ def test_a_stop_word_between_two_calls(render: PromptRendering) -> None:
     assert (told.attribution, "</tool_call>" in remedy(told)) == ("configuration", True)
     promise = promise_of({"stopwords": ["</tool_call>"], "options": ["tool_parser:hermes"]})
     promise = replace(promise, offers=frozenset())
-    assert stop_strings.run(context(render, promise)).attribution == "configuration"
+    assert answer_ends.run(context(render, promise)).attribution == "configuration"
     assert words_between(context()) == ""
 
 
@@ -182,7 +182,7 @@ def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
         as_reason("it stands between two calls"), Stage.START, Reason(Remedy.TAKE_OUT_STOPWORD, word="x")
     )
     cut = Fail(as_reason("tool calls differ"), Stage.STREAM, Reason(Remedy.WHOLE_ANSWERS))
-    told = explained([ProbeRow(stop_strings.name, "", word), ProbeRow("stream-equals-whole", "", cut)])
+    told = explained([ProbeRow(answer_ends.name, "", word), ProbeRow("stream-equals-whole", "", cut)])
     assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]
 
 

@@ -28,9 +28,9 @@ from importer.validation.probes.chat import (
     stream_equals_whole,
     template_fault,
 )
+from importer.validation.probes.ends import answer_ends, judge_stop_words
 from importer.validation.probes.prompt import ALIKE, _turns, judge_empty
 from importer.validation.probes.reasoning import judge_reasoning_apart
-from importer.validation.probes.sampling import judge_stop_words, stop_strings
 from importer.validation.probes.server import concurrency, files_as_imported
 from importer.validation.probes.tools import (
     TOOLS_IN_PROMPT_LATER,
@@ -112,16 +112,14 @@ def test_noise_is_explained_by_a_line_break_that_the_template_leaves_out(tmp_pat
 def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
     word = judge_stop_words([Reply("\n\nHello to you.")], ("\n\n",))
     noise = judge_missed(None, 3, 3)
-    rows = [ProbeRow(simple_answers.name, "", noise), ProbeRow(stop_strings.name, "", word)]
+    rows = [ProbeRow(simple_answers.name, "", noise), ProbeRow(answer_ends.name, "", word)]
     rows.append(ProbeRow(tool_call.name, "", Fail(as_reason("no call"), Stage.WHOLE)))
     told = explained(rows)
     assert isinstance(word, Fail)
     assert {
         (row.outcome.attribution, remedy(row.outcome)) for row in told if isinstance(row.outcome, Fail)
     } == {("configuration", remedy(word))}
-    assert (
-        explained([*rows[:1], ProbeRow(stop_strings.name, "", Pass(as_reason("none")))])[0].outcome == noise
-    )
+    assert explained([*rows[:1], ProbeRow(answer_ends.name, "", Pass(as_reason("none")))])[0].outcome == noise
 
 
 @pytest.mark.parametrize("name", experiments.NEUTRAL)

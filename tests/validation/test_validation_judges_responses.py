@@ -17,7 +17,7 @@ from importer.validation.context import Context
 from importer.validation.errors import ReplyError
 from importer.validation.expectations import Expectations
 from importer.validation.other_apis import FormatReason, from_response, from_response_events, numbered
-from importer.validation.probes.other_apis import judge_responses, judge_responses_tools, responses
+from importer.validation.probes.other_apis import judge_responses, judge_responses_tools, other_paths
 from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.prompts import GREETING, SYSTEM, WEATHER, WEATHER_ANSWERED
 from tests.judging import verdict
@@ -225,8 +225,9 @@ def test_the_request_has_the_formats_shape() -> None:
 
 def test_it_is_asked_where_it_is_offered() -> None:
     offered = Expectations(tool_parser="x", reasoning_parser="x", offers=frozenset({"responses"}))
-    assert responses.needs(offered) is None
-    assert responses.needs(Expectations())
+    assert other_paths.needs(offered) is None
+    assert other_paths.needs(Expectations())
+    assert other_paths.needs(Expectations(offers=frozenset()))
 
 
 @pytest.mark.parametrize("slow", [None, 60])

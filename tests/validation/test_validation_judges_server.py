@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from importer.validation.errors import ExchangeError, RequestRefused, TimedOut
-from importer.validation.expectations import Expectations
-from importer.validation.probes.chat import long_prompt
 from importer.validation.probes.server import judge_client_disconnect, judge_concurrency, judge_context_length
 from importer.validation.prompts import COUNT, SUM
 from importer.validation.reply import Reply
@@ -40,13 +38,6 @@ def test_the_answer_after_others_left() -> None:
     assert verdict(judge_client_disconnect(Reply(reasoning="Hm."), 1.2, 1.0)) == "pass"
     assert verdict(judge_client_disconnect(FOUR, 30.0, 1.0)) == "fail engine"
     assert verdict(judge_client_disconnect(Reply(), 1.2, 1.0)) == "fail engine"
-
-
-def test_a_prompt_too_long() -> None:
-    assert long_prompt.needs(Expectations(context=2048)) is None
-    assert long_prompt.needs(Expectations(context=2048, offers=frozenset({"stop"})))
-    assert long_prompt.needs(Expectations(context=10_000_000))
-    assert long_prompt.needs(Expectations())
 
 
 def test_the_context_that_is_served() -> None:

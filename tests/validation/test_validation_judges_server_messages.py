@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 from importer.validation import other_apis
 from importer.validation.errors import ReplyError, RequestRefused
-from importer.validation.expectations import Expectations
 from importer.validation.probes.other_apis import (
     judge_count_tokens,
     judge_messages,
     judge_messages_tools,
-    messages,
 )
-from importer.validation.probes.tasks import RED, images, judge_images, png, ways
+from importer.validation.probes.tasks import RED, judge_images, png, ways
 from importer.validation.prompts import WEATHER
 from tests.judging import verdict
 
@@ -173,13 +171,6 @@ def test_the_request_has_the_formats_shape() -> None:
     assert set(tool) == {"name", "description", "input_schema"}
 
 
-def test_it_is_asked_where_it_is_offered() -> None:
-    offered = Expectations(tool_parser="x", offers=frozenset({"messages"}))
-    assert messages.needs(offered) is None
-    assert messages.needs(Expectations())
-    assert messages.needs(Expectations(offers=frozenset()))
-
-
 def test_tools_that_do_not_reach_the_prompt() -> None:
     assert other_apis.tools_left_out(82, 11) is not None
     assert other_apis.tools_left_out(82, 83) is other_apis.tools_left_out(82, None) is None
@@ -232,6 +223,3 @@ def test_the_images_are_images() -> None:
     assert png(RED).startswith(b"\x89PNG")
     assert set(ways(2)) == set(NAMES)
     assert set(ways(1)) == set(NAMES[:3])
-    assert images.needs(Expectations(images=1, offers=frozenset({"images"}))) is None
-    assert images.needs(Expectations(images=1, offers=frozenset()))
-    assert images.needs(Expectations(offers=frozenset({"images"})))

@@ -13,29 +13,26 @@ from importer.validation.context import Context, together
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.experiments import steadied
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, Stage
-from importer.validation.probes.chat import (
-    judge_history,
-    judge_log_probabilities,
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
+from importer.validation.probes.chat import judge_log_probabilities, judge_usage_counts, leak, token_signs
+from importer.validation.probes.ends import (
+    _stop_strings,
+    judge_reasoning_cut,
+    judge_stop_strings,
     judge_token_limit,
-    judge_usage_counts,
-    leak,
-    token_signs,
+    middle,
 )
 from importer.validation.probes.message_forms import _in_a_row, _system, judge_system
 from importer.validation.probes.prompt import TOKENIZE_ROUND_TRIP_TEXT, judge_tokenize_round_trip
-from importer.validation.probes.reasoning import judge_reasoning_cut, judge_reasoning_off
+from importer.validation.probes.reasoning import judge_reasoning_off
 from importer.validation.probes.sampling import (
     GUIDES,
     judge_greedy,
     judge_guided_output,
     judge_penalty,
-    judge_stop_strings,
     judge_structured_output,
     judge_warm,
-    middle,
     sampling_arrives,
-    stop_strings,
 )
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Prompt
 from importer.validation.reply import Reply, Usage
@@ -84,13 +81,18 @@ def test_an_answer_that_varies_is_asked_for_without_dice(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Client, "chat", chat)
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
-    varied = stop_strings.run(ctx)
-    assert (verdict(varied), next(drawn)) == ("inconclusive model", "F")  # one whole, four to be stopped
-    assert verdict(steadied(ctx, varied, stop_strings.run, {})) == "pass"
+    assert verdict(_stop_strings(ctx)) == "pass"
+
+    def counts(here: Context) -> Outcome:
+        same = here.ask(COUNT).content == COUNTED.content
+        return Pass(as_reason("steady")) if same else Inconclusive(as_reason("varied"), Stage.DRAWN)
+
+    varied = counts(ctx)
+    assert verdict(steadied(ctx, varied, counts, {})) == "pass"
     hot = replace(ctx, promise=Expectations(sampling={"temperature": 1.5}))
-    assert steadied(hot, varied, stop_strings.run, {}) == varied
+    assert steadied(hot, varied, counts, {}) == varied
     wrong = Fail(as_reason("other"), Stage.WHOLE)
-    assert steadied(ctx, wrong, stop_strings.run, {}) == wrong
+    assert steadied(ctx, wrong, counts, {}) == wrong
 
 
 def test_a_greeting_is_stopped_where_the_count_has_no_middle(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +105,7 @@ def test_a_greeting_is_stopped_where_the_count_has_no_middle(monkeypatch: pytest
 
     monkeypatch.setattr(Client, "chat", chat)
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
-    assert verdict(stop_strings.run(ctx)) == "pass"
+    assert verdict(_stop_strings(ctx)) == "pass"
 
 
 @pytest.mark.parametrize(
@@ -305,13 +307,6 @@ def test_a_refusal_is_clean_unless_the_server_breaks(part: Any, monkeypatch: pyt
     assert part(Context(Expectations(), "m", Client("http://127.0.0.1:1"))).outcome == "pass"
     monkeypatch.setattr(Client, "chat", refusing(500))
     assert verdict(part(Context(Expectations(), "m", Client("http://127.0.0.1:1")))) == "fail engine"
-
-
-def test_what_was_said_before() -> None:
-    assert verdict(judge_history(said("Your name is Mira.", usage=Usage(47, 6)), 14)) == "pass"
-    forgot = said("I do not know.", usage=Usage(47, 6))
-    assert verdict(judge_history(forgot, 14)) == "inconclusive model"
-    assert verdict(judge_history(replace(forgot, usage=Usage(12, 6)), 14)) == "fail configuration"
 
 
 def test_tokens_there_and_back() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from importer.engines.base import OFFERS
@@ -15,9 +17,10 @@ from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, NotApplicable, Pass, Stage
 from importer.validation.probe import Probe
 from importer.validation.probes import PROBES
-from importer.validation.probes.chat import plain_chat, token_limit
-from importer.validation.probes.reasoning import reasoning_cut
-from importer.validation.probes.tools import tool_call, truncated_call
+from importer.validation.probes.chat import plain_chat
+from importer.validation.probes.ends import cut_thought
+from importer.validation.probes.sampling import sampling_arrives
+from importer.validation.probes.tools import tool_call
 from importer.validation.remedy import WHOLE_ANSWERS
 
 CUT = {"thinking-cut": Reason(JudgeReason.NO_REASONING)}
@@ -67,7 +70,7 @@ def test_what_no_parser_of_the_engine_does_is_its_limit(
 
 @pytest.mark.parametrize("others", [(), ("other",)])
 def test_a_parser_that_is_proved_to_miss_a_cut_thought_is_not_asked_for_one(others: tuple[str, ...]) -> None:
-    found = reasoning_cut.run(context(verdict("used", cut=True), *map(verdict, others)))
+    found = cut_thought(context(verdict("used", cut=True), *map(verdict, others)))
     assert isinstance(found, NotApplicable)
     assert (found.remedy.fields["parser"] if found.remedy else None) == next(iter(others), None)
 
@@ -78,17 +81,18 @@ def test_a_streamed_answer_without_tools_is_no_limit_of_a_tool_parser() -> None:
 
 
 def test_what_the_server_lacks_is_its_limit_and_a_pass_stays() -> None:
-    found = cause.settled(THOUGHT, truncated_call, context(offers=frozenset()))
-    assert isinstance(found, NotApplicable)
-    assert cause.settled(THOUGHT, truncated_call, context(offers=frozenset({"cut-calls"}))) is THOUGHT
-    assert cause.settled(THOUGHT, truncated_call, context(offers=None)) is THOUGHT
+    hot = replace(
+        context(offers=frozenset()), promise=Expectations(sampling={"top_k": 5}, offers=frozenset())
+    )
+    failure = Fail(Reason(CommonReason.THOUGHT_UNREAD), Stage.START)
+    assert isinstance(cause.settled(failure, sampling_arrives, hot), NotApplicable)
     passed = Pass(Reason(CommonReason.ANSWERED, content="a"))
-    assert cause.settled(passed, truncated_call, context(offers=frozenset())) is passed
+    assert cause.settled(passed, sampling_arrives, hot) is passed
+    for ctx in (context(), context(offers=frozenset({"top-k"})), context(offers=frozenset())):
+        assert cause.settled(failure, sampling_arrives, ctx) is failure  # the document sets no top_k
 
 
 def test_features_of_probes_are_those_of_engines() -> None:
     features = {one.name: one.feature for one in PROBES if one.feature}
     assert features
     assert set(features.values()) <= set(OFFERS)
-    for one in (token_limit, reasoning_cut):
-        assert cause.settled(THOUGHT, one, context(verdict("used"), offers=frozenset())) is THOUGHT

@@ -35,6 +35,6 @@ def test_a_model_that_pools_is_validated(vllm_engine: Installed, tmp_path: Path,
     receipt = json.loads((tmp_path / "it.receipt.json").read_text("utf-8"))
     rows = {r["probe"]: r["outcome"] for r in receipt["validation"]["outcomes"]}
     asked = {name for name, outcome in rows.items() if outcome != "not-applicable"}
-    assert {"health", "model-listed", "pooling", "stops-cleanly"} <= asked
+    assert {"health", "model-listed", "task-output", "stops-cleanly"} <= asked
     wrong = {name for name, outcome in rows.items() if outcome in {"fail", "inconclusive"}}
-    assert wrong <= ({"pooling"} if kind == "reranker" else set())  # random weights rank at random
+    assert wrong <= ({"task-output"} if kind == "reranker" else set())  # random weights rank at random

@@ -11,13 +11,13 @@ from typing import Any
 
 from importer.hub.snapshot import listed
 from importer.proof.verdicts import canonical_arguments
-from importer.reasons import Fields, Reason, ReasonKind
+from importer.reasons import Reason, ReasonKind
 from importer.validation import alternate_forms, proof_check
 from importer.validation.context import STEADY, VERBATIM, Context, ask_both_ways, holds, together
-from importer.validation.diagnosis import endless, left_out, streaming_fault, swallowed
+from importer.validation.diagnosis import endless, streaming_fault, swallowed
 from importer.validation.errors import ExchangeError, ReplyError, RequestRefused
 from importer.validation.evidence_sources import ScoredText, per_token
-from importer.validation.expectations import CommonReason, Expectations, PromiseReason, no_chat, no_tools
+from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
 from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import (
     Fail,
@@ -29,7 +29,7 @@ from importer.validation.outcome import (
     asks_for,
     failing,
 )
-from importer.validation.probe import Rests, probe
+from importer.validation.probe import probe
 from importer.validation.probes.prompt import ALIKE, beginnings, tokenizer_whole
 from importer.validation.prompts import (
     COUNT,
@@ -41,17 +41,13 @@ from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,
     Prompt,
-    user,
 )
 from importer.validation.remedy import (
     NO_REASONING_PARSER,
     OTHER_REASONING_PARSER,
     OTHER_TOOL_PARSER,
     WHOLE_ANSWERS,
-    Need,
     Remedy,
-    needed,
-    template,
 )
 from importer.validation.reply import Reply, other_bytes
 from importer.validation.tokens import OWN, altered
@@ -63,44 +59,6 @@ from importer.validation.tool_markup import (
     thinking_markup,
     undecoded,
 )
-
-
-class CompletionReason(ReasonKind):
-    """The reasons of ``plain-completion``."""
-
-    CHATS = "chats", "the model chats"
-    NOTHING = "nothing", "the model had nothing to add"
-    WENT_ON = "went-on", "went on {text!r}"
-    ENDS_TURNS = (
-        "ends-turns",
-        "it has no chat template, and in turns of {form} it answers and ends its answers",
-    )
-
-
-TEXT = "The capital of France is"
-LENGTH = 16  # tokens
-
-
-def needs_plain_completion(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: the model chats."""
-    return None if no_chat(promise) else Reason(CompletionReason.CHATS)
-
-
-@probe(
-    "plain-completion",
-    "Base models were imported with a chat template and parsers, though they only go on from a text.",
-    needs=needs_plain_completion,
-)
-def plain_completion(ctx: Context) -> Outcome:
-    """Request a few tokens more; a model that ends turns of a known form has lost its template."""
-    body = {"model": ctx.model, "prompt": TEXT, "max_tokens": LENGTH, **ctx.promise.client_sampling}
-    text = ctx.client.complete(body, ctx.log)
-    if not text.strip():
-        return Inconclusive(Reason(CompletionReason.NOTHING), Stage.DRAWN)
-    if ctx.without_template and (form := alternate_forms.ended(ctx, QUESTIONS)) is not None:
-        lost = Reason(CompletionReason.ENDS_TURNS, form=form.name)
-        return Inconclusive(lost, Stage.TEMPLATE, Reason(Remedy.FETCH_TEMPLATE))
-    return Pass(Reason(CompletionReason.WENT_ON, text=text.strip()[:80]))
 
 
 class PlainChatReason(ReasonKind):
@@ -712,93 +670,6 @@ def _texts(reply: Reply) -> Iterator[tuple[str, str]]:
         yield "call's arguments", call.arguments
 
 
-class TokenLimitReason(ReasonKind):
-    """The reasons of ``token-limit``."""
-
-    TOO_MANY = "too-many", "{count} tokens where {limit} were allowed"
-    CUT = "cut", "cut at {limit} tokens, finish_reason 'length'"
-    NOT_SAID = "not-said", "the answer was cut, and finish_reason is {finish_reason!r}, not 'length'"
-
-
-LIMIT = 5  # tokens
-
-
-def judge_token_limit(reply: Reply) -> Outcome:
-    """Judge an answer longer than ``LIMIT`` tokens."""
-    count, finish = reply.usage.completion, reply.finish_reason
-    if count is not None and count > LIMIT:
-        too_many = Reason(TokenLimitReason.TOO_MANY, count=count, limit=LIMIT)
-        return Fail(too_many, Stage.WHOLE, Reason(Remedy.HEED_OPTIONS, option="max_tokens"))
-    if finish == "length":
-        return Pass(Reason(TokenLimitReason.CUT, limit=LIMIT))
-    if finish == "stop" and (count is None or count < LIMIT):
-        return Inconclusive(Reason(CommonReason.DONE_BEFORE), Stage.DRAWN)
-    return Fail(
-        Reason(TokenLimitReason.NOT_SAID, finish_reason=finish), Stage.WHOLE, ends_otherwise("length", reply)
-    )
-
-
-def _cut(fields: Fields) -> str:
-    tokens = "few" if fields["tokens"] is None else fields["tokens"]
-    return f"without max_tokens in the request an answer is cut after {tokens} tokens"
-
-
-class OwnLimitReason(ReasonKind):
-    """The reasons of an answer without ``max_tokens``."""
-
-    ALL_CUT = "all-cut", "answers are cut after {tokens} tokens where {allowed} are allowed"
-    ANY_LIMIT = "any-limit", "the answer comes to any limit: see plain-chat"
-    CUT = "cut", _cut
-    ENDS = "ends", "ends by itself, finish_reason {finish_reason!r}"
-
-
-CAPPED = Reason(Remedy.RAISE_LIMITS)
-
-
-@probe(
-    "token-limit",
-    "Answers that were cut said 'stop'; clients that sent no max_tokens got the engine's own few tokens.",
-    needs=no_chat,
-    observes=Stage.WHOLE,
-)
-def token_limit(ctx: Context) -> Outcome:
-    """Send no limit for an answer that needs many tokens, then a limit of a few."""
-    unlimited = _default_max_tokens(ctx)
-    cut = ask_both_ways(ctx, COUNT, judge_token_limit, max_tokens=LIMIT)
-    return together({"no max_tokens": unlimited, "max_tokens": cut})
-
-
-def _default_max_tokens(ctx: Context) -> Outcome:
-    """Repeat without ``max_tokens`` an answer that ends with it; without chance, or it might never end."""
-    full, own = ctx.first(COUNT), ctx.promise.sampling.get("max_tokens")
-    if full.finish_reason != "length" and not ctx.promise.greedy:
-        full = ctx.ask(COUNT, **STEADY)
-    reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None, **STEADY)
-    return judge_default_max_tokens(reply, full, ctx.promise.limit(COUNT.tokens), own)
-
-
-def judge_default_max_tokens(reply: Reply, full: Reply, allowed: int, own: int | None = None) -> Outcome:
-    """Judge an answer to a request without a limit, beside one with a limit of ``allowed`` tokens.
-
-    ``own``  the limit that the document names.
-    """
-    if full.finish_reason == "length":
-        if full.usage.completion is not None and full.usage.completion < allowed:
-            reason = Reason(OwnLimitReason.ALL_CUT, tokens=full.usage.completion, allowed=allowed)
-            return Fail(reason, Stage.START, CAPPED)
-        return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
-    if reply.finish_reason == "length":
-        cut = Reason(OwnLimitReason.CUT, tokens=reply.usage.completion)
-        if own is not None and (reply.usage.completion or 0) < own:  # the document allows more already
-            return Fail(cut, Stage.START, Reason(Remedy.START_WITH, names=("max_tokens",)))
-        if (reply.usage.completion or 0) >= allowed:
-            return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
-        return Fail(cut, Stage.START, Reason(Remedy.RAISE_MAX_TOKENS))
-    if not (reply.content.strip() or reply.reasoning.strip()):
-        return Inconclusive(Reason(CommonReason.EMPTY), Stage.DRAWN)
-    return Pass(Reason(OwnLimitReason.ENDS, finish_reason=reply.finish_reason))
-
-
 class UsageReason(ReasonKind):
     """The reasons of ``usage-counts``."""
 
@@ -816,17 +687,27 @@ class UsageReason(ReasonKind):
 
 
 def needs_usage_counts(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or an engine with other counts for streams."""
-    return no_chat(promise) or promise.lacks("usage")
+    """Return why the probe does not apply: no chat, or neither counts for streams nor the drawn tokens."""
+    return no_chat(promise) or (promise.lacks("usage") and promise.lacks("logprobs", "drawn"))
 
 
 @probe(
     "usage-counts",
-    "Streams came without counts, or with others than the whole answer: bills and limits were wrong.",
+    "Streams came without counts, or with others than the whole answer; probabilities were of other tokens.",
     needs=needs_usage_counts,
 )
 def usage_counts(ctx: Context) -> Outcome:
-    """Compare the counts of one greeting."""
+    """Compare the counts of one greeting, then its tokens with their probabilities."""
+    outcomes = {} if ctx.promise.lacks("usage") else {"counts": _counts(ctx)}
+    if not ctx.promise.lacks("logprobs", "drawn"):
+        judge = partial(judge_log_probabilities, counts=bool(outcomes))
+        shown = {"logprobs": True, "top_logprobs": TOP}
+        outcomes["log-probabilities"] = ask_both_ways(ctx, GREETING, judge, **shown)
+    return together(outcomes)
+
+
+def _counts(ctx: Context) -> Outcome:
+    """Compare the counts of the whole and the streamed answer."""
     whole, streamed = ctx.first(GREETING), ctx.first(GREETING, stream=True)
     if ctx.promise.counted is False and not whole.usage.uncounted:
         return flawed("whole", Reason(UsageReason.SAME_FOR_ALL, prompt=total_of(whole, "prompt_tokens")))
@@ -894,7 +775,7 @@ def _flaw(reply: Reply) -> Reason | None:
 
 
 class LogProbabilitiesReason(ReasonKind):
-    """The reasons of ``log-probabilities``."""
+    """The reasons of log-probabilities."""
 
     NOT_SHOWN = "not-shown", "the engine shows none"
     FLAWED = "flawed", "token {place}, {token!r}: {flaw}"
@@ -909,24 +790,6 @@ class LogProbabilitiesReason(ReasonKind):
 
 TOP = 3
 SLACK = 1e-3  # rounding of a log-probability
-
-
-def needs_log_probabilities(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or an engine that does not show the drawn tokens."""
-    return no_chat(promise) or promise.lacks("logprobs", "drawn")
-
-
-@probe(
-    "log-probabilities",
-    "Probabilities of other tokens than those written, fewer than were counted, the best not first.",
-    needs=needs_log_probabilities,
-)
-def log_probabilities(ctx: Context) -> Outcome:
-    """Judge an answer with log-probabilities, whole and streamed."""
-    counts = ctx.promise.lacks("usage") is None
-    return ask_both_ways(
-        ctx, GREETING, partial(judge_log_probabilities, counts=counts), logprobs=True, top_logprobs=TOP
-    )
 
 
 def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
@@ -973,83 +836,4 @@ def _probability_flaw(entry: Mapping[str, object]) -> Reason | None:
         None
         if ranked == sorted(ranked, reverse=True)
         else Reason(LogProbabilitiesReason.NOT_IN_ORDER, values=numbers[1:])
-    )
-
-
-class HistoryReason(ReasonKind):
-    """The reasons of ``history``."""
-
-    NOT_SAID = "not-said", "the answer does not say what was told: {content!r}"
-
-
-EVERY_TURN = template(Need.RENDER_TURNS)
-
-
-@probe(
-    "history",
-    "A template that rendered the last turn only answered every question, and remembered nothing.",
-    needs=no_chat,
-    ability="recall",
-)
-def history(ctx: Context) -> Outcome:
-    """Request a fact of an earlier turn."""
-    alone = ctx.first(SUM).usage.prompt
-    outcome = ctx.judged(NAME_RECALL, lambda reply: judge_history(reply, alone, ctx.promise.markers))
-    if isinstance(outcome, Fail) and needed(outcome.remedy, Need.RENDER_TURNS):
-        return left_out(ctx, (SUM, NAME_RECALL), outcome.reason, EVERY_TURN)
-    return outcome
-
-
-def judge_history(reply: Reply, alone: int | None, markers: tuple[str, ...] = ()) -> Outcome:
-    """Judge an answer about an earlier turn; ``alone`` is the prompt of one short question in tokens."""
-    count = reply.usage.prompt
-    if NAME_RECALL.answered_by(reply.content):
-        return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
-    if count is not None and alone is not None and count <= alone:
-        return Fail(Reason(CommonReason.TURNS_UNSEEN), Stage.TEMPLATE, EVERY_TURN)
-    if reply.finish_reason == "length":
-        return endless(reply, markers)
-    return Inconclusive(Reason(HistoryReason.NOT_SAID, content=reply.content.strip()[:80]), Stage.DRAWN)
-
-
-class LongPromptReason(ReasonKind):
-    """The reasons of ``long-prompt``."""
-
-    TOO_LONG = "too-long", "its context of {context:,} tokens is too long to overrun"
-    ANY_LENGTH = "any-length", "the server takes a prompt of any length"
-    ANSWERED = "answered", "{words:,} words were answered: {content!r}"
-
-
-REMEDY = Reason(Remedy.SET_CONTEXT)
-LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to send and to count
-
-
-def needs_long_prompt(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, no limit in engine or document, or a limit too large to
-    exceed.
-    """
-    if promise.context is None:
-        return no_chat(promise) or Reason(PromiseReason.NO_CONTEXT)
-    far = Reason(LongPromptReason.TOO_LONG, context=promise.context) if promise.context > LONGEST else None
-    return no_chat(promise) or promise.lacks("limit") or far
-
-
-@probe(
-    "long-prompt",
-    "A prompt beyond the context ended in a crash, or was cut without a word and answered all the same.",
-    needs=needs_long_prompt,
-    rests_on=Rests.REQUESTS,
-)
-def long_prompt(ctx: Context) -> Outcome:
-    """Send more words than the context has tokens."""
-    context = ctx.promise.context or 0
-    prompt = Prompt("long-prompt", (user("again " * (context + 64)),))
-    try:
-        reply = ctx.ask(prompt, max_tokens=1)
-    except RequestRefused as refused:
-        return ctx.refused(refused, prompt)
-    if ctx.promise.remote:
-        return NotApplicable(Reason(LongPromptReason.ANY_LENGTH))
-    return Fail(
-        Reason(LongPromptReason.ANSWERED, words=context + 64, content=reply.content[:80]), Stage.WHOLE, REMEDY
     )

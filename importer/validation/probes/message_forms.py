@@ -1,20 +1,25 @@
-"""The probe of turns that reach the prompt: system and developer, questions in a row, content in parts."""
+"""The probe of what reaches the prompt: tools, turns of every role, questions in a row, parts, images."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
-from importer.validation.context import Context, together
+from importer.validation.context import Context, in_turn
 from importer.validation.diagnosis import left_out
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import CommonReason, no_chat
+from importer.validation.expectations import CommonReason, no_chat, no_tools
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, Tried
 from importer.validation.probe import Rests, probe
+from importer.validation.probes.tasks import images
+from importer.validation.probes.tools import tools_in_prompt
 from importer.validation.prompts import (
     GREETING,
+    NAME_RECALL,
     ONE_TOKEN,
+    SUM,
     SYSTEM,
     SYSTEM_LONGER,
     TWO_USERS,
@@ -31,6 +36,7 @@ class FormsReason(ReasonKind):
 
     TAKEN = "taken", "{forms:and} reach the prompt"
     SYSTEM_UNSEEN = "system-unseen", "the system's words do not reach the prompt"
+    EARLIER = "earlier", "earlier turns reach the prompt"
     ROW = "row", "two questions in a row are taken"
     REFUSED = "refused", "{form} is refused: {error}"
     DROPPED = "dropped", "{form} does not reach the prompt: {tokens} tokens, and {whole} as {instead}"
@@ -65,17 +71,33 @@ WITHOUT = replace(GREETING, name="without either", extra=ONE_TOKEN)
 
 @probe(
     "message-forms",
-    "System turns were dropped; two questions in a row, the role developer and parts were refused.",
+    "Tools, system turns, earlier turns or images were dropped; the role developer and parts were refused.",
     needs=no_chat,
+    observes=Stage.TEMPLATE,
     rests_on=Rests.REQUESTS,
 )
 def message_forms(ctx: Context) -> Outcome:
-    """Compare each form's prompt with that of the same words in the form that every server takes."""
-    turns = together({"system": _system(ctx), "two questions": _in_a_row(ctx)})
+    """Compare prompts with and without each part of a conversation, then each form with a usual one."""
+    parts = {} if no_tools(ctx.promise) else {"tools": tools_in_prompt}
+    parts |= {"system": _system, "two questions": _in_a_row, "earlier turns": _earlier}
+    if ctx.promise.images and not ctx.promise.lacks("images"):
+        parts["images"] = images
+    turns = in_turn({name: partial(part, ctx) for name, part in parts.items()})
     if isinstance(turns, Fail | Inconclusive):
         return turns
     found = [each for each in (judge_form(ctx, form) for form in FORMS) if each is not None]
     return min(found, key=lambda one: isinstance(one, NotApplicable), default=turns)
+
+
+def _earlier(ctx: Context) -> Outcome:
+    """Compare a question alone with one behind an earlier turn."""
+    lost = Reason(CommonReason.TURNS_UNSEEN)
+    alone, behind = (ctx.first(prompt).usage.prompt for prompt in (SUM, NAME_RECALL))
+    if alone is None or behind is None:
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+    if behind > alone:
+        return Pass(Reason(FormsReason.EARLIER))
+    return left_out(ctx, (SUM, NAME_RECALL), lost, template(Need.RENDER_TURNS))
 
 
 def _system(ctx: Context) -> Outcome:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation import other_apis
 from importer.validation.calls import CallReason, first_call, judge_call
-from importer.validation.context import WAYS, Context, together
-from importer.validation.expectations import no_reasoning, no_tools
+from importer.validation.context import WAYS, Context, in_turn, together
+from importer.validation.expectations import Expectations, no_reasoning, no_tools
 from importer.validation.other_apis import FormatReason, numbered
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, named
 from importer.validation.probe import probe
@@ -22,11 +23,23 @@ from importer.validation.prompts import GREETING, SUM, SUM_THINKING, WEATHER, Pr
 from importer.validation.reply import Reply
 
 
+def needs_other_paths(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or an engine with neither path."""
+    return other_apis.needs_anthropic(promise) and other_apis.needs_responses(promise)
+
+
 @probe(
-    "messages",
-    "Special tokens, calls as text, counts without the tools: this path has filters and parsers of its own.",
-    needs=other_apis.needs_anthropic,
+    "other-paths",
+    "Special tokens, calls as text, streams that end otherwise: these paths have parsers of their own.",
+    needs=needs_other_paths,
 )
+def other_paths(ctx: Context) -> Outcome:
+    """Judge /v1/messages and /v1/responses beside the chat."""
+    parts = {"/v1/messages": messages} if other_apis.needs_anthropic(ctx.promise) is None else {}
+    parts |= {"/v1/responses": responses} if other_apis.needs_responses(ctx.promise) is None else {}
+    return in_turn({path: partial(part, ctx) for path, part in parts.items()})
+
+
 def messages(ctx: Context) -> Outcome:
     """Judge a greeting and, where the chat calls a tool, a call; then the count of tokens."""
     signs = token_signs(ctx.promise)
@@ -109,11 +122,6 @@ def judge_count_tokens(counts: list[tuple[str, Any, int | None]]) -> Outcome:
     return Pass(Reason(CountTokensReason.SAME, counts=reasons), trials=len(counts))
 
 
-@probe(
-    "responses",
-    "A stream ended in a text that none of its pieces held; thoughts and arguments came otherwise here.",
-    needs=other_apis.needs_responses,
-)
 def responses(ctx: Context) -> Outcome:
     """Judge a greeting and what the chat has, whole and streamed: a thought, a call and the answer to it."""
     signs = token_signs(ctx.promise)

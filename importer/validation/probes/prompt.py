@@ -39,7 +39,7 @@ from importer.validation.failures import text_now
 from importer.validation.mutations import CHANGES
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage
 from importer.validation.probe import Rests, probe
-from importer.validation.probes.sampling import words_between
+from importer.validation.probes.ends import words_between
 from importer.validation.prompts import (
     CALLED,
     CALLED_EMPTY,
@@ -909,21 +909,27 @@ LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is m
 
 @probe(
     "tokenizer-whole",
-    "Tokenizers saved again lost accents, capitals, spaces or merges; the model was blamed for its answers.",
+    "Tokenizers saved again lost accents or merges; one token beyond the embedding ended the engine.",
     needs=always,
+    tasks=evidence.TASKS,
     observes=Stage.TOKENS,
     rests_on=Rests.NOTHING,
 )
 def tokenizer_whole(ctx: Context) -> Outcome:
-    """Judge texts after tokenization and back, with the engine and without, then the tokens of answers."""
+    """Judge numbers of tokens, texts there and back, with the engine and without, and drawn tokens."""
+    rows = None if ctx.table is None else judge_token_numbers(ctx.table)
+    if (
+        isinstance(rows, Fail) or ctx.promise.kind in evidence.TASKS
+    ):  # their tokenizers drop letters by design
+        return rows or NotApplicable(ctx.no_tokenizer)
     served = None if ctx.promise.unsure("tokenize") else _round_trip(ctx)
     if ctx.merges is not None and ctx.merges.exchanged:
         exchanged = Reason(CommonReason.EXCHANGED, words=ctx.merges.exchanged)
         return Fail(exchanged, Stage.TOKENS, OWN)
     result = round_trip(ctx)
     if result is None:
-        return served or NotApplicable(ctx.no_tokenizer)
-    outcomes: dict[str, Outcome] = {} if served is None else {"engine": served}
+        return served or rows or NotApplicable(ctx.no_tokenizer)
+    outcomes = {k: o for k, o in {"engine": served, "numbers": rows}.items() if o is not None}
     outcomes |= {"text": judge_tokenizer_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
     outcomes |= {"kinds": judge_kinds(result), "tokens": judge_tokens(result)}
     if not no_chat(ctx.promise):
@@ -998,34 +1004,19 @@ def judge_markers(written: str) -> Outcome:
 
 
 class TokenRowReason(ReasonKind):
-    """The reasons of ``token-numbers``."""
+    """The reasons of the tokens' numbers beside the embedding."""
 
-    UNKNOWN = "unknown", "the numbers of the tokens, or the rows of the embedding, are unknown"
     INSIDE = "inside", "the highest number is {highest}, and the embedding has {rows} rows"
     BEYOND = "beyond", "the embedding has {rows} rows, and none for {tokens:and}"
 
 
-TOKEN_NUMBERS_SHOWN = 3  # tokens of a reason
-
-
-@probe(
-    "token-numbers",
-    "A token's number lay beyond the embedding: one message with it ended the engine for everybody.",
-    needs=always,
-    tasks=evidence.TASKS,
-    rests_on=Rests.NOTHING,
-)
-def token_numbers(ctx: Context) -> Outcome:
-    """Compare the tokenizer's numbers with the embedding's rows; no request is sent."""
-    if ctx.table is None:
-        return NotApplicable(Reason(TokenRowReason.UNKNOWN))
-    return judge_token_numbers(ctx.table)
+ROWS_SHOWN = 3  # tokens of a reason
 
 
 def judge_token_numbers(table: TokenTable) -> Outcome:
     """Judge the tokens that a message may hold."""
     if not table.beyond:
         return Pass(Reason(TokenRowReason.INSIDE, highest=table.highest, rows=table.rows))
-    tokens = tuple(token.content or str(token.number) for token in table.beyond[:TOKEN_NUMBERS_SHOWN])
+    tokens = tuple(token.content or str(token.number) for token in table.beyond[:ROWS_SHOWN])
     reason = Reason(TokenRowReason.BEYOND, tokens=tokens, rows=table.rows)
     return Fail(reason, Stage.TOKENS, Reason(Remedy.TAKE_OUT_ADDED, tokens=tokens))

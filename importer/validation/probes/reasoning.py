@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
-from importer.validation import proof_check
-from importer.validation.context import TRIALS, WAYS, Context, ask_both_ways, together
+from importer.validation.context import TRIALS, WAYS, Context, together
 from importer.validation.diagnosis import endless, only_streamed, streaming_fault, unread
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.expectations import CommonReason, no_chat, no_reasoning
@@ -257,70 +254,3 @@ def judge_reasoning_apart(reply: Reply) -> Outcome:
             content=reply.content.strip()[:60],
         )
     )
-
-
-class ReasoningCutReason(ReasonKind):
-    """The reasons of ``reasoning-cut``."""
-
-    KNOWN = "known", "{parser} is proved to miss a thought that is cut: {why}"
-    NO_THOUGHT_NOW = "no-thought-now", "the model answers without a thought this time"
-    IN_CONTENT = "in-content", "the cut thought is in the content: {content!r}"
-    IN_BOTH = "in-both", "the cut thought is in the content, too"
-    CUT = "cut", "thought {reasoning!r}, no content, finish_reason 'length'"
-    NOT_SAID = "not-said", "the thought was cut, and finish_reason is {finish_reason!r}, not 'length'"
-
-
-LIMIT = 4  # tokens; thoughts are longer
-CASE = "thinking-cut"  # of the proof
-
-
-@probe(
-    "reasoning-cut",
-    "A block that never closed came out as the answer, or not at all, and nothing said that it was cut.",
-    needs=no_reasoning,
-)
-def reasoning_cut(ctx: Context) -> Outcome:
-    """Cut a few tokens into the thought that begins a whole answer."""
-    if (missed := _known_miss(ctx)) is not None:
-        return missed
-    full = ctx.first(SUM_THINKING)
-    if not full.reasoning.strip():
-        return NotApplicable(Reason(CommonReason.NO_THOUGHT))
-    return ask_both_ways(ctx, SUM_THINKING, partial(judge_reasoning_cut, full=full), max_tokens=LIMIT)
-
-
-def _known_miss(ctx: Context) -> NotApplicable | None:
-    """Return that the parser in use is proved to miss a cut thought, with one that reads it as the remedy."""
-    proof, key = ctx.proof, "reasoning_parser"
-    if proof is None or not proof_check.same_template(ctx, proof):
-        return None
-    verdicts, used = proof.verdicts.get(key, ()), proof_check.named(key, ctx, proof)
-    why = next((v.failed[CASE] for v in verdicts if v.parser == used and CASE in v.failed), None)
-    if why is None:
-        return None
-    other = next((v.parser for v in verdicts if v.reads and CASE not in v.failed), None)
-    remedy = None if other is None else proof_check.change(key, other, ctx, proof, why)
-    return NotApplicable(Reason(ReasoningCutReason.KNOWN, parser=used, why=why), remedy=remedy)
-
-
-def judge_reasoning_cut(reply: Reply, full: Reply) -> Outcome:
-    """Judge an answer that was cut inside its thought; ``full`` is a whole one."""
-    content, thought = reply.content.strip(), full.reasoning.strip()
-    if marker := thinking_markup(content):
-        return Fail(
-            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"),
-            Stage.PARSED,
-            OTHER_REASONING_PARSER,
-        )
-    if content and not reply.reasoning.strip():
-        if full.content.strip().startswith(content) and not thought.startswith(content):
-            return Inconclusive(Reason(ReasoningCutReason.NO_THOUGHT_NOW), Stage.DRAWN)
-        return Fail(Reason(ReasoningCutReason.IN_CONTENT, content=content[:60]), Stage.WHOLE,
-                    Reason(Remedy.ALLOW_OR_OTHER_PARSER))  # fmt: skip
-    if content and content == reply.reasoning.strip():
-        return Fail(Reason(ReasoningCutReason.IN_BOTH), Stage.WHOLE)
-    if reply.finish_reason == "length":
-        return Pass(Reason(ReasoningCutReason.CUT, reasoning=reply.reasoning.strip()[:40]))
-    if content:
-        return Inconclusive(Reason(CommonReason.DONE_BEFORE), Stage.DRAWN)
-    return Fail(Reason(ReasoningCutReason.NOT_SAID, finish_reason=reply.finish_reason), Stage.WHOLE)

@@ -10,18 +10,15 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
 from importer.engines.log_figures import mentions
-from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
-from importer.validation.context import EXTRA, TOKENS, Context, ask_both_ways, together
-from importer.validation.diagnosis import endless
+from importer.validation.context import EXTRA, Context, ask_both_ways, together
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
+from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.mutations import QUOTED, AnswerChange, ends_otherwise, of_text
 from importer.validation.outcome import (
     Fail,
@@ -30,26 +27,21 @@ from importer.validation.outcome import (
     Outcome,
     Pass,
     Stage,
-    Tried,
     failing,
 )
 from importer.validation.probe import probe
 from importer.validation.progress import listened
 from importer.validation.prompts import (
     AGAIN,
-    BOTH_ANSWERED,
-    COUNT,
     GREETING,
     NUMBER,
     PERSON,
     PERSON_SCHEMA,
     SUM,
-    SUM_SILENT,
-    TWO_CITIES,
     Prompt,
     user,
 )
-from importer.validation.remedy import WHOLE_ANSWERS, Remedy, end_at
+from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply
 from importer.validation.tokens import (
     Word,
@@ -61,186 +53,6 @@ from importer.validation.tokens import (
     vocabulary,
 )
 from importer.validation.tool_markup import unended
-
-
-class StopStringsReason(ReasonKind):
-    """The reasons of ``stop-strings``."""
-
-    NO_MIDDLE = "no-middle", "the answer has no middle to stop in: {content!r}"
-    SHOWN = "shown", "the stop string is shown"
-    CUT_OUT = "cut-out", "the stop string is cut out, and the answer goes on after it"
-    PART_SHOWN = "part-shown", "a part of the stop string is shown: {shown!r}"
-    NOT_WHOLE = "not-whole", "the text before the stop string is not whole: it ends in {shown!r}"
-    ENDS = "ends", "ends before {stop!r}"
-    OTHER = "other", "the model wrote something else this time: {shown!r}"
-
-
-COUNT_SILENT = replace(COUNT, name="count-silent", switches=SUM_SILENT.switches)
-NEVER = "\u2603\u2603"  # in no answer
-WORDS = 4  # an answer of fewer has no middle
-TRIES = 32  # places from the second word on; an answer that counts to ten has ten
-
-
-@probe(
-    "stop-strings",
-    "A stop string across two tokens was shown by half, or cut out; another model's cut answers.",
-    needs=no_chat,
-)
-def stop_strings(ctx: Context) -> Outcome:
-    """Judge answers that no stop word of the document may end, then answers that a request's string must."""
-    own = bool(words(ctx.promise) or ctx.promise.stopwords)
-    outcomes = {"of the document": _stop_words(ctx)} if own else {}
-    lacking = ctx.promise.lacks("stop")
-    sent = NotApplicable(lacking) if lacking is not None else _stop_strings(ctx)
-    return together({**outcomes, "of a request": sent})
-
-
-def _stop_strings(ctx: Context) -> Outcome:
-    """Stop soon in a known answer: at a word, and across two, where another string stands first."""
-    prompt, full, places = COUNT, ctx.first(COUNT), middle(ctx.first(COUNT))
-    if not places and full.reasoning.strip():  # it counts in its thoughts, too
-        prompt, full = COUNT_SILENT, ctx.first(COUNT_SILENT)
-        places = middle(full) or middle(replace(full, reasoning=""))
-    if full.finish_reason == "length":
-        return endless(full, ctx.promise.markers)
-    if not places and ctx.first(GREETING).finish_reason != "length":
-        prompt, full = GREETING, ctx.first(GREETING)
-        places = middle(full)
-    if not places:
-        return Inconclusive(
-            Reason(StopStringsReason.NO_MIDDLE, content=full.content.strip()[:80]), Stage.DRAWN
-        )
-    outcomes = {
-        s: ask_both_ways(ctx, prompt, partial(judge_stop_strings, full=full, stop=s), stop=[*before, s])
-        for s, before in zip(places, ((), (NEVER,)), strict=True)
-    }
-    return together({repr(stop): outcome for stop, outcome in outcomes.items()})
-
-
-def middle(full: Reply) -> tuple[str, ...]:
-    """Return a word soon after the beginning, and a string across its left border; each occurs once.
-
-    The sooner an answer stops, the less chance has a part in it.
-    """
-    words = list(re.finditer(r"\w+", full.content))
-    text = full.reasoning + full.content
-    for left, right in pairwise(words[1 : TRIES + 1]):
-        across = full.content[left.end() - 2 : right.start() + 2]
-        if len(words) < WORDS or "\n" in across:
-            continue
-        if text.count(right.group()) == text.count(across) == 1:
-            return right.group(), across
-    return ()
-
-
-def judge_stop_strings(reply: Reply, full: Reply, stop: str) -> Outcome:
-    """Judge an answer that must end before ``stop``, beside one without a stop string."""
-    shown, before = reply.content.strip(), full.content.partition(stop)[0].strip()
-    if stop in reply.content:
-        return Fail(Reason(StopStringsReason.SHOWN), Stage.SAMPLED, heed("stop"))
-    if shown == full.content.replace(stop, "").strip():
-        return Fail(Reason(StopStringsReason.CUT_OUT), Stage.SAMPLED, heed("stop"))
-    if shown == before and reply.finish_reason == "stop":
-        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
-    if shown == before:
-        return Fail(
-            Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
-            Stage.SAMPLED,
-            ends_otherwise("stop", reply),
-        )
-    if any(shown == (before_raw(full, stop) + stop[:n]).strip() for n in range(1, len(stop))):
-        return Fail(Reason(StopStringsReason.PART_SHOWN, shown=shown[-20:]), Stage.SAMPLED)
-    if shown and before.startswith(shown) and len(before) - len(shown) < len(stop):
-        return Fail(Reason(StopStringsReason.NOT_WHOLE, shown=shown[-20:]), Stage.SAMPLED)
-    if stopped_at(reply) == stop:
-        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
-    return Inconclusive(Reason(StopStringsReason.OTHER, shown=shown[:80]), Stage.DRAWN)
-
-
-def before_raw(full: Reply, stop: str) -> str:
-    """Return the text before the stop string, with white space."""
-    return full.content.partition(stop)[0]
-
-
-def stopped_at(reply: Reply) -> object:
-    """Return the stop string that ended the answer, where the engine reports it."""
-    choices = [
-        choice for data in reply.raw for choice in listed(data.get("choices")) if isinstance(choice, dict)
-    ]
-    return next((c["stop_reason"] for c in reversed(choices) if c.get("stop_reason") is not None), None)
-
-
-class StopWordsReason(ReasonKind):
-    """The reasons of the document's stop words."""
-
-    NOT_IN_CALLS = "not-in-calls", "no stop word within calls"
-    BETWEEN_CALLS = (
-        "between-calls",
-        "the stop word {word!r} stands between two calls: the second is never written",
-    )
-    IN_ANSWER = "in-answer", "the stop word {word!r} stands within an answer, before {after!r}"
-    IN_THOUGHT = "in-thought", "the stop word {word!r} stands within a thought, before {after!r}"
-    IN_TEXT = "in-text", "the stop word {word!r} stands within what the model writes, before {after!r}"
-    NONE = "none", "no stop word within {answers} answers"
-
-
-QUESTIONS = (GREETING, SUM, COUNT)
-
-
-def words(promise: Expectations) -> tuple[str, ...]:
-    """Return the stop words that clients send."""
-    sent: Any = promise.client_sampling.get("stop") or ()
-    return (sent,) if isinstance(sent, str) else tuple(map(str, sent))
-
-
-def _stop_words(ctx: Context) -> Outcome:
-    """Judge two calls as the template writes them, then answers without stop words: none may hold one."""
-    failure = None if no_tools(ctx.promise) else judge_calls(words_between(ctx), ctx.promise.stopwords)
-    if failure is not None or not words(ctx.promise):
-        return failure or Pass(Reason(StopWordsReason.NOT_IN_CALLS))
-    shown: Mapping[str, Any] = (
-        {} if ctx.promise.lacks("logprobs") else TOKENS
-    )  # a parser takes markers out of answers
-    return judge_stop_words([ctx.ask(prompt, stop=None, **shown) for prompt in QUESTIONS], words(ctx.promise))
-
-
-def words_between(ctx: Context) -> str:
-    """Return the text of the template between the arguments of two calls in one turn."""
-    question, rendered = TWO_CITIES.messages[-1]["content"], ctx.rendered(BOTH_ANSWERED) or ""
-    behind = rendered.partition(question)[2]
-    first, second = (word.capitalize() for word in TWO_CITIES.expects)
-    calls = behind.partition(BOTH_ANSWERED.expects[0])[0].partition(first)[2]
-    return calls.rpartition(second)[0]
-
-
-def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
-    """Return the fault where a stop word ends an answer between two calls."""
-    word = next((w for w in stops if w and w in text), None)
-    if word is None:
-        return None
-    reason = Reason(StopWordsReason.BETWEEN_CALLS, word=word)
-    return Fail(reason, Stage.START, Reason(Remedy.TAKE_OUT_STOPWORD, word=word))
-
-
-def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
-    """Judge answers that no stop word has ended."""
-    for reply in replies:
-        for place, text in (
-            (StopWordsReason.IN_ANSWER, reply.content),
-            (StopWordsReason.IN_THOUGHT, reply.reasoning),
-            (StopWordsReason.IN_TEXT, reply.written),
-        ):
-            word = next((w for w in stops if w in text), None)
-            after = text.partition(word)[2].strip() if word else ""
-            if word and after:
-                seen = Reason(place, word=word, after=after[:40])
-                whole = sum(each.finish_reason != "length" for each in replies)
-                if not whole:  # tried, and no answer ends without it: nothing else ends a turn
-                    ends = Tried(len(replies), len(replies))
-                    return Fail(seen, Stage.TOKENS, end_at(word), len(replies), tried=ends)
-                remedy, helps = Reason(Remedy.TAKE_OUT_STOPWORD, word=word), Tried(whole, len(replies))
-                return Fail(seen, Stage.START, remedy, len(replies), tried=helps)
-    return Pass(Reason(StopWordsReason.NONE, answers=len(replies)), trials=len(replies))
 
 
 class SamplingArrivesReason(ReasonKind):

@@ -17,7 +17,7 @@ from importer.signals import evidence
 from importer.validation import proof_check
 from importer.validation.calls import judge_call
 from importer.validation.client import Exchange
-from importer.validation.context import Context, together
+from importer.validation.context import Context, in_turn, together
 from importer.validation.diagnosis import unread
 from importer.validation.errors import ExchangeError, Overloaded, RequestRefused, ServerUnreachable, TimedOut
 from importer.validation.expectations import Expectations, always, no_chat
@@ -251,16 +251,25 @@ DEFAULTS = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetit
 
 @probe(
     "settings-read-back",
-    "A parser's name that could not be loaded was printed and forgotten; the engine ran without one.",
-    needs=no_chat,
+    "A parser that could not be loaded was printed and forgotten; engines died at the first long prompt.",
+    needs=always,
+    tasks=evidence.TASKS,
     observes=Stage.PARSED,
     rests_on=Rests.REQUESTS,
 )
 def settings_read_back(ctx: Context) -> Outcome:
-    """Compare log and /health with the document; an engine that reports no parser is judged by a call."""
+    """Compare log and /health with the document: parsers and sampling of a chat, and memory."""
+    outcomes = {} if no_chat(ctx.promise) or ctx.promise.kind in evidence.TASKS else _settings(ctx)
+    if ctx.fit is not None:
+        outcomes["memory"] = judge_memory_predicted(ctx.fit(), ctx.promise.context)
+    return together(outcomes) if outcomes else NotApplicable(Reason(SettingsReason.NOTHING_SAID))
+
+
+def _settings(ctx: Context) -> dict[str, Outcome]:
+    """Return the outcomes of settings by name; an engine that reports no parser is judged by a call."""
     effective, promise = ctx.running(), ctx.promise
     reads = promise.tool_parser is not None and _reads(ctx)
-    outcomes = {
+    outcomes: dict[str, Outcome] = {
         key: judge_parser(key, parser, getattr(promise, key), infers=effective.infers, reads=reads)
         for key in KEYS
         if (parser := getattr(effective, key)) is not None
@@ -272,7 +281,7 @@ def settings_read_back(ctx: Context) -> Outcome:
             outcomes[key] = refuted
     if "tool_parser" not in outcomes and promise.tool_parser is not None:
         outcomes["tool_parser"] = shown(ctx, promise.tool_parser, reads=reads)
-    return together(outcomes) if outcomes else NotApplicable(Reason(SettingsReason.NOTHING_SAID))
+    return outcomes
 
 
 def _refuted(ctx: Context, key: str) -> Fail | None:
@@ -355,9 +364,8 @@ def _one(key: str, value: float) -> float:
 
 
 class MemoryPredictedReason(ReasonKind):
-    """The reasons of ``memory-predicted``."""
+    """The reasons of memory beside its prediction."""
 
-    NOTHING_PREDICTED = "nothing-predicted", "nothing was predicted"
     NOTHING_REPORTED = "nothing-reported", "the engine reports nothing that was predicted"
     OFF = "off", "importer's estimate is off: {figures:;}"
     CACHE = "cache", "the KV cache holds less than the context of {context:,} tokens: {figures:;}"
@@ -370,21 +378,6 @@ TOLERANCE = 0.15  # of the prediction
 SLACK = 64 * 2**20  # bytes besides: logs round
 LIBRARIES = 2**30  # bytes of the whole besides: what its processes load is not the model's
 REMEDY = Reason(Remedy.SET_CONTEXT)
-
-
-@probe(
-    "memory-predicted",
-    "Memory guessed from a model's name was off by half: engines died at the first long prompt.",
-    needs=always,
-    tasks=evidence.TASKS,
-)
-def memory_predicted(ctx: Context) -> Outcome:
-    """Compare prediction and report; no request is sent."""
-    return (
-        NotApplicable(Reason(MemoryPredictedReason.NOTHING_PREDICTED))
-        if ctx.fit is None
-        else judge_memory_predicted(ctx.fit(), ctx.promise.context)
-    )
 
 
 def judge_memory_predicted(figures: Mapping[str, Figure], context: int | None = None) -> Outcome:
@@ -419,7 +412,7 @@ def _beside(name: str, figure: Figure) -> Reason:
 
 
 class MemoryFlatReason(ReasonKind):
-    """The reasons of ``memory-flat``."""
+    """The reasons of memory after many turns."""
 
     TOO_SHORT = "too-short", "the context is too short for twenty turns"
     NOT_SEEN = "not-seen", "the engine's memory cannot be seen from here"
@@ -437,20 +430,10 @@ MEMORY_FLAT_SLACK = (
 SHARE = 0.05  # of what it was: caches keep the last few conversations
 
 
-def needs_memory_flat(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or a context too short for twenty turns."""
-    short = promise.context is not None and promise.context < 2 * TURNS * EACH // 2
-    return no_chat(promise) or (Reason(MemoryFlatReason.TOO_SHORT) if short else None)
-
-
-@probe(
-    "memory-flat",
-    "With every turn of a conversation another copy of it stayed in memory, until the machine had none.",
-    needs=needs_memory_flat,
-    alone=True,  # it measures memory
-)
-def memory_flat(ctx: Context) -> Outcome:
+def _memory_flat(ctx: Context) -> Outcome:
     """Request one token after each turn, and measure the memory."""
+    if ctx.promise.context is not None and ctx.promise.context < TURNS * EACH:
+        return NotApplicable(Reason(MemoryFlatReason.TOO_SHORT))
     if ctx.memory is None or ctx.memory() is None:
         return NotApplicable(Reason(MemoryFlatReason.NOT_SEEN))
     messages: list[Message] = []
@@ -569,11 +552,17 @@ APART = 0.02  # seconds between two requests: the load is for the engine, not fo
 
 @probe(
     "concurrency",
-    "Entries of another batch's shape crashed every later request, and answers went to the wrong client.",
+    "Work for clients that had left went on; a batch crashed later requests; each turn stayed in memory.",
     needs=no_chat,
-    alone=True,  # it is a load
+    alone=True,  # it is a load, and measures time and memory
 )
 def concurrency(ctx: Context) -> Outcome:
+    """Judge an answer after clients have left, answers at once, then memory over many turns."""
+    parts = {"clients leave": _client_disconnect, "at once": _at_once, "turns": _memory_flat}
+    return in_turn({name: partial(part, ctx) for name, part in parts.items()})
+
+
+def _at_once(ctx: Context) -> Outcome:
     """Send the questions that the model answers right by itself, several times each and all at once."""
     count = FEWER if ctx.promise.slow else AT_ONCE
     sent = {"max_tokens": 2 * BRIEF} if ctx.promise.slow else {}
@@ -644,7 +633,7 @@ def right(reply: Reply | ExchangeError, prompt: Prompt) -> bool:
 
 
 class ClientDisconnectReason(ReasonKind):
-    """The reasons of ``client-disconnect``."""
+    """The reasons of clients that leave."""
 
     EMPTY = "empty", "after clients had left, an answer came back empty"
     SLOW = "slow", "after clients had left, an answer took {seconds:.1f} s instead of {before:.1f} s"
@@ -654,13 +643,7 @@ class ClientDisconnectReason(ReasonKind):
 SLOWER = 5.0  # times ``before``; and that many seconds are always allowed
 
 
-@probe(
-    "client-disconnect",
-    "Work for clients that had left went on to its end and kept their slots; a race crashed the engine.",
-    needs=no_chat,
-    alone=True,  # it measures the time of the answer after
-)
-def client_disconnect(ctx: Context) -> Outcome:
+def _client_disconnect(ctx: Context) -> Outcome:
     """Hang up twice in each way, then send a question."""
     before = _timed(ctx)[1]
     left = ctx.promise.limit(COUNT.tokens)

@@ -1,4 +1,4 @@
-"""Probes of models that embed, rank, classify or transcribe, and of images."""
+"""The probe of models that embed, rank, classify, transcribe or complete; and images in a prompt."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from math import isclose, isfinite, sqrt
 from typing import Any
 
 from importer.reasons import Reason, ReasonKind
+from importer.validation import alternate_forms
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused, TemplateRefusedError
-from importer.validation.expectations import Expectations, no_chat, other_task
+from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
 from importer.validation.probe import Run, probe
-from importer.validation.prompts import Prompt
+from importer.validation.prompts import COUNT, NAME_RECALL, SUM, Prompt
 from importer.validation.remedy import Need, Remedy, template
 
 TEXTS = ("A boat is on the lake.", "The invoice is due on Friday.", "A boat is on the lake.")
@@ -195,51 +196,18 @@ def judge_classes(rows: list[Any], labels: int | None) -> Outcome:
     return Pass(Reason(ClassesReason.VALUES, count=len(rows[0])))
 
 
-POOLING: Mapping[str, Run] = {
-    "embedding": _embedding, "reranker": _rerank, "classifier": _classes, "reward": _classes,
-}  # fmt: skip
-
-
-def needs_pooling(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: the model pools nothing."""
-    return other_task(promise, POOLING)
-
-
-@probe(
-    "pooling",
-    "A server without the pooling runner answered with 404, or vectors, scores or classes of another size.",
-    needs=needs_pooling,
-    tasks=POOLING,
-)
-def pooling(ctx: Context) -> Outcome:
-    """Judge vectors, scores or classes of a few texts, one of them twice."""
-    return POOLING[ctx.promise.kind](ctx)
-
-
-TRANSCRIPTION_TASKS = frozenset({"transcription"})
 PATH = "/v1/audio/transcriptions"
 RATE, SECONDS, PITCH = 16_000, 1, 440  # samples a second, seconds, hertz
 
 
 class TranscriptionReason(ReasonKind):
-    """The reasons of ``transcription``."""
+    """The reasons of a transcription."""
 
     NO_TEXT = "no-text", "the answer has no text"
     TEXT = "text", "text {text!r}"
 
 
-def needs_transcription(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: the model transcribes nothing."""
-    return other_task(promise, TRANSCRIPTION_TASKS)
-
-
-@probe(
-    "transcription",
-    "Models for speech were listed as chat models, and the server had no audio package or no path for sound.",
-    needs=needs_transcription,
-    tasks=TRANSCRIPTION_TASKS,
-)
-def transcription(ctx: Context) -> Outcome:
+def _transcription(ctx: Context) -> Outcome:
     """Send a second of a tone; what the model hears in it is not judged."""
     answer = ctx.client.upload(PATH, {"model": ctx.model, "temperature": "0"}, tone(), ctx.log)
     text = answer.get("text") if isinstance(answer, dict) else None
@@ -261,10 +229,59 @@ def tone() -> bytes:
     return file.getvalue()
 
 
-class ImagesReason(ReasonKind):
-    """The reasons of ``images``."""
+class CompletionReason(ReasonKind):
+    """The reasons of a completion."""
 
-    NOT_PROMISED = "not-promised", "the document says nothing of images"
+    CHATS = "chats", "the model chats"
+    NOTHING = "nothing", "the model had nothing to add"
+    WENT_ON = "went-on", "went on {text!r}"
+    ENDS_TURNS = (
+        "ends-turns",
+        "it has no chat template, and in turns of {form} it answers and ends its answers",
+    )
+
+
+TEXT = "The capital of France is"
+LENGTH = 16  # tokens of a completion
+
+
+def _completion(ctx: Context) -> Outcome:
+    """Request a few tokens more; a model that ends turns of a known form has lost its template."""
+    body = {"model": ctx.model, "prompt": TEXT, "max_tokens": LENGTH, **ctx.promise.client_sampling}
+    text = ctx.client.complete(body, ctx.log)
+    if not text.strip():
+        return Inconclusive(Reason(CompletionReason.NOTHING), Stage.DRAWN)
+    if ctx.without_template and (form := alternate_forms.ended(ctx, (SUM, COUNT, NAME_RECALL))) is not None:
+        lost = Reason(CompletionReason.ENDS_TURNS, form=form.name)
+        return Inconclusive(lost, Stage.TEMPLATE, Reason(Remedy.FETCH_TEMPLATE))
+    return Pass(Reason(CompletionReason.WENT_ON, text=text.strip()[:80]))
+
+
+OUTPUTS: Mapping[str, Run] = {
+    "embedding": _embedding, "reranker": _rerank, "classifier": _classes, "reward": _classes,
+    "transcription": _transcription,
+}  # fmt: skip
+
+
+def needs_task_output(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: the model chats."""
+    return Reason(CompletionReason.CHATS) if promise.chats and promise.kind not in OUTPUTS else None
+
+
+@probe(
+    "task-output",
+    "Models that embed, rank, transcribe or complete were served as chats: 404, another size, or no path.",
+    needs=needs_task_output,
+    tasks=OUTPUTS,
+)
+def task_output(ctx: Context) -> Outcome:
+    """Judge vectors, scores, classes, a transcript, or how a base model goes on."""
+    return OUTPUTS.get(ctx.promise.kind, _completion)(ctx)
+
+
+class ImagesReason(ReasonKind):
+    """The reasons of images."""
+
     NOT_COUNTED = "not-counted", "all are answered; whether an image is seen, no count of tokens tells"
     NO_MORE = "no-more", "{more}: {tokens} tokens, {less}: {fewer}"
     UNSEEN = "unseen", "the image does not reach the prompt: {counts}"
@@ -280,17 +297,6 @@ REMEDY = template(Need.RENDER_IMAGES)
 Counted = int | None
 
 
-def needs_images(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, no vision, or an engine without images."""
-    unseeing = None if promise.images else Reason(ImagesReason.NOT_PROMISED)
-    return no_chat(promise) or unseeing or promise.lacks("images")
-
-
-@probe(
-    "images",
-    "Requests without an image crashed a vision model; images were dropped, and the answer was invented.",
-    needs=needs_images,
-)
 def images(ctx: Context) -> Outcome:
     """Send four kinds of content; the length of each prompt shows whether an image reached it."""
     results: dict[str, Counted | RequestRefused] = {}

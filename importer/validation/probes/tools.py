@@ -18,7 +18,7 @@ from importer.validation.diagnosis import endless, left_out, results_unseen, swa
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, Expectations, no_tools
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, named
-from importer.validation.probe import Rests, probe
+from importer.validation.probe import probe
 from importer.validation.probes.chat import answered, judge_plain_chat
 from importer.validation.prompts import (
     ALARMS,
@@ -44,18 +44,18 @@ from importer.validation.prompts import (
     Prompt,
 )
 from importer.validation.remedy import OTHER_TOOL_PARSER, Need, Remedy, template
-from importer.validation.reply import Reply, ToolCall, holds_object
+from importer.validation.reply import Reply, ToolCall
 from importer.validation.tool_markup import control_token, outside, unended
 
 
 @probe(
     "tool-call",
-    "Parsers for another format let calls through as text, lost the second of two, or the end of a stream.",
+    "Parsers for another format let calls through as text, lost the second of two, or put numbers in quotes.",
     needs=no_tools,
     ability="tools",
 )
 def tool_call(ctx: Context) -> Outcome:
-    """Judge calls, whole and streamed: one, then two at once, and later ones of a conversation.
+    """Judge calls, whole and streamed: one, two at once, later ones, and arguments of every type.
 
     Where the first question shows a fault, or no call in a run that is not thorough, no other question is
     asked.
@@ -64,7 +64,8 @@ def tool_call(ctx: Context) -> Outcome:
     if not isinstance(one, Pass) and not (ctx.thorough and isinstance(one, Inconclusive)):
         return one
     more = _further(ctx, DUE, lambda aside, each: both_ways(aside, each, partial(judge_call, prompt=each)))
-    return tally({"one call": one, "two calls": _two_calls(ctx), "later turns": _later_turns(ctx), **more})
+    parts = {"two calls": _two_calls, "later turns": _later_turns, "arguments": _types}
+    return tally({"one call": one, **{name: part(ctx) for name, part in parts.items()}, **more})
 
 
 def _further(
@@ -118,25 +119,17 @@ def judge_parallel_calls(reply: Reply) -> Outcome:
 
 
 class TypedArgumentsReason(ReasonKind):
-    """The reasons of ``typed-arguments``."""
+    """The reasons of arguments of every type."""
 
     POINTED = "pointed", "a whole number arrives as {number}, and the model did not write it so"
 
 
-@probe(
-    "typed-arguments",
-    "Arrays came encoded twice and numbers in quotes; a call without arguments was lost, or had no JSON.",
-    needs=no_tools,
-    feature="tools-as-sent",  # a small model leaves out, or fills in, what it was trained to
-    ability="tools",
-)
-def typed_arguments(ctx: Context) -> Outcome:
-    """Judge calls with arguments of every type, and without any, where a simple call is read."""
-    call = first_call(ctx)
-    if isinstance(call, NotApplicable):
-        return call
+def _types(ctx: Context) -> Outcome:
+    """Judge calls without arguments, and with some of every type; a small model may do as it was trained."""
     none = both_ways(ctx, ALARMS, partial(judge_call, prompt=ALARMS))
-    return tally({"no arguments": none, "types": _typed(ctx)})
+    typed = tally({"no arguments": none, "types": _typed(ctx)})
+    lacking = None if isinstance(typed, Pass) else ctx.promise.lacks("tools-as-sent")
+    return typed if lacking is None else NotApplicable(lacking, notes=(typed.reason, *typed.notes))
 
 
 def _typed(ctx: Context) -> Outcome:
@@ -268,56 +261,6 @@ def judge_invented_tool(reply: Reply) -> Outcome:
         return Fail(Reason(InventedToolReason.NOT_WRITTEN, name=made_up[0]), Stage.WHOLE)
     remedy = Reason(Remedy.REFUSE_NAMES)
     return Fail(Reason(InventedToolReason.WRITTEN, name=made_up[0]), Stage.DRAWN, remedy)
-
-
-class TruncatedCallReason(ReasonKind):
-    """The reasons of ``truncated-call``."""
-
-    NOT_COUNTED = "not-counted", "the engine does not count the tokens of a call"
-    SAYS_CUT = "says-cut", "the answer says that it was cut"
-    HALF = "half", "half a call is given out as a whole one: {arguments!r}"
-    WHOLE = "whole", "the call was whole before the cut"
-    NOT_SAID = "not-said", "the call was cut, and finish_reason says {finish_reason!r}"
-
-
-TAIL = 5  # tokens before the end of a call that are surely inside it
-
-
-@probe(
-    "truncated-call",
-    "A call that was cut at the end of the stream was lost without a word, or came with broken arguments.",
-    needs=no_tools,
-    feature="cut-calls",
-)
-def truncated_call(ctx: Context) -> Outcome:
-    """Repeat a request with a few tokens less than its call has."""
-    call, tokens = first_call(ctx), ctx.first(WEATHER).usage.completion
-    if isinstance(call, NotApplicable):
-        return call
-    if tokens is None or tokens <= TAIL:
-        return NotApplicable(Reason(TruncatedCallReason.NOT_COUNTED))
-    ways = {"whole": False, "streamed": True}
-    outcomes = {
-        way: judge_truncated_call(ctx.ask(WEATHER, stream=s, max_tokens=tokens - TAIL))
-        for way, s in ways.items()
-    }
-    for way, outcome in outcomes.items():
-        if isinstance(outcome, Fail):
-            return replace(named(outcome, way), trials=2)
-    first, *notes = dict.fromkeys(o.reason for o in outcomes.values())
-    return Pass(first, trials=2, notes=tuple(notes))
-
-
-def judge_truncated_call(reply: Reply) -> Outcome:
-    """Judge an answer that was cut inside a call."""
-    broken = [call for call in reply.tool_calls if not holds_object(call.arguments)]
-    if reply.finish_reason == "length":
-        return Pass(Reason(TruncatedCallReason.SAYS_CUT))
-    if broken:
-        return Fail(Reason(TruncatedCallReason.HALF, arguments=broken[0].arguments[:80]), Stage.WHOLE)
-    if reply.tool_calls:
-        return Pass(Reason(TruncatedCallReason.WHOLE))
-    return Fail(Reason(TruncatedCallReason.NOT_SAID, finish_reason=reply.finish_reason), Stage.WHOLE)
 
 
 class ToolResultReason(ReasonKind):
@@ -501,7 +444,7 @@ def judge_call_history(rendered: str, written: str) -> Outcome:
 
 
 class ToolsInPromptReason(ReasonKind):
-    """The reasons of ``tools-in-prompt``."""
+    """The reasons of tools in a prompt."""
 
     SHOWN_LATER = "shown-later", "later questions show the tools as well"
     NOT_SHOWN_LATER = (
@@ -513,13 +456,6 @@ class ToolsInPromptReason(ReasonKind):
 TOOLS_IN_PROMPT_LATER = (replace(ROUNDS[-1], name="round-one-tool", tools=ROUNDS[-1].tools[:1]), ROUNDS[-1])
 
 
-@probe(
-    "tools-in-prompt",
-    "One path dropped the tools, 18 prompt tokens instead of 283; templates dropped or changed calls.",
-    needs=no_tools,
-    observes=Stage.TEMPLATE,
-    rests_on=Rests.REQUESTS,
-)
 def tools_in_prompt(ctx: Context) -> Outcome:
     """Compare prompts with one tool and with two, then those with a short call and with a longer one."""
     later = judge_later(

@@ -1,0 +1,455 @@
+"""The probe of what ends an answer: stop strings, limits of tokens, and the context."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from importer.hub.snapshot import listed
+from importer.reasons import Fields, Reason, ReasonKind
+from importer.validation import proof_check
+from importer.validation.calls import first_call
+from importer.validation.context import STEADY, TOKENS, Context, ask_both_ways, in_turn, together
+from importer.validation.diagnosis import endless
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import CommonReason, Expectations, no_chat, no_reasoning, no_tools
+from importer.validation.mutations import ends_otherwise
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, Tried, named
+from importer.validation.probe import probe
+from importer.validation.probes.sampling import heed
+from importer.validation.prompts import (
+    BOTH_ANSWERED,
+    COUNT,
+    GREETING,
+    SUM,
+    SUM_SILENT,
+    SUM_THINKING,
+    TWO_CITIES,
+    WEATHER,
+    Prompt,
+    user,
+)
+from importer.validation.remedy import OTHER_REASONING_PARSER, Remedy, end_at
+from importer.validation.reply import Reply, holds_object
+from importer.validation.tool_markup import thinking_markup
+
+
+@probe(
+    "answer-ends",
+    "Stop strings were shown by half; cut answers, thoughts and calls came as whole ones, or were not cut.",
+    needs=no_chat,
+)
+def answer_ends(ctx: Context) -> Outcome:
+    """Judge answers that must end soon: at a stop string, after a few tokens, before a prompt too long.
+
+    The first that does not is the verdict.
+    """
+    parts = {"stop": _stops, "limit": _token_limits}
+    parts |= {} if no_reasoning(ctx.promise) else {"thought": cut_thought}
+    parts |= {} if no_tools(ctx.promise) else {"call": cut_call}
+    short = ctx.promise.context is not None and ctx.promise.context <= LONGEST
+    parts |= {"context": _long_prompt} if short and not ctx.promise.lacks("limit") else {}
+    return in_turn({name: partial(part, ctx) for name, part in parts.items()})
+
+
+class StopStringsReason(ReasonKind):
+    """The reasons of stop strings."""
+
+    NO_MIDDLE = "no-middle", "the answer has no middle to stop in: {content!r}"
+    SHOWN = "shown", "the stop string is shown"
+    CUT_OUT = "cut-out", "the stop string is cut out, and the answer goes on after it"
+    PART_SHOWN = "part-shown", "a part of the stop string is shown: {shown!r}"
+    NOT_WHOLE = "not-whole", "the text before the stop string is not whole: it ends in {shown!r}"
+    ENDS = "ends", "ends before {stop!r}"
+    OTHER = "other", "the model wrote something else this time: {shown!r}"
+
+
+COUNT_SILENT = replace(COUNT, name="count-silent", switches=SUM_SILENT.switches)
+NEVER = "\u2603\u2603"  # in no answer
+WORDS = 4  # an answer of fewer has no middle
+TRIES = 32  # places from the second word on; an answer that counts to ten has ten
+
+
+def _stops(ctx: Context) -> Outcome:
+    """Judge answers that no stop word of the document may end, then answers that a request's string must."""
+    own = bool(words(ctx.promise) or ctx.promise.stopwords)
+    outcomes = {"of the document": _stop_words(ctx)} if own else {}
+    lacking = ctx.promise.lacks("stop")
+    sent = NotApplicable(lacking) if lacking is not None else _stop_strings(ctx)
+    return together({**outcomes, "of a request": sent})
+
+
+def _stop_strings(ctx: Context) -> Outcome:
+    """Stop soon in a known answer: at a word, and across two, where another string stands first.
+
+    Without chance, so that the stopped answer is the known one.
+    """
+
+    def known(prompt: Prompt) -> Reply:
+        return ctx.first(prompt) if ctx.promise.greedy else ctx.ask(prompt, **STEADY)
+
+    prompt, full = COUNT, known(COUNT)
+    places = middle(full)
+    if not places and full.reasoning.strip():  # it counts in its thoughts, too
+        prompt, full = COUNT_SILENT, known(COUNT_SILENT)
+        places = middle(full) or middle(replace(full, reasoning=""))
+    if full.finish_reason == "length":
+        return endless(full, ctx.promise.markers)
+    if not places and ctx.first(GREETING).finish_reason != "length":
+        prompt, full = GREETING, known(GREETING)
+        places = middle(full)
+    if not places:
+        return Inconclusive(
+            Reason(StopStringsReason.NO_MIDDLE, content=full.content.strip()[:80]), Stage.DRAWN
+        )
+    outcomes = {}
+    for stop, before in zip(places, ((), (NEVER,)), strict=True):
+        judge, sent = partial(judge_stop_strings, full=full, stop=stop), {"stop": [*before, stop], **STEADY}
+        outcomes[repr(stop)] = ask_both_ways(ctx, prompt, judge, **sent)
+    return together(outcomes)
+
+
+def middle(full: Reply) -> tuple[str, ...]:
+    """Return a word soon after the beginning, and a string across its left border; each occurs once.
+
+    The sooner an answer stops, the less chance has a part in it.
+    """
+    words = list(re.finditer(r"\w+", full.content))
+    text = full.reasoning + full.content
+    for left, right in pairwise(words[1 : TRIES + 1]):
+        across = full.content[left.end() - 2 : right.start() + 2]
+        if len(words) < WORDS or "\n" in across:
+            continue
+        if text.count(right.group()) == text.count(across) == 1:
+            return right.group(), across
+    return ()
+
+
+def judge_stop_strings(reply: Reply, full: Reply, stop: str) -> Outcome:
+    """Judge an answer that must end before ``stop``, beside one without a stop string."""
+    shown, before = reply.content.strip(), full.content.partition(stop)[0].strip()
+    if stop in reply.content:
+        return Fail(Reason(StopStringsReason.SHOWN), Stage.SAMPLED, heed("stop"))
+    if shown == full.content.replace(stop, "").strip():
+        return Fail(Reason(StopStringsReason.CUT_OUT), Stage.SAMPLED, heed("stop"))
+    if shown == before and reply.finish_reason == "stop":
+        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
+    if shown == before:
+        return Fail(
+            Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
+            Stage.SAMPLED,
+            ends_otherwise("stop", reply),
+        )
+    if any(shown == (before_raw(full, stop) + stop[:n]).strip() for n in range(1, len(stop))):
+        return Fail(Reason(StopStringsReason.PART_SHOWN, shown=shown[-20:]), Stage.SAMPLED)
+    if shown and before.startswith(shown) and len(before) - len(shown) < len(stop):
+        return Fail(Reason(StopStringsReason.NOT_WHOLE, shown=shown[-20:]), Stage.SAMPLED)
+    if stopped_at(reply) == stop:
+        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
+    return Inconclusive(Reason(StopStringsReason.OTHER, shown=shown[:80]), Stage.DRAWN)
+
+
+def before_raw(full: Reply, stop: str) -> str:
+    """Return the text before the stop string, with white space."""
+    return full.content.partition(stop)[0]
+
+
+def stopped_at(reply: Reply) -> object:
+    """Return the stop string that ended the answer, where the engine reports it."""
+    choices = [
+        choice for data in reply.raw for choice in listed(data.get("choices")) if isinstance(choice, dict)
+    ]
+    return next((c["stop_reason"] for c in reversed(choices) if c.get("stop_reason") is not None), None)
+
+
+class StopWordsReason(ReasonKind):
+    """The reasons of the document's stop words."""
+
+    NOT_IN_CALLS = "not-in-calls", "no stop word within calls"
+    BETWEEN_CALLS = (
+        "between-calls",
+        "the stop word {word!r} stands between two calls: the second is never written",
+    )
+    IN_ANSWER = "in-answer", "the stop word {word!r} stands within an answer, before {after!r}"
+    IN_THOUGHT = "in-thought", "the stop word {word!r} stands within a thought, before {after!r}"
+    IN_TEXT = "in-text", "the stop word {word!r} stands within what the model writes, before {after!r}"
+    NONE = "none", "no stop word within {answers} answers"
+
+
+QUESTIONS = (GREETING, SUM, COUNT)
+
+
+def words(promise: Expectations) -> tuple[str, ...]:
+    """Return the stop words that clients send."""
+    sent: Any = promise.client_sampling.get("stop") or ()
+    return (sent,) if isinstance(sent, str) else tuple(map(str, sent))
+
+
+def _stop_words(ctx: Context) -> Outcome:
+    """Judge two calls as the template writes them, then answers without stop words: none may hold one."""
+    failure = None if no_tools(ctx.promise) else judge_calls(words_between(ctx), ctx.promise.stopwords)
+    if failure is not None or not words(ctx.promise):
+        return failure or Pass(Reason(StopWordsReason.NOT_IN_CALLS))
+    shown: Mapping[str, Any] = (
+        {} if ctx.promise.lacks("logprobs") else TOKENS
+    )  # a parser takes markers out of answers
+    return judge_stop_words([ctx.ask(prompt, stop=None, **shown) for prompt in QUESTIONS], words(ctx.promise))
+
+
+def words_between(ctx: Context) -> str:
+    """Return the text of the template between the arguments of two calls in one turn."""
+    question, rendered = TWO_CITIES.messages[-1]["content"], ctx.rendered(BOTH_ANSWERED) or ""
+    behind = rendered.partition(question)[2]
+    first, second = (word.capitalize() for word in TWO_CITIES.expects)
+    calls = behind.partition(BOTH_ANSWERED.expects[0])[0].partition(first)[2]
+    return calls.rpartition(second)[0]
+
+
+def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
+    """Return the fault where a stop word ends an answer between two calls."""
+    word = next((w for w in stops if w and w in text), None)
+    if word is None:
+        return None
+    reason = Reason(StopWordsReason.BETWEEN_CALLS, word=word)
+    return Fail(reason, Stage.START, Reason(Remedy.TAKE_OUT_STOPWORD, word=word))
+
+
+def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
+    """Judge answers that no stop word has ended."""
+    for reply in replies:
+        for place, text in (
+            (StopWordsReason.IN_ANSWER, reply.content),
+            (StopWordsReason.IN_THOUGHT, reply.reasoning),
+            (StopWordsReason.IN_TEXT, reply.written),
+        ):
+            word = next((w for w in stops if w in text), None)
+            after = text.partition(word)[2].strip() if word else ""
+            if word and after:
+                seen = Reason(place, word=word, after=after[:40])
+                whole = sum(each.finish_reason != "length" for each in replies)
+                if not whole:  # tried, and no answer ends without it: nothing else ends a turn
+                    ends = Tried(len(replies), len(replies))
+                    return Fail(seen, Stage.TOKENS, end_at(word), len(replies), tried=ends)
+                remedy, helps = Reason(Remedy.TAKE_OUT_STOPWORD, word=word), Tried(whole, len(replies))
+                return Fail(seen, Stage.START, remedy, len(replies), tried=helps)
+    return Pass(Reason(StopWordsReason.NONE, answers=len(replies)), trials=len(replies))
+
+
+class TokenLimitReason(ReasonKind):
+    """The reasons of a limit."""
+
+    TOO_MANY = "too-many", "{count} tokens where {limit} were allowed"
+    CUT = "cut", "cut at {limit} tokens, finish_reason 'length'"
+    NOT_SAID = "not-said", "the answer was cut, and finish_reason is {finish_reason!r}, not 'length'"
+
+
+FEW = 5  # tokens
+
+
+def judge_token_limit(reply: Reply) -> Outcome:
+    """Judge an answer longer than ``FEW`` tokens."""
+    count, finish = reply.usage.completion, reply.finish_reason
+    if count is not None and count > FEW:
+        too_many = Reason(TokenLimitReason.TOO_MANY, count=count, limit=FEW)
+        return Fail(too_many, Stage.WHOLE, Reason(Remedy.HEED_OPTIONS, option="max_tokens"))
+    if finish == "length":
+        return Pass(Reason(TokenLimitReason.CUT, limit=FEW))
+    if finish == "stop" and (count is None or count < FEW):
+        return Inconclusive(Reason(CommonReason.DONE_BEFORE), Stage.DRAWN)
+    return Fail(
+        Reason(TokenLimitReason.NOT_SAID, finish_reason=finish), Stage.WHOLE, ends_otherwise("length", reply)
+    )
+
+
+def _cut(fields: Fields) -> str:
+    tokens = "few" if fields["tokens"] is None else fields["tokens"]
+    return f"without max_tokens in the request an answer is cut after {tokens} tokens"
+
+
+class OwnLimitReason(ReasonKind):
+    """The reasons of an answer without ``max_tokens``."""
+
+    ALL_CUT = "all-cut", "answers are cut after {tokens} tokens where {allowed} are allowed"
+    ANY_LIMIT = "any-limit", "the answer comes to any limit: see plain-chat"
+    CUT = "cut", _cut
+    ENDS = "ends", "ends by itself, finish_reason {finish_reason!r}"
+
+
+CAPPED = Reason(Remedy.RAISE_LIMITS)
+
+
+def _token_limits(ctx: Context) -> Outcome:
+    """Send no limit for an answer that needs many tokens, then a limit of a few."""
+    unlimited = _default_max_tokens(ctx)
+    cut = ask_both_ways(ctx, COUNT, judge_token_limit, max_tokens=FEW)
+    return together({"no max_tokens": unlimited, "max_tokens": cut})
+
+
+def _default_max_tokens(ctx: Context) -> Outcome:
+    """Repeat without ``max_tokens`` an answer that ends with it; without chance, or it might never end."""
+    full, own = ctx.first(COUNT), ctx.promise.sampling.get("max_tokens")
+    if full.finish_reason != "length" and not ctx.promise.greedy:
+        full = ctx.ask(COUNT, **STEADY)
+    reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None, **STEADY)
+    return judge_default_max_tokens(reply, full, ctx.promise.limit(COUNT.tokens), own)
+
+
+def judge_default_max_tokens(reply: Reply, full: Reply, allowed: int, own: int | None = None) -> Outcome:
+    """Judge an answer to a request without a limit, beside one with a limit of ``allowed`` tokens.
+
+    ``own``  the limit that the document names.
+    """
+    if full.finish_reason == "length":
+        if full.usage.completion is not None and full.usage.completion < allowed:
+            reason = Reason(OwnLimitReason.ALL_CUT, tokens=full.usage.completion, allowed=allowed)
+            return Fail(reason, Stage.START, CAPPED)
+        return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
+    if reply.finish_reason == "length":
+        cut = Reason(OwnLimitReason.CUT, tokens=reply.usage.completion)
+        if own is not None and (reply.usage.completion or 0) < own:  # the document allows more already
+            return Fail(cut, Stage.START, Reason(Remedy.START_WITH, names=("max_tokens",)))
+        if (reply.usage.completion or 0) >= allowed:
+            return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
+        return Fail(cut, Stage.START, Reason(Remedy.RAISE_MAX_TOKENS))
+    if not (reply.content.strip() or reply.reasoning.strip()):
+        return Inconclusive(Reason(CommonReason.EMPTY), Stage.DRAWN)
+    return Pass(Reason(OwnLimitReason.ENDS, finish_reason=reply.finish_reason))
+
+
+class ReasoningCutReason(ReasonKind):
+    """The reasons of a cut thought."""
+
+    KNOWN = "known", "{parser} is proved to miss a thought that is cut: {why}"
+    NO_THOUGHT_NOW = "no-thought-now", "the model answers without a thought this time"
+    IN_CONTENT = "in-content", "the cut thought is in the content: {content!r}"
+    IN_BOTH = "in-both", "the cut thought is in the content, too"
+    CUT = "cut", "thought {reasoning!r}, no content, finish_reason 'length'"
+    NOT_SAID = "not-said", "the thought was cut, and finish_reason is {finish_reason!r}, not 'length'"
+
+
+WITHIN = 4  # tokens; thoughts are longer
+CASE = "thinking-cut"  # of the proof
+
+
+def cut_thought(ctx: Context) -> Outcome:
+    """Cut a few tokens into the thought that begins a whole answer."""
+    if (missed := _known_miss(ctx)) is not None:
+        return missed
+    full = ctx.first(SUM_THINKING)
+    if not full.reasoning.strip():
+        return NotApplicable(Reason(CommonReason.NO_THOUGHT))
+    return ask_both_ways(ctx, SUM_THINKING, partial(judge_reasoning_cut, full=full), max_tokens=WITHIN)
+
+
+def _known_miss(ctx: Context) -> NotApplicable | None:
+    """Return that the parser in use is proved to miss a cut thought, with one that reads it as the remedy."""
+    proof, key = ctx.proof, "reasoning_parser"
+    if proof is None or not proof_check.same_template(ctx, proof):
+        return None
+    verdicts, used = proof.verdicts.get(key, ()), proof_check.named(key, ctx, proof)
+    why = next((v.failed[CASE] for v in verdicts if v.parser == used and CASE in v.failed), None)
+    if why is None:
+        return None
+    other = next((v.parser for v in verdicts if v.reads and CASE not in v.failed), None)
+    remedy = None if other is None else proof_check.change(key, other, ctx, proof, why)
+    return NotApplicable(Reason(ReasoningCutReason.KNOWN, parser=used, why=why), remedy=remedy)
+
+
+def judge_reasoning_cut(reply: Reply, full: Reply) -> Outcome:
+    """Judge an answer that was cut inside its thought; ``full`` is a whole one."""
+    content, thought = reply.content.strip(), full.reasoning.strip()
+    if marker := thinking_markup(content):
+        return Fail(
+            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"),
+            Stage.PARSED,
+            OTHER_REASONING_PARSER,
+        )
+    if content and not reply.reasoning.strip():
+        if full.content.strip().startswith(content) and not thought.startswith(content):
+            return Inconclusive(Reason(ReasoningCutReason.NO_THOUGHT_NOW), Stage.DRAWN)
+        return Fail(Reason(ReasoningCutReason.IN_CONTENT, content=content[:60]), Stage.WHOLE,
+                    Reason(Remedy.ALLOW_OR_OTHER_PARSER))  # fmt: skip
+    if content and content == reply.reasoning.strip():
+        return Fail(Reason(ReasoningCutReason.IN_BOTH), Stage.WHOLE)
+    if reply.finish_reason == "length":
+        return Pass(Reason(ReasoningCutReason.CUT, reasoning=reply.reasoning.strip()[:40]))
+    if content:
+        return Inconclusive(Reason(CommonReason.DONE_BEFORE), Stage.DRAWN)
+    return Fail(Reason(ReasoningCutReason.NOT_SAID, finish_reason=reply.finish_reason), Stage.WHOLE)
+
+
+class TruncatedCallReason(ReasonKind):
+    """The reasons of a cut call."""
+
+    NOT_COUNTED = "not-counted", "the engine does not count the tokens of a call"
+    SAYS_CUT = "says-cut", "the answer says that it was cut"
+    HALF = "half", "half a call is given out as a whole one: {arguments!r}"
+    WHOLE = "whole", "the call was whole before the cut"
+    NOT_SAID = "not-said", "the call was cut, and finish_reason says {finish_reason!r}"
+
+
+TAIL = 5  # tokens before the end of a call that are surely inside it
+
+
+def cut_call(ctx: Context) -> Outcome:
+    """Repeat a request with a few tokens less than its call has."""
+    call, tokens = first_call(ctx), ctx.first(WEATHER).usage.completion
+    if isinstance(call, NotApplicable):
+        return call
+    if tokens is None or tokens <= TAIL:
+        return NotApplicable(Reason(TruncatedCallReason.NOT_COUNTED))
+    ways = {"whole": False, "streamed": True}
+    outcomes = {
+        way: judge_truncated_call(ctx.ask(WEATHER, stream=s, max_tokens=tokens - TAIL))
+        for way, s in ways.items()
+    }
+    for way, outcome in outcomes.items():
+        if isinstance(outcome, Fail):
+            lacking = ctx.promise.lacks("cut-calls")  # a known limit
+            failure = replace(named(outcome, way), trials=2)
+            return failure if lacking is None else NotApplicable(lacking, notes=(failure.reason,))
+    first, *notes = dict.fromkeys(o.reason for o in outcomes.values())
+    return Pass(first, trials=2, notes=tuple(notes))
+
+
+def judge_truncated_call(reply: Reply) -> Outcome:
+    """Judge an answer that was cut inside a call."""
+    broken = [call for call in reply.tool_calls if not holds_object(call.arguments)]
+    if reply.finish_reason == "length":
+        return Pass(Reason(TruncatedCallReason.SAYS_CUT))
+    if broken:
+        return Fail(Reason(TruncatedCallReason.HALF, arguments=broken[0].arguments[:80]), Stage.WHOLE)
+    if reply.tool_calls:
+        return Pass(Reason(TruncatedCallReason.WHOLE))
+    return Fail(Reason(TruncatedCallReason.NOT_SAID, finish_reason=reply.finish_reason), Stage.WHOLE)
+
+
+class LongPromptReason(ReasonKind):
+    """The reasons of a prompt beyond the context."""
+
+    ANY_LENGTH = "any-length", "the server takes a prompt of any length"
+    ANSWERED = "answered", "{words:,} words were answered: {content!r}"
+
+
+LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to send and to count
+
+
+def _long_prompt(ctx: Context) -> Outcome:
+    """Send more words than the context has tokens."""
+    context = ctx.promise.context or 0
+    prompt = Prompt("long-prompt", (user("again " * (context + 64)),))
+    try:
+        reply = ctx.ask(prompt, max_tokens=1)
+    except RequestRefused as refused:
+        return ctx.refused(refused, prompt)
+    if ctx.promise.remote:
+        return NotApplicable(Reason(LongPromptReason.ANY_LENGTH))
+    return Fail(
+        Reason(LongPromptReason.ANSWERED, words=context + 64, content=reply.content[:80]),
+        Stage.PROMPT,
+        Reason(Remedy.SET_CONTEXT),
+    )
