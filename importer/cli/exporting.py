@@ -1,4 +1,4 @@
-"""The command ``export``: a document for another consumer, to stdout or into files."""
+"""The command ``export``: a document, or each of a folder, for another consumer, to stdout or into files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from importer import engines
 from importer.app.export import export
 from importer.cli import output
-from importer.document.store import named, write_all
+from importer.document.store import Store, StoredDocument, named, write_all
 from importer.engines import install
 from importer.errors import DocumentError, ImporterError, UsageError
 from importer.exports import FORMATS, get
@@ -30,7 +30,32 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.name is None or arguments.format is None:
         raise UsageError("bad-option", option="NAME FORMAT", problem="both are required, or --list")
     get(arguments.format)  # an unknown format is an error before the document is read
-    _, stored = named(arguments.name, arguments.folder)
+    if arguments.name.endswith("/"):
+        _all(arguments)
+    else:
+        _one(named(arguments.name, arguments.folder)[1], arguments)
+
+
+def _all(arguments: argparse.Namespace) -> None:
+    """Write each document of a folder that has this export, and name the others; raises DocumentError of the
+    last one where none has it.
+    """
+    if arguments.output is None and not arguments.json:
+        raise UsageError("bad-option", option="--output", problem="the documents of a folder need one")
+    if arguments.output is not None:
+        arguments.output += "/"
+    store, refused = Store(Path(arguments.name)), list[DocumentError]()
+    for name in (names := store.names()):
+        try:
+            _one(store.load(name), arguments)
+        except DocumentError as error:
+            refused.append(error)
+            output.note(f"Left out: {error}")
+    if len(refused) == len(names):
+        raise refused[-1] if refused else DocumentError("no-documents", folder=arguments.name)
+
+
+def _one(stored: StoredDocument, arguments: argparse.Namespace) -> None:
     exported, origin = export(
         stored, arguments.format, device=arguments.device, approved_only=arguments.approved_only
     )

@@ -49,6 +49,25 @@ def test_files_are_written_once_and_never_over_something_else(desk: Desk) -> Non
     assert written.read_text() == first + "# mine\n"
 
 
+def test_each_document_of_a_folder_is_written_and_others_are_named(desk: Desk) -> None:
+    imported(desk)
+    for name, backend in (("twin", "vllm"), ("apple", "mlx")):
+        words = ("--name", name, "--backend", backend, "--no-validate")
+        assert desk("acme/chat", *words).code == 0
+    ran = desk("export", "models/", "vllm-config", "-o", "out")
+    assert (ran.code, "Left out: apple cannot be exported as vllm-config" in ran.err) == (0, True)
+    assert sorted(path.name for path in (desk.folder / "out").iterdir()) == [
+        "tiny.vllm.yaml",
+        "twin.vllm.yaml",
+    ]
+    assert (
+        desk("export", "models/", "sglang-config", "-o", "none").code,
+        desk("export", "no/", "compose").code,
+    ) == (5, 2)
+    assert desk("export", "no/", "compose", "-o", "none").code == 5
+    assert not (desk.folder / "none").exists()
+
+
 def test_a_draft_is_exported_with_a_warning_or_not_at_all(desk: Desk) -> None:
     imported(desk)
     ran = desk("export", "tiny", "localai")

@@ -200,7 +200,7 @@ def add_arguments_fill(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments_export(parser: argparse.ArgumentParser) -> None:
     """Add the document, the format and the file."""
-    parser.add_argument("name", metavar="NAME|FILE", nargs="?")
+    parser.add_argument("name", metavar="NAME|FILE|DIR/", nargs="?", help="a document, or each of a folder")
     parser.add_argument("format", metavar="FORMAT", nargs="?", help="one of those that --list shows")
     parser.add_argument("--list", action="store_true", help="the formats and what reads them")
     parser.add_argument(
