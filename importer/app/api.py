@@ -189,22 +189,20 @@ def validate(
     UsageError("bad-header").
     """
     from importer.app.validate import validate_against, validate_document
+    from importer.validation.probe import ProbeOptions
     from importer.validation.registry import named as probes_named
 
     store, stored = named(str(document), str(folder))
     stored.check()
     only = None if probes is None else probes_named(probes)
+    options = ProbeOptions.of(progress, only, thorough=thorough, seconds=time_limit)
     name = server or engine or stored.backend
     if server is not None:
         report = validate_against(
-            stored, store, server, model, ANYWHERE, key=api_key, headers=headers,
-            progress=progress, probes=only, thorough=thorough, time_limit=time_limit,
-        )  # fmt: skip
+            stored, store, server, model, ANYWHERE, options, key=api_key, headers=headers
+        )
     else:
-        report = validate_document(
-            stored, store, name, ANYWHERE,
-            fetch=fetch, port=port, progress=progress, probes=only, thorough=thorough, time_limit=time_limit,
-        )  # fmt: skip
+        report = validate_document(stored, store, name, ANYWHERE, options, fetch=fetch, port=port)
     return Validated(stored.name, name, report)
 
 

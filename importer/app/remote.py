@@ -26,6 +26,7 @@ from importer.reasons import Reason
 from importer.transport.bundle import Bundle, Result
 from importer.transport.command import RemoteCommand
 from importer.transport.exchange import START_SECONDS, ResultReason, exchange
+from importer.validation.probe import ProbeOptions
 from importer.validation.registry import named
 from importer.version import __version__
 
@@ -34,7 +35,7 @@ SHOWN = 300  # characters of a far end's sentence
 
 @frozen
 class RemoteOptions:
-    """How a document is run elsewhere; as ``app.validate.RunOptions`` where they have the same name.
+    """How a document is run elsewhere; as ``validation.probe.ProbeOptions`` where they have the same name.
 
     ``start_seconds``  the longest wait for the start there.
     """
@@ -139,11 +140,10 @@ def run_task(bundle: Bundle, progress: Progress) -> Result:
         try:
             stored.check()
             install.need(get(bundle.engine))
+            probes = None if bundle.probes is None else named(bundle.probes)
+            options = ProbeOptions.of(progress, probes, thorough=bundle.thorough, seconds=bundle.time_limit)
             report = measured(stored, bundle, progress) if bundle.measure else validate_document(
-                stored, Store(Path(folder)), bundle.engine, ANYWHERE,
-                fetch=bundle.fetch, port=None, progress=progress,
-                probes=None if bundle.probes is None else named(bundle.probes),
-                thorough=bundle.thorough, time_limit=bundle.time_limit,
+                stored, Store(Path(folder)), bundle.engine, ANYWHERE, options, fetch=bundle.fetch
             )  # fmt: skip
         except ImporterError as error:
             told = {"kind": error.kind, "message": error.sentence(), "exit_code": error.exit_code}

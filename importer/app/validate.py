@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Required, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, cast
 
 from importer import backends
 from importer.app import approvals, local_evidence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from importer.engines.process import EngineServer
     from importer.memory.estimate_types import Figure
     from importer.proof.result import Proof
-    from importer.validation.probe import Probe
+    from importer.validation.probe import ProbeOptions
 
 
 def fit_error(fit: Mapping[str, object] | None, document: Document, log: Path) -> dict[str, Figure]:
@@ -62,24 +62,6 @@ def resident(fit: Mapping[str, object] | None, held: int | None) -> dict[str, Fi
 
 
 SHOWN_IN_GB = 1e8  # bytes: with two digits less than that has hardly a figure
-
-
-class RunOptions(TypedDict, total=False):
-    """How a document is run.
-
-    ``port``  of the engine, ``None`` for a free one. ``probes``  only these, and the report is partial.
-    ``watch``  is called with the engine once it serves, so that another thread can stop it.
-    ``hold``  files that stay open until the engine has ended. ``thorough``  more questions.
-    ``time_limit``  seconds for all probes.
-    """
-
-    port: Required[int | None]
-    progress: Required[Progress]
-    probes: Sequence[Probe] | None
-    watch: Callable[[EngineServer], None]
-    hold: Sequence[int]
-    thorough: bool
-    time_limit: float | None
 
 
 def weights_of(
@@ -182,18 +164,28 @@ def _has_parsers(backend: str, document: Document) -> bool:
 
 
 def run_document(
-    stored: StoredDocument, engine_name: str, weights: Path, places: AllowedFolders, **how: Unpack[RunOptions]
+    stored: StoredDocument,
+    engine_name: str,
+    weights: Path,
+    places: AllowedFolders,
+    options: ProbeOptions,
+    *,
+    port: int | None = None,
+    watch: Callable[[EngineServer], None] = lambda _: None,
+    hold: Sequence[int] = (),
 ) -> Report:
     """Check the document for the engine, then serve it, probe it and stop the engine; return the report.
 
-    Raises EngineError and DocumentError.
+    ``port``  of the engine, ``None`` for a free one. ``watch``  is called with the engine once it serves, so
+    that another thread can stop it. ``hold``  files that stay open until the engine has ended. Raises
+    EngineError and DocumentError.
     """
     from importer.engines import get, install
 
     engine = get(engine_name)
     installed = install.need(engine)
-    ready(stored, engine_name, places, weights=weights, port=how["port"])
-    return run_on(engine, installed, stored, engine_name, weights, **how)
+    ready(stored, engine_name, places, weights=weights, port=port)
+    return run_on(engine, installed, stored, engine_name, weights, options, port=port, watch=watch, hold=hold)
 
 
 def run_on(
@@ -202,14 +194,11 @@ def run_on(
     stored: StoredDocument,
     backend: str,
     weights: Path,
+    options: ProbeOptions,
     *,
-    port: int | None,
-    progress: Progress,
-    probes: Sequence[Probe] | None = None,
+    port: int | None = None,
     watch: Callable[[EngineServer], None] = lambda _: None,
     hold: Sequence[int] = (),
-    thorough: bool = False,
-    time_limit: float | None = None,
 ) -> Report:
     """Serve, probe and stop on this engine, installed there; ``backend`` is its name in the document.
 
@@ -217,9 +206,7 @@ def run_on(
     """
     from importer.engines import package_conflicts, start_trials, tokenizer, vllm
     from importer.engines.process import serve
-    from importer.validation.client import TOTAL_LIMIT
     from importer.validation.evidence_sources import Background, Journal
-    from importer.validation.probe import ProbeOptions
     from importer.validation.run import validate
     from importer.validation.served_engine import Controls
 
@@ -233,8 +220,8 @@ def run_on(
     document = {**document, "backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     template_file, proof = stored.chat_template(), proof_of(stored, backend)
+    progress = options.progress
     recorded = references_of(stored, weights, progress)
-    options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, thorough=thorough)
     start = partial(
         serve, engine, installed.python, document, weights,
         progress=progress, template=template_file, hold=hold,
@@ -290,11 +277,12 @@ def validate_document(
     store: Store,
     engine_name: str,
     places: AllowedFolders,
+    options: ProbeOptions,
     *,
     fetch: bool,
+    port: int | None = None,
     snapshot: Snapshot | None = None,
     typed: Collection[Grant] = (),
-    **how: Unpack[RunOptions],
 ) -> Report:
     """Find the weights, run the document, and record the report in its receipt; return the report.
 
@@ -303,8 +291,8 @@ def validate_document(
     raise.
     """
     approvals.need(stored, typed)
-    weights = weights_of(stored, snapshot, places, fetch=fetch, progress=how["progress"])
-    report = run_document(stored, engine_name, weights, places, **how)
+    weights = weights_of(stored, snapshot, places, fetch=fetch, progress=options.progress)
+    report = run_document(stored, engine_name, weights, places, options, port=port)
     record(report, store, stored.name, stored.digest)
     return report
 
@@ -315,24 +303,19 @@ def validate_against(
     url: str,
     model: str | None,
     places: AllowedFolders,
+    options: ProbeOptions,
     *,
     key: str | None,
-    progress: Progress,
     headers: Mapping[str, str] | None = None,
-    probes: Sequence[Probe] | None = None,
-    thorough: bool = False,
-    time_limit: float | None = None,
 ) -> Report:
     """Probe a running server and record the report in the receipt: partial, without key and headers.
 
     ``model`` is the server's name for the model, by default found in its list. Nothing is fetched. Raises
     EngineError and UsageError.
     """
-    from importer.validation.client import TOTAL_LIMIT, Client, checked, without
-    from importer.validation.probe import ProbeOptions
+    from importer.validation.client import Client, checked, without
     from importer.validation.remote import against, the_model
 
-    options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, thorough=thorough)
     sent = checked((headers or {}).items(), key=key is not None)
     client = Client(url, key=key, headers=sent, deadline=time.monotonic() + options.total_limit)
     name = the_model(client, model, stored.data)

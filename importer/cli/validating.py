@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from importer.app.import_ import Plan
@@ -30,7 +31,9 @@ from importer.reports import of_file, report_model, terminal
 
 if TYPE_CHECKING:
     from importer.transport.command import RemoteCommand
-    from importer.validation.probe import Probe
+    from importer.validation.probe import ProbeOptions
+
+    Limits = Callable[[output.Progress], ProbeOptions]  # of a run whose steps are shown
 
 
 def after_import(
@@ -48,9 +51,13 @@ def after_import(
     if missing:
         output.note(f"Not validated: {missing}")
         return
+    from importer.validation.probe import ProbeOptions
+
     stored = store.load(planned.name)
     typed = set_values(values, stored.data)
-    report = _run(stored, store, name, planned.snapshot, fetch=requested, port=None, typed=typed)
+    report = _run(
+        stored, store, name, ProbeOptions.of, fetch=requested, snapshot=planned.snapshot, typed=typed
+    )
     _verdict(report, stored, name)
     if not arguments.json:
         _show(report, stored)
@@ -62,9 +69,14 @@ def validate(arguments: argparse.Namespace) -> None:
     if arguments.list_probes:
         _list(as_json=arguments.json)
         return
+    from importer.validation.probe import ProbeOptions
+
     if arguments.name is None:
         raise UsageError("bad-option", option="NAME|FILE", problem="is required")
     server, probes = chosen_server(arguments), chosen_probes(arguments)
+    options = partial(
+        ProbeOptions.of, probes=probes, thorough=arguments.thorough, seconds=arguments.time_limit
+    )
     required = required_abilities(arguments)
     command = chosen_command(arguments)
     places = {place(name): of_file(name) for name in arguments.report}
@@ -76,12 +88,9 @@ def validate(arguments: argparse.Namespace) -> None:
         engine = command.where
     elif server is not None:
         engine = server.url
-        report = _ask(stored, store, server, arguments, probes)
+        report = _ask(stored, store, server, arguments.model, options)
     else:
-        report = _run(
-            stored, store, engine, None, fetch=arguments.fetch, port=arguments.port, probes=probes,
-            thorough=arguments.thorough, time_limit=arguments.time_limit,
-        )  # fmt: skip
+        report = _run(stored, store, engine, options, fetch=arguments.fetch, port=arguments.port)
     _verdict(report, stored, engine)
     if arguments.json:
         output.json_line(report)
@@ -146,13 +155,11 @@ def _run(
     stored: StoredDocument,
     store: Store,
     engine: str,
-    snapshot: Snapshot | None,
+    options: Limits,
     *,
     fetch: bool,
-    port: int | None,
-    probes: Sequence[Probe] | None = None,
-    thorough: bool = False,
-    time_limit: float | None = None,
+    port: int | None = None,
+    snapshot: Snapshot | None = None,
     typed: Collection[Grant] = (),
 ) -> Report:
     """Print what the doctor warns of, then validate; raises EngineError before anything is fetched."""
@@ -166,28 +173,12 @@ def _run(
         output.note(f"Warning: {warning['message']}. {warning['remedy']}")
     with output.progress(f"{stored.name} on {engine}") as progress:
         return validate_document(
-            stored,
-            store,
-            engine,
-            ANYWHERE,
-            fetch=fetch,
-            snapshot=snapshot,
-            port=port,
-            progress=progress,
-            probes=probes,
-            thorough=thorough,
-            time_limit=time_limit,
-            typed=typed,
-        )
+            stored, store, engine, ANYWHERE, options(progress),
+            fetch=fetch, port=port, snapshot=snapshot, typed=typed,
+        )  # fmt: skip
 
 
-def _ask(
-    stored: StoredDocument,
-    store: Store,
-    server: Server,
-    arguments: argparse.Namespace,
-    probes: Sequence[Probe] | None,
-) -> Report:
+def _ask(stored: StoredDocument, store: Store, server: Server, model: str | None, options: Limits) -> Report:
     """Validate against a running server; return its report."""
     from importer.validation.probes import BY_NAME
 
@@ -196,8 +187,8 @@ def _ask(
         output.note("Warning: key and headers go to another machine over http, where others can read them.")
     with output.progress(f"{stored.name} against {server.url}") as progress:
         return validate_against(
-            stored, store, server.url, arguments.model, ANYWHERE, key=server.key, headers=server.headers,
-            progress=progress, probes=probes, thorough=arguments.thorough, time_limit=arguments.time_limit,
+            stored, store, server.url, model, ANYWHERE, options(progress),
+            key=server.key, headers=server.headers,
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from importer.frozen import frozen
 from importer.progress import Progress, silent
@@ -94,6 +95,18 @@ class ProbeOptions:
     time_limit: float = TIME_LIMIT
     total_limit: float = TOTAL_LIMIT
     thorough: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        progress: Progress,
+        probes: Sequence[Probe] | None = None,
+        *,
+        thorough: bool = False,
+        seconds: float | None = None,
+    ) -> Self:
+        """Make the options of a run; ``seconds`` for all exchanges, ``None`` for the usual limit."""
+        return cls(probes, progress, total_limit=seconds or TOTAL_LIMIT, thorough=thorough)
 
 
 ALL_PROBES = ProbeOptions()

