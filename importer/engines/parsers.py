@@ -219,6 +219,7 @@ class ParserWorker(Closing):
         self.accidents = 0  # answers that this machine spoilt
         self.unloaded: str | None = None
         self.budget = Budget(math.inf, math.inf)
+        self._spent = 0.0  # by the present worker, as it was last measured
 
     def close(self) -> None:
         """End the worker; the next question starts another."""
@@ -370,8 +371,8 @@ class ParserWorker(Closing):
         if self._conversation is None:
             self._start()
         if (conversation := self._conversation) is not None:
-            begun, free = conversation.spent, operation in OF_ENGINE
-            most = math.inf if free else begun + self.budget.left
+            free = operation in OF_ENGINE
+            most = math.inf if free else self._spent + self.budget.left
             try:
                 yield from conversation.ask(operation, patience, most, **fields)
                 self.unloaded = conversation.unloaded or self.unloaded
@@ -380,7 +381,8 @@ class ParserWorker(Closing):
             except SpentError:
                 raise self._failed(Reason(WorkerReason.SPENT, seconds=self.budget.seconds)) from None
             finally:
-                self.budget.left -= 0.0 if free else conversation.spent - begun
+                before, self._spent = self._spent, conversation.spent
+                self.budget.left -= 0.0 if free else self._spent - before
 
     def _lose(self) -> None:
         """End a lost worker; its next start counts."""
@@ -393,6 +395,7 @@ class ParserWorker(Closing):
             self._conversation = JsonLinesWorker(command, Purpose.PARSERS, SETTINGS)
             for _ in self._conversation.ask("hello", START_SECONDS):
                 pass
+            self._spent = self._conversation.spent
         except OSError as error:
             raise self._failed(
                 Reason(WorkerReason.NOT_STARTED, python=self.python, problem=error.strerror)

@@ -346,29 +346,44 @@ def _liberal(found: Mapping[str, _Read], ways: Sequence[Tokens], worker: ParserW
 
 def _streamed(reads: Sequence[_Read], worker: ParserWorker) -> list[ParserVerdict]:
     """Return the verdicts, the passing ones with differences in pieces; these remove no parser."""
-    replays: dict[tuple[str, bool], dict[str, Replay]] = {}
+    replays = _replays([read for read in reads if read.verdict.reads], worker)
     verdicts = []
     for read in reads:
-        verdict, question = read.verdict, read.question
-        if not verdict.reads:
-            verdicts.append(verdict)
-            continue
-        place = verdict.class_name, verdict.setting is None
-        sound = question.only(STREAMED.intersection(verdict.passed)).samples
-        if place not in replays:
-            ask = question.ask(verdict.parser)
-            answer = worker.stream(read.tokens, sound, [ask])[ask]
-            replays[place] = {s.case: r for s, r in zip(sound, answer, strict=True)}
-        of_class = replays[place]
-        verdicts.append(
-            replace(
+        verdict = read.verdict
+        if verdict.reads:
+            of_class = replays[_place(verdict)]
+            verdict = replace(
                 verdict,
-                streaming=_finding(sound, of_class.values()),
+                streaming=_finding(_sound(read), of_class.values()),
                 stepwise=tuple(case for case, replay in of_class.items() if _differs_stepwise(replay)),
-                effect=effect_of(question.samples, read.readings, of_class, verdict.setting),
+                effect=effect_of(read.question.samples, read.readings, of_class, verdict.setting),
             )
-        )
+        verdicts.append(verdict)
     return verdicts
+
+
+def _replays(reads: Iterable[_Read], worker: ParserWorker) -> dict[tuple[str, bool], Mapping[str, Replay]]:
+    """Return for each class the replays by case; classes that pass the same cases are asked together."""
+    first = {_place(read.verdict): read for read in reversed([*reads])}
+    together: dict[tuple[object, ...], list[_Read]] = {}
+    for read in reversed(first.values()):
+        cases = tuple(sample.case for sample in _sound(read))
+        together.setdefault((id(read.question), id(read.tokens), cases), []).append(read)
+    found: dict[tuple[str, bool], Mapping[str, Replay]] = {}
+    for group in together.values():
+        asks = {read.question.ask(read.verdict.parser): _place(read.verdict) for read in group}
+        sound = _sound(group[0])
+        for ask, answer in worker.stream(group[0].tokens, sound, asks).items():
+            found[asks[ask]] = {s.case: r for s, r in zip(sound, answer, strict=True)}
+    return found
+
+
+def _place(verdict: ParserVerdict) -> tuple[str, bool]:
+    return verdict.class_name, verdict.setting is None
+
+
+def _sound(read: _Read) -> tuple[Sample, ...]:
+    return read.question.only(STREAMED.intersection(read.verdict.passed)).samples
 
 
 def _differs_stepwise(replay: Replay) -> bool:

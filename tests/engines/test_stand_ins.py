@@ -22,6 +22,7 @@ SOURCES = {
         from heavy_of_cards.nn import Module
         from toyengine.config import Config, lent, shared
         from toyengine.kernels import quick
+        from toyengine.parsers.other_requests import Request
 
         @quick
         def doubled(text: str | Config) -> str:
@@ -42,12 +43,16 @@ SOURCES = {
             def ask(self) -> bool:
                 return bool(Config.enabled)
 
+            def is_other(self) -> bool:
+                return isinstance(self, Request)
+
             def walk(self) -> list[object]:
                 return [*heavy_of_cards.devices]
 
             def given(self) -> int:
                 return shared
         """,
+    "toyengine/parsers/other_requests.py": "raise SystemExit('it takes long to import')",
     "toyengine/config.py": """
         import heavy_of_cards
         CARDS = heavy_of_cards.cuda.device_count() + 1  # cannot be imported without it
@@ -65,6 +70,7 @@ PARTS = Parts(
     "toyengine/parsers/plain.py",
     ("heavy_of_cards",),
     borrowed=("toyengine.config.lent",),
+    idle=("toyengine.parsers.other_requests",),
     given=lambda root: {"toyengine.config.shared": len(list(root.rglob("*.py")))},
 )
 
@@ -89,6 +95,7 @@ def test_what_is_needed_to_import_may_stand_in(plain: object) -> None:
     assert plain.doubled("ab") == "abab"  # type: ignore[attr-defined]
     assert parser.read("text") == "lent text"
     assert parser.given() == len(SOURCES)
+    assert parser.is_other() is False
     assert "toyengine.config" in sys.modules
     assert isinstance(plain.Config, StandIn)  # type: ignore[attr-defined]
 

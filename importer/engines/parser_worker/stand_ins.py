@@ -52,6 +52,7 @@ class Parts:
     ``borrowed``  functions of other modules that are read from their sources, without the rest of these.
     ``given``     values in the place of what asks about the machine or the server, by the folder of sources.
     ``absent``    packages that may be missing. ``read`` are further files that ``given`` reads.
+    ``idle``      own modules that no answer of a chat needs: they stand in, for their import takes long.
     """
 
     engine: str
@@ -61,6 +62,7 @@ class Parts:
     borrowed: Sequence[str] = ()
     given: Callable[[Path], Mapping[str, object]] = lambda _root: {}
     read: Sequence[str] = ()
+    idle: Sequence[str] = ()
 
     def wants(self, path: str) -> bool:
         """Return whether a file of the engine's wheel is one of its parts."""
@@ -229,7 +231,7 @@ class Finder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         """Return the spec of a module of the engine, or of a package that is missing; else ``None``."""
         top = fullname.partition(".")[0]
-        if top == self._parts.engine and self._parts.own.fullmatch(fullname):
+        if self._parts.own.fullmatch(fullname) and fullname not in self._parts.idle:
             return self._own(fullname)
         if top == self._parts.engine or top in self._absent:
             return ModuleSpec(fullname, self, is_package=True)
@@ -272,3 +274,13 @@ def _told(absent: frozenset[str]) -> None:
             asks: Callable[[], object] = getattr(import_utils, f"is_{name}_available", lambda: False)
             with suppress(Exception):
                 asks()
+        _without_models()
+
+
+def _without_models() -> None:
+    """Let a module of transformers' models be imported without the search through the sources of all."""
+    import transformers
+
+    models = ModuleType("transformers.models")
+    models.__path__ = [str(Path(place) / "models") for place in transformers.__path__]
+    sys.modules[models.__name__] = models
