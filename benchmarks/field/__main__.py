@@ -17,7 +17,7 @@ from benchmarks.field import contestants, inputs, newest, table
 from benchmarks.field.model import Model
 from benchmarks.field.released import Released
 from gen_defaults.paths import file, folder, output
-from gen_defaults.truth import ROWS, read
+from gen_defaults.truth import ROWS, Truth, read
 from importer.errors import ImporterError
 
 HERE = Path(__file__).parent
@@ -42,6 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not truths:
         options.refuse(f"no row has {options.only!r} in its id")
     filed = [t for t in truths if inputs.has(options.repositories, t.model_id)]
+    tables, missing = _answered(options, truths, filed)
+    if not tables and not missing:
+        missing.append(f"{options.repositories} has no files of these models; type 'fetch' to read them")
+    for line in missing:
+        sys.stderr.write(f"field: {line}\n")
+    _write(tables, options.out, inputs.described(options.repositories, filed))
+    return 1 if missing else 0
+
+
+def _answered(
+    options: argparse.Namespace, truths: Sequence[Truth], filed: Sequence[Truth]
+) -> tuple[Mapping[str, Sequence[table.Line]], list[str]]:
+    """Return the lines of each set of rows, and the contestants that could not be asked."""
     released = Released(options.sources)
     tables: dict[str, list[table.Line]] = {}
     missing = []
@@ -54,14 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in names if rows else ():
             try:
                 entry = _module(name).answers(models, released)
-            except (OSError, ValueError, KeyError, RuntimeError) as error:
-                missing.append(f"{name}: {' '.join(str(error).split())}")
+            except Exception as error:  # an adapter is anybody's code, and the others go on
+                missing.append(f"{name}: {type(error).__name__}: {' '.join(str(error).split())}")
                 continue
             tables.setdefault(title, []).append(table.Line.of(name, entry, rows))
-    for line in missing:
-        sys.stderr.write(f"field: {line}\n")
-    _write(tables, options.out, inputs.described(options.repositories, filed))
-    return 1 if missing else 0
+    return tables, missing
 
 
 def _module(name: str):  # type: ignore[no-untyped-def]

@@ -200,8 +200,9 @@ def test_wrong_words_end_with_the_usage(
 
 
 def test_the_table_in_three_forms(
-    models: list[Model], released: Released, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    models: list[Model], released: Released, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     (rows := tmp_path / "rows.csv").write_text(
         "model_id,family,tool_parser,reasoning_parser,contested\n"
         f"{HERMES},a,hermes,,\n{XML},b,qwen3_coder,,\nlab/unread,c,mistral,,\n"
@@ -217,3 +218,9 @@ def test_the_table_in_three_forms(
     assert [line["contestant"] for line in made["tables"]["2 models, their files"]] == ["localai", "mlx_lm"]
     with (tmp_path / "out" / "results.csv").open(newline="") as file:
         assert [row["tool recall %"] for row in csv.DictReader(file)] == ["50.0", "50.0", "33.3"]
+    monkeypatch.setattr(localai, "answers", lambda *_: 1 / len(""))
+    assert main([*words, "--sources", str(tmp_path / "sources"), "--contestants", "localai", "mlx_lm"]) == 1
+    out, err = capsys.readouterr()
+    assert ("field: localai: ZeroDivisionError: " in err, "| mlx_lm |" in out) == (True, True)
+    assert main([*words[:2], "--repositories", str(tmp_path), "--contestants", "mlx_lm"]) == 1
+    assert "has no files of these models" in capsys.readouterr().err
