@@ -161,7 +161,7 @@ def check_version(version: str | None, engines: Sequence[str] = backends.NAMES) 
     """Raise UsageError("bad-value") for a required version that none of the engines has."""
     refused: UsageError | None = None
     for engine in () if version is None else engines:
-        if registries.is_between(engine, version):
+        if registries.is_unlisted(engine, version):
             return
         try:
             registries.load(engine, version)

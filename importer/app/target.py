@@ -84,15 +84,15 @@ def bind(
 
     ``frontend`` is vLLM's, by default the one in Python. ``kind`` is that of the device: ``cuda`` has a build
     of vLLM with versions of its own. With ``ask`` the target has the Python of an installed engine of the
-    target's version, else that of its parsers alone (``parsers_of``). Of a version between known ones the
-    names of parsers are not known. Raises UsageError("bad-value") for another version without a registry, or
-    without the frontend.
+    target's version, else that of its parsers alone (``parsers_of``). Of a version without a registry, before
+    the newest known one, the names of parsers are not known. Raises UsageError("bad-value") for a later one,
+    and for one without the frontend.
     """
     from importer.engines import runs
 
     check_frontend(backend, frontend)
     known = registries.versions(backend)
-    if not known or (frontend != RUST and registries.is_between(backend, version)):
+    if not known or (frontend != RUST and registries.is_unlisted(backend, version)):
         able = registries.load_capabilities(backend, version)
         return BoundTarget(Target(backend, version, runs=runs(backend), able=able))
     builds = backends.of(backend).builds or (backend,)

@@ -107,7 +107,8 @@ def _compared(choice: Choice) -> tuple[Deployment, ...]:
 
 def _plan(word: str, plan: Deployment) -> Iterator[str]:
     """Yield the layout of a plan with the sequences that it holds, then the bounds of its times."""
-    yield f"{word}: {output.layout(plan.to_json())}; {plan.sequences:,} sequences"
+    layout = output.layout(plan.to_json())
+    yield f"{word}: {layout}; context {plan.context:,}; {plan.sequences:,} × {plan.tokens:,} tokens"
     if plan.step is not None:
         yield f"      at best {plan.step:.1f} ms/token, {plan.rate or 0:,.0f} tokens/s (calculated)"
 

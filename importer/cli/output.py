@@ -150,15 +150,21 @@ def plans(record: Mapping[str, Any]) -> Table | None:
         (
             layout(p),
             f"{p['max_model_len']:,}",
-            f"{p['sequences']:,}",
+            _held(p),
             "–" if p["step_ms"] is None else f"{p['step_ms']:.1f} ms, {p['tokens_per_second']:,}/s",
             "\n".join(p["why"]),
             "\n".join(p["costs"]),
         )
         for p in listed
     ]
-    head = ("layout", "context", "sequences", "bound of a token, of all", "why", "costs")
+    head = ("layout", "context", "at the same time", "bound of a token, of all", "why", "costs")
     return table(head, rows, f"plans for {listed[0]['device']}: the document's, then the next-best")
+
+
+def _held(plan: Mapping[str, Any]) -> str:
+    return (
+        f"{plan['sequences']:,} × {plan['tokens']:,} tokens" if "tokens" in plan else f"{plan['sequences']:,}"
+    )
 
 
 def layout(plan: Mapping[str, Any]) -> str:

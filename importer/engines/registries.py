@@ -154,14 +154,14 @@ def load(engine: str, version: str | None = None, frontend: Frontend | None = No
     return _read(family, matches[-1])
 
 
-def is_between(engine: str, version: str | None) -> bool:
-    """Return whether a version is none of the known ones, and lies between two of them."""
+def is_unlisted(engine: str, version: str | None) -> bool:
+    """Return whether a version is none of the known ones, and older than the newest of them."""
     known = versions(engine)
     if re.fullmatch(r"\d{1,4}(?:\.\d{1,4}){1,2}", version or "") is None or not known:
         return False
     wanted = str(version)
     named = any(one == wanted or one.startswith(f"{wanted}.") for one in known)
-    return not named and _order(known[0]) < _order(wanted) < _order(known[-1])
+    return not named and _order(wanted) < _order(known[-1])
 
 
 def _nearest(wanted: str, known: Sequence[str]) -> str:

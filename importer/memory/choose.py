@@ -36,6 +36,7 @@ from importer.memory.parallelism import (
     FitRequest,
     LoadCase,
     Placed,
+    cache_bytes,
 )
 from importer.memory.plan_settings import asked_facts, described_plan, fixed_layout, settings
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
@@ -146,6 +147,13 @@ class Choice:
         on_more = self.verdict == "too-large" and bool(self.plans)  # the chosen values are of more cards
         return tries(self.case, self.case.request if on_more else _values(self, self.case))
 
+    def _blocks(self, size: int) -> int | None:
+        """Return the blocks that vLLM prints at its start (``# GPU blocks``); ``None`` without a device."""
+        if self.case is None or self.fit is None or self.placed is None or not size:
+            return None
+        beside = self.fit.total.likely - cache_bytes(self.fit)
+        return max(self.case.space(self.fit) or self.placed.budget - beside, 0) // size
+
     @property
     def message(self) -> str:
         """Return the reason in one line."""
@@ -172,7 +180,7 @@ class Choice:
                 "binding": self.placed.longest.binding,
             }
         if self.pool is not None:
-            data["pool"] = dict(self.pool)
+            data["pool"] = {**self.pool, "all": self._blocks(self.pool["block"])}
         if self.holds:
             data["would_hold"] = [device.label for device in self.holds]
         if found := self.tries():

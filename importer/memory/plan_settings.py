@@ -88,10 +88,10 @@ def asked_facts(tokens: int) -> Reason:
 
 
 def _plan(plan: Candidate, context: int) -> Plan:
-    case, split = plan.case, plan.split
-    facts = settings(plan)
+    case, split, facts = plan.case, plan.split, settings(plan)
+    dtype = str(case.request.get(KV_DTYPE) or "auto")
     return Plan(
-        case.device.label, split, context, plan.sequences, str(case.request.get(KV_DTYPE) or "auto"),
+        case.device.label, split, context, plan.sequences, min(case.tokens, plan.context), dtype,
         plan.placed.share, tuple((e.key, e.value) for e in facts),
         None if plan.step is None else plan.step.seconds * 1000,
         None if plan.busy is None else plan.busy.rate,

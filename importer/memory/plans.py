@@ -260,7 +260,8 @@ class Plan:
     """One way to deploy a model on a device.
 
     ``device``     name and number of the cards, as ``--device`` accepts it.
-    ``context``    tokens of one sequence; ``sequences``  how many of that length all copies hold together.
+    ``context``    tokens of the longest sequence.
+    ``sequences``  how many of ``tokens`` all copies hold together.
     ``settings``   the keys that a document gets by this plan.
     ``step``       least milliseconds for one token of one sequence, from the bandwidth of the memory.
     ``rate``       most tokens a second of all sequences together, from the same figures.
@@ -272,6 +273,7 @@ class Plan:
     split: Split
     context: int
     sequences: int
+    tokens: int
     kv_dtype: str
     share: float
     settings: tuple[tuple[str, Any], ...]
@@ -288,6 +290,7 @@ class Plan:
             **self.split.to_json(),
             "max_model_len": self.context,
             "sequences": self.sequences,
+            "tokens": self.tokens,
             "kv_cache_dtype": self.kv_dtype,
             "gpu_memory_utilization": self.share,
             "settings": dict(self.settings),

@@ -97,7 +97,7 @@ def test_the_next_best_plans_are_printed(desk: Desk) -> None:
         line for line in lines if re.fullmatch(r" {6}at best [\d.]+ ms/token, [\d,]+ tokens/s \(.*\)", line)
     ]
     assert len(bounds) == len(printed)
-    assert all(line.endswith(" sequences") for line in printed)
+    assert all(re.search(r"; context [\d,]+; [\d,]+ × 8,192 tokens$", line) for line in printed)
     assert all(len(line) <= 80 and "…" not in line for line in (*printed, *bounds))
     assert "next: " not in desk("acme/long", "--device", "h200", "--dry-run").out
 
@@ -308,7 +308,15 @@ def test_a_document_for_apple_fits_no_card(desk: Desk) -> None:
 def test_the_fit_of_a_document_is_printed(desk: Desk) -> None:
     wrote(desk, "acme/long", "long", "--device", "h200")
     assert "weights" in desk("fit", "long").out
-    assert json.loads(desk("fit", "long", "--json").out)["fit"] == receipt(desk)["fit"]
+    made = json.loads(desk("fit", "long", "--json").out)["fit"]
+    assert made == receipt(desk)["fit"]
+    pool, beside = (
+        made["pool"],
+        sum(
+            term["likely"] for term in made["estimate"]["terms"] if term["part"] not in ("kv cache", "states")
+        ),
+    )
+    assert pool["blocks"] < pool["all"] == (made["budget"] - beside) // pool["block"]
 
 
 HUGE = {**CONFIG, "num_hidden_layers": 100, "hidden_size": 16_384, "intermediate_size": 131_072}

@@ -148,7 +148,7 @@ def test_the_same_key_does_the_same_once(service: Service) -> None:
         ({"reference": "a/b", "set": {"engine_args.seed": -(2**63) - 1}}, 422, "bad-value", None),
         ({"reference": "a/b", "backend": "mlx", "engine_version": "latest"}, 422, "bad-value",
          "/engine_version"),
-        ({"reference": "a/b", "backend": "vllm", "engine_version": "0.0.1"}, 422, "bad-value",
+        ({"reference": "a/b", "backend": "vllm", "engine_version": "99.0.1"}, 422, "bad-value",
          "/engine_version"),
         ({"reference": "a/b", "on_conflict": {"parameters.temprature": "mine"}}, 422, "bad-request",
          "/on_conflict/parameters.temprature"),
