@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 # The settings of the project in the current folder, by their names in ``importer.toml``.
 PROJECT: ContextVar[Mapping[str, str]] = ContextVar("project", default={})  # noqa: B039 - never written to
 
+# Whether an engine's parsers are fetched, used where they are, or not used: ``prove`` there.
+PROVE = ("auto", "installed", "off")
 # Variables that may hold the Hub's token.
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_PATH")
 DIGITS = 20  # of a number that a person or a client writes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from importer import config
 from importer.errors import UsageError
 
 FILE = "importer.toml"
@@ -38,6 +39,8 @@ def read(folder: Path) -> Mapping[str, str]:
             raise _refused(f"{name} is not text")
         if not value.isprintable():
             raise _refused(f"{name} holds characters that cannot be seen")
+    if (word := data.get("prove", config.PROVE[0]).strip()) not in config.PROVE:
+        raise _refused(f"prove is {word!r}, and none of {', '.join(config.PROVE)}")
     named = Path(data.get("dir", "."))
     if not (folder / named).resolve().is_relative_to(folder.resolve()):
         raise _refused("dir leads out of the folder; use --dir or IMPORTER_DIR")

@@ -49,7 +49,7 @@ from importer.reasons import Reason, ReasonKind
 
 SUFFIX = "-parsers"  # of a name for 'importer engine'
 VARIABLE = "IMPORTER_PARSERS"
-AUTO, INSTALLED, OFF = MODES = ("auto", "installed", "off")
+AUTO, INSTALLED, OFF = config.PROVE
 LOCK = Path(__file__).with_name("constraints") / "parsers.txt"
 SECONDS = 120.0  # for the sources, however an index answers
 INSTALL_SECONDS = 900.0  # for the packages, 61 MB
@@ -95,11 +95,11 @@ def _digest_of_packages() -> str:
 def mode() -> str:
     """Return whether parsers are fetched (``auto``, the default), used where they are, or not used.
 
-    Raises UsageError("bad-value") for another word in ``IMPORTER_PARSERS``, or as ``prove`` in a project.
+    Raises UsageError("bad-value") for another word in ``IMPORTER_PARSERS``.
     """
     named = os.environ.get(VARIABLE, "").strip().lower() or config.PROJECT.get().get(SETTING, AUTO)
-    if named not in MODES:
-        problem = Reason(SourcesReason.NO_MODE, word=named, known=MODES)
+    if named not in config.PROVE:
+        problem = Reason(SourcesReason.NO_MODE, word=named, known=config.PROVE)
         raise UsageError("bad-value", setting=Setting.PARSERS, value=named, problem=problem)
     return named
 

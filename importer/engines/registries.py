@@ -233,8 +233,8 @@ CAPABILITIES_FOLDER = Path(__file__).with_name("abilities_of")
 
 
 def load_capabilities(engine: str, version: str | None = None) -> Abilities:
-    """Return the abilities of a version, by default of the pinned one, or of the version next to it; only
-    the names for an engine without a file.
+    """Return the abilities of a version, by default of the pinned one, or under its own name of the version
+    next to it; only the names for an engine without a file.
     """
     family = backends.serving(engine).name
     return _read_ability(family, version or PINNED.get(family))
@@ -250,7 +250,7 @@ def _read_ability(family: str, version: str | None) -> Abilities:
     of = _nearest(version or "", _with_abilities(family))
     data: dict[str, Any] = {**_file(f"{family}-{of}"), **_file(f"{family}-{of}-processors")}
     values = {f.name: _plain_capability(f.type, data[f.name]) for f in fields(Abilities) if f.name in data}
-    own: dict[str, Any] = {"engine": family, "version": version, "loader": loader_of(family)}
+    own: dict[str, Any] = {"engine": family, "version": of or None, "loader": loader_of(family)}
     if "libraries" not in data:
         return Abilities(**{**values, **own})
     (name, pin), sighted = data["libraries"].items()

@@ -53,7 +53,8 @@ def test_a_backend_that_is_none_is_an_error(desk: Desk, monkeypatch: pytest.Monk
     ("text", "problem"),
     [
         ("backend = ", "not readable"), ("bakend = 'mlx'", "unknown setting 'bakend'"),
-        ("dir = 3", "dir is not text"), ("dir = '..'", "leads out"), ("dir = '/tmp'", "leads out"),
+        ("prove = 'bogus'", "prove is 'bogus'"), ("dir = 3", "dir is not text"),
+        ("dir = '..'", "leads out"), ("dir = '/tmp'", "leads out"),
         ('dir = "a\\u0000"', "cannot be seen"),
         ("\x00", "not readable"), ("# " + "x" * 65_536, "more than 65,536 bytes"),
     ],

@@ -142,7 +142,7 @@ def test_a_version_that_is_not_known_has_no_parsers_and_is_not_asked(importer_ho
     """Not those of the nearest version, either; an installed engine of another version proves nothing."""
     bound = bind("vllm", "0.22.1", parsers_of=lambda *_: pytest.fail("asked"))
     assert (bound.target.version, bound.target.parsers, bound.python) == ("0.22.1", {}, None)
-    assert bound.target.able.version == "0.22.1"
+    assert bound.target.able.label == "vllm 0.27.1"
     decision = decide_parser("tool_parser", [], Preferences(), bound.target, "chat")
     assert "does not know the parsers of vllm 0.22.1" in render(decision.why[-1])
     asked: list[str] = []
