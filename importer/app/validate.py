@@ -245,7 +245,6 @@ def run_on(
                 full=lambda: served.log_full,
                 ready=served.log.stat().st_size,
             ),
-            memory=lambda: served.memory,
             fit=lambda: fit_error(fit, document, served.log) or resident(fit, served.memory),
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),

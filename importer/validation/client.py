@@ -361,25 +361,6 @@ class Client:
         with self._recorded(exchange, log):
             return from_completion(b"".join(self._chunks(exchange)))
 
-    def leave(
-        self, body: Mapping[str, object], log: list[Exchange], *, after: int | None = None, wait: float = 0.0
-    ) -> None:
-        """POST a chat and hang up once ``after`` bytes of its answer have arrived.
-
-        Without ``after`` the connection is closed ``wait`` seconds after the request, before any answer.
-        Bytes that have arrived stay in the log; an answer that ends earlier is no error.
-        """
-        exchange = Exchange("POST", "/v1/chat/completions", body)
-        with self._recorded(exchange, log):
-            if after is None:
-                with self._sent(exchange):
-                    time.sleep(wait)
-                return
-            with closing(self._chunks(exchange)) as chunks:
-                for _ in chunks:
-                    if len(exchange.received) >= after:
-                        return
-
     def _chunks(self, exchange: Exchange, form: bytes | None = None) -> Generator[bytes, None, None]:
         """Send the request and yield the answer's bytes as they arrive; raises RequestRefused for an error
         status.

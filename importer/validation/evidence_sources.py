@@ -422,7 +422,6 @@ class Background:
     ``render``    renders a prompt with the template of the model.
     ``proof``     the parsers that read the model's template, where a proof was made.
     ``journal``   the log of the engine, where it is readable.
-    ``memory``    returns the bytes that the engine's processes hold, where it runs on this machine.
     ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
     ``argv``      the command line of the engine, where importer started it.
     ``tokens``    runs the tokenizer beside the weights, where they lie on this machine.
@@ -440,7 +439,6 @@ class Background:
     render: Render | None = None
     proof: Proof | None = None
     journal: Journal | None = None
-    memory: Callable[[], int | None] | None = None
     fit: Callable[[], Mapping[str, Figure]] | None = None
     argv: tuple[str, ...] = ()
     tokens: Ask | None = None

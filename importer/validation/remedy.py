@@ -216,7 +216,6 @@ class Remedy(ReasonKind):
     TAKE_OUT_SETTING = "take-out-setting", "Take {key} out of the document."
     CORRECT_SETTING = "correct-setting", "Correct {key} in the document."
     TAKE_OUT_VARIABLE = "take-out-variable", "Take {variables:and} out of chat_template_kwargs."
-    START_ANEW = "start-anew", "Restart it from time to time."
     RAISE_MAX_TOKENS = "raise-max-tokens", "Raise max_tokens in parameters."
     RAISE_LIMITS = (
         "raise-limits",

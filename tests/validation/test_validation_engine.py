@@ -8,7 +8,6 @@ from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
-from importer.validation.evidence_sources import Background
 from importer.validation.expectations import promise_of
 from importer.validation.outcome import Report
 from importer.validation.probe import ProbeOptions
@@ -40,8 +39,7 @@ Found = dict[str, tuple[str, str | None]]
 
 def run(engine: Installed, document: dict[str, object] = DOCUMENT) -> Report:
     with serve(get("mlx"), engine.python, document, MODEL) as served:
-        known = Background(memory=lambda: served.memory)
-        return validate(document, served, known, offers=get("mlx").offers)
+        return validate(document, served, offers=get("mlx").offers)
 
 
 def found(report: Report) -> Found:
@@ -56,8 +54,7 @@ def test_the_demo_model_passes_every_probe(mlx_engine: Installed) -> None:
     """Before, what it writes behind an answer is compared with the answer: a start costs more than that."""
     with running("mlx", mlx_engine, DOCUMENT, MODEL) as (served, ctx):
         compare(ctx)
-        known = Background(memory=lambda: served.memory)
-        report = validate(DOCUMENT, served, known, offers=get("mlx").offers)
+        report = validate(DOCUMENT, served, offers=get("mlx").offers)
     names = [*(probe.name for probe in PROBES if probe.name not in APART), "stops-cleanly"]
     by_probe = found(report)
     assert [by_probe.pop(name) for name in APART] == [("not-applicable", None)] * len(APART)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,8 +29,7 @@ from importer.validation.reply import Reply
 from importer.validation.run import probe, validate
 from tests.facts import as_reason
 from tests.framing import context, repository
-from tests.validation.test_validation_client import BODY, DOCUMENT, STREAM, Running, http, say, server
-from tests.waiting import PATIENCE
+from tests.validation.test_validation_client import BODY, DOCUMENT, Running, http, say, server
 
 
 @pytest.mark.parametrize(
@@ -108,27 +105,6 @@ def test_a_row_says_trials_interval_and_time() -> None:
     assert (rows[0]["trials"], rows[0]["agreed"], rows[0]["interval"]) == (1, 1, [0.207, 1.0])
     assert rows[0]["seconds"] >= 0.05
     assert rows[0]["log"] == ""
-
-
-def test_a_client_that_leaves() -> None:
-    gone, log = threading.Event(), list[Exchange]()
-
-    def answer(connection: socket.socket) -> None:
-        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + STREAM[:70])
-        connection.settimeout(PATIENCE)
-        with suppress(ConnectionError):  # what a client has not read when it leaves makes its end a reset
-            connection.recv(1)
-        gone.set()
-
-    with server(answer) as url:
-        Client(url).leave({"stream": True}, log, after=1)
-        assert gone.wait(PATIENCE)
-        gone.clear()
-        Client(url).leave({"stream": True}, log)
-        assert gone.wait(PATIENCE)
-    assert [bytes(e.received) for e in log] == [STREAM[:70], b""]
-    assert log[0].first is not None
-    assert [e.error for e in log] == [None, None]
 
 
 def test_long_requests_are_kept_in_part() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from importer.validation.errors import ExchangeError, RequestRefused, TimedOut
-from importer.validation.probes.server import judge_client_disconnect, judge_concurrency, judge_context_length
+from importer.validation.probes.server import judge_concurrency, judge_context_length
 from importer.validation.prompts import COUNT, SUM
 from importer.validation.reply import Reply
 from tests.facts import as_reason
@@ -31,13 +31,6 @@ def test_many_at_once(
     answers: list[Reply | ExchangeError], last: Reply | ExchangeError, expected: str
 ) -> None:
     assert verdict(judge_concurrency(PROMPTS, answers, lambda: last)) == expected
-
-
-def test_the_answer_after_others_left() -> None:
-    assert verdict(judge_client_disconnect(FOUR, 1.2, 1.0)) == "pass"
-    assert verdict(judge_client_disconnect(Reply(reasoning="Hm."), 1.2, 1.0)) == "pass"
-    assert verdict(judge_client_disconnect(FOUR, 30.0, 1.0)) == "fail engine"
-    assert verdict(judge_client_disconnect(Reply(), 1.2, 1.0)) == "fail engine"
 
 
 def test_the_context_that_is_served() -> None:

@@ -17,7 +17,6 @@ from importer.validation.probes.sampling import judge_seeded
 from importer.validation.probes.server import (
     MemoryPredictedReason,
     at_start,
-    judge_memory_flat,
     judge_memory_predicted,
     judge_parser,
     judge_sampling,
@@ -171,15 +170,6 @@ def test_the_time_to_a_first_token_where_nothing_is_counted() -> None:
     assert verdict(judge_times(0.02, 0.02)) == "not-applicable"
     assert prefix_cache.needs(Expectations(context=128))
     assert prefix_cache.needs(Expectations()) is prefix_cache.needs(Expectations(context=600)) is None
-
-
-def test_memory_over_twenty_turns() -> None:
-    flat = [500 * MIB] * 20
-    assert verdict(judge_memory_flat(flat)) == "pass"
-    assert verdict(judge_memory_flat([100 * MIB] * 4 + [500 * MIB] * 16)) == "pass"  # it was warming up
-    assert verdict(judge_memory_flat([(500 + 10 * n) * MIB for n in range(20)])) == "fail engine"
-    # a large engine's cache may keep the last conversations
-    assert verdict(judge_memory_flat([(16_000 + 40 * n) * MIB for n in range(20)])) == "pass"
 
 
 def beside(predicted: int, reported: int) -> dict[str, float]:

@@ -17,7 +17,7 @@ from importer.signals import evidence
 from importer.validation import proof_check
 from importer.validation.calls import judge_call
 from importer.validation.client import Exchange
-from importer.validation.context import Context, in_turn, together
+from importer.validation.context import Context, together
 from importer.validation.diagnosis import unread
 from importer.validation.errors import ExchangeError, Overloaded, RequestRefused, ServerUnreachable, TimedOut
 from importer.validation.expectations import Expectations, always, no_chat
@@ -32,9 +32,7 @@ from importer.validation.prompts import (
     ONE_TOKEN,
     SUM,
     WEATHER,
-    Message,
     Prompt,
-    user,
 )
 from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy, noun
 from importer.validation.reply import Reply
@@ -411,61 +409,6 @@ def _beside(name: str, figure: Figure) -> Reason:
     )
 
 
-class MemoryFlatReason(ReasonKind):
-    """The reasons of memory after many turns."""
-
-    TOO_SHORT = "too-short", "the context is too short for twenty turns"
-    NOT_SEEN = "not-seen", "the engine's memory cannot be seen from here"
-    CHANGED = "changed", "{mebibytes:+.0f} MiB between turn {turn} and {last}, of {held:,.0f}"
-    GROWS = "grows", "its memory grows: {change}"
-
-
-TURNS = 20
-SECONDS = 8.0  # after which half of the turns are enough
-WARM = 5  # turns until caches are made and libraries loaded
-EACH = 16  # tokens of a turn, about; twenty of them must fit
-MEMORY_FLAT_SLACK = (
-    64 * 2**20
-)  # bytes that the memory may grow between the fifth and the last turn, and besides
-SHARE = 0.05  # of what it was: caches keep the last few conversations
-
-
-def _memory_flat(ctx: Context) -> Outcome:
-    """Request one token after each turn, and measure the memory."""
-    if ctx.promise.context is not None and ctx.promise.context < TURNS * EACH:
-        return NotApplicable(Reason(MemoryFlatReason.TOO_SHORT))
-    if ctx.memory is None or ctx.memory() is None:
-        return NotApplicable(Reason(MemoryFlatReason.NOT_SEEN))
-    messages: list[Message] = []
-    sizes: list[int] = []
-    begun = time.monotonic()
-    for turn in range(1, TURNS + 1):
-        messages.append(user(f"Number {turn}?"))
-        ctx.ask(Prompt("twenty-turns", tuple(messages)), max_tokens=1)
-        messages.append({"role": "assistant", "content": "Yes."})
-        sizes.append(ctx.memory() or 0)
-        if turn >= 2 * WARM and (ctx.promise.slow or time.monotonic() - begun > SECONDS):
-            break
-    return judge_memory_flat(sizes)
-
-
-def judge_memory_flat(sizes: Sequence[int]) -> Outcome:
-    """Judge the bytes after each turn."""
-    before, after = sizes[WARM - 1], sizes[-1]
-    change = Reason(
-        MemoryFlatReason.CHANGED,
-        mebibytes=(after - before) / 2**20,
-        turn=WARM,
-        last=len(sizes),
-        held=before / 2**20,
-    )
-    if after - before > MEMORY_FLAT_SLACK + SHARE * before:
-        return Fail(
-            Reason(MemoryFlatReason.GROWS, change=change), Stage.WHOLE, Reason(Remedy.START_ANEW), len(sizes)
-        )
-    return Pass(change, trials=len(sizes))
-
-
 class FilesReason(ReasonKind):
     """The reasons of ``files-as-imported``."""
 
@@ -552,17 +495,11 @@ APART = 0.02  # seconds between two requests: the load is for the engine, not fo
 
 @probe(
     "concurrency",
-    "Work for clients that had left went on; a batch crashed later requests; each turn stayed in memory.",
+    "Entries of another batch's shape crashed every later request, and answers went to the wrong client.",
     needs=no_chat,
-    alone=True,  # it is a load, and measures time and memory
+    alone=True,  # it is a load
 )
 def concurrency(ctx: Context) -> Outcome:
-    """Judge an answer after clients have left, answers at once, then memory over many turns."""
-    parts = {"clients leave": _client_disconnect, "at once": _at_once, "turns": _memory_flat}
-    return in_turn({name: partial(part, ctx) for name, part in parts.items()})
-
-
-def _at_once(ctx: Context) -> Outcome:
     """Send the questions that the model answers right by itself, several times each and all at once."""
     count = FEWER if ctx.promise.slow else AT_ONCE
     sent = {"max_tokens": 2 * BRIEF} if ctx.promise.slow else {}
@@ -630,42 +567,3 @@ def judge_concurrency(
 def right(reply: Reply | ExchangeError, prompt: Prompt) -> bool:
     """Return whether an answer holds an expected word."""
     return isinstance(reply, Reply) and prompt.answered_by(reply.content)
-
-
-class ClientDisconnectReason(ReasonKind):
-    """The reasons of clients that leave."""
-
-    EMPTY = "empty", "after clients had left, an answer came back empty"
-    SLOW = "slow", "after clients had left, an answer took {seconds:.1f} s instead of {before:.1f} s"
-    ANSWERED = "answered", "answered in {seconds:.1f} s after four clients had left"
-
-
-SLOWER = 5.0  # times ``before``; and that many seconds are always allowed
-
-
-def _client_disconnect(ctx: Context) -> Outcome:
-    """Hang up twice in each way, then send a question."""
-    before = _timed(ctx)[1]
-    left = ctx.promise.limit(COUNT.tokens)
-    body = {
-        "model": ctx.model,
-        "messages": list(COUNT.messages),
-        "max_tokens": left // 2 if ctx.promise.slow else left,
-    }
-    for after in (None, 1, None, 1):
-        ctx.client.leave({**body, "stream": True}, ctx.log, after=after, wait=0.02)
-    return judge_client_disconnect(*_timed(ctx), before)
-
-
-def _timed(ctx: Context) -> tuple[Reply, float]:
-    started = time.monotonic()
-    return ctx.ask(SUM, max_tokens=BRIEF), time.monotonic() - started
-
-
-def judge_client_disconnect(reply: Reply, seconds: float, before: float) -> Outcome:
-    """Judge the answer after clients have left; ``before`` is its time in seconds without them."""
-    if not (reply.content.strip() or reply.reasoning.strip()):
-        return Fail(Reason(ClientDisconnectReason.EMPTY), Stage.WHOLE)
-    if seconds > SLOWER + SLOWER * before:
-        return Fail(Reason(ClientDisconnectReason.SLOW, seconds=seconds, before=before), Stage.WHOLE)
-    return Pass(Reason(ClientDisconnectReason.ANSWERED, seconds=seconds), trials=4)
