@@ -20,8 +20,9 @@ from importer.validation.reply import Reply, Usage
 MODEL = Path(demo.__file__).with_name("model")
 
 
-def verdict(outcome: Outcome) -> str:
-    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
+def verdict(outcome: Outcome | None) -> str:
+    """Outcome and part; a comparison without a fault passes."""
+    return "pass" if outcome is None else f"{outcome.outcome} {outcome.attribution or ''}".strip()
 
 
 def words(outcome: Outcome) -> str:

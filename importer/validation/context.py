@@ -388,8 +388,15 @@ def ask_both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome
     return together(dict(zip(WAYS, (whole, streamed), strict=True)))
 
 
-def together(outcomes: Mapping[str, Outcome]) -> Outcome:
-    """Return the worst of the outcomes, under its name; equal reasons of passes appear once."""
+def together(parts: Mapping[str, Outcome | None]) -> Outcome:
+    """Return the worst of the outcomes, under its name; equal reasons of passes appear once.
+
+    ``None`` is a comparison without a fault.
+    """
+    outcomes = {name: outcome for name, outcome in parts.items() if outcome is not None}
+    if len(outcomes) < len(parts):
+        alike = tuple(name for name in parts if name not in outcomes)
+        outcomes["others"] = Pass(Reason(CommonReason.AS_IT_SHOULD, parts=alike), trials=len(alike))
     trials = sum(outcome.trials for outcome in outcomes.values())
     for kind in (Fail, Inconclusive):
         for name, outcome in outcomes.items():

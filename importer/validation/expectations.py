@@ -89,6 +89,7 @@ class CommonReason(ReasonKind):
         "tokenizer-unread",
         "tokenizer.json is here, and no engine is installed whose library reads it",
     )
+    AS_IT_SHOULD = "as-it-should", "{parts:and}: as it should be"
     CHAT_IS_RIGHT = "chat-is-right", "/v1/chat/completions is right"
     NO_PROMPT_COUNTED = "no-prompt-counted", "it counts no token of the prompt, and the chat counts them"
     STREAM_DIFFERS = "stream-differs", "streamed, {change}"

@@ -137,7 +137,7 @@ def test_what_a_value_spoils_is_no_engines(name: str) -> None:
 def test_templates_of_whole_models_write_calls_without_arguments(name: str) -> None:
     ctx = context(FORMATS[name].folder)
     called, empty = ctx.rendered(CALLED), ctx.rendered(CALLED_EMPTY)
-    assert isinstance(judge_empty(called or "", empty or ""), Pass)
+    assert judge_empty(called or "", empty or "") is None
     shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *TOOLS_IN_PROMPT_LATER)]
     assert isinstance(judge_later(*shown), Pass)
 
@@ -145,12 +145,12 @@ def test_templates_of_whole_models_write_calls_without_arguments(name: str) -> N
 def test_a_call_without_arguments_stays_json() -> None:
     some = '<tool_call>{"name": "find_events", "arguments": {"place": "Bergen"}}</tool_call>'
     good = '<tool_call>{"name": "list_events", "arguments": {}}</tool_call>'
-    assert isinstance(judge_empty(some, good), Pass)
-    assert isinstance(judge_empty(some, '[{"name": "list_events"}]'), Pass)
+    assert judge_empty(some, good) is None
+    assert judge_empty(some, '[{"name": "list_events"}]') is None
     assert isinstance(judge_empty(some, good.replace("{}", "")), Fail)
     xml = "<function=find_events><parameter=place>Bergen</parameter></function>"
-    assert isinstance(judge_empty(xml, "<function=list_events></function>"), Pass)
-    assert isinstance(judge_empty(some, ""), Pass)  # refused, which another probe tells
+    assert judge_empty(xml, "<function=list_events></function>") is None
+    assert judge_empty(some, "") is None  # refused, which another probe tells
 
 
 def test_tools_that_vanish_once_one_has_spoken(tmp_path: Path) -> None:

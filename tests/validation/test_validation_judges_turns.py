@@ -308,7 +308,7 @@ def test_a_switch_that_is_turned_round(tmp_path: Path) -> None:
 
 
 def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_blame() -> None:
-    assert isinstance(judge_template(same=True), Pass)
+    assert judge_template(same=True) is None
     found = judge_template(same=False)
     assert isinstance(found, Fail)
     declined = Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN)
@@ -372,13 +372,12 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
     ],
 )
 def test_letters_that_a_tokenizer_keeps(back: str, whole: bool) -> None:
-    assert isinstance(judge_tokenizer_text(back), Pass) is whole
+    assert (judge_tokenizer_text(back) is None) is whole
 
 
 @pytest.mark.parametrize(("sampled", "reached", "whole"), [(300, 0, False), (300, 280, True), (5, 0, True)])
 def test_words_that_a_text_can_yield(sampled: int, reached: int, whole: bool) -> None:
-    found = judge_vocabulary(tokenizer.Tokenized((), sampled, reached))
-    assert isinstance(found, Pass) is whole
+    assert (judge_vocabulary(tokenizer.Tokenized((), sampled, reached)) is None) is whole
 
 
 @pytest.mark.parametrize(
@@ -392,7 +391,7 @@ def test_words_that_a_text_can_yield(sampled: int, reached: int, whole: bool) ->
 )
 def test_a_thought_closed_with_a_calls_marker(written: str, marker: str | None) -> None:
     told = judge_markers(written)
-    assert isinstance(told, Pass) if marker is None else marker in words(told)
+    assert told is None if marker is None else told is not None and marker in words(told)
 
 
 def test_no_tokenizer_and_no_library_are_no_answer(tmp_path: Path) -> None:
@@ -409,7 +408,7 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
         found = tokenizer.asker(python, recipe.folder)((TEXT,))
         assert found is not None
         assert found.back == (TEXT,)
-        assert isinstance(judge_vocabulary(found), Pass)
+        assert judge_vocabulary(found) is None
     data = json.loads((MODEL / "tokenizer.json").read_text())
     for change, judge in (
         ({"normalizer": {"type": "Lowercase"}}, lambda t: judge_tokenizer_text(t.back[0])),

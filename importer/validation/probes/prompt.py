@@ -73,33 +73,23 @@ class PromptReason(ReasonKind):
     """The reasons of ``prompt-rendered``."""
 
     BEGINS_TWICE = "begins-twice", "the template writes {bos} twice"
-    BEGINS_ONCE = "begins-once", "begins once"
-    NOTHING_TAKEN = "nothing-taken", "no variable is the engine's own"
     TAKEN = "taken", "{variable} is the engine's to say to the template"
-    TURN_BEGUN = "turn-begun", "the assistant's turn is begun"
     NO_TURN = (
         "no-turn",
         "the template begins no turn of the assistant, though {shown!r} stands before its words",
     )
-    PROVED = "proved", "the template is the one that was proved"
-    ALL_KNOWN = "all-known", "every variable is known"
     UNKNOWN = "unknown", "the template does not know {variable}: it changes nothing"
-    STARTED = "started", "the engine was started with the document's template variables"
     NOT_STARTED = (
         "not-started",
         "the prompt has {plain} tokens, and {told} where a request names the document's variables",
     )
-    HISTORY_ALIKE = "history-alike", "calls and results are rendered as the template does"
     HISTORY_DIFFERS = (
         "history-differs",
         "calls and results take {more} tokens, and {rendered} as the template renders them",
     )
     TAKEN_FOR_YES = "taken-for-yes", "the template takes {variable}, the text {value!r}, for yes"
-    SWITCHES_HEEDED = "switches-heeded", "no switch is taken for its contrary"
-    COUNTED = "counted", "{tokens} tokens"
     DIFFERS = "differs", "the prompt has {chat} tokens, and what the template renders {rendered}"
     ANOTHER_READ = "another-read", "the engine reads another template"
-    TEXT_SHOWN = "text-shown", "a question's words are in the prompt"
     TEXT_LOST = (
         "text-lost",
         "{words!r} does not reach the prompt: the template writes no content that is a plain text",
@@ -131,7 +121,7 @@ def prompt_rendered(ctx: Context) -> Outcome:
         return NotApplicable(Reason(CommonReason.NOT_RENDERED))
     taken = [name for name in ctx.promise.variables if name in TAKEN]
     unknown = [name for name in ctx.promise.variables if not ctx.render.knows(name)]
-    outcomes = {
+    outcomes: dict[str, Outcome | None] = {
         "beginning": judge_beginning(text, ctx.render.bos),
         "taken": judge_taken(taken),
         "variables": judge_variables(unknown),
@@ -162,7 +152,7 @@ def prompt_rendered(ctx: Context) -> Outcome:
     return together(outcomes)
 
 
-def _behind_results(ctx: Context, begun: str) -> Outcome:
+def _behind_results(ctx: Context, begun: str) -> Fail | None:
     """Judge the beginning of a turn behind a tool's result; some formats go on in the turn of the call.
 
     ``begun``  what begins a turn behind a user's.
@@ -171,14 +161,14 @@ def _behind_results(ctx: Context, begun: str) -> Outcome:
     asked = replace(RESULT_TOLD, name="result-told", messages=RESULT_TOLD.messages[:-1])
     told, prompt, unasked = map(ctx.rendered, (answered, asked, replace(asked, begins=False)))
     if told is None or prompt is None or unasked is None:
-        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
+        return None
     history = told.partition(ANSWER)[0]
     header = history.removeprefix(prompt).strip()
     alike = bool(begun and header) and (header.startswith(begun) or begun.startswith(header))
-    return judge_turn(prompt, unasked, history) if alike else Pass(Reason(PromptReason.TURN_BEGUN))
+    return judge_turn(prompt, unasked, history) if alike else None
 
 
-def _at_start(ctx: Context) -> Outcome:
+def _at_start(ctx: Context) -> Fail | None:
     """Compare a greeting with the same one with the variables of the document in the request."""
     switched = replace(
         GREETING, name="greeting-told", switches=ctx.promise.variables, extra={"max_tokens": 1}
@@ -186,88 +176,88 @@ def _at_start(ctx: Context) -> Outcome:
     return judge_start(ctx.first(GREETING).usage.prompt, ctx.first(switched).usage.prompt)
 
 
-def judge_beginning(text: str, bos: str) -> Outcome:
+def judge_beginning(text: str, bos: str) -> Fail | None:
     """Judge a rendered prompt; ``bos`` is the token that begins a text, or empty."""
     if bos and text.startswith(bos * 2):
         remedy = template(Need.BEGIN_ONCE, bos=bos)
         return Fail(Reason(PromptReason.BEGINS_TWICE, bos=bos), Stage.TEMPLATE, remedy)
-    return Pass(Reason(PromptReason.BEGINS_ONCE))
+    return None
 
 
-def judge_taken(taken: list[str]) -> Outcome:
+def judge_taken(taken: list[str]) -> Fail | None:
     """Judge template variables of the document that the engine itself sets."""
     if not taken:
-        return Pass(Reason(PromptReason.NOTHING_TAKEN))
+        return None
     remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=taken[0], variables=tuple(taken))
     return Fail(Reason(PromptReason.TAKEN, variable=taken[0]), Stage.START, remedy)
 
 
-def judge_turn(prompt: str, without_turn: str, history: str) -> Outcome:
+def judge_turn(prompt: str, without_turn: str, history: str) -> Fail | None:
     """Judge the beginning of a turn: the prompt, the prompt without it, and the history up to an answer."""
     header = history.removeprefix(prompt)
     if prompt != without_turn or not history.startswith(prompt) or not re.search(r"\w", header):
-        return Pass(Reason(PromptReason.TURN_BEGUN))
+        return None
     shown = header.strip()[:40]
     reason = Reason(PromptReason.NO_TURN, shown=shown)
     return Fail(reason, Stage.TEMPLATE, HEED_TURN)
 
 
-def judge_template(*, same: bool) -> Outcome:
+def judge_template(*, same: bool) -> Fail | None:
     """Judge the served template: ``same`` if it is the one of the proof, or renders as it does."""
     if same:
-        return Pass(Reason(PromptReason.PROVED))
+        return None
     return Fail(Reason(CommonReason.NOT_PROVED), Stage.TEMPLATE, Reason(Remedy.IMPORT_AGAIN))
 
 
-def judge_variables(unknown: list[str]) -> Outcome:
+def judge_variables(unknown: list[str]) -> Fail | None:
     """Judge template variables of the document that the template does not name."""
     if not unknown:
-        return Pass(Reason(PromptReason.ALL_KNOWN))
+        return None
     remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=unknown[0], variables=(unknown[0],))
     return Fail(Reason(PromptReason.UNKNOWN, variable=unknown[0]), Stage.START, remedy)
 
 
-def judge_start(plain: int | None, switched: int | None) -> Outcome:
+def judge_start(plain: int | None, switched: int | None) -> Fail | None:
     """Judge prompt tokens of a request, and of one with the template variables of the document."""
     if plain == switched:
-        return Pass(Reason(PromptReason.STARTED))
+        return None
     reason = Reason(PromptReason.NOT_STARTED, plain=plain, told=switched)
     remedy = Reason(Remedy.START_WITH, names=("chat_template_kwargs",))
     return Fail(reason, Stage.START, remedy, trials=2)
 
 
-def judge_text(text: str, chat: int, rendered: int) -> Outcome:
+def judge_text(text: str, chat: int, rendered: int) -> Fail | None:
     """Judge a question in the rendered text; an engine that makes parts of a text has more tokens."""
     words = str(GREETING.messages[0]["content"])
     if words.casefold() in text.casefold() or chat != rendered:
-        return Pass(Reason(PromptReason.TEXT_SHOWN))
+        return None
     return Fail(Reason(PromptReason.TEXT_LOST, words=words), Stage.TEMPLATE, template(Need.RENDER_TEXT))
 
 
-def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Outcome:
+def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Fail | None:
     """Judge tokens of the chat and of the rendered text, without calls and results and with some."""
     if short is None or longer is None:
-        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+        return None
     more, rendered = longer[0] - short[0], longer[1] - short[1]
     if abs(more - rendered) <= FORM:
-        return Pass(Reason(PromptReason.HISTORY_ALIKE))
+        return None
     reason = Reason(PromptReason.HISTORY_DIFFERS, more=more, rendered=rendered)
     return Fail(reason, Stage.PROMPT, trials=2)
 
 
-def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], str | None]) -> Outcome:
+def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], str | None]) -> Fail | None:
     """Judge the variables of the document that are texts; ``write`` renders with another value of one."""
     for name, value in switches.items():
         if value.strip().casefold() in NO and write(name, value) == write(name, True) != write(name, False):
             remedy = Reason(Remedy.WITHOUT_QUOTES, variable=name)
             return Fail(Reason(PromptReason.TAKEN_FOR_YES, variable=name, value=value), Stage.START, remedy)
-    return Pass(Reason(PromptReason.SWITCHES_HEEDED))
+    return None
 
 
-def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Outcome:
+def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Fail | None:
     """Judge prompt tokens of a chat and of the rendered text; ``others`` hold another template."""
     if abs(chat - rendered) <= SLACK + SHARE * rendered:
-        return Pass(Reason(PromptReason.COUNTED, tokens=chat))
+        return None
     reason = Reason(PromptReason.DIFFERS, chat=chat, rendered=rendered)
     if others:
         one = Reason(Remedy.ONE_TEMPLATE, files=others)
@@ -689,24 +679,18 @@ def remedy(finding: CoverageFinding) -> Reason:
 class TurnsReason(ReasonKind):
     """The reasons of turns as the template renders them."""
 
-    LEFT_OUT = "left-out", "see what is left out"
     NOT_ENDED = "not-ended", "nothing ends an earlier answer in the prompt: {behind!r} stands behind it"
-    TAG_HARMLESS = "tag-harmless", "a tag of a user's cuts nothing off"
     TAG_CUTS = "tag-cuts", "where a user writes </think>, the rest is not in the prompt: {words!r}"
-    EMPTY_ALIKE = "empty-alike", "a call without arguments is written as others are"
     EMPTY_DIFFERS = (
         "empty-differs",
         "a call without arguments is no JSON in the prompt, and one with arguments is",
     )
-    BEGIN_ALIKE = "begin-alike", "answers begin alike"
     BEGIN_DIFFERS = "begin-differs", "earlier answers begin with {earlier!r}, a new one with {new!r}"
-    NO_CLOCK = "no-clock", "the same an hour later"
     CLOCK = "clock", "the template writes the time of day: no prompt begins like another, and no cache helps"
     ENDED_BETWEEN = (
         "ended-between",
         "{token} ends answers, and the template writes it between two calls of one turn",
     )
-    ENDS_BEHIND = "ends-behind", "what ends a turn stands between no two calls"
     DATED = "dated", "prompts have the date of this machine's clock: {date}"
 
 
@@ -723,7 +707,7 @@ def _turns(ctx: Context) -> Outcome:
     talk = TALK if _shows(ctx, TALK) else _in_parts(TALK)
     opening = replace(talk, name=f"{talk.name}-opening", messages=talk.messages[:1])
     text = _rendered(ctx, talk)
-    outcomes = {
+    outcomes: dict[str, Outcome | None] = {
         "tags": judge_tagged(_rendered(ctx, TAGGED)),
         talk.name: judge_ends(text, _rendered(ctx, opening), ctx.render.stops),
         "later": judge_clock(*(_at(ctx.render, SYSTEM, later) for later in (0.0, LATER, YEARS)), today=now()),
@@ -757,14 +741,14 @@ def _at(render: Render, prompt: Prompt, later: float) -> str | None:
         return None
 
 
-def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
+def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Fail | None:
     """Judge a question, an answer and a question, beside the first question alone; ``stops`` end an answer.
 
     Where one of them ends the question, one ends the answer, too; and an answer begins as a new one does.
     """
     question, answer, other = (message["content"] for message in TALK.messages)
     if not all(part in text for part in (question, answer, other)) or question not in opening:
-        return Pass(Reason(TurnsReason.LEFT_OUT))
+        return None
     before, new = beginnings(text, opening)
     behind = text.partition(answer)[2].partition(other)[0]
     if any(stop in before for stop in stops) and not any(stop in behind for stop in stops):
@@ -778,29 +762,29 @@ def beginnings(text: str, opening: str) -> tuple[str, str]:
     return text.partition(question)[2].partition(answer)[0], opening.partition(question)[2]
 
 
-def judge_tagged(text: str) -> Outcome:
+def judge_tagged(text: str) -> Fail | None:
     """Judge a question with a tag in it, as the template renders it; the tag itself may be changed."""
     parts = [part.strip() for part in TAGGED.messages[0]["content"].split("</think>")]
     lost = [part for part in parts if part not in text]
     if len(lost) != 1:
-        return Pass(Reason(TurnsReason.TAG_HARMLESS))
+        return None
     reason = Reason(TurnsReason.TAG_CUTS, words=lost[0])
     return Fail(reason, Stage.TEMPLATE, template(Need.TAKE_THOUGHTS_OFF))
 
 
-def judge_empty(called: str, empty: str) -> Outcome:
+def judge_empty(called: str, empty: str) -> Fail | None:
     """Judge conversations with a call with arguments and one without; many formats are no JSON."""
     with_some, with_none = (names_in_json(text) for text in (called, empty))
     if "find_events" not in with_some or not empty or "list_events" in with_none:
-        return Pass(Reason(TurnsReason.EMPTY_ALIKE))
+        return None
     return Fail(Reason(TurnsReason.EMPTY_DIFFERS), Stage.TEMPLATE, template(Need.WRITE_EMPTY))
 
 
-def judge_calls(between: str, stops: Sequence[str]) -> Outcome:
+def judge_calls(between: str, stops: Sequence[str]) -> Fail | None:
     """Judge the text between two calls in one turn: what ends a turn there loses the second."""
     token = next((stop for stop in stops if stop and stop in between), None)
     if token is None:
-        return Pass(Reason(TurnsReason.ENDS_BEHIND))
+        return None
     remedy = Reason(Remedy.TAKE_OUT_END, token=token)
     return Fail(Reason(TurnsReason.ENDED_BETWEEN, token=token), Stage.TOKENS, remedy)
 
@@ -818,15 +802,17 @@ def names_in_json(text: str) -> set[str]:
     return {name for value in found if isinstance(name := value.get("name"), str)}
 
 
-def judge_beginnings(earlier: str, new: str) -> Outcome:
+def judge_beginnings(earlier: str, new: str) -> Fail | None:
     """Judge the text between a question and its answer: of an earlier turn, and of the new one."""
     before, now = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
     if before.startswith(now) or now.startswith(before):
-        return Pass(Reason(TurnsReason.BEGIN_ALIKE))
+        return None
     return Fail(Reason(TurnsReason.BEGIN_DIFFERS, earlier=earlier, new=new), Stage.TEMPLATE, ALIKE)
 
 
-def judge_clock(first: str | None, later: str | None, years: str | None, *, today: float) -> Outcome:
+def judge_clock(
+    first: str | None, later: str | None, years: str | None, *, today: float
+) -> Fail | Pass | None:
     """Judge a conversation, the same one later on the same day, and after years.
 
     A template that writes the date has that of the machine: the reason names the one of ``today``, in seconds
@@ -834,7 +820,7 @@ def judge_clock(first: str | None, later: str | None, years: str | None, *, toda
     """
     if later is None or later == first:
         dated = years is not None and years != first
-        return Pass(Reason(TurnsReason.DATED, date=date_at(today)) if dated else Reason(TurnsReason.NO_CLOCK))
+        return Pass(Reason(TurnsReason.DATED, date=date_at(today))) if dated else None
     return Fail(Reason(TurnsReason.CLOCK), Stage.TEMPLATE, template(Need.NO_CLOCK))
 
 
@@ -845,13 +831,12 @@ class RoundTripReason(ReasonKind):
     COUNT_DIFFERS = "count-differs", "/tokenize counts {count} and gives {tokens}"
     NO_TEXT = "no-text", "/detokenize gives no text"
     CHANGED = "changed", "{text!r} came back as {back!r}"
-    ALIKE = "alike", "{tokens} tokens there and back"
 
 
 TOKENIZE_ROUND_TRIP_TEXT = "Say hello, Zoë! 你好 🙂"
 
 
-def _round_trip(ctx: Context) -> Outcome:
+def _round_trip(ctx: Context) -> Fail | None:
     """Have the engine tokenize a text and detokenize its tokens."""
     body = {"model": ctx.model, "prompt": TOKENIZE_ROUND_TRIP_TEXT, "add_special_tokens": False}
     tokenized = ctx.client.post("/tokenize", body, ctx.log)
@@ -862,7 +847,7 @@ def _round_trip(ctx: Context) -> Outcome:
     return judge_tokenize_round_trip(tokenized, back)
 
 
-def judge_tokenize_round_trip(tokenized: dict[str, Any], back: Any) -> Outcome:
+def judge_tokenize_round_trip(tokenized: dict[str, Any], back: Any) -> Fail | None:
     """Judge the tokens of ``TEXT``, and the text of the tokens."""
     tokens, text = tokenized["tokens"], back.get("prompt") if isinstance(back, dict) else None
     if tokenized.get("count", len(tokens)) != len(tokens):
@@ -877,17 +862,14 @@ def judge_tokenize_round_trip(tokenized: dict[str, Any], back: Any) -> Outcome:
         return Fail(
             Reason(RoundTripReason.CHANGED, text=TOKENIZE_ROUND_TRIP_TEXT, back=text[:80]), Stage.TOKENS, OWN
         )
-    return Pass(Reason(RoundTripReason.ALIKE, tokens=len(tokens)))
+    return None
 
 
 class TokenizerReason(ReasonKind):
     """The reasons of ``tokenizer-whole``."""
 
-    KEPT = "kept", "every letter is kept"
     CHANGED = "changed", "the tokenizer makes {back!r} of {text!r}"
     UNUSED = "unused", "of {sampled} words of its vocabulary the tokenizer makes {reached}"
-    USED = "used", "{reached} of {sampled} words of the vocabulary are in use"
-    IN_PLACE = "in-place", "no marker stands in another's place"
     ADDED_BEHIND = "added-behind", "the tokenizer adds {token} behind each text by itself"
     CROSSED = "crossed", "the model closes a thought with {marker}: added tokens have each other's number"
     BY_CHANCE = "by-chance", "the tokenizer makes other tokens of the same text each time"
@@ -899,7 +881,6 @@ class TokenizerReason(ReasonKind):
             "text, such as {example!r}"
         ),
     )
-    AS_DRAWN = "as-drawn", "{same} of {tokens} tokens that the model drew are those of their text"
 
 
 UNKNOWN = "<unk>"
@@ -917,19 +898,18 @@ LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is m
 )
 def tokenizer_whole(ctx: Context) -> Outcome:
     """Judge numbers of tokens, texts there and back, with the engine and without, and drawn tokens."""
-    rows = None if ctx.table is None else judge_token_numbers(ctx.table)
-    if (
-        isinstance(rows, Fail) or ctx.promise.kind in evidence.TASKS
-    ):  # their tokenizers drop letters by design
-        return rows or NotApplicable(ctx.no_tokenizer)
-    served = None if ctx.promise.unsure("tokenize") else _round_trip(ctx)
+    outcomes: dict[str, Outcome | None] = {}
+    if ctx.table is not None:
+        outcomes["numbers"] = judge_token_numbers(ctx.table)
+    pools = ctx.promise.kind in evidence.TASKS  # tokenizers of such models drop letters by design
+    if not (pools or ctx.promise.unsure("tokenize")):
+        outcomes["engine"] = _round_trip(ctx)
     if ctx.merges is not None and ctx.merges.exchanged:
         exchanged = Reason(CommonReason.EXCHANGED, words=ctx.merges.exchanged)
-        return Fail(exchanged, Stage.TOKENS, OWN)
-    result = round_trip(ctx)
+        outcomes["merges"] = Fail(exchanged, Stage.TOKENS, OWN)
+    result = None if pools else round_trip(ctx)
     if result is None:
-        return served or rows or NotApplicable(ctx.no_tokenizer)
-    outcomes = {k: o for k, o in {"engine": served, "numbers": rows}.items() if o is not None}
+        return together(outcomes) if outcomes else NotApplicable(ctx.no_tokenizer)
     outcomes |= {"text": judge_tokenizer_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
     outcomes |= {"kinds": judge_kinds(result), "tokens": judge_tokens(result)}
     if not no_chat(ctx.promise):
@@ -941,42 +921,42 @@ def tokenizer_whole(ctx: Context) -> Outcome:
     return together(outcomes)
 
 
-def judge_tokenizer_text(back: str) -> Outcome:
+def judge_tokenizer_text(back: str) -> Fail | None:
     """Judge ``TEXT`` after tokenization and back; spaces may move, and some vocabularies lack a letter."""
     if UNKNOWN in back or letters(back) == letters(TEXT):
-        return Pass(Reason(TokenizerReason.KEPT))
+        return None
     return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=TEXT), Stage.TOKENS, OWN)
 
 
-def judge_kinds(result: Tokenized) -> Outcome:
+def judge_kinds(result: Tokenized) -> Fail | None:
     """Judge ``KINDS`` after tokenization and back: tokens of bytes keep all, accents as they are composed."""
     back = result.back[2]
     if not result.exact or back == normalize("NFC", KINDS):
-        return Pass(Reason(TokenizerReason.KEPT))
+        return None
     return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=KINDS), Stage.TOKENS, OWN)
 
 
-def judge_tokens(result: Tokenized) -> Outcome:
+def judge_tokens(result: Tokenized) -> Fail | None:
     """Judge the tokens of the texts: the same each time, and each marker of the template one of its own."""
     if not result.steady:
         return Fail(Reason(TokenizerReason.BY_CHANCE), Stage.TOKENS, OWN)
     if result.split:
         return Fail(Reason(TokenizerReason.SPLIT, marker=result.split[0]), Stage.TOKENS, OWN)
-    return Pass(Reason(TokenizerReason.IN_PLACE))
+    return None
 
 
-def judge_end(result: Tokenized) -> Outcome:
+def judge_end(result: Tokenized) -> Fail | None:
     """Judge what the tokenizer adds behind a text: a text that ends so is not gone on with."""
     if not result.behind:
-        return Pass(Reason(TokenizerReason.IN_PLACE))
+        return None
     reason = Reason(TokenizerReason.ADDED_BEHIND, token=result.behind[0])
     return Fail(reason, Stage.TOKENS, OWN)
 
 
-def judge_drawn(other: OtherTokens) -> Outcome:
+def judge_drawn(other: OtherTokens) -> Fail | None:
     """Judge the tokens of greedy answers: a model draws those that it has learnt."""
     if not other.many:
-        return Pass(Reason(TokenizerReason.AS_DRAWN, same=other.tokens - other.other, tokens=other.tokens))
+        return None
     reason = Reason(
         TokenizerReason.OTHERS_DRAWN, other=other.other, tokens=other.tokens,
         example=other.example,
@@ -984,21 +964,21 @@ def judge_drawn(other: OtherTokens) -> Outcome:
     return Fail(reason, Stage.TOKENS, OWN)
 
 
-def judge_vocabulary(result: Tokenized) -> Outcome:
+def judge_vocabulary(result: Tokenized) -> Fail | None:
     """Judge the share of the vocabulary that texts can yield."""
     if result.sampled >= ENOUGH and result.reached < LEAST * result.sampled:
         reason = Reason(TokenizerReason.UNUSED, sampled=result.sampled, reached=result.reached)
         return Fail(reason, Stage.TOKENS, OWN)
-    return Pass(Reason(TokenizerReason.USED, reached=result.reached, sampled=result.sampled))
+    return None
 
 
-def judge_markers(written: str) -> Outcome:
+def judge_markers(written: str) -> Fail | None:
     """Judge an answer without tools: a call's marker must not close a thought."""
     thought = thinking_markup(written)
     behind = written.partition(thought)[2] if thought is not None and "/" not in thought else ""
     crossed = call_markup(behind) if thinking_markup(behind) is None else None
     if crossed is None:
-        return Pass(Reason(TokenizerReason.IN_PLACE))
+        return None
     reason = Reason(TokenizerReason.CROSSED, marker=crossed)
     return Fail(reason, Stage.TOKENS, OWN)
 
@@ -1006,17 +986,16 @@ def judge_markers(written: str) -> Outcome:
 class TokenRowReason(ReasonKind):
     """The reasons of the tokens' numbers beside the embedding."""
 
-    INSIDE = "inside", "the highest number is {highest}, and the embedding has {rows} rows"
     BEYOND = "beyond", "the embedding has {rows} rows, and none for {tokens:and}"
 
 
 ROWS_SHOWN = 3  # tokens of a reason
 
 
-def judge_token_numbers(table: TokenTable) -> Outcome:
+def judge_token_numbers(table: TokenTable) -> Fail | None:
     """Judge the tokens that a message may hold."""
     if not table.beyond:
-        return Pass(Reason(TokenRowReason.INSIDE, highest=table.highest, rows=table.rows))
+        return None
     tokens = tuple(token.content or str(token.number) for token in table.beyond[:ROWS_SHOWN])
     reason = Reason(TokenRowReason.BEYOND, tokens=tokens, rows=table.rows)
     return Fail(reason, Stage.TOKENS, Reason(Remedy.TAKE_OUT_ADDED, tokens=tokens))
