@@ -17,7 +17,7 @@ RECORDED := tests/proof tests/chat_template tests/validation/test_models.py \
 	$(addprefix tests/cli/test_,gallery.py recheck.py response_template.py) \
 	$(addprefix tests/engines/test_,parser_worker_engine.py renderers_engine.py engine_vllm_mlx.py deaths_engine.py \
 	context_engine.py loaders_engine.py ranks_engine.py sampling_engine.py) \
-	tests/gen_defaults/test_score.py tests/gen_defaults/test_accuracy.py
+	tests/gen_defaults/test_accuracy.py
 
 .PHONY: demo page test test-fast test-nightly recordings faults lint bench docs release lock clean
 

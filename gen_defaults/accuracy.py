@@ -6,7 +6,6 @@ rows are those of ``gen_defaults.truth``; a model without files is judged by its
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ from gen_defaults import sampling as vendor
 from gen_defaults.checks.finding import CheckFinding, Proved
 from gen_defaults.truth import ROWS, CachedSession, Files, Prediction, Score, Truth, read
 from gen_defaults.truth import measure as judge
-from importer.signals import tables
 from importer.signals.family import match_names
 from importer.signals.tables import SamplingTable, Table, parse_parsers, parse_sampling
 
@@ -36,19 +34,6 @@ class ScoredTables:
     def of(cls, parsers: Mapping[str, Any], sampling: Mapping[str, Any]) -> ScoredTables:
         """Return the tables of the files' data."""
         return cls(parse_parsers(parsers), parse_sampling(sampling))
-
-    @classmethod
-    def shipped(cls) -> ScoredTables:
-        """Return the tables of this checkout."""
-        return cls(tables.parser_table(), tables.sampling_table())
-
-    @classmethod
-    def within(cls, folder: Path) -> ScoredTables:
-        """Return the tables of another checkout; raises OSError, ValueError and KeyError where it has
-        none.
-        """
-        data = [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in tables.TABLES]
-        return cls.of(*data)
 
 
 @dataclass(frozen=True, slots=True)

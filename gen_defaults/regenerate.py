@@ -186,7 +186,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--accuracy",
         type=folder,
         metavar="FOLDER",
-        help="refuse tables that answer less of FOLDER; see score",
+        help="refuse tables that answer less of FOLDER",
     )
     parser.add_argument(
         "--proof", action="store_true", help="for --accuracy, ask the installed vLLM's parsers"

@@ -9,7 +9,6 @@ where there are any, lie in ``<org>__<name>/`` of a folder of their own.
 from __future__ import annotations
 
 import csv
-import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -19,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from importer.analysis import Analysis, Question
-from importer.app.decide import decide_snapshot, finalize, prove_studied
+from importer.app.decide import decide_snapshot
 from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
-from importer.app.study import Studied, study_snapshot
 from importer.chat_template.study import TemplateAnalysis
-from importer.decisions.decision import Decision, Preferences, Target
+from importer.decisions.decision import Preferences, Target
 from importer.engines import registries
 from importer.engines.parsers import Tokens
 from importer.errors import ImporterError
@@ -78,7 +76,6 @@ class Score:
     named: dict[str, Counter[str]] = field(default_factory=lambda: {f: Counter() for f in FIELDS})
     families: dict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     wrong: list[str] = field(default_factory=list)
-    equal: list[str] = field(default_factory=list)
 
     @property
     def both(self) -> tuple[int, int]:
@@ -97,8 +94,6 @@ class Score:
             if predicted is not None:
                 self.named[name][verdict] += 1
             want = " or ".join(a or "none" for a in truth.accepted[name])
-            if verdict == "right" and predicted not in truth.accepted[name]:
-                self.equal.append(f"{truth.model_id}: {name} {predicted}, of equal effect as {want}")
             if verdict != "right":
                 self.wrong.append(
                     f"{truth.model_id}: {name} {predicted or 'none'}, should be {want} ({verdict})"
@@ -149,11 +144,6 @@ def measure(truths: Iterable[Truth], predict: Predictor) -> Score:
     return score
 
 
-def half(truth: Truth) -> int:
-    """Return the half of the data that a model is in, by a digest of its id."""
-    return hashlib.sha256(truth.model_id.encode()).digest()[0] % 2
-
-
 def percent(part: int, whole: int) -> float:
     """Return a percentage, rounded to a tenth; 0 for 0 of 0."""
     return round(100 * part / whole, 1) if whole else 0.0
@@ -175,10 +165,9 @@ COMMIT = "0" * 40
 class Files:
     """Predictions for the models whose files lie in ``repositories``."""
 
-    def __init__(self, repositories: Path, bench: ImportSession, *, ignore_name: bool = False) -> None:
+    def __init__(self, repositories: Path, bench: ImportSession) -> None:
         self._root = repositories
         self._bench = bench
-        self._ignore_name = ignore_name
         self._snapshots: dict[str, Snapshot] = {}
         self._proofs: dict[str, Proof] = {}
 
@@ -223,20 +212,8 @@ class Files:
         typed = (table.find_type(model_type) for model_type in model_types(snapshot))
         return {row.family for row in typed if row is not None} | ({first} if first else set())
 
-    def decided(self, model_id: str) -> tuple[Studied, Mapping[str, Decision]]:
-        """Return the evidence and the decisions on a model; raises ImporterError."""
-        studied = self.studied(model_id)
-        return studied, finalize(studied, prove_studied(studied, self._bench)).decisions
-
-    def studied(self, model_id: str) -> Studied:
-        """Return the evidence of a model's files; raises ImporterError."""
-        request = ImportRequest(model_id, preferences=Preferences({"backend": BACKEND}))
-        return study_snapshot(self._snapshot(model_id), request, self._bench)
-
     def _decide(self, model_id: str) -> Prediction:
-        request = ImportRequest(
-            model_id, preferences=Preferences({"backend": BACKEND}), ignore_name=self._ignore_name
-        )
+        request = ImportRequest(model_id, preferences=Preferences({"backend": BACKEND}))
         try:
             decided = decide_snapshot(self._snapshot(model_id), request, self._bench)
         except ImporterError as error:
@@ -275,11 +252,6 @@ class CachedSession(ImportSession):
         super().__init__(proves=proves)
         self._studies: dict[str, TemplateAnalysis] = {}
         self._proofs: dict[tuple[str, str, bool], Proof] = {}
-
-    @property
-    def proofs(self) -> tuple[Proof, ...]:
-        """Return every proof that was made, one per template and vocabulary."""
-        return tuple(self._proofs.values())
 
     def analyse(self, question: Question) -> Analysis:
         """Return the analysis of the files; the template is rendered once."""

@@ -14,11 +14,12 @@ import pytest
 
 from benchmarks.field import inputs, table
 from benchmarks.field.__main__ import CONTESTANTS, HERE, main
-from benchmarks.field.contestants import llama_cpp, localai, majority, mlx_lm, sglang_auto
+from benchmarks.field.contestants import importer_unknown, llama_cpp, localai, majority, mlx_lm, sglang_auto
 from benchmarks.field.model import Entry, Model
 from benchmarks.field.released import Released
-from gen_defaults.truth import Truth, read
+from gen_defaults.truth import CachedSession, Files, Truth, read
 from importer.engines import registries
+from importer.signals.tables import parser_table
 from tests import template_texts as texts
 from tests.hubserver import HubServer, isolate
 
@@ -137,6 +138,46 @@ def test_the_rows_are_facts_with_a_source() -> None:
     assert all(
         re.match(r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+$", r["source"]) for r in reports
     )
+
+
+HEAD = "model_id,family,tool_parser,reasoning_parser,contested\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "it has no column model_id and no family and no tool_parser"),
+        (HEAD, "it lists no model"),
+        (f"{HEAD}a/b,c\n", "line 2 has another number of cells than the first"),
+        (f"{HEAD}a/b,c,hermes,,\na/b,c,,,\n", "it has a/b twice"),
+        (f"{HEAD}../../etc,c,,,\n", "line 2: a model is named like org/name"),
+        (f'{HEAD}a/b,c,"hermes\n', "unexpected end of data"),
+        (f"{HEAD}a/\udcff,c,,,\n", "can't decode byte 0xff"),
+    ],
+)
+def test_a_mistake_in_the_rows_is_told_with_its_line(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "truth.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(ValueError, match=re.escape(says)):
+        read(tmp_path / "truth.csv")
+
+
+def test_a_family_without_its_rows_is_decided_by_its_files(tmp_path: Path, importer_home: Path) -> None:
+    model_id = "Qwen/Qwen3-8B"
+    (folder := tmp_path / "Qwen__Qwen3-8B").mkdir()
+    (folder / "config.json").write_text('{"model_type": "qwen3"}')
+    (folder / "chat_template.jinja").write_text(texts.CHATML_JSON)
+    rows, found = [truth for truth in read() if truth.model_id == model_id], {}
+    with CachedSession(proves=False) as session:
+        files = Files(tmp_path, session)
+        found["known"] = files.predictor(parser_table())(model_id)
+        ((_, found["unknown"]),) = importer_unknown.left_out(
+            rows, parser_table(), files.predictor, files.deciding
+        )
+    assert {name: one["tool_parser"] for name, one in found.items()} == {
+        "known": "hermes",
+        "unknown": "hermes",
+    }
+    assert [one["reasoning_parser"] for one in found.values()] == ["qwen3", None]
 
 
 def test_an_adapter_is_short() -> None:

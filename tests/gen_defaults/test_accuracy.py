@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gen_defaults.__main__ import main
 from gen_defaults.accuracy import AccuracyChange, ScoredTables, compare
 from gen_defaults.checks import CheckSubject, contradictions
 from importer.engines.install import Installed
@@ -86,36 +84,6 @@ def test_what_got_better_is_told_and_not_refused(importer_home: Path) -> None:
     before = after("anvil", "tool_parser", "mistral")
     back = compare(TRUTH / "repos", before, after(), truth=TRUTH / "truth.csv")
     assert (back.worse, next(back.lines())) == ([], "anvil: parsers 1/2 → 2/2")
-
-
-def checkout(folder: Path, family: str, parser: str) -> Path:
-    """A folder with the shipped tables and one more family."""
-    for table in tables.TABLES:
-        data = copy.deepcopy(dict(tables.raw(table)))
-        if table == "parser_defaults":
-            data["families"][family] = {"tool_parser": parser, "source": "made up"}
-        (folder / f"{table}.json").write_text(json.dumps(data))
-    return folder
-
-
-def test_score_compares_with_another_checkout(
-    tmp_path: Path, importer_home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["score", str(TRUTH / "repos"), "--truth", str(TRUTH / "truth.csv"), "--before"]
-    assert main([*words, str(checkout(tmp_path, "other", "hermes"))]) == 0
-    assert "parsers: 2/4 → 2/4 models right" in capsys.readouterr().out
-    before = checkout(tmp_path, "anvil*instruct", "hermes")
-    assert main([*words, str(before)]) == 1
-    told = capsys.readouterr()
-    assert "anvil: parsers 1/2 → 0/2" in told.out
-    assert "score: accuracy: anvil: it got worse: parsers 1/2 became 0/2; mend the row" in told.err
-
-
-def test_a_folder_without_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["score", str(TRUTH), "--before", str(tmp_path)]) == 1
-    assert "holds no tables that can be read" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="2"):
-        main(["score", str(TRUTH), "--before", str(tmp_path), "--ignore-name"])
 
 
 @pytest.mark.engine

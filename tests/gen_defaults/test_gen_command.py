@@ -18,8 +18,7 @@ from gen_defaults.version import READ, Step, steps
         ["--vllm", ""], ["--vllm", "../0.32"], ["--vllm", "0.32", "--only", "unsloth"], ["registries"],
         ["--with", "unsloth"], ["version", "vllm"], ["version", "llama.cpp", "1"],
         ["abilities", "vllm", "1", "2"], ["version", "vllm", "newest"], ["settings", "/nowhere"],
-        ["arguments", "nobody"], ["parsers", "vllm"], ["score", "/nowhere"], ["frontends", "/nowhere"],
-        ["observed", "/nowhere"], ["localai-diff", "/nowhere"],
+        ["arguments", "nobody"], ["parsers", "vllm"], ["localai-diff", "/nowhere"],
     ],
 )  # fmt: skip
 def test_arguments_that_mean_nothing(arguments, capsys):

@@ -5,14 +5,14 @@ The tables were written with these rows at hand, so this line is the measure for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from benchmarks.field.contestants import importer_proof
 from benchmarks.field.model import Entry, Model
 from benchmarks.field.released import Released
-from gen_defaults.score import left_out
-from gen_defaults.truth import CachedSession, Files, read
-from importer.signals.tables import parser_table
+from gen_defaults.truth import CachedSession, Files, Prediction, Predictor, Truth, read
+from importer.signals.tables import Table, parser_table
 from importer.version import __version__
 
 
@@ -27,3 +27,21 @@ def answers(models: Sequence[Model], released: Released) -> Entry:
         files = Files(folder, session)
         made = left_out(truths, parser_table(), files.predictor, files.deciding)
         return Entry(f"{__version__}, {version}", {truth.model_id: answer for truth, answer in made})
+
+
+def left_out(
+    truths: Iterable[Truth],
+    table: Table,
+    predictor: Callable[[Table], Predictor],
+    rows: Callable[[Iterable[Truth], Table], set[str]],
+) -> Iterator[tuple[Truth, Prediction]]:
+    """Yield the prediction for each model without any row that matches one of its family."""
+    members: dict[str, list[Truth]] = defaultdict(list)
+    for truth in truths:
+        members[truth.family].append(truth)
+    for family in members.values():
+        left = table
+        while speaking := rows(family, left):  # behind a row that decides stands the next one
+            left = left.without(speaking)
+        predict = predictor(left)
+        yield from ((truth, predict(truth.model_id)) for truth in family)
