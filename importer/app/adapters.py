@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from string import ascii_letters, digits
 from typing import Any
 
 from importer.decisions.decision import Decision, Target
@@ -11,6 +12,7 @@ from importer.document import engine_arguments
 from importer.document.name_allocator import slug
 from importer.errors import HubError, Setting, UsageError
 from importer.frozen import frozen
+from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot, listed, mapping, whole
 from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule, warning
@@ -22,6 +24,7 @@ MODULES, PATHS, ENABLE = "lora_modules", "lora_paths", "enable_lora"
 RANK, AT_ONCE = "max_lora_rank", "max_loras"
 KEYS = tuple(f"engine_args.{name}" for name in (ENABLE, MODULES, PATHS, RANK, AT_ONCE))
 HIGHEST = 1 << 16
+OF_NAMES = {*ascii_letters, *digits, *"._:-"}
 # Features of peft that ``PEFTHelper`` of vLLM 0.32 refuses at the start.
 REFUSED = (
     "use_dora",
@@ -39,6 +42,7 @@ class AdapterReason(ReasonKind):
 
     NO_ADAPTER = "no-adapter", "{adapter} has no adapter_config.json of a LoRA adapter in the form of peft"
     NO_ENGINE = "no-engine", "{engine} serves no adapters of peft; vllm and sglang do"
+    NO_NAME = "no-name", "{name!r} is not made of letters, digits, '.', '_', ':' and '-'"
     SAME_NAME = "same-name", "two adapters have the name {name}; put NAME= before one"
     UNPINNED = "unpinned", "{engine} fetches the newest commit of {adapters:and}"
     OTHER_BASE = "other-base", "{adapter} was trained on {base}, and this is {model}"
@@ -58,16 +62,18 @@ class Adapter:
     feature: str | None
 
 
-def complete(completed: Overrides, named: Sequence[str], target: Target, *, offline: bool) -> Overrides:
+def complete(
+    completed: Overrides, named: Sequence[str], target: Target, places: AllowedFolders, *, offline: bool
+) -> Overrides:
     """Return the settings with those of the adapters, and the warnings about them.
 
-    Raises UsageError("bad-value") for what is no adapter, and what resolving a reference raises.
+    Raises UsageError("bad-value") for what is no adapter or no name, and what resolving a reference raises.
     """
     registry = engine_arguments.load(target.backend, target.version)
     arguments = () if registry is None else registry.arguments
     if registry is None or ENABLE not in arguments:
         raise _invalid(named[0], Reason(AdapterReason.NO_ENGINE, engine=target.backend))
-    adapters = [_read(one, offline=offline) for one in named]
+    adapters = [_read(one, places, offline=offline) for one in named]
     names = [adapter.name for adapter in adapters]
     for one in adapters:
         if names.count(one.name) > 1:
@@ -100,13 +106,13 @@ def settings_of(decisions: Mapping[str, Decision]) -> dict[str, object]:
     return {key: decisions[key].value for key in KEYS if key in decisions}
 
 
-def _read(named: str, *, offline: bool) -> Adapter:
+def _read(named: str, places: AllowedFolders, *, offline: bool) -> Adapter:
     """Return the adapter that ``[NAME=]REFERENCE`` names."""
-    from importer.hub import ANYWHERE, parse, resolve
+    from importer.hub import parse, resolve
     from importer.hub.reference import without_scheme
 
     name, _, reference = named.partition("=") if "/" not in named.partition("=")[0] else ("", "", named)
-    snapshot = resolve(parse(without_scheme(reference or name)), ANYWHERE, offline=offline)
+    snapshot = resolve(parse(without_scheme(reference or name)), places, offline=offline)
     settings = snapshot.json(ADAPTER)
     rank = whole(settings.get("r"), 1, HIGHEST)
     if settings.get("peft_type") != "LORA" or rank is None:
@@ -114,6 +120,8 @@ def _read(named: str, *, offline: bool) -> Adapter:
     ranks = [r for one in mapping(settings.get("rank_pattern")).values() if (r := whole(one, 1, HIGHEST))]
     place = snapshot.model_id or str(snapshot.directory)
     given = name if reference else ""
+    if not {*given} <= OF_NAMES:
+        raise _invalid(named, Reason(AdapterReason.NO_NAME, name=given))
     return Adapter(
         given or slug(place.rpartition("/")[2]),
         place,

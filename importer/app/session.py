@@ -13,6 +13,7 @@ from importer.analysis import ANALYSE, FOR_ENGINE, Analysis, EngineQuestion, Fac
 from importer.decisions.decision import PYTHON, Frontend, Target
 from importer.decisions.parsers import Unavailable
 from importer.errors import ImporterError
+from importer.hub.local import ANYWHERE, AllowedFolders
 from importer.progress import Progress
 from importer.proof.result import Proof
 from importer.reasons import Reason
@@ -37,6 +38,7 @@ class ImportSession(Closing):
     ``proves``   whether proofs are run with the parsers of engines.
     ``consents`` is asked once before parsers are fetched from the package index; without it they are.
     ``sandbox``  reads the repositories' texts; its owner closes it. Without one, the session opens its own.
+    ``places``   folders from which adapters may be read.
     """
 
     def __init__(
@@ -45,8 +47,9 @@ class ImportSession(Closing):
         proves: bool = True,
         sandbox: Sandbox | None = None,
         consents: Callable[[str], bool] = lambda _engine: True,
+        places: AllowedFolders = ANYWHERE,
     ) -> None:
-        self.proves = proves
+        self.proves, self.places = proves, places
         self._consents = cache(consents)
         self._fetching = Lock()
         self.sandbox = sandbox or Sandbox()

@@ -126,7 +126,8 @@ def study_snapshot(
     if request.adapter:
         from importer.app import adapters
 
-        completed = adapters.complete(completed, request.adapter, target, offline=request.offline)
+        places, offline = bench.places, request.offline
+        completed = adapters.complete(completed, request.adapter, target, places, offline=offline)
     engine_facts = bench.bind(
         EngineQuestion(
             completed.snapshot,

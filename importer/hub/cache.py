@@ -19,7 +19,7 @@ from importer import kept
 from importer.frozen import frozen
 from importer.hub import endpoint, local
 from importer.hub.folders import Folder
-from importer.hub.listing import LONGEST, MOST_FILES, Listing
+from importer.hub.listing import LONGEST, MOST_FILES, Listing, is_safe
 from importer.hub.reference import COMMIT
 from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import RepoFile, UnreadReason, text
@@ -71,7 +71,8 @@ def listing(home: Path, commit: str, directory: Path) -> tuple[RepoFile, ...]:
     """Return all files of the commit from the client's list, else those on this disk."""
     try:
         noted = json.loads(_read_small(home, f"trees/{commit}.json"))["files"]
-        return tuple(RepoFile(path, int(noted[path]["size"])) for path in sorted(noted)[:MOST_FILES])
+        paths = [path for path in sorted(noted)[:MOST_FILES] if is_safe(path)]
+        return tuple(RepoFile(path, int(noted[path]["size"])) for path in paths)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return local.listing(directory)
 

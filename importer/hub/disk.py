@@ -55,7 +55,7 @@ def _beside(text: str, path: Path, places: AllowedFolders) -> Snapshot:
 def _of_cache(text: str, folder: Path, places: AllowedFolders) -> Snapshot | None:
     """Return the snapshot of a folder such as ``models--owner--name``, of its snapshots, or of one of them.
 
-    ``None`` for every other folder, and for a repository with several commits of which none is main.
+    ``None`` for every other folder, for a commit elsewhere, and for several commits of which none is main.
     """
     home, commit = (folder.parent.parent, folder.name) if folder.parent.name == SNAPSHOTS else (folder, None)
     home = folder.parent if folder.name == SNAPSHOTS else home
@@ -70,7 +70,8 @@ def _of_cache(text: str, folder: Path, places: AllowedFolders) -> Snapshot | Non
     if commit is None or not COMMIT.fullmatch(commit):
         return None
     directory = places.folder(home / SNAPSHOTS / commit)
-    return resolver.in_cache(text, repo, commit, home, directory) if _is_folder(directory) else None
+    inside = directory.is_relative_to(home) and _is_folder(directory)
+    return resolver.in_cache(text, repo, commit, home, directory) if inside else None
 
 
 def _only(snapshots: Path) -> str | None:

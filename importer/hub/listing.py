@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeGuard
 from urllib.parse import quote
 
 from importer.errors import HubError, RepositoryError
@@ -87,9 +88,14 @@ def _files(siblings: object) -> tuple[RepoFile, ...]:
         raise MalformedListing(ListingReason.LARGE)
     for entry in listed:
         path = entry.get("rfilename") if isinstance(entry, dict) else None
-        if isinstance(path, str) and len(path) < 1024 and SAFE_PATH.fullmatch(path):
+        if is_safe(path):
             files[path] = RepoFile(path, snapshot.whole(entry.get("size")), _hash(entry))
     return tuple(files[path] for path in sorted(files))
+
+
+def is_safe(path: object) -> TypeGuard[str]:
+    """Return whether a path is one of a repository's files: it leads out of no folder."""
+    return isinstance(path, str) and len(path) < 1024 and SAFE_PATH.fullmatch(path) is not None
 
 
 def _hash(entry: Mapping[str, object]) -> str | None:

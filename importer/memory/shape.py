@@ -19,7 +19,7 @@ from importer.memory.quantised import Scheme, scheme
 from importer.reasons import Reason, ReasonKind
 from importer.signals.architecture import text_config
 from importer.signals.comparison import held_config
-from importer.signals.quantisation import own_file
+from importer.signals.quantisation import MODELOPT_FILE, own_file, own_object
 from importer.signals.quantisation import read as read_quantised
 
 DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2}
@@ -116,7 +116,7 @@ def read(snapshot: Snapshot) -> Shape | Unknown:
     if quantised is not None and quantised.beside:
         config = {**config, "quantization_config": own_file(snapshot)[1]}
     return describe(
-        config, None if quantised is None else quantised.method, snapshot.json("hf_quant_config.json")
+        config, None if quantised is None else quantised.method, own_object(snapshot, MODELOPT_FILE)
     )
 
 

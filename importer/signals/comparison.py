@@ -220,6 +220,8 @@ def findings(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
     A folder may hold nothing but the settings that decisions need.
     """
     yield from _unsound(snapshot)
+    for path, problem in quantisation.broken_files(snapshot):
+        yield Finding((path,), Reason(WeightDoubt.SCHEME_UNREAD, file=path, problem=problem))
     weights = tuple(f.path for f in weight_files(snapshot.files))
     if weights:
         yield from _incomplete(snapshot, weights, engine)

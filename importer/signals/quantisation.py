@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, mapping, whole
 from importer.reasons import Reason
@@ -122,7 +123,7 @@ def own_file(snapshot: Snapshot) -> tuple[str, Mapping[str, object]]:
     empty ones.
     """
     for path in filter(OWN_FILE.fullmatch, sorted(snapshot.texts)):
-        block = snapshot.json(path)
+        block = own_object(snapshot, path)
         method = block.get("quant_method") or next(
             (tool for tool, keys in OF_TOOLS.items() if any(key in block for key in keys)), None
         )
@@ -130,6 +131,24 @@ def own_file(snapshot: Snapshot) -> tuple[str, Mapping[str, object]]:
             group = {"group_size": block["q_group_size"]} if "q_group_size" in block else {}
             return path, {**block, **group, "quant_method": method}
     return "", {}
+
+
+def own_object(snapshot: Snapshot, path: str) -> Mapping[str, object]:
+    """Return the object in a file beside the config; empty for a broken one."""
+    try:
+        return snapshot.json(path)
+    except RepositoryError:
+        return {}
+
+
+def broken_files(snapshot: Snapshot) -> Iterator[tuple[str, object]]:
+    """Yield the files beside the config that are not objects of JSON, and what is wrong with each."""
+    for path in snapshot.texts:
+        if path == MODELOPT_FILE or OWN_FILE.fullmatch(path):
+            try:
+                snapshot.json(path)
+            except RepositoryError as error:
+                yield path, error.details["problem"]
 
 
 def has_block(snapshot: Snapshot) -> bool:
@@ -173,7 +192,7 @@ def _named(block: Mapping[str, object], source: str = FILE) -> Quantised | None:
 
 def _modelopt_file(snapshot: Snapshot) -> Quantised | None:
     """Return the quantisation in ModelOpt's own file; vLLM reads it where ``config.json`` has no block."""
-    data = snapshot.json(MODELOPT_FILE)
+    data = own_object(snapshot, MODELOPT_FILE)
     named = _producer(data) == "modelopt" or bool(
         mapping(data.get("quantization")).get("modelopt_quant_config")
     )

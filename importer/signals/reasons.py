@@ -827,6 +827,10 @@ class WeightDoubt(ReasonKind):
         "index-unread",
         "{index} was not read ({problem}): towers and weights that are missing go unseen",
     )
+    SCHEME_UNREAD = (
+        "scheme-unread",
+        "{file} was not read ({problem}): weights that it quantises pass for plain ones",
+    )
     NAME = (
         "name",
         "its name has {word}, and {file} names no quantisation: engines take the weights for plain ones",

@@ -8,6 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
+from importer.app.import_request import ImportRequest
+from importer.app.session import ImportSession
+from importer.app.study import study_snapshot
+from importer.decisions.decision import Preferences
+from importer.errors import ServiceError
+from importer.hub import ANYWHERE, AllowedFolders, parse, resolve
 from tests.commandline import BASE, Desk, desk
 from tests.hubserver import Content, Repo
 
@@ -158,3 +164,15 @@ def test_a_draft_whose_model_is_no_repository_names_none(desk: Desk) -> None:
     for verifier in ("/data/base", None, {"a": "b"}):
         desk.hub.repos["acme/draft"] = Repo(speculator(verifier))
         assert desk("acme/draft", *BACKEND).err.splitlines()[-1] == "Import the model that it drafts for."
+
+
+def test_an_adapter_has_a_plain_name_and_an_allowed_folder(desk: Desk) -> None:
+    ran = desk("acme/base", *BACKEND, "--adapter", f"a b={adapter(desk)}")
+    assert (ran.code, "'a b' is not made of letters" in ran.err) == (2, True)
+    folder = desk.directory("mine", {"adapter_config.json": LORA, "adapter_model.safetensors": b"\0"})
+    request = ImportRequest("acme/base", preferences=Preferences({"backend": "vllm"}), adapter=(str(folder),))
+    snapshot = resolve(parse("acme/base"), ANYWHERE)
+    with ImportSession(proves=False, places=AllowedFolders(())) as bench:
+        with pytest.raises(ServiceError) as caught:
+            study_snapshot(snapshot, request, bench)
+        assert caught.value.kind == "no-directories"

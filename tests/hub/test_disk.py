@@ -102,3 +102,21 @@ def test_files_and_caches_outside_of_the_allowed_folders_are_refused_alike(tmp_p
         with pytest.raises(ServiceError) as caught:
             read(path, places)
         assert caught.value.kind == "no-directories"
+
+
+def test_a_commit_that_leads_out_of_its_cache_is_not_read(tmp_path: Path) -> None:
+    """A folder from elsewhere shows no file beside it, and no path of its list leads out."""
+    away, home = tmp_path / "away", cache(tmp_path, OTHER)
+    away.mkdir()
+    (away / "config.json").write_text('{"model_type": "secret"}')
+    (home / "snapshots" / COMMIT).symlink_to(away)
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(COMMIT)
+    found = read(home)
+    assert (found.model_id, found.directory) == (None, home)
+    assert "config.json" not in found.texts
+    (home / "refs" / "main").write_text(OTHER)
+    (home / "trees").mkdir()
+    paths = ("config.json", "../../../away/config.json", "/etc/passwd", "a/../b", "line\nbreak.json")
+    (home / "trees" / f"{OTHER}.json").write_text(json.dumps({"files": {p: {"size": 1} for p in paths}}))
+    assert [f.path for f in read(home).files] == ["config.json"]

@@ -35,6 +35,7 @@ def snapshot(
 ) -> Snapshot:
     """Return a repository whose index places each tensor in one file, unless ``index`` names others."""
     texts = {} if config is None else {"config.json": json.dumps(config)}
+    texts |= more.pop("texts", {})
     mapped = more.pop("index", dict.fromkeys(named, "model.safetensors"))
     if mapped:
         texts[INDEX] = json.dumps({"weight_map": mapped})
@@ -156,6 +157,8 @@ GONE, POINTER = Reason(UnreadReason.GONE), Reason(UnreadReason.POINTER)
         (snapshot({"a": 1}, TEXT, tensors=tuple(TEXT)), "vllm", None, ""),
         (snapshot({}, unknown={INDEX: LARGE}), "vllm", WeightDoubt.INDEX_UNREAD, "larger than 16 MiB"),
         (snapshot({}, unknown={INDEX: Reason(UnreadReason.NOT_AMONG, most=6)}), "vllm", None, ""),
+        (snapshot({}, texts={"quantize_config.json": "[]"}), "vllm", WeightDoubt.SCHEME_UNREAD, "quantises"),
+        (snapshot({}, texts={"hf_quant_config.json": "{"}), "vllm", WeightDoubt.SCHEME_UNREAD, "quantises"),
     ],
 )  # fmt: skip
 def test_each_contradiction_is_one_finding(one: Snapshot, engine: str, found: Any, words: str) -> None:

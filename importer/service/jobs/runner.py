@@ -52,7 +52,9 @@ class Runner:
     def __init__(self, gallery: Gallery, settings: Settings) -> None:
         self.gallery, self.settings, self.live = gallery, settings, LiveJobs()
         # A job or a preview uses one child at a time, so none of them waits for another.
-        self.bench = ImportSession(sandbox=Sandbox(2 * settings.imports + settings.previews + 1))
+        self.bench = ImportSession(
+            sandbox=Sandbox(2 * settings.imports + settings.previews + 1), places=settings.places
+        )
         me = this_process()
         own = this_machine(backends.DEFAULT)
         known = (*read_pool_setting(settings.pool),)
