@@ -67,7 +67,6 @@ class UnmeasuredReason(ReasonKind):
         "other-device",
         "it is for {device}, and {here} is here; name a machine that has it, or import it for this one",
     )
-    FEW_CARDS = "few-cards", "it is laid out on {needed} devices, and {count} are here"
     NO_DEVICE = "no-device", "it is for no device; import it for the one that is measured"
     LIE = "lie", "{why}: the log is not believed"
     NO_ROOM = "no-room", "{problem}; {parts}"
@@ -231,7 +230,9 @@ def _device(stored: StoredDocument, engine: Engine) -> Device:
     for key in (TENSOR, PIPELINE, DATA):
         needed *= values.count(key) or 1
     if needed > here.count:
-        raise unmeasured(stored, Reason(UnmeasuredReason.FEW_CARDS, needed=needed, count=here.count))
+        raise unmeasured(
+            stored, Reason(UnmeasuredReason.OTHER_DEVICE, device=f"{needed}x{here.name}", here=here.label)
+        )
     used = replace(here, count=needed) if here.is_card else here
     meant = _meant(stored)
     if meant and not alike(meant, used) and meant.get("name") != used.name:

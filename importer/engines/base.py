@@ -100,14 +100,8 @@ class Unstartable(ReasonKind):
         "options has {flag}, and {server}'s server takes its own from engine_args",
     )
     MACRO = "macro", "{value!r} holds a variable of llama-swap, which has no escape"
-    MODEL_IS_OPTION = "model-is-option", "parameters.model begins like an option"
-    MODEL_UNPRINTABLE = "model-unprintable", "parameters.model holds characters that cannot be seen"
-    NOT_A_FILE = "not-a-file", "engine_args.{key} is {value!r} and not the whole path of a file"
-    NOT_A_NAME = "not-a-name", "{key} is {value!r} and not a name"
-    NOT_A_NUMBER = "not-a-number", "{key} is {value!r} and not a number"
-    NOT_A_VERSION = "not-a-version", "importer.engine.version is {value!r} and not a version"
+    OTHER_TYPE = "other-type", "{key} is {value!r} and not {wanted}"
     NOT_IN_CONFIG_FILE = "not-in-config-file", "{key} is {value}, which vLLM's configuration file cannot say"
-    NOT_RANKS = "not-ranks", "{key} is {value!r} and no number of ranks"
     NO_RUST_FRONTEND = (
         "no-rust-frontend",
         "importer.engine.frontend is 'rust', and vLLM has it from 0.33 on, not in {version}",
@@ -282,14 +276,14 @@ def number(document: Document, key: str, value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, float) or not math.isfinite(value):
-        raise invalid(document, Reason(Unstartable.NOT_A_NUMBER, key=key, value=value))
+        raise invalid(document, Reason(Unstartable.OTHER_TYPE, key=key, value=value, wanted="a number"))
     return str(int(value)) if value.is_integer() else str(value)
 
 
 def word(document: Document, key: str, value: object) -> str:
     """Return a name as an argument; raises DocumentError("invalid") for a text that could be more."""
     if not isinstance(value, str) or not check.WORD.fullmatch(value):
-        raise invalid(document, Reason(Unstartable.NOT_A_NAME, key=key, value=value))
+        raise invalid(document, Reason(Unstartable.OTHER_TYPE, key=key, value=value, wanted="a name"))
     return value
 
 

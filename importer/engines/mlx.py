@@ -153,7 +153,8 @@ def _size(document: Document, where: Mapping[str, object], key: str) -> int:
     if value is None:
         return 1
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise invalid(document, Reason(Unstartable.NOT_RANKS, key=key, value=value))
+        wanted = "a number of ranks"
+        raise invalid(document, Reason(Unstartable.OTHER_TYPE, key=key, value=value, wanted=wanted))
     return value
 
 
@@ -164,5 +165,6 @@ def _hostfile(document: Document) -> Path | None:
         return None
     path = Path(named) if isinstance(named, str) else Path()
     if not path.is_absolute() or not path.is_file():
-        raise invalid(document, Reason(Unstartable.NOT_A_FILE, key=HOSTFILE, value=named))
+        fields = {"key": f"engine_args.{HOSTFILE}", "value": named, "wanted": "the whole path of a file"}
+        raise invalid(document, Reason(Unstartable.OTHER_TYPE, **fields))
     return path

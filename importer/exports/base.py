@@ -14,13 +14,13 @@ from typing import Any, Literal, Self
 import yaml
 
 from importer.document import template_file
-from importer.document.check import CONTEXT
+from importer.document.check import CONTEXT, ValueReason
 from importer.document.document import Document, document_of
 from importer.document.document_keys import OPTIONS, digest, parse, parser
 from importer.document.effective import EDITED, effective
 from importer.document.receipt import Receipt
 from importer.document.template_file import ChatTemplate
-from importer.engines.base import NEUTRAL, Unstartable, invalid
+from importer.engines.base import NEUTRAL, invalid
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
@@ -300,10 +300,8 @@ class Origin:
         """Return the origin of a document that is valid to its schema; raises DocumentError("invalid")."""
         block = document.get("importer") or {}
         model = str(document["parameters"]["model"])
-        if model.startswith("-"):
-            raise invalid(document, Reason(Unstartable.MODEL_IS_OPTION))
-        if not model.isprintable():
-            raise invalid(document, Reason(Unstartable.MODEL_UNPRINTABLE))
+        if model.startswith("-") or not model.isprintable():
+            raise invalid(document, Reason(ValueReason.NO_MODEL))
         here = bool(block) and "model_id" not in block
         if here and receipt is not None and receipt.directory is not None:
             model = receipt.directory

@@ -201,7 +201,8 @@ def version(document: Document, build: str) -> str:
     engine = (document.get("importer") or {}).get("engine") or {}
     engine_version = str(engine.get("version") or PINNED[build])
     if not VERSION.fullmatch(engine_version):
-        raise invalid(document, Reason(Unstartable.NOT_A_VERSION, value=engine_version))
+        fields = {"key": "importer.engine.version", "value": engine_version, "wanted": "a version"}
+        raise invalid(document, Reason(Unstartable.OTHER_TYPE, **fields))
     return engine_version
 
 

@@ -34,13 +34,6 @@ class SizeReason(ReasonKind):
         "config",
         "config.json describes {parameters:,} parameters in {dtype}; no file says how large they are",
     )
-    CONFIG_WITHOUT_TOWER = (
-        "config-without-tower",
-        (
-            "config.json describes {parameters:,} parameters in {dtype}; no file says how large they are, "
-            "nor its tower of vision or sound"
-        ),
-    )
     FILES = "files", "as large as its weight files, with their headers: {count} of them"
     HEADERS = "headers", "the headers of its files list {count:,} tensors"
     HUB = "hub", "the Hub counts {counts}"

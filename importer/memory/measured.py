@@ -29,8 +29,7 @@ FREE = {
 class MeasuredReason(ReasonKind):
     """Why reported figures count for nothing, or for another device."""
 
-    BEYOND = "beyond", "its log says {what} {size:.2f} GiB, and the device has {memory:.2f} GiB"
-    SUM = "sum", "its log says {parts:.2f} GiB of parts, and {whole:.2f} GiB for all of them together"
+    BEYOND = "beyond", "its log says {what} {size:.2f} GiB, of {whole:.2f} GiB in all"
     TOKENS = "tokens", "its log says {tokens:,} tokens in {cache:.2f} GiB, room for {counted:,}"
     NOTHING = "nothing", "its log does not say how much memory it took"
 
@@ -204,10 +203,10 @@ def contradiction(
     }  # fmt: skip
     for what, size in {**named, "a cache of": reported.cache, "all beside the cache": beside}.items():
         if size is not None and not 0 <= size <= memory + LOG_DIGITS:
-            return Reason(MeasuredReason.BEYOND, what=what, size=size / GIB, memory=memory / GIB)
+            return Reason(MeasuredReason.BEYOND, what=what, size=size / GIB, whole=memory / GIB)
     parts = sum(n or 0 for n in reported.parts(beside).values())
     if parts > beside + LOG_DIGITS:
-        return Reason(MeasuredReason.SUM, parts=parts / GIB, whole=beside / GIB)
+        return Reason(MeasuredReason.BEYOND, what="parts of", size=parts / GIB, whole=beside / GIB)
     ratio = scale(reported, pool)
     if ratio is not None and not SCALES[0] <= ratio <= SCALES[1]:
         cache, tokens = reported.cache or 0, reported.tokens or 0

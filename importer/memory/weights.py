@@ -189,7 +189,7 @@ def _from_config(shape: Shape) -> Weights:
     why = Reason(SizeReason.CONFIG, parameters=_count(shape), dtype=name)
     if shape.unseen:
         amount = replace(amount, high=int(size * (1 + OFF_UNSEEN)))
-        why = Reason(SizeReason.CONFIG_WITHOUT_TOWER, parameters=_count(shape), dtype=name)
+        why = Reason(SizeReason.NO_TOWER, why=why)
     if shape.dtype is None and shape.scheme is None:
         amount = replace(amount, high=2 * amount.high)  # without a dtype the values may have 32 bits
     return Weights(amount, _count(shape), "config", why)

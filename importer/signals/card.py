@@ -515,13 +515,11 @@ def _fact(key: str, mode: Mode | None, group: Sequence[Advice], rule: Rule) -> E
     chosen = _widest_scope(group)
     values = list(dict.fromkeys(usable(key, a.value) for a in chosen))
     place = f"parameters.{key}" if mode is None else f"{MODES_KEY}.{mode}.{key}"
-    quote, example = chosen[0].quote, rule is Rule.CARD_EXAMPLE
+    quote = chosen[0].quote
+    said = {"key": key, "values": tuple(values), "mode": mode, "example": rule is Rule.CARD_EXAMPLE}
     if len(values) == 1 and all(a.clear for a in chosen):
-        kind = CardReason.EXAMPLE if example else CardReason.RECOMMENDS
-        reason = Reason(kind, key=key, value=values[0], mode=mode)
-        return Evidence(rule, place, values[0], FILE, reason, quote)
-    kind = CardReason.UNCLEAR_EXAMPLE if example else CardReason.UNCLEAR
-    reason = Reason(kind, key=key, values=tuple(values), mode=mode)
+        return Evidence(rule, place, values[0], FILE, Reason(CardReason.VALUE, **said), quote)
+    reason = Reason(CardReason.UNCLEAR, **said)
     return Evidence(Rule.CARD_UNCLEAR, f"parameters.{key}", values, FILE, reason, quote)
 
 

@@ -55,32 +55,28 @@ class CacheReason(ReasonKind):
 SHORT_MODES = {None: "", "thinking": ", thinking", "non_thinking": ", non-thinking"}
 
 
-def _short_card(where: str) -> Text:
-    return lambda fields: where + SHORT_MODES[fields["mode"]]
-
-
 MODES = {None: "", "thinking": " with thinking", "non_thinking": " without thinking"}
 
 
-def _recommended(start: str) -> Text:
-    return lambda fields: f"{start} {fields['key']} {fields['value']}{MODES[fields['mode']]}"
+def _card_says(end: str = "") -> Text:
+    def text(fields: Fields) -> str:
+        start = "the card's example has" if fields["example"] else "the card recommends"
+        values = " and ".join(map(str, fields["values"]))
+        return f"{start} {fields['key']} {values}{MODES[fields['mode']]}{end}"
+
+    return text
 
 
-def _unclear(start: str) -> Text:
-    return lambda fields: (
-        f"{start} {fields['key']} {' and '.join(map(str, fields['values']))}{MODES[fields['mode']]}, "
-        "and nothing tells which is meant"
-    )
+def _short_card(fields: Fields) -> str:
+    return ("card example" if fields["example"] else "model card") + SHORT_MODES[fields["mode"]]
 
 
 class CardReason(ReasonKind):
     """Reasons from a model card."""
 
     HEADER = "header", "the card's header says {quote}", "card header"
-    RECOMMENDS = "recommends", _recommended("the card recommends"), _short_card("model card")
-    EXAMPLE = "example", _recommended("the card's example has"), _short_card("card example")
-    UNCLEAR = "unclear", _unclear("the card recommends")
-    UNCLEAR_EXAMPLE = "unclear-example", _unclear("the card's example has")
+    VALUE = "value", _card_says(), _short_card
+    UNCLEAR = "unclear", _card_says(", and nothing tells which is meant")
 
 
 class CodeReason(ReasonKind):
@@ -572,9 +568,6 @@ class SisterReason(ReasonKind):
     NAMED = "named", "the card names {names:and}", "card"
 
 
-_UNSEEN = "whether its weights still hold them was not seen (no {file} was read)"
-
-
 class DraftReason(ReasonKind):
     """Reasons why heads for multi-token prediction draft, or do not."""
 
@@ -597,8 +590,10 @@ class DraftReason(ReasonKind):
     )
     HOLDS = "holds", "the weights hold them ({place})"
     NO_TENSOR = "no-tensor", "none of the {count} tensors in {file} is of such heads"
-    MADE_FROM = "made-from", "it was made from {base}, and " + _UNSEEN
-    QUANTISED_LATER = "quantised-later", "it was quantised after its training ({method}), and " + _UNSEEN
+    MADE_ANEW = (
+        "made-anew",
+        "its weights were made anew ({of}), and no {file} was read that shows whether they still hold them",
+    )
     AS_TRAINED = "as-trained", "nothing shows that its weights were made again without them"
 
 

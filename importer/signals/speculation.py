@@ -121,8 +121,8 @@ def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
         return False, Reason(DraftReason.NO_TENSOR, count=len(known.names), file=known.source)
     made_from = next(iter(base_models(snapshot)), None)
     if made_from is not None:
-        return None, Reason(DraftReason.MADE_FROM, base=made_from, file=INDEX)
+        return None, Reason(DraftReason.MADE_ANEW, of=made_from, file=INDEX)
     quantised = quantisation.read(snapshot)
     if quantised is not None and quantised.method not in AS_TRAINED:
-        return None, Reason(DraftReason.QUANTISED_LATER, method=quantised.method, file=INDEX)
+        return None, Reason(DraftReason.MADE_ANEW, of=quantised.method, file=INDEX)
     return True, Reason(DraftReason.AS_TRAINED)

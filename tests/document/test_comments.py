@@ -31,14 +31,12 @@ from tests.syntax import MODULES, tree
 UNDECIDING = {
     f"{name}.{kind}"
     for name, kinds in {
-        "CardReason": "unclear unclear-example",
+        "CardReason": "unclear",
         "CodeReason": (
             "configuration elsewhere lacking model needed not-known not-needed own-type tokenizer unlisted"
         ),
         "DerivedReason": "limits",
-        "DraftReason": (
-            "as-trained holds made-from no-tensor not-held not-of-this-type not-on-processors quantised-later"
-        ),
+        "DraftReason": ("as-trained holds made-anew no-tensor not-held not-of-this-type not-on-processors"),
         "FitReason": "neutral no-length quantised-is-smaller would-hold would-hold-all",
         "ForeignReason": "tools-given would-offer",
         "FrontendReason": "elsewhere guessed",
@@ -94,7 +92,8 @@ LONGEST: dict[str, Any] = {
     "format": "<|tool_calls_section_begin|> json", "convention": "pythonic", "template": "pythonic",
     "rope": "longrope", "key": "max_position_embeddings", "mode": "non_thinking", "stored": "bfloat16",
     "heads": 128, "count": 256, "copies": 128, "cards": 128, "held": 100_000, "wanted": 100_000,
-    "tokens": 1_048_576, "places": ("tokenizer_config.json",), "reason": Reason(WeighReason.SET_BY_USER),
+    "tokens": 1_048_576, "places": ("tokenizer_config.json",), "example": True,
+    "reason": Reason(WeighReason.SET_BY_USER),
 }  # fmt: skip
 
 

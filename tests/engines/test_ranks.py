@@ -51,7 +51,7 @@ def test_hosts_of_a_file_take_the_place_of_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        ({"tensor_parallel_size": "2"}, "no number of ranks"),
+        ({"tensor_parallel_size": "2"}, "not a number of ranks"),
         ({"engine_args": {"pipeline_parallel_size": True}}, "true or false|whole number|number of ranks"),
         (
             {"tensor_parallel_size": 2, "engine_args": {"distributed_executor_backend": "--verbose"}},

@@ -129,9 +129,9 @@ def test_a_log_is_not_believed_that_contradicts_itself_or_the_device() -> None:
         found = contradiction(replace(sound, **changed), int(beside * GIB), memory, pool)
         return "" if found is None else render(found)
 
-    assert why(weights=300 * GIB) == "its log says weights 300.00 GiB, and the device has 79.18 GiB"
+    assert why(weights=300 * GIB) == "its log says weights 300.00 GiB, of 79.18 GiB in all"
     assert "all beside the cache" in why(beside=90)
-    assert "18.35 GiB of parts, and 12.00 GiB for all of them together" in why(beside=12)
+    assert "parts of 18.35 GiB, of 12.00 GiB in all" in why(beside=12)
     assert "9,000,000 tokens in 53.47 GiB" in why(tokens=9_000_000)
     assert contradiction(Reported(), None, memory, None) is not None
 
