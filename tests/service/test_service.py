@@ -94,8 +94,14 @@ def test_a_preview_writes_nothing(service: Service) -> None:
     found = service.client.post("/v1/imports/preview", json=said)
     assert found.status_code == 200, found.text
     assert found.json()["document"]["parameters"]["temperature"] == 0
-    assert found.json()["new"] is True
+    assert (found.json()["new"], found.json()["kept"]) == (True, {})
     assert service.client.get("/v1/configs/seen").status_code == 404
+    assert service.imported(said.pop("reference"), **said)["state"] == "succeeded"
+    again = {"reference": "acme/base", "name": "seen", "backend": "vllm"}
+    kept = service.client.post("/v1/imports/preview", json=again).json()["kept"]
+    assert kept == {"parameters.temperature": 0}
+    let_go = service.client.post("/v1/imports/preview", json=again | {"unset": [*kept]}).json()
+    assert (let_go["kept"], let_go["document"]["parameters"]["temperature"]) == ({}, 0.6)
 
 
 def test_a_list_is_one_job_with_a_job_for_each(service: Service) -> None:

@@ -148,7 +148,7 @@ def test_an_edit_is_kept_compared_and_rejected(seen: Seen, folder: Path, service
     expect(page.get_by_role("button", name="Save")).to_be_disabled()
 
     page.get_by_role("link", name="History").click()
-    newest = page.get_by_role("row").nth(1)
+    newest = page.locator(".timeline > li").first
     expect(newest).to_contain_text("cooler")
     expect(newest).to_contain_text("parameters.temperature: 0.2 → 0.3")
     page.get_by_label("From").select_option("1")

@@ -250,6 +250,7 @@ def test_one_document_is_copied_saved_restored_and_deleted(seen: Seen, service: 
     change = {"parameters": {"temperature": 0.33}}
     service.edit(name, change)
     page = seen.go(f"documents/{name}/history")
+    page.get_by_label("Actions on version 1").press("Enter")
     page.get_by_role("button", name="Restore version 1").press("Enter")
     expect(page.locator("#said")).to_contain_text("as it was in version 1")
     assert service.config(name)["data"]["parameters"]["temperature"] == 0.6

@@ -315,9 +315,12 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     state(page, "published")
     second = service.config(name)["release"]
     page.get_by_role("link", name="History").click()
-    table = page.get_by_role("region", name="Versions").last
-    expect(table.get_by_text("a day in staging").first).to_be_visible()
-    expect(table.get_by_text("0.31").first).to_be_visible()
+    entry = page.get_by_role("region", name="Versions").locator("ol > li")
+    expect(entry).to_have_count(3)  # import, edit and release: what was said and run is a mark on them
+    expect(entry.first).to_contain_text("a day in staging")
+    expect(entry.nth(1)).to_contain_text("0.31")
+    expect(entry.nth(1)).to_contain_text("approve")
+    page.get_by_label("Actions on version 1").click()
     page.get_by_role("button", name=f"Serve it: version {first}", exact=True).click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("LocalAI gets this version")
@@ -327,6 +330,7 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
         page
     )
     assert page.locator("button.main").count() == 0  # nothing urges the release that was left
+    page.get_by_label("Actions on version 1").click()
     page.get_by_role("button", name=f"Withdraw: version {first}", exact=True).click()
     dialog.get_by_role("button", name="Withdraw", exact=True).click()
     expect(page.get_by_text("The gallery serves no version of this document.")).to_be_visible()

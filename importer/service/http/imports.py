@@ -31,7 +31,7 @@ from importer.sentences import render
 from importer.service import messages
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain.grants import Caller, admitted, need_approver
-from importer.service.domain.import_request import SERVED, Import, Text
+from importer.service.domain.import_request import SERVED, Import, Text, request_of
 from importer.service.http.editor import look_at_edit, turn
 from importer.service.http.headers import AskedOnce, Idempotency
 from importer.service.http.models import Job, Preview, job_json
@@ -320,7 +320,8 @@ def _preview(body: Import, at: Desk, who: Caller) -> dict[str, object]:
     studied = look_at_edit(body, at, who)
     decided = finalize(studied, prove_studied(studied, at.runner.bench))
     with at.gallery.checkout() as folder:
-        return _shown(build_plan(decided, Names(folder)), folder, body)
+        kept = studied.request.added(request_of(body, at.settings))
+        return _shown(build_plan(decided, Names(folder)), folder, body) | {"kept": kept}
 
 
 def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, object]:

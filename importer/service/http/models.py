@@ -580,6 +580,7 @@ class Preview(BaseModel):
     proof: dict[str, object] | None
     unknown: dict[str, str]
     new: bool
+    kept: dict[str, object] = Field(description="what stays of the last import until `unset` names it")
     edits: list[dict[str, object]] = Field(description="what stays of a person's edits")
     changes: list[dict[str, object]] = Field(description="from the document in the gallery")
     conflicts: list[Conflict]

@@ -31,9 +31,3 @@ export function bytes(number) {
   while (rest >= 1024 && unit < UNITS.length - 1) { rest /= 1024; unit += 1; }
   return `${rest < 10 && unit ? rest.toFixed(1) : Math.round(rest)} ${UNITS[unit]}`;
 }
-
-// A device as people write it: 8 × H200 for 8xh200.
-export function device(name) {
-  const [, count, kind] = /^(?:(\d+)x)?(.*)$/.exec(name);
-  return (count ? `${count} × ` : "") + kind.toUpperCase();
-}

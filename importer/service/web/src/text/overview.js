@@ -54,7 +54,7 @@ export const OVERVIEW = {
   },
   tokens: (n) => number(n, "token", "tokens"),
   parameters: (n) => (n >= 1e9 ? `${(n / 1e9).toFixed(n < 1e10 ? 1 : 0)} B` : `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)} M`),
-  memory: (size, device) => (device ? `${size} of ${device}` : size),
+  memory: (size, device, cards) => (cards > 1 ? `${cards} × ${size} on ${device}` : device ? `${size} of ${device}` : size),
   validated: (run) => `${run.engine} ${run.version}: ${run.passed} of ${run.total} passed${run.failed ? `, ${run.failed} failed` : ""}`,
   ago: { never: "never" },
   release: (n) => `serves version ${n}`,

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, whole } from "../api.js";
 import { Code, Facts, Follow, Link, Mark, Short, Soft, Tabs, When } from "../components/index.js";
-import { device } from "../format.js";
+import { device } from "../devices.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
 import { Actions } from "./document/actions.jsx";
@@ -58,8 +58,8 @@ export function View({ data: { found, sheet, running, variants, tab, part } }) {
     <div class="title"><h1 tabindex={-1}>{found.name}</h1><Mark word={found.state} /><Actions found={found} /></div>,
     sheet ? <Verdict found={found} sheet={sheet} key={found.name} asked={setAsked} told={tab === "review" && sheet.next.kind === "failed"}><Steps sheet={sheet} found={found} />{told}</Verdict> : told,
     <Tabs label={T.parts} tabs={T.tabs} current={tab} to={(one) => ["documents", found.name, one]} />,
-    <Running job={asked ?? running} />,
     <section aria-label={T.tabs[tab]} class="tab"><Part key={lasting ? `${found.name} ${tab}` : `${tab} ${turn}`} data={part} found={found} sheet={sheet} /></section>,
+    <Running job={asked ?? running} />,
   ];
 }
 
@@ -76,7 +76,7 @@ function Told({ found, variants }) {
   }} />;
 }
 
-// A validation that goes on, or nothing.
+// A validation that goes on, below the part and in sight, so that it moves nothing; or nothing.
 function Running({ job }) {
   const { again } = useView();
   const over = (ended) => { if (ended.state === "succeeded") again(); };

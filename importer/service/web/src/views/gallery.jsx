@@ -65,7 +65,7 @@ function told({ facts, run, checked_at }) {
   return [
     [F.license, facts.license], [F.parameters, facts.parameters && TEXTS.overview.parameters(facts.parameters)],
     [F.context, facts.context && TEXTS.overview.tokens(facts.context)], [F.weights, facts.weights && bytes(facts.weights)],
-    [F.memory, facts.memory && TEXTS.overview.memory(bytes(facts.memory), facts.device && device(facts.device))],
+    [F.memory, facts.memory && TEXTS.overview.memory(bytes(facts.memory), facts.device && device(facts.device), facts.devices)],
     [F.modalities, facts.modalities.join(", ")], [F.quantization, facts.quantization],
     [F.validation, run && TEXTS.overview.validated(run)], [F.checked, checked_at && local(checked_at)],
   ];

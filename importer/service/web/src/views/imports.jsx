@@ -2,8 +2,9 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "../api.js";
-import { Action, Area, Changes, Choice, Conflicts, Failure, Input, Link, Numbered, Problem, Section, Source, Title, useAction } from "../components/index.js";
+import { Action, Area, Changes, Choice, Code, Conflicts, Failure, Input, Link, Numbered, Problem, Section, Source, Title, useAction } from "../components/index.js";
 import { grouped } from "../devices.js";
+import { shown } from "../format.js";
 import { go } from "../router.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
@@ -19,6 +20,7 @@ export const load = ({ signal }) => get(["devices"], { signal });
 export function View({ data: devices }) {
   const { route: { query } } = useView(), form = useRef(null), act = useAction();
   const [preview, setPreview] = useState(null); // {found}, {error} with candidates, or {leaving} while it is read
+  const release = (key) => { const { unset } = form.current.elements; unset.value = `${unset.value} ${key}`.trim(); };
   const look = (more = {}) => async () => {
     const body = { ...read(form.current), ...more };
     if (more.backend) form.current.elements.backend.value = more.backend;
@@ -44,7 +46,7 @@ export function View({ data: devices }) {
       <Fields devices={devices} />
       <p class="buttons"><Action act={act} name="start" type="submit" main label={T.start} /><Action act={act} name="look" label={T.preview} onAct={look()} /></p>
     </form>,
-    <div id="result"><Failure of={act} />{preview ? <Preview preview={preview} act={act} look={look} /> : null}</div>,
+    <div id="result"><Failure of={act} />{preview ? <Preview preview={preview} act={act} look={look} release={release} /> : null}</div>,
   ];
 }
 
@@ -68,6 +70,7 @@ function Fields({ devices }) {
       <Input id="engine_version" label={T.version} maxlength={200} />
       <Choice id="template" label={T.template} options={Object.entries(T.templates)} />
       <Area id="set" label={T.set} rows={2} placeholder="temperature=0.6" />
+      <Input id="unset" label={T.unset} placeholder="device temperature" />
       <Input id="note" label={T.note} maxlength={4000} />
     </div></details>,
   ];
@@ -96,6 +99,7 @@ function read(form) {
   const models = references.split("\n").map((line) => line.trim()).filter(Boolean);
   if (!models.length) throw new Error(T.noModel);
   if (set) said.set = assignments(set);
+  if (said.unset) said.unset = said.unset.split(/[\s,]+/);
   if (said.per_device) said.per_device = true;
   if (said.device && Number(count) !== 1) said.device = `${count}x${said.device}`;
   for (const name of WHOLE) if (said[name]) said[name] = Number(said[name]);
@@ -120,8 +124,8 @@ function value(word) {
   }
 }
 
-function Preview({ preview: { found, error, leaving }, act, look }) {
-  if (found) return <Found found={found} />;
+function Preview({ preview: { found, error, leaving }, act, look, release }) {
+  if (found) return <Found found={found} act={act} letGo={(key) => { release(key); return look()(); }} />;
   if (!error) return <Reading leaving={leaving} />;
   return [
     <Problem error={error} next={false} asks />,
@@ -144,12 +148,15 @@ function Reading({ leaving }) {
   );
 }
 
-function Found({ found }) {
+function Found({ found, act, letGo }) {
   const head = useRef(null);
   useLayoutEffect(() => head.current.focus(), [found]);
   return [
     <h2 tabindex={-1} ref={head}>{T.result}</h2>,
     <p>{found.new ? T.isNew : T.isHere}{found.new ? found.name : <Link to={["documents", found.name]}>{found.name}</Link>}{T.unwritten}</p>,
+    Object.entries(found.kept).map(([key, value]) => (
+      <p class="line" key={key}>{T.kept}<Code>{`${key}=${shown(value)}`}</Code><Action act={act} name={`unset ${key}`} label={T.letGo} told={`${T.letGo}: ${key}`} onAct={() => letGo(key)} /></p>
+    )),
     <Attention texts={found.warnings.map(T.warning)} />,
     found.conflicts.length ? [<h3>{T.conflicts}</h3>, <Conflicts found={found.conflicts} />] : null,
     found.edits.length ? [<h3>{T.edits}</h3>, <Changes found={found.edits} />] : null,

@@ -1,14 +1,16 @@
-// Every version, by whom, when and why, and which one is served; what differs between any two; every review.
+// The history by day: what changed the data, with approvals and validations as marks; what differs between any two versions.
 
 import { get } from "../../api.js";
-import { Changes, Choice, Difference, Mark, Section, Short, Soft, Table, When } from "../../components/index.js";
+import { Changes, Choice, Difference, Mark, Section, Soft, When } from "../../components/index.js";
 import { local } from "../../format.js";
 import { go, keepTab } from "../../router.js";
 import { TEXTS } from "../../text.js";
 import { Restore } from "./restore.jsx";
 import { Serve } from "./serve.jsx";
 
-const T = TEXTS.history, R = TEXTS.review, G = TEXTS.releases;
+const T = TEXTS.history, G = TEXTS.releases;
+const WORDS = { approve: "approved", reject: "rejected", validate: "validated" };
+const MARKS = Object.keys(WORDS); // actions that change no data
 const number = (text) => (/^[1-9]\d{0,8}$/.test(text ?? "") ? Number(text) : null);
 
 export async function load({ name, route, signal }) {
@@ -28,20 +30,49 @@ async function everyVersion(name, signal) {
   return told;
 }
 
-export function View({ data: { versions, reviews, served, from, to, sides }, found }) {
+export function View({ data: { versions, served, from, to, sides }, found }) {
   return [
     <p class="soft">{served === null ? G.none : G.serves(served)}</p>,
-    <Section title={T.versions}><Table label={T.versions} heads={T.heads} kind="stack versions" rows={versions.map((v) => [
-      [String(v.version), " ", v.version === served ? <Mark word="published">{G.served}</Mark> : null], v.action, <Mark word={v.state} />, v.by, <When at={v.at} />,
-      [<Serve one={v} name={found.name} served={served} newest={versions[0].version} />, <Restore version={v.version} found={found} newest={versions[0].version} />, v.why ? <p class="break">{v.why}</p> : null,
-        v.changes?.length ? <Changes found={v.changes} /> : <Soft>{v.changes ? TEXTS.common.noneInData : TEXTS.common.theFirst}</Soft>],
-    ])} /></Section>,
+    <section aria-label={T.versions}>{days(versions).map(([day, rows]) => (
+      <section key={day} aria-label={day}><h3>{day}</h3><ol class="timeline">{rows.map((row) => <Entry key={row.version.version} row={row} found={found} served={served} newest={versions[0].version} />)}</ol></section>
+    ))}</section>,
     <Section title={T.differences}>
       <Choose name={found.name} versions={versions} from={from} to={to} />
       {sides ? <Difference before={sides[0].text} after={sides[1].text} /> : null}
     </Section>,
-    reviews.length ? <Section title={T.reviews}><Words said={reviews} /></Section> : null,
   ];
+}
+
+// The rows of each day, the newest first: a version whose data are its own, with the words and runs that followed as its marks.
+function days(versions) {
+  const found = new Map();
+  let marks = [];
+  for (const version of versions) {
+    if (MARKS.includes(version.action) && version.changes) { marks.unshift(version); continue; }
+    const day = new Date(version.at).toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+    found.set(day, [...(found.get(day) ?? []), { version, marks }]);
+    marks = [];
+  }
+  return [...found];
+}
+
+function Entry({ row: { version, marks }, found, served, newest }) {
+  const all = [...marks].reverse().concat(version), present = all.some((one) => one.version === newest);
+  return (
+    <li>
+      <div class="line"><strong>{version.action}</strong><span>{T.number(version.version)}</span><Soft>{T.by(version.by)}<When at={version.at} /></Soft>
+        {all.some((one) => one.version === served) ? <Mark word="published">{G.served}</Mark> : null}
+        {present && !all.some((one) => one.version === served) ? null : <details class="menu"><summary aria-label={T.menu(version.version)}>…</summary><div class="buttons">
+          {all.map((one) => <Serve key={one.version} one={one} name={found.name} served={served} newest={newest} />)}
+          {present ? null : <Restore version={version.version} found={found} newest={newest} />}
+        </div></details>}</div>
+      {version.why ? <p class="break">{version.why}</p> : null}
+      {version.changes?.length ? <Changes found={version.changes} /> : null}
+      {marks.length ? <ul class="plain small">{marks.map((one) => (
+        <li class="break" key={one.version}><Mark word={WORDS[one.action]}>{one.action}</Mark>{" "}<Soft>{T.number(one.version)}{T.by(one.by)}<When at={one.at} /></Soft>{one.why ? T.said(one.why) : null}</li>
+      ))}</ul> : null}
+    </li>
+  );
 }
 
 function Choose({ name, versions, from, to }) {
@@ -59,11 +90,3 @@ function Choose({ name, versions, from, to }) {
     </form>
   );
 }
-
-// Every review, the newest first.
-const Words = ({ said }) => (
-  <ul class="plain">{[...said].reverse().map((w, at) => (
-    <li class="break" key={at}><strong>{w.state}</strong>{R.by(w.by)}<When at={w.at} />{w.note ? R.said(w.note) : ""}
-      {w.digest ? <div class="soft small">{R.of}<Short text={w.digest} what={TEXTS.document.facts.digest} /></div> : null}</li>
-  ))}</ul>
-);

@@ -3,7 +3,7 @@
 import { useRef, useState } from "preact/hooks";
 import { post } from "../../api.js";
 import { Action, Dialog, Failure, Field, say, useAction } from "../../components/index.js";
-import { device } from "../../format.js";
+import { device } from "../../devices.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
 import { draftOf, store } from "./editor/drafts.js";

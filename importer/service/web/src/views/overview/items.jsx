@@ -68,7 +68,7 @@ function told(one, fits) {
 }
 
 function memory({ facts, backend }, fits) {
-  const size = T.memory(bytes(facts.memory), facts.device && device(facts.device));
+  const size = T.memory(bytes(facts.memory), facts.device && device(facts.device), facts.devices);
   if (!fits) return size;
   const [style, mark, told] = T.holds[held(facts, backend, fits)];
   return [size, " ", <span class={style} title={`${device(fits.device)}: ${told}`}>{mark}</span>];
