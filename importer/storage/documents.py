@@ -14,16 +14,19 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Integer,
     Select,
     Table,
     Text,
     and_,
+    bindparam,
     case,
     cast,
     delete,
@@ -172,6 +175,10 @@ class Filters:
     attention: Sequence[str] = ()
     tag: Sequence[str] = ()
     room: Room | None = None
+
+    def __hash__(self) -> int:
+        """Return the hash of the key: a sequence may be a list."""
+        return hash(self.key)
 
     @property
     def key(self) -> Hashable:
@@ -388,18 +395,26 @@ def page(
     connection: Connection, filters: Filters, limit: int, after: Sequence[Value] = (), sort: str = "name"
 ) -> list[Listed]:
     """Return documents by a sort and then by name, with ``-`` the last first, those behind ``after``."""
+    values = {f"after_{number}": value for number, value in enumerate(after)}
+    rows = connection.execute(_listing(filters, sort, len(after)), {"limit": limit, **values})
+    return [*map(Listed._make, rows.all())]
+
+
+@lru_cache(maxsize=64)  # to build the statement takes longer than to run it
+def _listing(filters: Filters, sort: str, behind: int) -> Select[Any]:
+    """Return the statement of a page; it is given ``limit``, and ``after_0`` and so on, ``behind`` values."""
     place, descends = order(sort), sort.startswith("-")
     columns = [C.name] if place is None else [place, C.name]
     query = select(C.name, columns[0].label("place")).where(*conditions(filters))
-    if after:
-        at, here = tuple_(*columns), tuple_(*after)
-        query = query.where(at < here if descends else at > here)
+    if behind:
+        here = (bindparam(f"after_{number}", type_=one.type) for number, one in enumerate(columns))
+        at, last = tuple_(*columns), tuple_(*here)
+        query = query.where(at < last if descends else at > last)
     # The names come from an index alone; only the rows of the page are read.
     ordered = [one.desc() if descends else one for one in columns]
-    chosen = query.order_by(*ordered).limit(limit).subquery()
+    chosen = query.order_by(*ordered).limit(bindparam("limit", type_=Integer)).subquery()
     rows = select(C.name, chosen.c.place, C.row).join_from(chosen, configs, C.name == chosen.c.name)
-    ends = [one.desc() if descends else one for one in (chosen.c.place, C.name)]
-    return [*map(Listed._make, connection.execute(rows.order_by(*ends)).all())]
+    return rows.order_by(*(one.desc() if descends else one for one in (chosen.c.place, C.name)))
 
 
 @frozen
