@@ -12,9 +12,9 @@ from importer.validation.expectations import Expectations
 from importer.validation.probes import PROBES
 from importer.validation.probes.tasks import (
     RATE,
-    judge_classes,
     judge_embedding,
     judge_rerank,
+    judge_rows,
     scores,
     tone,
     vectors,
@@ -70,11 +70,12 @@ def test_scores(first: list[tuple[int, float]], again: list[tuple[int, float]], 
         ([A, B, A], 3, "fail configuration"),
         ([A, B], 2, "fail engine"),
         ([A, B, B], 2, "fail engine"),
+        ([[0.5], [0.1], [0.6]], None, "fail engine"),
         ([A, [None, 1.0], A], 2, "fail model"),
     ],
 )
 def test_classes(rows: list[object], labels: int | None, expected: str) -> None:
-    assert verdict(judge_classes(rows, labels)) == expected
+    assert verdict(judge_rows(rows, labels)) == expected
 
 
 def test_answers_of_another_shape_hold_nothing() -> None:

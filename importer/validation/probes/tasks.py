@@ -23,21 +23,21 @@ from importer.validation.prompts import COUNT, NAME_RECALL, SUM, Prompt
 from importer.validation.remedy import Need, Remedy, template
 
 TEXTS = ("A boat is on the lake.", "The invoice is due on Friday.", "A boat is on the lake.")
-ALIKE = 0.999  # cosine of two vectors of one text; batches round otherwise
+APART = 0.04  # of their length: what two rows of one text differ by; batches round otherwise
 UNIT = 0.01  # distance of a length from one
 SETTING = Reason(Remedy.CORRECT_SETTING, key="importer.outputs")
 
 
-class EmbeddingReason(ReasonKind):
-    """The reasons of vectors."""
+class RowsReason(ReasonKind):
+    """The reasons of a row of numbers for each text."""
 
-    NO_VECTORS = "no-vectors", "{count} vectors arrived for {texts} texts"
-    OTHER_SIZE = "other-size", "a vector has {size} values, the document promises {promised}"
-    NOT_NUMBERS = "not-numbers", "a vector holds a value that is no number"
-    DIFFERS = "differs", "the vectors of one text differ: cosine {cosine:.3f}"
+    NO_ROWS = "no-rows", "{count} rows arrived for {texts} texts"
+    OTHER_SIZE = "other-size", "a row has {size} values, the document promises {promised}"
+    NOT_NUMBERS = "not-numbers", "a row holds a value that is no number"
+    DIFFERS = "differs", "the rows of one text differ by {share:.1%}"
     SAME_FOR_ALL = "same-for-all", "two different texts have the same vector"
     OTHER_LENGTH = "other-length", "a vector has length {length:.3f}, the document promises 1"
-    VECTORS = "vectors", "{size} values, length {length:.3f}"
+    ROWS = "rows", "{size} values, length {length:.3f}"
     TOKENS = "tokens", "a vector for each of {count} tokens"
 
 
@@ -53,9 +53,7 @@ def _embedding(ctx: Context) -> Outcome:
 def _each_token(ctx: Context) -> Outcome:
     body = {"model": ctx.model, "input": list(TEXTS), "task": "token_embed"}
     rows = vectors(ctx.client.post("/pooling", body, ctx.log), "data")
-    if len(rows) != len(TEXTS) or not all(isinstance(row, list) and row for row in rows):
-        return Fail(Reason(EmbeddingReason.NO_VECTORS, count=len(rows), texts=len(TEXTS)), Stage.WHOLE)
-    return Pass(Reason(EmbeddingReason.TOKENS, count=len(rows[0])))
+    return _no_rows(rows) or Pass(Reason(RowsReason.TOKENS, count=len(rows[0])))
 
 
 def vectors(answer: Any, key: str) -> list[Any]:
@@ -65,36 +63,42 @@ def vectors(answer: Any, key: str) -> list[Any]:
     return [row.get(key) for row in sorted(rows, key=lambda row: row.get("index") or 0)]
 
 
+def _no_rows(rows: list[Any]) -> Fail | None:
+    if len(rows) == len(TEXTS) and all(isinstance(row, list) and row for row in rows):
+        return None
+    return Fail(Reason(RowsReason.NO_ROWS, count=len(rows), texts=len(TEXTS)), Stage.WHOLE)
+
+
+def judge_rows(rows: list[Any], promised: int | None) -> Outcome:
+    """Judge a row of numbers for each text; ``promised`` is its size, where the document has it."""
+    if (none := _no_rows(rows)) is not None:
+        return none
+    if not all(isinstance(x, int | float) and isfinite(x) for row in rows for x in row):
+        return Fail(Reason(RowsReason.NOT_NUMBERS), Stage.DRAWN)
+    sizes = {len(row) for row in rows}
+    if len(sizes) > 1 or (promised is not None and sizes != {promised}):
+        reason = Reason(RowsReason.OTHER_SIZE, size=max(sizes), promised=promised or min(sizes))
+        return Fail(reason, Stage.START, SETTING)
+    first, again = rows[0], rows[2]
+    apart = norm([a - b for a, b in zip(first, again, strict=True)]) / (norm(first) or 1.0)
+    if apart > APART:
+        return Fail(Reason(RowsReason.DIFFERS, share=apart), Stage.WHOLE)
+    return Pass(Reason(RowsReason.ROWS, size=len(first), length=norm(first)))
+
+
 def judge_embedding(rows: list[Any], dimensions: int | None, normalized: bool | None) -> Outcome:
     """Judge the vectors of ``TEXTS`` against the document's size and length, where it has them."""
-    if len(rows) != len(TEXTS) or not all(isinstance(row, list) and row for row in rows):
-        return Fail(Reason(EmbeddingReason.NO_VECTORS, count=len(rows), texts=len(TEXTS)), Stage.WHOLE)
-    if not all(isinstance(x, int | float) and isfinite(x) for row in rows for x in row):
-        return Fail(Reason(EmbeddingReason.NOT_NUMBERS), Stage.DRAWN)
-    sizes = {len(row) for row in rows}
-    if len(sizes) > 1 or (dimensions is not None and sizes != {dimensions}):
-        reason = Reason(EmbeddingReason.OTHER_SIZE, size=max(sizes), promised=dimensions or min(sizes))
-        return Fail(reason, Stage.START, SETTING)
-    first, other, again = rows
-    if cosine(first, again) < ALIKE:
-        return Fail(Reason(EmbeddingReason.DIFFERS, cosine=cosine(first, again)), Stage.WHOLE)
-    if first == other:
-        return Fail(Reason(EmbeddingReason.SAME_FOR_ALL), Stage.DRAWN)
-    length = norm(first)
-    if normalized is True and abs(length - 1) > UNIT:
-        return Fail(Reason(EmbeddingReason.OTHER_LENGTH, length=length), Stage.START, SETTING)
-    return Pass(Reason(EmbeddingReason.VECTORS, size=len(first), length=length))
+    outcome = judge_rows(rows, dimensions)
+    if isinstance(outcome, Pass) and rows[0] == rows[1]:
+        return Fail(Reason(RowsReason.SAME_FOR_ALL), Stage.DRAWN)
+    if isinstance(outcome, Pass) and normalized is True and abs(norm(rows[0]) - 1) > UNIT:
+        return Fail(Reason(RowsReason.OTHER_LENGTH, length=norm(rows[0])), Stage.START, SETTING)
+    return outcome
 
 
 def norm(vector: list[float]) -> float:
     """Return the length of a vector."""
     return sqrt(sum(x * x for x in vector))
-
-
-def cosine(one: list[float], other: list[float]) -> float:
-    """Return the cosine of the angle between two vectors; 0 where one has no length."""
-    lengths = norm(one) * norm(other)
-    return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
 QUERY = "Which city is the capital of France?"
@@ -151,49 +155,15 @@ def judge_rerank(first: list[tuple[int, float]], again: list[tuple[int, float]])
     return Pass(Reason(RerankReason.BEST_FIRST, score=first[0][1]), trials=2)
 
 
-CLASSES_TEXTS = ("What a wonderful day!", "I want my money back.", "What a wonderful day!")
-CLASSES_CLOSE = 1e-2  # relative difference of two values of one text; batches round otherwise
-
-
-class ClassesReason(ReasonKind):
-    """The reasons of classes."""
-
-    NO_VALUES = "no-values", "{count} results arrived for {texts} texts"
-    OTHER_COUNT = "other-count", "a text has {count} values, the document promises {promised}"
-    NOT_NUMBERS = "not-numbers", "a value is no number"
-    DIFFERS = "differs", "the values of one text differ"
-    VALUES = "values", "{count} values for a text"
-
-
 def _classes(ctx: Context) -> Outcome:
-    """Classify two texts, the first of them twice."""
-    return judge_classes(_values(ctx), ctx.promise.outputs.get("labels"))
-
-
-def _values(ctx: Context) -> list[Any]:
-    """Return the values of each text; of a model with a value for each token those of the first token."""
-    body = {"model": ctx.model, "input": list(CLASSES_TEXTS)}
+    """Classify the texts; of a model with values for each token those of the first token."""
+    body = {"model": ctx.model, "input": list(TEXTS)}
     if ctx.promise.kind == "classifier" and ctx.promise.outputs.get("each") != "token":
-        return vectors(ctx.client.post("/classify", body, ctx.log), "probs")
-    rows = vectors(ctx.client.post("/pooling", body, ctx.log), "data")
-    return [row[0] if isinstance(row, list) and row and isinstance(row[0], list) else row for row in rows]
-
-
-def judge_classes(rows: list[Any], labels: int | None) -> Outcome:
-    """Judge the values of ``TEXTS``; ``labels`` is the number of classes, where the document has it."""
-    if len(rows) != len(CLASSES_TEXTS) or not all(isinstance(row, list) and row for row in rows):
-        return Fail(Reason(ClassesReason.NO_VALUES, count=len(rows), texts=len(CLASSES_TEXTS)), Stage.WHOLE)
-    if not all(isinstance(x, int | float) and isfinite(x) for row in rows for x in row):
-        return Fail(Reason(ClassesReason.NOT_NUMBERS), Stage.DRAWN)
-    counts = {len(row) for row in rows}
-    if len(counts) > 1 or (labels is not None and counts != {labels}):
-        reason = Reason(ClassesReason.OTHER_COUNT, count=max(counts), promised=labels or min(counts))
-        return Fail(reason, Stage.START, Reason(Remedy.CORRECT_SETTING, key="importer.outputs"))
-    if not all(
-        isclose(a, b, rel_tol=CLASSES_CLOSE, abs_tol=1e-4) for a, b in zip(rows[0], rows[2], strict=True)
-    ):
-        return Fail(Reason(ClassesReason.DIFFERS), Stage.WHOLE)
-    return Pass(Reason(ClassesReason.VALUES, count=len(rows[0])))
+        rows = vectors(ctx.client.post("/classify", body, ctx.log), "probs")
+    else:
+        each = vectors(ctx.client.post("/pooling", body, ctx.log), "data")
+        rows = [row[0] if isinstance(row, list) and row and isinstance(row[0], list) else row for row in each]
+    return judge_rows(rows, ctx.promise.outputs.get("labels"))
 
 
 PATH = "/v1/audio/transcriptions"
