@@ -31,7 +31,6 @@ from importer.validation.probes.sampling import (
     judge_guided_output,
     judge_penalty,
     judge_structured_output,
-    judge_warm,
     sampling_arrives,
 )
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Prompt
@@ -263,13 +262,6 @@ def test_answers_that_repeat_themselves() -> None:
     assert verdict(judge_greedy([[one, other], [other, one]], [one, one])) == "fail engine"
     assert verdict(judge_greedy([[one, other], [one, one]], [one, one])) == "pass"  # chance
     assert verdict(judge_greedy([[one, other], [other, one]], [other, one])) == "not-applicable"
-
-
-def test_answers_that_vary() -> None:
-    one, many = [("", "7")] * 8, [("", str(n)) for n in range(8)]
-    assert verdict(judge_warm(many, ())) == "pass"
-    assert verdict(judge_warm(one, many)) == "fail engine"
-    assert verdict(judge_warm(one, one)) == "not-applicable"
 
 
 def test_a_penalty_that_is_heard() -> None:

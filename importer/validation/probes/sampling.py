@@ -60,7 +60,6 @@ class SamplingArrivesReason(ReasonKind):
 
     NOTHING_AT_START = "nothing-at-start", "the document sets no value at the start that shows"
     NOTHING_SHOWS = "nothing-shows", "the document sets no value that would show"
-    TOO_COLD = "too-cold", "the temperature is too low to show"
     NO_SEED = "no-seed", "the engine takes no seed: {error}"
     ALIKE = "alike", "{count} answers alike"
     NEVER_ALIKE = "never-alike", "the engine never repeats itself, whatever is sent"
@@ -71,9 +70,6 @@ class SamplingArrivesReason(ReasonKind):
         "for {differ} of {steady} seeds the answer is another once the document's values are sent",
     )
     SEEDS_ALIKE = "seeds-alike", "{alike} of {steady} seeds give the answer that the document's values give"
-    VARIED = "varied", "{different} answers of {asked} differ"
-    ONE_ANSWER = "one-answer", "the model gives one answer, whether the temperature is sent or not"
-    NOT_VARIED = "not-varied", "{asked} answers are one; with the document's values sent {different} differ"
     NO_EFFECT = "no-effect", "{name} changes nothing in what the model writes"
     HEARD = "heard", "{name} is heard without being sent"
     UNHEARD = "unheard", "{name} is not heard unless it is sent"
@@ -84,9 +80,7 @@ class SamplingArrivesReason(ReasonKind):
 NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 SHOWN = {"temperature", "top_k", *NEUTRAL}
 GREEDY = 4  # answers that must be one
-DRAWN = 8  # answers that should not all be one
 SEEDS = (1, 2, 3)
-WARM = 0.3  # below this temperature, one answer over and over is no wonder
 Forms = Sequence[tuple[str, str]]
 
 
@@ -107,12 +101,13 @@ def needs_sampling_arrives(promise: Expectations) -> Reason | None:
     observes=Stage.SAMPLED,
 )
 def sampling_arrives(ctx: Context) -> Outcome:
-    """Draw many answers at once; write one word over and over."""
+    """Compare greedy answers, or draws by their seeds; write one word over and over."""
     at_start = {k: v for k, v in ctx.promise.sampling.items() if k not in ctx.promise.client_sampling}
     outcomes: dict[str, Outcome] = {}
     if {"temperature", "top_k"} & at_start.keys():
-        outcomes["draw"] = _draw(ctx, ctx.promise.sampling)
-        if not _greedy(ctx.promise.sampling):
+        if _greedy(ctx.promise.sampling):
+            outcomes["draw"] = _draw(ctx, ctx.promise.sampling)
+        else:
             outcomes["by seed"] = _seeded(ctx, _sent(ctx.promise.sampling))
     for name, neutral in NEUTRAL.items():
         if at_start.get(name, neutral) != neutral:
@@ -134,18 +129,11 @@ def missing_values(outcome: Outcome, at_start: Mapping[str, object], argv: Seque
 
 
 def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
-    greedy = _greedy(sampling)
-    times = GREEDY if greedy else DRAWN
-    unsent = _many(ctx, NUMBER, times)
-    if greedy:
-        if len(set(unsent)) == 1:
-            return judge_greedy([unsent])
-        sent = [answer for _ in range(2) for answer in _many(ctx, NUMBER, times, **_sent(sampling))]
-        return judge_greedy([unsent, _many(ctx, NUMBER, times)], sent)
-    if (sampling.get("temperature") or 0) < WARM:
-        return NotApplicable(Reason(SamplingArrivesReason.TOO_COLD))
-    varied = len(set(unsent)) > 1
-    return judge_warm(unsent, () if varied else _many(ctx, NUMBER, times, **_sent(sampling)))
+    unsent = _many(ctx, NUMBER, GREEDY)
+    if len(set(unsent)) == 1:
+        return judge_greedy([unsent])
+    sent = [answer for _ in range(2) for answer in _many(ctx, NUMBER, GREEDY, **_sent(sampling))]
+    return judge_greedy([unsent, _many(ctx, NUMBER, GREEDY)], sent)
 
 
 def _greedy(sampling: Mapping[str, object]) -> bool:
@@ -217,21 +205,6 @@ def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
         )  # fmt: skip
     reason = Reason(SamplingArrivesReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
     return Pass(reason, trials=len(steady), agreed=len(steady) - differ)
-
-
-def judge_warm(unsent: Forms, sent: Forms) -> Outcome:
-    """Judge answers that should vary; ``sent`` are those to requests with the values of the document."""
-    if len(set(unsent)) > 1:
-        return Pass(
-            Reason(SamplingArrivesReason.VARIED, different=len(set(unsent)), asked=len(unsent)),
-            trials=len(unsent),
-        )
-    if len(set(sent)) < len(sent) / 2:  # a model that is sure of its answer has no verdict
-        return NotApplicable(Reason(SamplingArrivesReason.ONE_ANSWER))
-    return Fail(
-        Reason(SamplingArrivesReason.NOT_VARIED, asked=len(unsent), different=len(set(sent))),
-        Stage.SAMPLED, send("temperature"), trials=len(unsent),
-    )  # fmt: skip
 
 
 def _penalty(ctx: Context, name: str, value: float) -> Outcome:
