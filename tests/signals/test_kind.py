@@ -68,10 +68,6 @@ def test_files_of_a_sentence_encoder_outweigh_its_chat_template() -> None:
     assert found.evidence[0].quote == "modules.json"
 
 
-def test_a_diffusion_pipeline() -> None:
-    assert find_kind(snapshot(files=("model_index.json", "unet/config.json"))).kind == "image"
-
-
 def test_the_name_outweighs_a_chat_template() -> None:
     found = find_kind(snapshot("Qwen/Qwen3-8B-Base", texts=TEMPLATE))
     assert found.kind == "base"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.hub.snapshot import Snapshot
 from importer.sentences import render
-from importer.signals.family import base_models, evidence, match, match_names
+from importer.signals.family import base_models, evidence, match
 from importer.signals.name import Name, joined, normalise
 from importer.signals.tables import parser_table
 
@@ -110,27 +110,20 @@ def test_how_weights_are_stored_is_no_part_of_the_name(suffix: str) -> None:
     assert normalise(f"org/Some-Model-7B-it{suffix}") == Name("org", "some-model-7b-it")
 
 
-@settings(deadline=None)
-@given(st.text(max_size=80))
-def test_normalise_never_raises_and_twice_is_once(text: str) -> None:
-    once = normalise(text)
-    assert normalise(joined(once)) == once
-
-
 words = st.sampled_from(
     ["qwen3", "llama", "8b", "v0.3", "instruct", "fp8", "awq", "gguf", "", ".", "3.1", "models", "x"]
 )
 paths = st.lists(st.lists(words, min_size=1, max_size=5).map("-".join), min_size=1, max_size=4).map("/".join)
 
+prefixes = st.sampled_from(["", "hf://", "https://huggingface.co/", "./", "hf.co/hf.co/", "models/"])
 
-@settings(deadline=None)
-@given(paths, st.sampled_from(["", "hf://", "https://huggingface.co/", "./", "hf.co/hf.co/", "models/"]))
-def test_normalise_is_idempotent_on_what_looks_like_names(path: str, prefix: str) -> None:
-    once = normalise(prefix + path)
+
+@given(st.text(max_size=80) | st.builds(str.__add__, prefixes, paths))
+def test_normalise_never_raises_and_twice_is_once(text: str) -> None:
+    once = normalise(text)
     assert normalise(joined(once)) == once
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from([k[0] for k in KNOWN]), st.sampled_from(SUFFIXES),
     st.sampled_from([str.lower, str.upper]), st.booleans(),
@@ -169,20 +162,6 @@ def test_known_models(name: str, tool: str | None, reasoning: str | None) -> Non
 def test_kinds_by_name(name: str, kind: str | None) -> None:
     found = match(parser_table(), name)
     assert (found.kind if found else None) == kind
-
-
-def test_a_line_of_match() -> None:
-    (line,) = match_names(["https://huggingface.co/Qwen/Qwen3-8B-FP8"])
-    assert line == {
-        "model_id": "https://huggingface.co/Qwen/Qwen3-8B-FP8",
-        "family": "qwen3",
-        "tool_parser": "hermes",
-        "reasoning_parser": "qwen3",
-        "sampling": {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0.0},
-    }
-    assert match_names(["a/b"]) == [
-        {"model_id": "a/b", "family": None, "tool_parser": None, "reasoning_parser": None, "sampling": {}}
-    ]
 
 
 def by_key(facts: list) -> dict[str, tuple[str, object]]:  # type: ignore[type-arg]
