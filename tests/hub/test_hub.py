@@ -150,17 +150,19 @@ def test_little_is_needed(server: HubServer) -> None:
     assert snapshot.unknown == dict.fromkeys(absent, Reason(UnreadReason.NOT_LISTED))
 
 
-@pytest.mark.parametrize("status", [403, 404])
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, "private"), (403, "forbidden"), (404, "missing-file"), (451, "bad-answer")]
+)
 @pytest.mark.parametrize("name", ["config.json", "README.md"])
 def test_a_listed_file_that_is_not_sent_is_an_error_and_never_kept(
-    server: HubServer, name: str, status: int
+    server: HubServer, name: str, status: int, kind: str
 ) -> None:
     """A document without it would rest on an absence that is none; a mirror may recover."""
     server.faults.append(Fault(name, status, {"X-Error-Code": "EntryNotFound"}))
     with pytest.raises(HubError) as caught:
         resolve(parse("Org/Toy"), ANYWHERE)
-    assert caught.value.kind == ("forbidden" if status == 403 else "missing-file")
-    assert name in caught.value.message
+    assert caught.value.kind == kind
+    assert ("Org/Toy" if status == 401 else name) in caught.value.message
     assert name in resolve(parse("Org/Toy"), ANYWHERE).texts
 
 

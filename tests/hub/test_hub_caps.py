@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from importer.document import store, template_file
-from importer.errors import DocumentError, HubError
+from importer.errors import DocumentError
 from importer.hub import ANYWHERE, cache, listing, local, parse, resolve, safetensors
 from importer.hub.cache import load as cached
 from importer.hub.listing import ListingReason, MalformedListing
 from importer.hub.snapshot import UnreadReason
 from importer.reasons import Reason
-from tests.hubserver import Fault, HubServer, Repo, isolate
+from tests.hubserver import HubServer, Repo, isolate
 
 SHA = "a" * 40
 MIB = 1024 * 1024
@@ -91,32 +91,7 @@ def test_names_that_only_look_like_places_are_judged_in_linear_time() -> None:
     assert time.process_time() - begun < SOON
 
 
-def test_a_listing_that_is_too_long_is_told_by_the_hub(server: HubServer) -> None:
-    server.repos["a/b"].info["siblings"] = [{"rfilename": f"{i}"} for i in range(listing.MOST_FILES + 1)]
-    with pytest.raises(HubError, match="larger than importer reads") as caught:
-        resolve(parse("a/b"), ANYWHERE)
-    assert caught.value.kind == "bad-answer"
-
-
 # Refusals
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_files_that_are_refused_are_no_files_that_nobody_needs(server: HubServer, status: int) -> None:
-    """A document would speak of files that nobody has read."""
-    server.faults.append(Fault("/resolve/", status, times=99))
-    with pytest.raises(HubError) as caught:
-        resolve(parse("a/b"), ANYWHERE)
-    assert caught.value.kind == ("private" if status == 401 else "forbidden")
-    assert "a/b" in caught.value.message
-
-
-@pytest.mark.parametrize("status", [403, 451, 418, 400])
-def test_one_file_that_matters_is_enough(server: HubServer, status: int) -> None:
-    server.faults.append(Fault("config.json", status, times=9))
-    with pytest.raises(HubError) as caught:
-        resolve(parse("a/b"), ANYWHERE)
-    assert str(status) in caught.value.message
 
 
 # The caches

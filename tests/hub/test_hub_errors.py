@@ -9,7 +9,6 @@ import ssl
 from collections.abc import Iterator
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -375,13 +374,3 @@ def test_redirects_of_the_public_hub(
     with pytest.raises(HubError) as caught:
         endpoint.redirected("https://huggingface.co/a", url)
     assert caught.value.kind == "refused-host"
-
-
-@pytest.mark.parametrize("address", ["10.0.0.1", "169.254.169.254", "::1", "fe80::1%eth0"])
-def test_a_known_name_with_a_private_address(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    """No name below hf.co leads there today; a forged answer of a name server could."""
-    monkeypatch.delenv("HF_ENDPOINT", raising=False)
-    entry: Any = (0, 0, 0, "", (address, 443))
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [entry])
-    with pytest.raises(HubError):
-        endpoint.redirected("https://huggingface.co/a", "https://cdn-lfs.hf.co/x")
