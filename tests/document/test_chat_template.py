@@ -105,26 +105,6 @@ def test_the_users_parser_still_wins(desk: Desk) -> None:
     assert desk("acme/chat", *ASK, "--set", f"tool_parser={PYTHONIC}", "--template", "none").code == 2
 
 
-def test_another_text_is_another_digest_and_the_file_goes_with_its_document(desk: Desk) -> None:
-    def now() -> str:
-        return load(desk.folder / "models" / "chat.yaml").digest
-
-    imported(desk)
-    plain = now()
-    imported(desk, "--template", "pythonic")
-    python = now()
-    again = desk.files()
-    imported(desk, "--template", "pythonic")
-    assert desk.files() == again
-    imported(desk, "--template", "json")
-    assert len({plain, python, now()}) == 3
-    assert "first_function" in beside(desk).read_text()
-    imported(desk, "--template", "none")
-    assert now() == plain
-    assert not beside(desk).exists()
-    assert desk("recheck").code == 0
-
-
 def test_recheck_asks_for_it_again(desk: Desk) -> None:
     imported(desk, "--template", "json")
     assert desk("recheck").out == "chat: nothing would change.\n"

@@ -125,12 +125,6 @@ def test_a_line_break_that_editors_do_not_know_is_escaped(sign: str) -> None:
     assert sign not in text
 
 
-def test_an_unknown_key_is_named() -> None:
-    data = build(SUBJECT, decisions(), ENGINE, {}).data | {"temprature": 1}
-    with pytest.raises(DocumentError, match="temprature"):
-        schema.check("document", data, "x.yaml")
-
-
 def test_a_key_that_neither_localai_nor_importer_has_is_a_fault_at_every_depth() -> None:
     data = build(SUBJECT, decisions(), ENGINE, {}).data
     localais = {"mirostat": 2, "function": {"grammar": {"prefix": "x"}}, "reasoning": {"disable": True}}
