@@ -357,18 +357,6 @@ def test_an_engine_is_given_repository_code_only_on_the_users_word() -> None:
         assert text.partition(guarded)[2].lstrip().startswith('arguments.append("--trust-remote-code")')
 
 
-def test_help_loads_nothing_heavy() -> None:
-    """What is imported before anything is asked for; heavy things are imported where they are used."""
-    code = (
-        "import sys; from importer.cli.arguments import parse; parse(['a/b', '--yes']);"
-        "heavy = {'huggingface_hub', 'jinja2', 'rich', 'jsonschema', 'httpx', 'yaml'};"
-        "heavy |= {'fastapi', 'sqlalchemy', 'pydantic'};"
-        "print(*sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.split() == []
-
-
 @pytest.mark.slow
 def test_a_dry_import_from_a_directory_loads_few_modules(tmp_path: Path) -> None:
     code = (
