@@ -15,7 +15,7 @@ from gen_defaults.proposal import proposal
 from gen_defaults.sources import SOURCES, SourceRequest
 from importer.engines.registries import Registry, parsed
 from importer.signals.tables import parse_parsers
-from importer.wheels.index import IndexFailure, order
+from importer.wheels.index import order
 
 EMPTY: Mapping[str, Any] = {"families": {}, "patterns": [], "sources": {}}
 
@@ -54,8 +54,6 @@ def run(request: SourceRequest, names: Collection[str]) -> Result:
         files |= answer.files
         upstream += answer.upstream
         modules |= answer.modules
-    if request.index.unused:
-        raise IndexFailure(f"{request.index.unused[0]} is no archive of a package that was asked for")
     table = CheckSubject(load(request.place.parsers), EMPTY)
     if wrong := checks.shape(table):
         return Result(request.place, {}, table, tuple(wrong))

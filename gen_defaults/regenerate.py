@@ -58,7 +58,7 @@ def main(options: argparse.Namespace) -> int:
         return 1
     try:
         with bars() as advance:
-            index = Index(options.offline, options.archive)
+            index = Index(options.offline)
             index.web.on_bytes = advance
             request = SourceRequest(
                 index, place, options.check, tuple(options.vllm), options.offline, options.recipes
@@ -174,13 +174,6 @@ def options(parser: argparse.ArgumentParser) -> None:
         type=folder,
         metavar="FOLDER",
         help="for --only vllm-recipes: a checkout of vllm-project/recipes in place of vLLM's sdist",
-    )
-    parser.add_argument(
-        "--archive",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a wheel or sdist in place of the newest: a path, or an address with #sha256=; may be repeated",
     )
     parser.add_argument(
         "--accuracy",

@@ -24,10 +24,6 @@ def _toy(architecture: str, kind: str, **more: Any) -> Config:
     return {k: v for k, v in config.items() if v is not ...}
 
 
-def _layers(*words: str) -> list[str]:
-    return list(words)
-
-
 _FULL, _NEAR, _LINEAR = "full_attention", "sliding_attention", "linear_attention"
 _LATENT: Config = {
     "q_lora_rank": 96, "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128,

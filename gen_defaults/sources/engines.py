@@ -103,7 +103,7 @@ def _releases(engine: str, request: SourceRequest) -> list[Release]:
     package = READ[engine].package
     known = {path: load(path) for path in request.place.registries.glob(f"{engine}-[0-9]*.json")}
     versions = request.versions if engine == "vllm" else ()
-    if request.index.is_override(package) and not _archives(engine, request.index):
+    if request.index.is_folder and not _archives(engine, request.index):
         return []  # a person's wheels have no sources of another language
     if not request.pinned:
         archives = _archives(engine, request.index)
@@ -138,7 +138,7 @@ def _archives(engine: str, index: Index) -> dict[str, Release]:
 
 def _override(request: SourceRequest, engine: str, data: Mapping[str, Any]) -> Release | None:
     """Return a person's file of this very version; ``None`` without one."""
-    if not request.index.is_override(READ[engine].package):
+    if not request.index.is_folder:
         return None
     release = _archives(engine, request.index).get(data["version"])
     return request.dated(release, data["source"]) if release else None

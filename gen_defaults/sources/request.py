@@ -35,7 +35,7 @@ class SourceRequest:
 
         Where a person gave the files and that one is not among them, the newest of these is compared with it.
         """
-        if self.pinned and not (self.index.is_override(package) and self._known(package, known) is None):
+        if self.pinned and not (self.index.is_folder and self._known(package, known) is None):
             return self.same(package, known)
         releases = self.index.releases(package) if sdist else self.index.wheels(package)
         return self.dated([*releases.values()][-1], known)
@@ -62,7 +62,7 @@ class SourceRequest:
             release = replace(release, named=True)
             if known.get("released"):
                 return replace(release, released=known["released"])
-        elif known.get("file") == release.file and not self.index.is_override(release.package):
+        elif known.get("file") == release.file and not self.index.is_folder:
             raise IndexFailure(f"{release.file} has another SHA-256 than the one it had: {release.sha256}")
         return self.index.dated(release)
 

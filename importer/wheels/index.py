@@ -7,7 +7,7 @@ import html.parser
 import json
 import re
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,31 +54,18 @@ class Release:
 
 
 class Index:
-    """The package index, with pip's settings as they are when it is made; or a folder in its place.
+    """The package index, with pip's settings as they are when it is made; or a folder in its place."""
 
-    ``archives``  files and addresses that are all there is of their packages. Raises IndexFailure.
-    """
-
-    def __init__(self, folder: Path | None = None, archives: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         settings = {} if folder else _pip()
         bases = [settings.get("index-url", PYPI), *settings.get("extra-index-url", "").split()]
         self._bases = [] if folder or _is_on(settings.get("no-index", "")) else bases
         places = settings.get("find-links", "").split()
         self._folders = [folder] if folder else [local(p) or Path(p) for p in places]
         self.web = Web(settings.get("cert"))
-        self._folder, self._archives = folder, archives
-        self._used: set[str] = set()
+        self.is_folder = folder is not None  # a person gave the files
         self._files: dict[str, list[Release]] = {}
         self._days: dict[str, dict[str, str]] = {}
-
-    @property
-    def unused(self) -> list[str]:
-        """Return archives of packages that were not requested."""
-        return [place for place in self._archives if place not in self._used]
-
-    def is_override(self, package: str) -> bool:
-        """Return whether a person gave the files of this package, in place of an index."""
-        return self._folder is not None or any(_override(package, place) for place in self._archives)
 
     def files(self, package: str) -> list[Release]:
         """Return every file of a final version, the oldest version first. Raises IndexFailure."""
@@ -87,10 +74,6 @@ class Index:
         return self._files[package]
 
     def _look_up(self, package: str) -> list[Release]:
-        overrides = {place: release for place in self._archives if (release := _override(package, place))}
-        if overrides:
-            self._used |= {*overrides}
-            return [*overrides.values()]
         tried: list[str] = []
         for base in self._bases:
             page = f"{base.rstrip('/')}/{package}/"
@@ -204,22 +187,6 @@ def _from_folder(package: str, folder: Path) -> Iterator[Release]:
         version = _version(package, path.name)
         if version:
             yield _on_disk(package, version, path)
-
-
-def _override(package: str, place: str) -> Release | None:
-    """Return an archive of this package at a path, or at an address with ``#sha256=``. Raises
-    IndexFailure.
-    """
-    url, fragment = urllib.parse.urldefrag(place)
-    web = "://" in url
-    file = urllib.parse.unquote(url.rsplit("/", 1)[-1]) if web else Path(place).name
-    version = _version(package, file)
-    if not version:
-        return None
-    digest = urllib.parse.parse_qs(fragment).get("sha256", [""])[0]
-    if web and not re.fullmatch(r"[0-9a-f]{64}", digest):
-        raise IndexFailure(f"{shown(url)} has no digest; give #sha256= and 64 hex digits behind it")
-    return Release(package, version, file, url, digest) if web else _on_disk(package, version, Path(place))
 
 
 def _on_disk(package: str, version: str, path: Path) -> Release:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import pytest
 
 from gen_defaults import report
@@ -130,31 +128,6 @@ def test_versions_of_vllm_in_place_of_the_supported_ones(made):
     assert run(made, "--only", "vllm", "--vllm", "0.9.9", "0.9.10") == 0
     assert (made.registries / "vllm-0.9.9.json").is_file()
     assert "0.9.9 to 0.9.10" in load(made.proposal)["versions"]
-
-
-def test_one_archive_by_its_path_or_its_address(made, package_index, tmp_path, capsys):
-    data = wheel(unsloth(FAMILIES | {"own": FAMILIES["zeta-1"]}))
-    path = tmp_path / "unsloth-2025.1.0-py3-none-any.whl"
-    path.write_bytes(data)
-    assert run(made, "--archive", str(path)) == 0
-    assert load(made.upstream("unsloth"))["source"]["file"] == path.name
-    by_path = everything(made)
-    assert "own" in load(made.sampling)["families"]
-    package_index.pages[f"/elsewhere/{path.name}"] = data
-    address = f"{package_index.address}/elsewhere/{path.name}"
-    assert run(made, "--archive", f"{address}#sha256={hashlib.sha256(data).hexdigest()}") == 0
-    assert everything(made) == by_path
-    capsys.readouterr()
-    (other := tmp_path / "other-1.0.tar.gz").write_bytes(b"")
-    for wrong, says in (
-        (address, "has no digest; give #sha256="),
-        (f"{address}#sha256={'0' * 64}", "is not the file that the index names"),
-        (str(tmp_path / "unsloth-1.0.tar.gz"), "cannot be read: No such file"),
-        (str(other), f"{other} is no archive of a package that was asked for"),
-    ):
-        assert run(made, "--archive", wrong) == 1
-        assert says in capsys.readouterr().err
-        assert everything(made) == by_path
 
 
 def test_tables_that_answer_less_are_refused_unless_told(made, package_index, tmp_path, capsys):

@@ -9,7 +9,7 @@ import pytest
 from gen_defaults import place as place_module
 from gen_defaults.place import write
 from tests.gen_checkout import WHEEL, altered, made, place, run
-from tests.gen_releases import CONFIGS, DOCS, VLLM, everything, unsloth
+from tests.gen_releases import DOCS, VLLM, everything, unsloth
 from tests.package_index import sdist, wheel
 
 __all__ = ["made", "place"]
@@ -17,25 +17,17 @@ pytestmark = pytest.mark.slow  # each test makes every file anew
 
 
 WHEELS = {
-    "truncated": (wheel(unsloth())[:-200], None, "cannot be read"),
-    "wrong digest": (wheel(unsloth()), "0" * 64, "is not the file that the index names"),
-    "not what its list says": (
-        wheel(unsloth(), lies={f"{CONFIGS}/inference_defaults.json": ""}), None, "is not the file that",
-    ),
-    "null": (wheel(altered(temperature=None)), None, "temperature is null where a number belongs"),
-    "unknown field": (wheel(altered(mirostat=1)), None, "mirostat is a field that is not known here"),
-    "text in a model's file": (
-        wheel(unsloth(x="inference: {top_p: default}")), None, "top_p is the text 'default'",
-    ),
+    "truncated": (wheel(unsloth())[:-200], "cannot be read"),
+    "null": (wheel(altered(temperature=None)), "temperature is null where a number belongs"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WHEELS)
 @pytest.mark.parametrize("how", ["write", "check"])
 def test_a_tampered_unsloth_leaves_every_file_as_it_was(made, package_index, capsys, name, how):
-    data, digest, says = WHEELS[name]
+    data, says = WHEELS[name]
     file = WHEEL if how == "check" else "unsloth-2026.2.0-py3-none-any.whl"
-    package_index.add("unsloth", file, data, digest)
+    package_index.add("unsloth", file, data)
     before = everything(made)
     capsys.readouterr()
     assert run(made, *(["--check"] if how == "check" else [])) == 1
