@@ -100,7 +100,7 @@ def test_another_backend_is_another_document(desk: Desk) -> None:
     assert "base-mlx.yaml stays as it is" in again.err, "its own settings are kept, those of vllm are not"
     refused = desk("acme/base", "--backend", "sglang", "--name", "base")
     assert (refused.code, desk.files()["models/base.yaml"]) == (5, first)
-    assert "base is the document for vllm, and this import is for sglang." in refused.err
+    assert "base is the document for vllm, not for sglang." in refused.err
     listed = [json.loads(line) for line in desk("list", "--json").out.splitlines()]
     assert [(one["name"], one["backend"], one["variants"]) for one in listed] == [
         ("base", "vllm", ["base-mlx"]), ("base-mlx", "mlx", ["base"]),
