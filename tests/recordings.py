@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from importer.engines import parsers
+from importer.engines import install, parsers
 from importer.engines.parsers import ParserWorker
 from importer.engines.worker_process import JsonLinesWorker, RefusedError
 
@@ -149,9 +149,12 @@ def _recorded() -> dict[str, str]:
 
 @cache
 def _versions(python: Path) -> list[str]:
-    """Return name and version of the packages that decide an answer, as their folders have it."""
-    folders = python.parent.parent.glob("lib/python*/site-packages/*.dist-info")
-    return sorted(folder.stem for folder in folders if folder.name.split("-")[0] in DECIDING)
+    """Return name and version of the packages that decide an answer, ``alone`` without an engine."""
+    alone = install.sources_of(python) is not None  # its packages and sources lie beside it
+    places = install.search_path(python) if alone else install.places(python)
+    folders = (folder for place in places for folder in place.glob("*.dist-info"))
+    named = {folder.stem for folder in folders if folder.name.split("-")[0] in DECIDING}
+    return sorted(named | ({"alone"} if alone else set()))
 
 
 @cache

@@ -370,6 +370,7 @@ class ParserWorker(Closing):
             raise self._failed(Reason(WorkerReason.SPENT, seconds=self.budget.seconds))
         if self._conversation is None:
             self._start()
+            self._spent = 0.0 if self._conversation is None else self._conversation.spent
         if (conversation := self._conversation) is not None:
             free = operation in OF_ENGINE
             most = math.inf if free else self._spent + self.budget.left
@@ -395,7 +396,6 @@ class ParserWorker(Closing):
             self._conversation = JsonLinesWorker(command, Purpose.PARSERS, SETTINGS)
             for _ in self._conversation.ask("hello", START_SECONDS):
                 pass
-            self._spent = self._conversation.spent
         except OSError as error:
             raise self._failed(
                 Reason(WorkerReason.NOT_STARTED, python=self.python, problem=error.strerror)

@@ -122,9 +122,9 @@ def test_vllms_own_parser_would_lose_calls(workers: dict[str, ParserWorker]) -> 
 
 @pytest.mark.xdist_group("parsers")
 def test_the_plugin_is_there_only_where_it_is_loaded(
-    vllm_engine: Installed, workers: dict[str, ParserWorker]
+    vllm_parsers: Installed, workers: dict[str, ParserWorker]
 ) -> None:
-    with ParserWorker("vllm", vllm_engine.python) as plain:
+    with ParserWorker("vllm", vllm_parsers.python) as plain:
         without = {p.name for p in plain.list()}
     assert {p.name for p in workers["vllm"].list()} - without == {PYTHONIC}
 

@@ -517,9 +517,9 @@ def test_only_what_may_be_published_is_built(desk: Desk) -> None:
 
 @pytest.mark.engine
 def test_parsers_that_the_models_own_template_contradicts_are_found(
-    desk: Desk, vllm_engine: Installed
+    desk: Desk, vllm_parsers: Installed
 ) -> None:
-    desk.monkeypatch.setenv("IMPORTER_VLLM_CPU_PYTHON", str(vllm_engine.python))
+    desk.monkeypatch.setenv("IMPORTER_VLLM_CPU_PYTHON", str(vllm_parsers.python))
     repo = desk.hub.repos["acme/demo"] = Repo(MODEL)
     source = {**SOURCE, "repo": "acme/demo", "revision": repo.sha}
     pinned = [{"name": "model", "target": "model", "source": source}]

@@ -16,6 +16,7 @@ from importer.decisions.decision import Preferences
 from importer.decisions.parsers import decide_parser
 from importer.demo import MODEL
 from importer.engines import parser_sources, registries
+from importer.engines.install import Installed
 from importer.engines.parser_worker.parts import PARTS
 from importer.errors import EngineError
 from importer.progress import silent
@@ -148,3 +149,21 @@ def test_a_version_that_is_not_known_has_no_parsers_and_is_not_asked(importer_ho
     asked: list[str] = []
     bind("vllm", "0.28.0", parsers_of=lambda _backend, version: asked.append(version))
     assert asked == ["0.28.0"]
+
+
+@pytest.mark.usefixtures("fresh_workers")
+@pytest.mark.xdist_group("parsers")
+def test_an_import_without_an_engine_is_proved(
+    vllm_parsers: Installed, monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """With no engine for vLLM in sight; ``off`` is the way without."""
+    monkeypatch.setattr("importer.app.target._installed", lambda _build: None)
+    for mode, status in ((parser_sources.INSTALLED, "proved"), (parser_sources.OFF, "table")):
+        monkeypatch.setenv(parser_sources.VARIABLE, mode)
+        assert run([str(MODEL), "--backend", "vllm", "--dry-run", "--json", "--dir", str(tmp_path)]) == 0
+        decision = json.loads(capsys.readouterr().out)["decisions"]["tool_parser"]
+        assert decision["status"] == status
+    monkeypatch.setenv(parser_sources.VARIABLE, parser_sources.INSTALLED)
+    assert run([str(MODEL), "--backend", "vllm", "--dry-run", "--dir", str(tmp_path)]) == 0
+    assert f"proved (parsers of vllm {vllm_parsers.version})" in capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from gen_defaults.__main__ import main as gen_defaults
-from importer.cli.main import run
-from importer.demo import MODEL
 from importer.engines import parser_sources, registries
 from importer.engines.install import Installed, search_path, sources_of
 from importer.engines.parser_worker.parts import PARTS
@@ -89,22 +86,6 @@ def test_a_home_that_moved_still_has_its_parsers(
     found = parser_sources.find("vllm", vllm_parsers.version)
     assert found is not None
     assert all(place.is_relative_to(moved) for place in search_path(found.python)[-2:])
-
-
-def test_an_import_without_an_engine_is_proved(
-    vllm_parsers: Installed, monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    """With no engine for vLLM in sight; ``off`` is the way without."""
-    monkeypatch.setattr("importer.app.target._installed", lambda _build: None)
-    for mode, status in ((parser_sources.INSTALLED, "proved"), (parser_sources.OFF, "table")):
-        monkeypatch.setenv(parser_sources.VARIABLE, mode)
-        assert run([str(MODEL), "--backend", "vllm", "--dry-run", "--json", "--dir", str(tmp_path)]) == 0
-        decision = json.loads(capsys.readouterr().out)["decisions"]["tool_parser"]
-        assert decision["status"] == status
-    monkeypatch.setenv(parser_sources.VARIABLE, parser_sources.INSTALLED)
-    assert run([str(MODEL), "--backend", "vllm", "--dry-run", "--dir", str(tmp_path)]) == 0
-    assert f"proved (parsers of vllm {vllm_parsers.version})" in capsys.readouterr().out
 
 
 def test_a_proof_that_cannot_judge_every_parser_is_kept(sglang_engine: Installed) -> None:

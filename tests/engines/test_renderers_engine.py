@@ -60,8 +60,8 @@ def renderer() -> Iterator[Renderer]:
 
 
 @pytest.fixture(scope="module")
-def python(vllm_engine: Installed) -> Iterator[WorkerRenderer]:
-    with ParserWorker("vllm", vllm_engine.python) as worker:
+def python(vllm_parsers: Installed) -> Iterator[WorkerRenderer]:
+    with ParserWorker("vllm", vllm_parsers.python) as worker:
         yield WorkerRenderer(worker)
 
 

