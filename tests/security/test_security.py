@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.harming import CONFIG, TEMPLATE, Command, folder, hub, importer
-from tests.hubserver import Content, HubServer, Repo
+from tests.commandline import Desk, desk
+from tests.harming import CONFIG, TEMPLATE
+from tests.hubserver import Content, Repo
 
-__all__ = ["hub", "importer"]
+__all__ = ["desk"]
 
 
 # --- No code of a repository runs ---
@@ -62,19 +63,19 @@ def test_the_payloads_would_leave_a_mark(tmp_path: Path) -> None:
         (tmp_path / "mark").unlink()
 
 
-def test_code_on_the_hub_is_not_even_fetched(hub: HubServer, importer: Command, tmp_path: Path) -> None:
-    hub.repos["a/evil"] = Repo(with_code(tmp_path / "mark"))
-    assert importer("a/evil", "--yes", "--no-validate").code == 0
-    asked = {path.rpartition("/")[2] for path in hub.paths()[1:]}
+def test_code_on_the_hub_is_not_even_fetched(desk: Desk, tmp_path: Path) -> None:
+    desk.hub.repos["a/evil"] = Repo(with_code(tmp_path / "mark"))
+    assert desk("a/evil", "--yes", "--no-validate").code == 0
+    asked = {path.rpartition("/")[2] for path in desk.hub.paths()[1:]}
     assert asked == {"config.json", "tokenizer_config.json"}
     assert not (tmp_path / "mark").exists()
 
 
-def test_code_in_a_directory_is_not_run(importer: Command, tmp_path: Path) -> None:
-    model = folder(tmp_path / "evil", with_code(tmp_path / "mark"))
-    assert importer(str(model), "--yes", "--no-validate").code == 0
+def test_code_in_a_directory_is_not_run(desk: Desk, tmp_path: Path) -> None:
+    model = desk.directory("evil", with_code(tmp_path / "mark"))
+    assert desk(str(model), "--yes", "--no-validate").code == 0
     assert not (tmp_path / "mark").exists()
-    document = (tmp_path / "out" / "evil.yaml").read_text(encoding="utf-8")
+    document = (tmp_path / "models" / "evil.yaml").read_text(encoding="utf-8")
     assert "trust_remote_code" not in document
 
 
@@ -92,12 +93,12 @@ ESCAPE_ATTEMPTS = (
 
 
 @pytest.mark.slow
-def test_templates_do_not_leave_their_sandbox(importer: Command, tmp_path: Path) -> None:
+def test_templates_do_not_leave_their_sandbox(desk: Desk, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     for number, template in enumerate(ESCAPE_ATTEMPTS):
         text = template.replace("MARK", str(mark)) + TEMPLATE
-        model = folder(tmp_path / f"m{number}", {"config.json": CONFIG, "chat_template.jinja": text})
-        ran = importer(str(model), "--dry-run", "--json", "--explain")
+        model = desk.directory(f"m{number}", {"config.json": CONFIG, "chat_template.jinja": text})
+        ran = desk(str(model), "--dry-run", "--json", "--explain")
         assert ran.code == 0, ran.err
         assert "root:" not in ran.out + ran.err
         assert not mark.exists()
@@ -114,14 +115,14 @@ def test_templates_do_not_leave_their_sandbox(importer: Command, tmp_path: Path)
         "{% for a in range(9**5) if tools %}{% for b in range(9**5) %}{% endfor %}{% endfor %}",
     ],
 )
-def test_a_template_bomb_costs_only_the_template(importer: Command, tmp_path: Path, bomb: str) -> None:
+def test_a_template_bomb_costs_only_the_template(desk: Desk, tmp_path: Path, bomb: str) -> None:
     """The worker's own limits end it (seconds of processor time, memory, output); the import goes on."""
-    model = folder(tmp_path / "m", {"config.json": CONFIG, "chat_template.jinja": bomb + TEMPLATE})
-    ran = importer(str(model), "--dry-run", "--json", "--ignore-name", "--backend", "vllm")
+    model = desk.directory("m", {"config.json": CONFIG, "chat_template.jinja": bomb + TEMPLATE})
+    ran = desk(str(model), "--dry-run", "--json", "--ignore-name", "--backend", "vllm")
     assert ran.code == 0, ran.err
-    decisions = ran.json()["decisions"]
+    decisions = ran.line["decisions"]
     assert decisions["tool_parser"]["status"] in {"table", "unknown"}
-    assert "parameters" in ran.json()["document"]
+    assert "parameters" in ran.line["document"]
 
 
 # --- YAML ---
@@ -136,16 +137,16 @@ def test_a_template_bomb_costs_only_the_template(importer: Command, tmp_path: Pa
         "? !!python/object/apply:os.system ['touch MARK']\n: 1",
     ],
 )
-def test_yaml_tags_are_refused(importer: Command, tmp_path: Path, evil: str) -> None:
+def test_yaml_tags_are_refused(desk: Desk, tmp_path: Path, evil: str) -> None:
     mark = tmp_path / "mark"
-    folder(tmp_path / "out", {"evil.yaml": evil.replace("MARK", str(mark))})
+    desk.directory("models", {"evil.yaml": evil.replace("MARK", str(mark))})
     for words in (("show", "evil"), ("review", "evil", "--approve"), ("validate", "evil"), ("list",)):
-        ran = importer(*words)
+        ran = desk(*words)
         assert "Traceback" not in ran.err
         assert ran.code == (0 if words == ("list",) else 5), (words, ran)
     assert not mark.exists()
-    model = folder(tmp_path / "m", {"config.json": CONFIG})
-    importer(
+    model = desk.directory("m", {"config.json": CONFIG})
+    desk(
         str(model), "--dry-run", "--set", f"description={evil.partition(': ')[2].replace('MARK', str(mark))}"
     )
     assert not mark.exists()

@@ -14,34 +14,37 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.harming import CONFIG, ESCAPES, INJECTION, TEMPLATE, Command, calm, folder, hub, importer
-from tests.hubserver import Content, Fault, HubServer, Repo
+from tests.commandline import Desk, desk
+from tests.harming import CONFIG, ESCAPES, INJECTION, TEMPLATE, calm
+from tests.hubserver import Content, Fault, Repo
 
-__all__ = ["hub", "importer"]
+__all__ = ["desk"]
 
 
 # --- An allow-list of small files, with caps ---
 
 
-def test_a_gigabyte_announced_is_not_asked_for(hub: HubServer, importer: Command) -> None:
-    hub.repos["a/big"] = Repo(
+def test_a_gigabyte_announced_is_not_asked_for(desk: Desk) -> None:
+    desk.hub.repos["a/big"] = Repo(
         {"config.json": CONFIG}, info={"siblings": [{"rfilename": "config.json", "size": 2**30}]}
     )
-    ran = importer("a/big", "--json")
-    assert (ran.code, ran.json()["error"]["kind"]) == (4, "too-large")
-    assert len(hub.paths()) == 1
+    ran = desk("a/big", "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (4, "too-large")
+    assert len(desk.hub.paths()) == 1
 
 
 @pytest.mark.slow
-def test_a_gigabyte_hidden_in_a_small_answer_is_never_unpacked(hub: HubServer, tmp_path: Path) -> None:
+def test_a_gigabyte_hidden_in_a_small_answer_is_never_unpacked(desk: Desk, tmp_path: Path) -> None:
     """A megabyte of gzip that holds a gigabyte: counted while it unpacks, in bounded memory."""
-    hub.repos["a/bomb"] = Repo({"config.json": CONFIG}, info={"siblings": [{"rfilename": "config.json"}]})
+    desk.hub.repos["a/bomb"] = Repo(
+        {"config.json": CONFIG}, info={"siblings": [{"rfilename": "config.json"}]}
+    )
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     block = packer.compress(b" " * 2**23) + packer.flush(zlib.Z_FULL_FLUSH)
     header = 10  # bytes of gzip's own; what follows can be repeated, since each block stands alone
     body = block + block[header:] * 127
     assert zlib.decompressobj(31).decompress(body, 2**24) == b" " * 2**24
-    hub.faults.append(Fault("/resolve/", status=200, headers={"Content-Encoding": "gzip"}, body=body))
+    desk.hub.faults.append(Fault("/resolve/", status=200, headers={"Content-Encoding": "gzip"}, body=body))
     # ru_maxrss survives an exec on Linux, and would be that of the tests' own process
     code = (
         "import resource, sys; from pathlib import Path; from importer.cli.main import run;"
@@ -65,35 +68,35 @@ def test_a_gigabyte_hidden_in_a_small_answer_is_never_unpacked(hub: HubServer, t
         ("generation_config.json", '{"a":' * 500 + "1" + "}" * 500),
     ],
 )
-def test_deep_json_is_one_sentence(importer: Command, tmp_path: Path, name: str, text: str) -> None:
-    model = folder(tmp_path / "m", {"config.json": CONFIG, name: text})
-    ran = importer(str(model), "--json")
-    assert (ran.code, ran.json()["error"]["kind"]) == (4, "broken-json")
+def test_deep_json_is_one_sentence(desk: Desk, tmp_path: Path, name: str, text: str) -> None:
+    model = desk.directory("m", {"config.json": CONFIG, name: text})
+    ran = desk(str(model), "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (4, "broken-json")
     assert "Traceback" not in ran.err
 
 
-def test_a_pipe_and_links_out_of_the_directory_are_not_read(importer: Command, tmp_path: Path) -> None:
+def test_a_pipe_and_links_out_of_the_directory_are_not_read(desk: Desk, tmp_path: Path) -> None:
     secret = tmp_path / "secret.json"
     secret.write_text(json.dumps({**CONFIG, "model_type": "verysecret"}), encoding="utf-8")
     for name, make in (("pipe", os.mkfifo), ("link", lambda p: p.symlink_to(secret)),
                        ("device", lambda p: p.symlink_to("/dev/zero"))):  # fmt: skip
-        model = folder(tmp_path / name, {"tokenizer_config.json": {"chat_template": TEMPLATE}})
+        model = desk.directory(name, {"tokenizer_config.json": {"chat_template": TEMPLATE}})
         make(model / "config.json")
-        ran = importer(str(model), "--json", "--explain")
-        assert (ran.code, ran.json()["error"]["kind"]) == (4, "unreadable"), name
+        ran = desk(str(model), "--json", "--explain")
+        assert (ran.code, ran.line["error"]["kind"]) == (4, "unreadable"), name
         assert "verysecret" not in ran.out + ran.err
 
 
-def test_a_listing_cannot_name_a_place(hub: HubServer, importer: Command, tmp_path: Path) -> None:
+def test_a_listing_cannot_name_a_place(desk: Desk, tmp_path: Path) -> None:
     names = ["../../config.json", "/etc/passwd", "config.json\n", "a\\..\\config.json", "config.json"]
-    hub.repos["a/b"] = Repo(
+    desk.hub.repos["a/b"] = Repo(
         {"config.json": CONFIG},
         info={"siblings": [{"rfilename": n} for n in names], "id": "../../../etc", "modelId": "a/b/../../c"},
     )
-    ran = importer("a/b", "--yes", "--no-validate")
+    ran = desk("a/b", "--yes", "--no-validate")
     assert ran.code == 0, ran.err
-    assert [p.partition("/resolve/")[2].partition("/")[2] for p in hub.paths()[1:]] == ["config.json"]
-    written = sorted(p.name for p in (tmp_path / "out").rglob("*") if p.is_file())
+    assert [p.partition("/resolve/")[2].partition("/")[2] for p in desk.hub.paths()[1:]] == ["config.json"]
+    written = sorted(p.name for p in (tmp_path / "models").rglob("*") if p.is_file())
     assert written == ["b.evidence.json", "b.receipt.json", "b.yaml", "document.schema.json"]
 
 
@@ -138,13 +141,13 @@ objects = st.dictionaries(st.sampled_from(KEYS), values, max_size=10)
 @example(files={"tokenizer_config.json": {"chat_template": [{"name": [], "template": "x"}]}})
 @example(files={"tokenizer_config.json": {"added_tokens_decoder": {"9" * 6000: {"content": "x"}}}})
 def test_whatever_the_files_hold_the_answer_is_a_document_or_a_sentence(
-    importer: Command, tmp_path: Path, files: dict[str, Content]
+    desk: Desk, tmp_path: Path, files: dict[str, Content]
 ) -> None:
     """Never exit code 70, which is a fault of ours; always one calm line of JSON."""
     model = tmp_path / "fuzzed"
     if model.exists():
         shutil.rmtree(model)
-    ran = importer(str(folder(model, files)), "--dry-run", "--json")
+    ran = desk(str(desk.directory("fuzzed", files)), "--dry-run", "--json")
     assert ran.code in {0, 4}, ran.err
     assert calm(ran.out)
-    assert ran.json()["schema"] == 1
+    assert ran.line["schema"] == 1

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.harming import CONFIG, TEMPLATE, TOKEN, Command, hub, importer
+from tests.commandline import TOKEN, Desk, desk
+from tests.harming import CONFIG, TEMPLATE
 from tests.hubserver import Content, Fault, HubServer, Repo
 
-__all__ = ["hub", "importer"]
+__all__ = ["desk"]
 
 
 # --- The one fetch function, and the token ---
@@ -23,23 +24,22 @@ def written(*folders: Path) -> Iterator[tuple[Path, bytes]]:
 
 
 def test_the_token_is_sent_to_the_hub_and_nowhere_kept(
-    hub: HubServer,
-    importer: Command,
+    desk: Desk,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    hub.repos["a/private"] = Repo(
+    desk.hub.repos["a/private"] = Repo(
         {"config.json": CONFIG, "chat_template.jinja": TEMPLATE}, private=True, readers=(TOKEN,)
     )
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     caplog.set_level(0)
-    ran = importer("a/private", "--yes", "--no-validate", "--explain", "--json")
+    ran = desk("a/private", "--yes", "--no-validate", "--explain", "--json")
     assert ran.code == 0, ran.err
-    assert all(TOKEN in str(e.headers["Authorization"]) for e in hub.log)
+    assert all(TOKEN in str(e.headers["Authorization"]) for e in desk.hub.log)
     monkeypatch.setenv("HF_TOKEN", wrong := TOKEN + "Wrong")
-    refused = importer("a/private", "--json")
-    assert (refused.code, refused.json()["error"]["kind"]) == (3, "bad-token")
+    refused = desk("a/private", "--json")
+    assert (refused.code, refused.line["error"]["kind"]) == (3, "bad-token")
     said = ran.out + ran.err + refused.out + refused.err + caplog.text
     assert TOKEN not in said
     assert wrong not in said
@@ -58,21 +58,21 @@ def test_the_token_is_sent_to_the_hub_and_nowhere_kept(
 @pytest.mark.parametrize("where", ["/api/models/a/b", "/resolve/"])
 @pytest.mark.parametrize("status", [302, 307])
 def test_redirects_to_other_places_are_refused(
-    hub: HubServer, importer: Command, monkeypatch: pytest.MonkeyPatch, place: str, where: str, status: int
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, place: str, where: str, status: int
 ) -> None:
-    hub.repos["a/b"] = Repo({"config.json": CONFIG}, private=True, readers=(TOKEN,))
+    desk.hub.repos["a/b"] = Repo({"config.json": CONFIG}, private=True, readers=(TOKEN,))
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     with HubServer({"a/b": {"config.json": CONFIG}}) as other:
         target = place.replace("OTHER", f"{other.url}/api/models/a/b")
-        hub.faults.append(Fault(where, status=status, headers={"Location": target}, times=9))
-        ran = importer("a/b", "--json")
-        assert (ran.code, ran.json()["error"]["kind"]) == (3, "refused-host")
+        desk.hub.faults.append(Fault(where, status=status, headers={"Location": target}, times=9))
+        ran = desk("a/b", "--json")
+        assert (ran.code, ran.line["error"]["kind"]) == (3, "refused-host")
         assert other.log == []
     assert TOKEN not in ran.out + ran.err
 
 
 def test_weights_elsewhere_are_fetched_without_the_token(
-    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights come through the Hub's own client, which follows redirects; the token stays behind."""
     from importer.hub import ANYWHERE, fetch_weights, parse, resolve
@@ -80,7 +80,7 @@ def test_weights_elsewhere_are_fetched_without_the_token(
     files: dict[str, Content] = {
         "config.json": CONFIG, "model.safetensors": b"w" * 64, "tokenizer.json": "{}",
     }  # fmt: skip
-    repo = hub.repos["a/b"] = Repo(files, private=True, readers=(TOKEN,))
+    repo = desk.hub.repos["a/b"] = Repo(files, private=True, readers=(TOKEN,))
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     with HubServer({"a/b": repo.commits[repo.sha]}) as storage:
         elsewhere = f"{storage.url}/a/b/resolve/main/model.safetensors"
@@ -89,7 +89,7 @@ def test_weights_elsewhere_are_fetched_without_the_token(
             "Location": elsewhere, "X-Linked-Size": "64", "X-Linked-Etag": f'"{oid}"',
             "X-Repo-Commit": repo.sha,
         }  # fmt: skip
-        hub.faults.append(Fault("model.safetensors", status=302, headers=linked, times=9))
+        desk.hub.faults.append(Fault("model.safetensors", status=302, headers=linked, times=9))
         where = fetch_weights(resolve(parse("a/b"), ANYWHERE), lambda _done, _total: None)
         assert (where / "model.safetensors").read_bytes() == b"w" * 64
         assert storage.log
@@ -115,22 +115,22 @@ class Moving(Repo):
         """There are none."""
 
 
-def test_a_branch_that_moves_meanwhile_changes_nothing(hub: HubServer, importer: Command) -> None:
+def test_a_branch_that_moves_meanwhile_changes_nothing(desk: Desk) -> None:
     repo = Moving({"config.json": CONFIG, "chat_template.jinja": TEMPLATE})
     first = repo.sha
-    hub.repos["a/b"] = repo
-    ran = importer("a/b", "--yes", "--no-validate", "--json")
+    desk.hub.repos["a/b"] = repo
+    ran = desk("a/b", "--yes", "--no-validate", "--json")
     assert ran.code == 0, ran.err
     assert repo.sha == repo.moved != first
-    assert ran.json()["revision"] == first
-    assert ran.json()["document"]["artifacts"][0]["source"]["revision"] == first
-    files = hub.paths()[1:]
+    assert ran.line["revision"] == first
+    assert ran.line["document"]["artifacts"][0]["source"]["revision"] == first
+    files = desk.hub.paths()[1:]
     assert len(files) == 2
     assert all(f"/resolve/{first}/" in path for path in files)
 
 
-def test_an_answer_for_another_commit_is_refused(hub: HubServer, importer: Command) -> None:
-    repo = hub.repos["a/b"] = Repo({"config.json": CONFIG}, info={"sha": "0" * 40})
+def test_an_answer_for_another_commit_is_refused(desk: Desk) -> None:
+    repo = desk.hub.repos["a/b"] = Repo({"config.json": CONFIG}, info={"sha": "0" * 40})
     for reference in (f"a/b@{repo.sha}",):
-        ran = importer(reference, "--json")
-        assert (ran.code, ran.json()["error"]["kind"]) == (3, "bad-answer")
+        ran = desk(reference, "--json")
+        assert (ran.code, ran.line["error"]["kind"]) == (3, "bad-answer")

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.harming import CONFIG, ESCAPES, INJECTION, Command, calm, folder, hub, importer
-from tests.hubserver import Content, HubServer, Repo
+from tests.commandline import Desk, desk
+from tests.harming import CONFIG, ESCAPES, INJECTION, calm
+from tests.hubserver import Content, Repo
 
-__all__ = ["hub", "importer"]
+__all__ = ["desk"]
 
 
 def hostile() -> dict[str, Content]:
@@ -37,27 +38,27 @@ def hostile() -> dict[str, Content]:
 
 
 @pytest.mark.slow
-def test_a_hostile_repository_is_only_data(hub: HubServer, importer: Command, tmp_path: Path) -> None:
-    hub.repos["a/b"] = Repo(
+def test_a_hostile_repository_is_only_data(desk: Desk, tmp_path: Path) -> None:
+    desk.hub.repos["a/b"] = Repo(
         hostile(),
         info={"tags": [INJECTION], "pipeline_tag": INJECTION, "cardData": {"base_model": INJECTION}},
     )
     for backend in ("vllm", "mlx", "vllm-mlx"):
-        shown = importer("a/b", "--backend", backend, "--explain", "--dry-run")
-        ran = importer("a/b", "--backend", backend, "--name", backend, "--yes", "--no-validate", "--json")
+        shown = desk("a/b", "--backend", backend, "--explain", "--dry-run")
+        ran = desk("a/b", "--backend", backend, "--name", backend, "--yes", "--no-validate", "--json")
         assert (shown.code, ran.code) == (0, 0), shown.err + ran.err
         assert calm(shown.out + shown.err + ran.out + ran.err)
-        document = ran.json()["document"]
-        text = (tmp_path / "out" / f"{backend}.yaml").read_text(encoding="utf-8")
+        document = ran.line["document"]
+        text = (tmp_path / "models" / f"{backend}.yaml").read_text(encoding="utf-8")
         assert yaml.safe_load(text) == document
         assert calm(text)
         assert "injected" not in text
         assert "options" not in document
         for listing in (("show", backend), ("list",), ("show", backend, "--json"), ("list", "--json")):
-            said = importer(*listing)
+            said = desk(*listing)
             assert said.code == 0
             assert calm(said.out + said.err)
-    assert {p.name for p in tmp_path.iterdir()} <= {"out", "home", "hf"}
+    assert {p.name for p in tmp_path.iterdir()} <= {"models", "home", "hf"}
 
 
 @pytest.mark.parametrize(
@@ -65,41 +66,41 @@ def test_a_hostile_repository_is_only_data(hub: HubServer, importer: Command, tm
 )
 @pytest.mark.parametrize("backend", ["vllm", "mlx", "mlx-vlm", "vllm-mlx"])
 def test_a_declared_parser_is_one_of_the_engines_or_nothing(
-    importer: Command, tmp_path: Path, claim: str, backend: str
+    desk: Desk, tmp_path: Path, claim: str, backend: str
 ) -> None:
     files = {"config.json": {"model_type": "unheard-of"}, "chat_template.jinja": "{{ messages[0].content }}"}
-    model = folder(tmp_path / "m", {**files, "tokenizer_config.json": {"tool_parser_type": claim}})
-    ran = importer(str(model), "--dry-run", "--json", "--backend", backend)
+    model = desk.directory("m", {**files, "tokenizer_config.json": {"tool_parser_type": claim}})
+    ran = desk(str(model), "--dry-run", "--json", "--backend", backend)
     assert ran.code == 0, ran.err
-    assert "options" not in ran.json()["document"]
-    assert ran.json()["decisions"]["tool_parser"]["value"] is None
+    assert "options" not in ran.line["document"]
+    assert ran.line["decisions"]["tool_parser"]["value"] is None
 
 
-def test_a_gguf_repository_names_its_origin_without_steering(hub: HubServer, importer: Command) -> None:
-    hub.repos["a/b"] = Repo({"x.gguf": "GGUF"}, info={"cardData": {"base_model": f"evil/{ESCAPES}name"}})
-    ran = importer("a/b", "--json")
-    assert (ran.code, ran.json()["error"]["kind"]) == (4, "gguf-only")
+def test_a_gguf_repository_names_its_origin_without_steering(desk: Desk) -> None:
+    desk.hub.repos["a/b"] = Repo({"x.gguf": "GGUF"}, info={"cardData": {"base_model": f"evil/{ESCAPES}name"}})
+    ran = desk("a/b", "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (4, "gguf-only")
     assert calm(ran.out + ran.err)
 
 
 @pytest.mark.slow
 def test_names_of_folders_and_files_stay_names(
-    importer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("--help", "-rf", "..hidden", "a: b # c", "[/bold]", INJECTION.replace("/", "")):
-        model = folder(tmp_path / "in" / name, {"config.json": CONFIG})
+        model = desk.directory(f"in/{name}", {"config.json": CONFIG})
         monkeypatch.chdir(model)
-        ran = importer(".", "--yes", "--no-validate", "--json")
+        ran = desk(".", "--dir", tmp_path / "models", "--yes", "--no-validate", "--json")
         assert ran.code == 0, ran.err
-        assert ran.json()["document"]["parameters"]["model"] == str(model)
+        assert ran.line["document"]["parameters"]["model"] == str(model)
         assert calm(ran.out + ran.err)
-    for path in (tmp_path / "out").glob("*.yaml"):
+    for path in (tmp_path / "models").glob("*.yaml"):
         assert path.stem.strip("-.") == path.stem
         assert calm(path.read_text(encoding="utf-8"))
         assert str(yaml.safe_load(path.read_text(encoding="utf-8"))["name"]) == path.stem
 
 
-def test_hub_ids_that_look_like_options_are_refused(importer: Command) -> None:
+def test_hub_ids_that_look_like_options_are_refused(desk: Desk) -> None:
     for reference in (
         "a/--help",
         "--dir/x",
@@ -108,8 +109,8 @@ def test_hub_ids_that_look_like_options_are_refused(importer: Command) -> None:
         "a/..",
         "hf://a/%2e%2e",
     ):
-        ran = importer("--json", "--", reference)
-        assert (ran.code, ran.json()["error"]["kind"]) in {(2, "bad-reference"), (2, "traversal")}, reference
+        ran = desk("--json", "--", reference)
+        assert (ran.code, ran.line["error"]["kind"]) in {(2, "bad-reference"), (2, "traversal")}, reference
 
 
 def on_a_terminal(tmp_path: Path, *arguments: str) -> tuple[int, bytes]:
@@ -134,10 +135,9 @@ def on_a_terminal(tmp_path: Path, *arguments: str) -> tuple[int, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("importer_home")
-def test_a_terminal_gets_no_escape_of_a_repository_and_no_markup(tmp_path: Path) -> None:
+def test_a_terminal_gets_no_escape_of_a_repository_and_no_markup(desk: Desk, tmp_path: Path) -> None:
     """On a real terminal our own colours are escapes too, so theirs are looked for by what they hold."""
-    folder(tmp_path / "[/bold]", hostile())
+    desk.directory("[/bold]", hostile())
     code, said = on_a_terminal(tmp_path, "./[/bold]", "--explain", "--dry-run")
     assert code == 0, said
     assert b"decision" in said
