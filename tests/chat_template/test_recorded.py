@@ -7,22 +7,16 @@ from typing import Any
 
 import pytest
 
-from importer.decisions.decision import Chosen
-from importer.decisions.parsers import ParserReason
 from importer.proof import ParserVerdict, Proof
 from importer.proof.result import NO_THINKING, JudgeReason, ProofReason
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.signals.evidence import warning
 from tests.commandline import BASE, Desk, desk
 from tests.hubserver import Repo
 from tests.rechecking import imported, one
 
 __all__ = ["desk"]
 LOST = Reason(JudgeReason.LOST_ARGUMENT, name="'city'")
-REFUTED = Reason(ParserReason.USER_REFUTED, problem=Reason(ProofReason.CASE, case="one-call", problem=LOST))
-CHOSEN = Chosen("hermes", "user", (Reason(ParserReason.PROOF_AGREES), warning(REFUTED)))
-TEXT = "the proof refutes it: one-call: lost the argument 'city'"
 PROOF = Proof(
     "vllm", "9.9", "d1",
     {"tool_parser": (ParserVerdict("hermes", "Hermes", (), {"one-call": LOST}, ("one-call",)),)},

@@ -186,7 +186,6 @@ def test_what_is_unclear_or_unusable_is_shown_and_never_taken() -> None:
 # How long an answer may be
 
 
-LIMIT = fact("generation-config-length", 512, LENGTH)
 ADVICE = fact("card", 32768, LENGTH)
 CONTEXT = fact("config", 131072, "max_model_len")
 

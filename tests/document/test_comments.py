@@ -173,10 +173,6 @@ def test_the_head_has_a_line_for_each_kind() -> None:
     assert max(map(len, made)) <= build.LONGEST
 
 
-def written(desk: Desk) -> list[str]:
-    return [path.read_text() for path in sorted((desk.folder / "models").glob("*.yaml"))]
-
-
 @pytest.mark.slow
 def test_comments_of_real_imports(desk: Desk) -> None:
     """Every format that is trained here, a base model, edited values, a list of every key."""
@@ -191,8 +187,8 @@ def test_comments_of_real_imports(desk: Desk) -> None:
     ):
         rows = [json.loads(line) for line in desk("--from", "list", *more).out.splitlines()]
         assert not [row for row in rows if "error" in row]
-        for text in written(desk):
-            _check(text)
+        for path in sorted((desk.folder / "models").glob("*.yaml")):
+            _check(path.read_text())
 
 
 def _check(text: str) -> None:

@@ -32,7 +32,6 @@ from tests.engines.test_parser_worker_engine import (
 from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.xdist_group("rust")]
-ANY = ("one-call",)
 
 
 @pytest.fixture(scope="module")

@@ -111,12 +111,9 @@ def test_what_the_frontend_has_no_option_for() -> None:
     assert not any("mm-processor" in word for word in words)
     python = VllmCuda().settings(document("python", engine_args=lacking))
     assert any("mm-processor" in word for word in python)
-    assert "--generation-config=vllm" in VllmCuda().settings(_with_unset())
-
-
-def _with_unset() -> dict[str, Any]:
-    data = document()
-    return {**data, "importer": {**data["importer"], "unset": ["temperature"]}}
+    unset = document()
+    unset["importer"]["unset"] = ["temperature"]
+    assert "--generation-config=vllm" in VllmCuda().settings(unset)
 
 
 def test_a_model_that_the_frontend_reads_by_itself_is_started_without_parsers() -> None:

@@ -43,7 +43,6 @@ class Conversation:
             yield from part.get("tool_calls") or ()
 
 
-Operation = Callable[[Conversation, Data], None]
 Named = TypeVar("Named", bound=Callable[..., Any])
 
 

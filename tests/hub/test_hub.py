@@ -8,11 +8,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from importer import hub
 from importer.errors import HubError, RepositoryError
 from importer.hub import ANYWHERE, parse, resolve
 from importer.hub.snapshot import UnreadReason
@@ -114,16 +114,9 @@ def test_a_new_commit_is_read_and_an_old_one_stays_reachable(server: HubServer) 
     repo.commit({**FILES, "config.json": {"model_type": "new"}})
     new = resolve(parse("Org/Toy"), ANYWHERE)
     assert (new.revision, new.json("config.json")) == (repo.sha, {"model_type": "new"})
-    assert resolve(parse(f"Org/Toy@{old.revision}"), ANYWHERE) == replace_reference(
-        old, f"Org/Toy@{old.revision}"
-    )
+    pinned = f"Org/Toy@{old.revision}"
+    assert resolve(parse(pinned), ANYWHERE) == replace(old, reference=pinned)
     assert resolve(parse("Org/Toy"), ANYWHERE, offline=True) == new
-
-
-def replace_reference(snapshot: hub.Snapshot, text: str) -> hub.Snapshot:
-    from dataclasses import replace
-
-    return replace(snapshot, reference=text)
 
 
 def test_revisions_with_slashes(server: HubServer) -> None:

@@ -102,10 +102,6 @@ def index(folder: Path, package: str, version: str, texts: dict[str, str]) -> Pa
     return folder
 
 
-def everything(place: Place) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in place.root.rglob("*") if path.is_file()}
-
-
 @pytest.mark.parametrize("name", ["sampling", "note"])
 def test_sampling_values(place: Place, name: str) -> None:
     data = load_file(place.rows)
