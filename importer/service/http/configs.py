@@ -15,7 +15,7 @@ from importer.config import now
 from importer.document.document_keys import differences
 from importer.document.edited_comments import patched
 from importer.document.effective import Editor
-from importer.document.review import change_json, page
+from importer.document.review import change_json
 from importer.document.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
@@ -25,8 +25,6 @@ from importer.service.desk import AtDesk, Desk
 from importer.service.domain.gallery import DocumentVersion
 from importer.service.domain.grants import Caller
 from importer.service.domain.import_request import Spoken
-from importer.service.domain.listing import losses_of
-from importer.service.domain.workflow import values_of
 from importer.service.http.editor import Edit, edit
 from importer.service.http.headers import MOST, IfMatch, IfNoneMatch, etag, needed_versions, same_etag
 from importer.service.http.models import (
@@ -169,17 +167,11 @@ def delete(
     summary="What was decided and why",
 )  # fmt: skip
 def decisions(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
-    """Return each decision with its reasons and what it overruled; evidence, fit, proof; and `values`.
-
-    `values` has each key as it is now: who edited it, what vendor, table and engine offer, what is served.
-    """
-    stored = at.gallery.get(name)[1].stored
-    receipt, shown = stored.need_receipt(), page(stored)
+    """Return each decision with its reasons and what it overruled; evidence, fit and proof."""
+    receipt = at.gallery.get(name)[1].stored.need_receipt()
     return {
         "decisions": receipt.decisions, "evidence": receipt.evidence, "unknown": receipt.unknown,
-        "fit": receipt.fit, "proof": receipt.proof, "warnings": shown["warnings"],
-        "edited": shown["edited"], "differences": shown["differences"],
-        "values": values_of(at.gallery, stored), "losses": losses_of(stored),
+        "fit": receipt.fit, "proof": receipt.proof,
     }  # fmt: skip
 
 

@@ -163,7 +163,7 @@ OF_SUMMARY = {"summary": {"$ref": "#/components/schemas/JobSummary"}}
     response_model=JobPage,
     response_model_exclude_unset=True,
     responses=problems(),
-    summary="JobPage, the newest first",
+    summary="Jobs, the newest first",
 )
 def list_(
     at: AtDesk,

@@ -556,13 +556,6 @@ class Decisions(BaseModel):
     unknown: dict[str, str]
     fit: dict[str, object] | None
     proof: dict[str, object] | None
-    warnings: list[str]
-    edited: list[dict[str, object]] | None
-    differences: list[dict[str, object]] | None
-    values: list[EffectiveValue] = Field(
-        description="each key as it is now, in the import and in the release"
-    )
-    losses: list[LossOf] | None = Field(description="what LocalAI would lack; null without an entry")
 
 
 class Preview(BaseModel):
