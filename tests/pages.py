@@ -57,6 +57,15 @@ FOCUSED = """(() => {
 })()"""
 
 
+def grave(page: Page) -> list[Any]:
+    """What axe finds serious or critical; the browser's own channel brings it in, past the policy."""
+    assert AXE.is_file(), "axe-core is missing: run make page"
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: list[Any] = page.evaluate(JUDGED)
+    return [one for one in found if one[0] in GRAVE]
+
+
 class Seen:
     """A page, and all that happened in it."""
 
@@ -98,12 +107,8 @@ class Seen:
         assert odd == [], odd
 
     def grave(self) -> list[Any]:
-        """What axe finds serious or critical; the browser's own channel brings it in, past the policy."""
-        assert AXE.is_file(), "axe-core is missing: run make page"
-        if not self.page.evaluate("'axe' in window"):
-            self.page.evaluate(AXE.read_text(encoding="utf-8"))
-        found: list[Any] = self.page.evaluate(JUDGED)
-        return [one for one in found if one[0] in GRAVE]
+        """What axe finds serious or critical."""
+        return grave(self.page)
 
     def close(self) -> None:
         self.context.close()

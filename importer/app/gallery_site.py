@@ -28,6 +28,8 @@ from importer.reports.report_model import sheet
 ENTRIES = "entries"
 MARK = '<meta name="generator" content="importer: gallery">'  # of a first page
 LINK = re.compile(rf'href="{ENTRIES}/([^"/]+)\.yaml"')  # of a first page to an entry
+EMPTY = "[]\n"  # an index
+REPORT = "<footer>Written by importer "  # of a page
 SMALL = 4000  # characters with the head of a page
 
 
@@ -76,16 +78,23 @@ def build_site(gallery: Gallery, site: Path, drafts: Collection[str] = ()) -> Bu
 
 
 def _before(site: Path) -> Iterator[Path]:
-    """Yield the files of the build before: its index, its first page, and what that links to."""
+    """Yield the files of the build before: its index, its first page, and what that links to.
+
+    Where the first page was removed, they are the pages of documents, and their entries.
+    """
+    first = site / "index.html"
     with suppress(OSError, UnicodeDecodeError):
-        first = (site / "index.html").read_text("utf-8")
-        if MARK not in first[:SMALL]:
-            return
-        yield from (site / "index.html", site / "index.yaml")
-        for name in LINK.findall(first):
-            stem = Path(unquote(unescape(name))).name
-            pair = (site / f"{stem}.html", site / ENTRIES / f"{stem}.yaml")
-            yield from filter(Path.is_file, pair)
+        if first.exists():
+            text = first.read_text("utf-8")
+            stems = [Path(unquote(unescape(name))).name for name in LINK.findall(text)]
+            ours = MARK in text[:SMALL]
+        else:
+            stems = [one.stem for one in site.glob("*.html") if REPORT in one.read_text("utf-8")]
+            ours = bool(stems) or (site / "index.yaml").read_text("utf-8") == EMPTY
+        if ours:
+            yield from (first, site / "index.yaml")
+            for stem in stems:
+                yield from filter(Path.is_file, (site / f"{stem}.html", site / ENTRIES / f"{stem}.yaml"))
 
 
 def _write(
@@ -93,11 +102,13 @@ def _write(
 ) -> list[Path]:
     # The first page before all others: a build that was killed is known by it.
     contents = {site / "index.html": page([_card(item, stored) for item, stored in documents])}
-    contents[site / "index.yaml"] = "".join(item.made.item for item, _ in documents if item.made) or "[]\n"
+    contents[site / "index.yaml"] = "".join(item.made.item for item, _ in documents if item.made) or EMPTY
     for item, stored in documents:
         contents[site / f"{item.name}.html"] = write(sheet(stored))
         contents[site / ENTRIES / f"{item.name}.yaml"] = stored.text if item.made is None else item.made.file
     foreign = next((path for path in contents if path not in before and os.path.lexists(path)), None)
+    if (site / ENTRIES).is_symlink():
+        foreign = site / ENTRIES  # it leads out of the site
     if foreign is not None:
         raise DocumentError("foreign-file", path=foreign)
     for folder in (site, site / ENTRIES):

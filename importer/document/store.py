@@ -65,7 +65,8 @@ def _stage(path: Path, text: str) -> Path:
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}.part")
     # The caller's umask decides who may read a new file: engines run under other users.
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    mode = 0o777 if text.startswith("#!") else 0o666
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             with suppress(OSError):  # a new file has no mode to keep

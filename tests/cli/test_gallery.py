@@ -443,10 +443,16 @@ def test_a_site_replaces_only_files_of_a_build(desk: Desk) -> None:
         (site / name).unlink()
     assert desk(*build).code == 0
     assert desk(*build).code == 0, "its own files"
-    for name in ("entries/base.yaml", "base.html", "index.yaml"):
+    for name in ("entries/base.yaml", "base.html", "index.yaml", "index.html"):
         (site / name).unlink()
         assert desk(*build).code == 0, "its own files, though a person removed one"
     assert (site / "other.html").read_text() == "mine"
+    (site / "entries").rename(desk.folder / "elsewhere")
+    (site / "entries").symlink_to(desk.folder / "elsewhere")
+    ran = desk(*build)
+    assert (ran.code, "site/entries exists, and no build" in ran.err) == (5, True), (
+        "a link leads out of the site"
+    )
 
 
 def test_only_what_may_be_published_is_built(desk: Desk) -> None:

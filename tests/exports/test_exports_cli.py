@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 import yaml
@@ -92,6 +93,7 @@ def test_an_export_of_several_files_needs_a_folder(desk: Desk) -> None:
     assert json.loads((desk.folder / json.loads(ran.out)["written"][1]).read_text()) == {"eos_token_id": [7]}
     # its script is run where it lies
     assert "--generation-config=./tiny.vllm" in (desk.folder / "out" / "tiny.vllm.sh").read_text()
+    assert os.access(desk.folder / "out" / "tiny.vllm.sh", os.X_OK)  # it is run as it lies
 
 
 def test_one_line_of_json(desk: Desk) -> None:

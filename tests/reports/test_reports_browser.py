@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from importer.demo import MODEL
 from importer.reports import html
 from tests.browser import browse, picture
 from tests.commandline import Desk, desk
-from tests.pages import LOST_FIGURES, PHONE, browser
+from tests.pages import LOST_FIGURES, PHONE, browser, grave
 from tests.reporting import told
 from tests.reports.test_pictures import FIT, PROOF, RUN
 
@@ -138,6 +138,7 @@ def test_a_phone_shows_every_figure_of_a_report_and_scrolls_down_alone(tmp_path:
         assert shown.locator(".plot .value").count() == 2
         assert shown.evaluate(LOST_FIGURES) == []
         assert shown.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        judged(shown)
         assert (
             shown.locator(".scroll:has(.proof)").evaluate("(one) => one.scrollWidth - one.clientWidth") == 0
         )
@@ -168,12 +169,20 @@ def test_a_gallery_is_searched_from_the_disk_and_below_a_path(desk: Desk) -> Non
         server.shutdown()
 
 
+def judged(page: Page) -> None:
+    """Contrast, labels, names and roles, light and dark."""
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert grave(page) == [], scheme
+
+
 def searched(chrome: Browser, start: str, width: int) -> None:
     page = chrome.new_page(viewport={"width": width, "height": 844})
     asked, complaints = list[str](), list[str]()
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda said: complaints.append(said.text))
     page.goto(start)
+    judged(page)
     shown = page.get_by_role("heading", level=2)
     assert shown.all_inner_texts() == ["base", "chat"]
     page.get_by_label("Search").fill("CHAT acme")
