@@ -59,7 +59,6 @@ def _elsewhere(fields: Fields) -> str:
 class Died(ReasonKind):
     """An end of an engine by its own doing, its settings or its installation."""
 
-    ARCHITECTURE = "architecture", "{words} by this version of the engine"
     CARD_IN_USE = "card-in-use", "{words}"
     CODE_NOT_TRUSTED = (
         "code-not-trusted",
@@ -67,7 +66,6 @@ class Died(ReasonKind):
     )
     CONFIG_LACKS = "config-lacks", "config.json lacks {keys}"
     CONTEXT_TOO_LARGE = "context-too-large", "the context does not fit into memory: {words}"
-    CONTEXT_TOO_LONG = "context-too-long", "{words}"
     CONTENTS_REFUSED = (
         "contents-refused",
         (
@@ -80,11 +78,7 @@ class Died(ReasonKind):
     FILE_BROKEN = "file-broken", "a weights file, or another file of JSON, is broken: {words}"
     JSON_BROKEN = "json-broken", "config.json, or another file of JSON, is missing or broken"
     LAST_WORDS = "last-words", "{words}"
-    MODEL_TYPE_UNKNOWN = "model-type-unknown", "model type {type} is not known to this version of the engine"
-    MODEL_TYPE_UNSUPPORTED = (
-        "model-type-unsupported",
-        "{words} is not supported by this version of the engine",
-    )
+    MODEL_UNKNOWN = "model-unknown", "this version of the engine does not serve the model: {words}"
     NO_AVX2 = "no-avx2", "the build needs AVX2, and this processor lacks it"
     NO_DEVICE = "no-device", "it finds no device that it is built for: its driver, or its build, is another's"
     NO_DTYPE = "no-dtype", "config.json's dtype {dtype} is none"
@@ -98,7 +92,6 @@ class Died(ReasonKind):
     )
     NO_MEMORY_FOR_WEIGHTS = "no-memory-for-weights", "there is not enough memory for the weights"
     NO_MODULE = "no-module", "its environment lacks {module}; install that there, or the engine again"
-    OPTION_REFUSED = "option-refused", "its server refused an option: {words}"
     OWN_FILES = (
         "own-files",
         (
@@ -113,19 +106,13 @@ class Died(ReasonKind):
             "again"
         ),
     )
-    PARSER_NOT_THERE = "parser-not-there", "its server has no parser {parser} for {option}"
-    PARSER_UNFIT = "parser-unfit", "the parser {parser} does not fit the tokenizer: {words}"
-    PARSER_UNKNOWN = "parser-unknown", "{words}"
+    PARSER_UNFIT = "parser-unfit", "{words}; another parser, or none, is this model's"
     PARSER_WITH_ANOTHER = "parser-with-another", "{problem}. {remedy}"
     PORT_TAKEN = "port-taken", "the port is taken"
     PYTHON_FAILS = "python-fails", "its Python does not start: {words}"
     QUANTISATION_UNTOLD = (
         "quantisation-untold",
         "the weights are quantised, and config.json does not say how: put its quantization back",
-    )
-    REASONING_PARSER_UNFIT = (
-        "reasoning-parser-unfit",
-        "{words}; another reasoning_parser, or none, is this model's",
     )
     SETTING = "setting", "it starts without {setting}: correct it, or take it out ({problem})"
     SETTINGS_REFUSED = "settings-refused", "it refused its settings: {words}"
@@ -135,7 +122,6 @@ class Died(ReasonKind):
         "tokenizers-parser",
         "tokenizer_config.json names the tool parser {parser}, which this version does not have",
     )
-    TOOL_PARSER_UNFIT = "tool-parser-unfit", "{words}; another tool_parser is this model's"
     TORCHVISION = (
         "torchvision",
         "its torchvision is built for another torch ({words}); install the engine again",
@@ -146,10 +132,7 @@ class Died(ReasonKind):
 
 
 # Deaths of a parser's name or of its format.
-OF_PARSERS = frozenset({
-    Died.PARSER_NOT_THERE, Died.PARSER_UNFIT, Died.PARSER_UNKNOWN, Died.REASONING_PARSER_UNFIT,
-    Died.TOKENIZERS_PARSER, Died.TOOL_PARSER_UNFIT,
-})  # fmt: skip
+OF_PARSERS = frozenset({Died.PARSER_UNFIT, Died.TOKENIZERS_PARSER})
 
 
 # Deaths of a file that is away, cut, or whole with contents that no library reads.

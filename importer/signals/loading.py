@@ -184,12 +184,12 @@ def loads(quantised: Quantised, snapshot: Snapshot, able: Abilities, machine: Ma
     if backends.of(able.engine).on_apple:
         return _loads_mlx(quantised, snapshot, able)
     if quantised.method == MLX:
-        return LoadVerdict(False, Reason(LoadReason.MLX_WEIGHTS, engine=able.engine))
+        return LoadVerdict(False, _unread(able, quantised.label))
     if not able.methods:
         return LoadVerdict(None)
     method = ALIASES.get(quantised.method, quantised.method)
     if method not in able.methods:
-        return LoadVerdict(False, Reason(LoadReason.NO_METHOD, engine=able.label, method=quantised.method))
+        return LoadVerdict(False, _unread(able, quantised.label))
     if quantised.key in able.refused:
         why = able.refused[quantised.key]
         return LoadVerdict(
@@ -202,13 +202,19 @@ def loads(quantised: Quantised, snapshot: Snapshot, able: Abilities, machine: Ma
     return _on_cards(quantised, method, able, machine)
 
 
+def _of(kind: LoadReason, able: Abilities, quantisation: str) -> Reason:
+    return Reason(kind, engine=able.label, quantisation=quantisation)
+
+
+def _unread(able: Abilities, quantisation: str, alone: tuple[str, ...] = ()) -> Reason:
+    return Reason(LoadReason.DOES_NOT_READ, engine=able.label, quantisation=quantisation, alone=alone)
+
+
 def _on_processors(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     experts = any(key in text_config(config_of(snapshot)) for key in EXPERTS)
     key = next((k for k in _trials(quantised, experts) if k in able.processors), None)
     if key is None:
-        return LoadVerdict(
-            None, Reason(LoadReason.NOT_TRIED, engine=able.label, quantisation=quantised.label)
-        )
+        return LoadVerdict(None, _of(LoadReason.NOT_KNOWN, able, f"{quantised.label} on processors"))
     why = able.processors[key]
     if why:
         reason = Reason(
@@ -216,9 +222,7 @@ def _on_processors(quantised: Quantised, snapshot: Snapshot, able: Abilities) ->
             needs=needs(quantised, able),
         )  # fmt: skip
         return LoadVerdict(False, reason, here=True)
-    return LoadVerdict(
-        True, Reason(LoadReason.ON_PROCESSORS, engine=able.label, quantisation=quantised.label)
-    )
+    return LoadVerdict(True, _of(LoadReason.READS, able, f"{quantised.label} on processors"))
 
 
 def _trials(quantised: Quantised, experts: bool) -> Iterator[str]:
@@ -256,29 +260,28 @@ def _least(quantised: Quantised, method: str, able: Abilities) -> int:
 
 def _loads_mlx(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     if quantised.method == MLX:
-        return LoadVerdict(True, Reason(LoadReason.MLX_READS, engine=able.engine))
+        return LoadVerdict(True, _of(LoadReason.READS, able, quantised.label))
     able = _library(snapshot, able)
-    engine, named, method = able.label, quantised.label, quantised.method
+    named, method = quantised.label, quantised.method
     is_mlx_lm, type_name = (able.library or able.engine) == backends.MLX.name, str(model_type(snapshot))
     if not able.methods:
-        return LoadVerdict(None, Reason(LoadReason.NOT_RECORDED, engine=engine, quantisation=named))
+        return LoadVerdict(None, _of(LoadReason.NOT_KNOWN, able, named))
     if method == "fp8" and is_mlx_lm and able.remapped.get(type_name, type_name) in able.fp8_types:
-        whole = Reason(LoadReason.MADE_WHOLE, engine=engine, quantisation=named, model_type=type_name)
-        return LoadVerdict(True, whole)
+        return LoadVerdict(True, _of(LoadReason.CONVERTED, able, named))
     if method not in able.methods:
-        return LoadVerdict(False, Reason(LoadReason.DOES_NOT_READ, engine=engine, quantisation=named))
+        return LoadVerdict(False, _unread(able, named))
     if method == "compressed-tensors" and able.formats and quantised.form not in able.formats:
-        return LoadVerdict(False, Reason(LoadReason.NOT_THE_FORMAT, engine=engine, format=quantised.form))
+        return LoadVerdict(False, _unread(able, f"{method} in the format {quantised.form}"))
     if method == "modelopt" and is_mlx_lm and quantised.scheme not in NVFP4:
-        return LoadVerdict(False, Reason(LoadReason.NVFP4_ONLY, engine=engine, scheme=quantised.scheme))
+        return LoadVerdict(False, _unread(able, named, ("ModelOpt's NVFP4",)))
     if method == "fp8" and is_mlx_lm:
-        return LoadVerdict(None, Reason(LoadReason.FP8_NOT_KNOWN, engine=engine, model_type=type_name))
+        return LoadVerdict(None, _of(LoadReason.NOT_KNOWN, able, f"{named} of {type_name}"))
     bits = able.bits.get(method, ())
     if bits and quantised.bits is not None and quantised.bits not in bits:
-        return LoadVerdict(False, Reason(LoadReason.BITS, engine=engine, quantisation=named, bits=bits))
+        return LoadVerdict(False, _unread(able, named, tuple(f"{n} bits" for n in bits)))
     if (refused := _refused_tensor(quantised, snapshot, able)) is not None:
         return refused
-    return LoadVerdict(True, Reason(LoadReason.CONVERTED, engine=engine, quantisation=named))
+    return LoadVerdict(True, _of(LoadReason.CONVERTED, able, named))
 
 
 def _library(snapshot: Snapshot, able: Abilities) -> Abilities:

@@ -367,6 +367,12 @@ def _card(fields: Fields) -> str:
     return f"it needs an NVIDIA card{least}"
 
 
+def _does_not_read(fields: Fields) -> str:
+    alone = " or ".join(fields["alone"])
+    how = f"reads {alone} alone, not" if alone else "does not read"
+    return f"{fields['engine']} {how} {fields['quantisation']}"
+
+
 class LoadReason(ReasonKind):
     """Reasons why an engine's version can load a model, or cannot."""
 
@@ -401,25 +407,14 @@ class LoadReason(ReasonKind):
         ),
     )
     NO_CONFIG = "no-config", "{engine} needs config.json, and the repository has {file} alone"
-    MLX_WEIGHTS = "mlx-weights", "{engine} does not read weights in MLX's own quantisation"
-    NO_METHOD = "no-method", "{engine} has no quantisation method {method}"
     REFUSED = "refused", "{engine} refuses {quantisation}: {words}"
     NOT_NAMED = (
         "not-named",
         "{engine} takes the weights for whole: nothing in the files names modelopt where it is looked for",
     )
-    NOT_TRIED = (
-        "not-tried",
-        "whether {engine} runs {quantisation} on processors was not tried; it detects the method by itself",
-    )
     TRIAL_FAILED = (
         "trial-failed",
         "{engine} does not run {quantisation} on processors: a trial ended with “{words}”; {needs}",
-    )
-    ON_PROCESSORS = (
-        "on-processors",
-        "{engine} loads {quantisation} on processors and detects it by itself",
-        "{engine}",
     )
     TOO_OLD_A_CARD = (
         "too-old-a-card",
@@ -430,13 +425,6 @@ class LoadReason(ReasonKind):
     )
     DETECTED = "detected", "{engine} detects it by itself; {needs}", "{engine}"
     NEEDS_CARD = "needs-card", _card
-    MLX_READS = "mlx-reads", "weights in MLX's own quantisation, and {engine} reads it", "{engine}"
-    DOES_NOT_READ = "does-not-read", "{engine} does not read {quantisation}"
-    NOT_RECORDED = (
-        "not-recorded",
-        "whether {engine} reads {quantisation} is not known; one that does not may answer with nonsense",
-    )
-    BITS = "bits", "{engine} reads weights of {bits:or} bits alone, not {quantisation}"
     TENSORS = (
         "tensors",
         "{engine} refuses {quantisation} with tensors {names:or}, and the weights have them",
@@ -445,25 +433,16 @@ class LoadReason(ReasonKind):
         "tensors-unread",
         "{engine} refuses {quantisation} with tensors {names:or}; no file that was read names the tensors",
     )
-    NOT_THE_FORMAT = "not-the-format", "{engine} does not read compressed-tensors in the format {format}"
     NOT_IN_CONFIG = (
         "not-in-config",
         "{engine} reads a quantisation in config.json alone, and only {file} describes this one",
     )
-    NVFP4_ONLY = "nvfp4-only", "{engine} reads ModelOpt's NVFP4 alone, not {scheme}"
-    CONVERTED = (
-        "converted",
-        "{engine} turns {quantisation} into its own quantisation while it loads",
-        "{engine}",
-    )
-    MADE_WHOLE = (
-        "made-whole",
-        "{engine} turns {quantisation} of {model_type} into whole weights while it loads",
-        "{engine}",
-    )
-    FP8_NOT_KNOWN = (
-        "fp8-not-known",
-        "{engine} reads FP8 weights of some model types; {model_type} is not known to be one",
+    READS = "reads", "{engine} reads {quantisation} and detects it by itself", "{engine}"
+    CONVERTED = "converted", "{engine} converts {quantisation} while it loads", "{engine}"
+    DOES_NOT_READ = "does-not-read", _does_not_read
+    NOT_KNOWN = (
+        "not-known",
+        "whether {engine} reads {quantisation} is not known; one that does not may answer with nonsense",
     )
 
 

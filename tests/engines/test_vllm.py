@@ -173,6 +173,7 @@ UNMARKED = (
 TOO_LONG = (
     "User-specified max_model_len (99999) is greater than the derived max_model_len (len=2048.0 or None)"
 )
+ANOTHER = "another parser, or none, is this model's"
 NMS = "operator torchvision::nms does not exist"
 
 
@@ -180,13 +181,13 @@ NMS = "operator torchvision::nms does not exist"
     ("words", "says"),
     [
         (f"TypeError: --tool-call-parser jamba cannot be used with the tokenizer of '/w': {LACKS}",
-         f"the parser --tool-call-parser jamba does not fit the tokenizer: {LACKS}"),
+         f"--tool-call-parser jamba cannot be used with the tokenizer of '/w': {LACKS}; {ANOTHER}"),
         (f"(APIServer pid=7) RuntimeError: {UNMARKED}",
-         f"{UNMARKED[:-1]}; another reasoning_parser, or none, is this model's"),
-        (f"RuntimeError: {LACKS}", f"{LACKS[:-1]}; another tool_parser is this model's"),
+         f"{UNMARKED[:-1]}; {ANOTHER}"),
+        (f"RuntimeError: {LACKS}", f"{LACKS[:-1]}; {ANOTHER}"),
         ("KeyError: 'invalid tool call parser: nonsense (chose from { apertus,hermes })'",
-         "invalid tool call parser: nonsense"),
-        (f"ValueError: {TOO_LONG}. To allow greater lengths, set", TOO_LONG),
+         f"invalid tool call parser: nonsense; {ANOTHER}"),
+        (f"ValueError: {TOO_LONG}. To allow greater lengths, set", f"it refused its settings: {TOO_LONG}"),
         (f"RuntimeError: {NMS}",
          f"its torchvision is built for another torch ({NMS}); install the engine again"),
         ("ImportError: libnuma.so.1: cannot open shared object file: No such file or directory",

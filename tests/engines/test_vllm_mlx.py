@@ -116,7 +116,7 @@ def test_a_document_is_written_for_it_with_its_own_parsers() -> None:
         ("ERROR:    [Errno 98] error while attempting to bind: address already in use", "the port is taken"),
         (
             "vllm-mlx serve: error: argument --tool-call-parser: invalid choice: 'x' (choose from a, b)",
-            "its server has no parser 'x' for --tool-call-parser",
+            "argument --tool-call-parser: invalid choice: 'x'; another parser, or none, is this model's",
         ),
         ("ValueError: Model type qwen99 not supported.", "qwen99 is not supported"),
         ("ValueError: Missing 11 parameters: ", "do not fit config.json"),
