@@ -373,7 +373,6 @@ class CallsKeptReason(ReasonKind):
     """The reasons of earlier calls in the prompt."""
 
     CALLS_UNSEEN = "calls-unseen", "earlier calls do not reach the prompt: a longer one makes it no longer"
-    NULL_IS_NO_TEXT = "null-is-no-text", "null is no text"
     NULL_IS_TEXT = (
         "null-is-text",
         "a call's turn whose content is null makes {null} tokens of prompt, one without text {empty}",
@@ -382,7 +381,6 @@ class CallsKeptReason(ReasonKind):
         "other-form",
         "the template writes a call's arguments as {form}: {quote!r}; the model does not",
     )
-    KEPT = "kept", "earlier calls reach the prompt"
 
 
 # Forms of an argument other than the JSON that models are trained on.
@@ -398,7 +396,7 @@ WITH_NULL = replace(
 )
 
 
-def _calls_kept(ctx: Context) -> Outcome:
+def _calls_kept(ctx: Context) -> Outcome | None:
     """Compare prompt tokens after a short call and a longer one; then judge how the template writes it."""
     counts = [_counted(ctx, prompt) for prompt in (WEATHER_ANSWERED, WEATHER_CALLED_LONGER)]
     if None in counts:
@@ -418,10 +416,10 @@ def _counted(ctx: Context, prompt: Prompt) -> int | None:
     return ctx.first(replace(prompt, extra={"max_tokens": 1}, name=f"{prompt.name}-counted")).usage.prompt
 
 
-def judge_null(null: int, empty: int) -> Outcome:
+def judge_null(null: int, empty: int) -> Fail | None:
     """Judge prompt tokens where the turn of a call has null as its text, and where it has an empty one."""
     if null == empty:
-        return Pass(Reason(CallsKeptReason.NULL_IS_NO_TEXT))
+        return None
     return Fail(
         Reason(CallsKeptReason.NULL_IS_TEXT, null=null, empty=empty),
         Stage.TEMPLATE,
@@ -430,7 +428,7 @@ def judge_null(null: int, empty: int) -> Outcome:
     )
 
 
-def judge_call_history(rendered: str, written: str) -> Outcome:
+def judge_call_history(rendered: str, written: str) -> Fail | None:
     """Judge a conversation with a call as the template writes it, beside a call of the model."""
     for name, form in FORMS.items():
         match = form.search(rendered)
@@ -440,13 +438,12 @@ def judge_call_history(rendered: str, written: str) -> Outcome:
                 Stage.TEMPLATE,
                 template(Need.WRITE_ARGUMENTS),
             )
-    return Pass(Reason(CallsKeptReason.KEPT), trials=2)
+    return None
 
 
 class ToolsInPromptReason(ReasonKind):
     """The reasons of tools in a prompt."""
 
-    SHOWN_LATER = "shown-later", "later questions show the tools as well"
     NOT_SHOWN_LATER = (
         "not-shown-later",
         "once a tool has answered, the template shows no tools any more: a second one changes nothing",
@@ -464,12 +461,12 @@ def tools_in_prompt(ctx: Context) -> Outcome:
     return tools_unseen(ctx) or together({"tools": later, "calls": _calls_kept(ctx)})
 
 
-def judge_later(one: str | None, two: str | None, later: str | None, later_two: str | None) -> Outcome:
+def judge_later(one: str | None, two: str | None, later: str | None, later_two: str | None) -> Fail | None:
     """Judge prompts with one tool and with two: of a first question, and of one behind calls and their
     results.
     """
     if None in (one, two, later, later_two) or one == two or later != later_two:
-        return Pass(Reason(ToolsInPromptReason.SHOWN_LATER))
+        return None
     return Fail(Reason(ToolsInPromptReason.NOT_SHOWN_LATER), Stage.TEMPLATE, template(Need.SHOW_TOOLS))
 
 
