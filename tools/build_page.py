@@ -41,6 +41,12 @@ def package_node() -> Path | None:
     return Path(found.origin).parent / "bin" if found and found.origin else None
 
 
+def npm(folder: Path) -> list[str]:
+    """Return the words that start npm; the package's own ``bin/npm`` is a copy that misses its library."""
+    script = folder.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    return ["node", str(script)] if script.is_file() else ["npm"]
+
+
 def newer() -> bool:
     """Return whether a source is newer than the page; a source archive carries the page of its sources."""
     if not BUILT.is_file() or ARCHIVED.is_file():
@@ -58,7 +64,7 @@ def build() -> None:
     environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"}
     stamp, lock = WEB / "node_modules" / ".package-lock.json", WEB / "package-lock.json"
     if not stamp.is_file() or stamp.stat().st_mtime < lock.stat().st_mtime:
-        subprocess.run(["npm", "ci", "--loglevel=error"], cwd=WEB, env=environment, check=True)
+        subprocess.run([*npm(folder), "ci", "--loglevel=error"], cwd=WEB, env=environment, check=True)
     subprocess.run(["node", "build.mjs"], cwd=WEB, env=environment, check=True)
 
 
