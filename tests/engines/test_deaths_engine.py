@@ -45,7 +45,7 @@ def cut(name: str, size: int = 80) -> Plant:
 TOKENIZER = "the tokenizer is missing or broken"
 OLD = {"rope_theta": None, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
 WEIGHTS = cut("model.safetensors", 1000), [], "a weights file is broken", "environment"
-UNKNOWN = settings("config.json", model_type="qwen99"), [], "qwen99 is not supported", "configuration"
+UNKNOWN = settings("config.json", model_type="qwen99"), [], "qwen99 not supported", "configuration"
 PLANTED: list[tuple[str, Plant, list[str], str, str]] = [
     *((engine, *row) for engine in ("mlx", "mlx-vlm", "vllm-mlx") for row in (WEIGHTS, UNKNOWN)),
     ("mlx", settings("config.json", num_hidden_layers=4), [], "do not fit", "configuration"),
@@ -68,7 +68,7 @@ PLANTED: list[tuple[str, Plant, list[str], str, str]] = [
         "configuration",
     ),
     (
-        "vllm-mlx", lost(), ["tool_parser:nosuch"], "no parser 'nosuch' for --tool-call-parser",
+        "vllm-mlx", lost(), ["tool_parser:nosuch"], "invalid choice: 'nosuch'",
         "configuration",
     ),
 ]  # fmt: skip

@@ -97,7 +97,7 @@ def test_none_is_sent_as_what_its_server_does_without_the_models_file() -> None:
     [
         ("[Errno 98] error while attempting to bind on address: address already in use", "the port is taken"),
         ("HTTPException: 400: Failed to load model: Model type qwen99 not supported.",
-         "qwen99 is not supported"),
+         "qwen99 not supported"),
         ("HTTPException: 400: Failed to load model: Unrecognized processing class",
          "Unrecognized processing"),
         ("ValueError: Missing 11 parameters: ", "do not fit config.json"),

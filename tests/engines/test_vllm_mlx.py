@@ -118,7 +118,7 @@ def test_a_document_is_written_for_it_with_its_own_parsers() -> None:
             "vllm-mlx serve: error: argument --tool-call-parser: invalid choice: 'x' (choose from a, b)",
             "argument --tool-call-parser: invalid choice: 'x'; another parser, or none, is this model's",
         ),
-        ("ValueError: Model type qwen99 not supported.", "qwen99 is not supported"),
+        ("ValueError: Model type qwen99 not supported.", "qwen99 not supported"),
         ("ValueError: Missing 11 parameters: ", "do not fit config.json"),
         ("Error: --max-tokens cannot exceed --max-request-tokens", "cannot exceed"),
         ("(ModuleNotFoundError: No module named 'vllm_mlx').", "lacks vllm_mlx"),
