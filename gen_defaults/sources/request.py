@@ -59,7 +59,6 @@ class SourceRequest:
         person's file may differ; the check ``altered`` reports it.
         """
         if known.get("sha256") == release.sha256:
-            release = replace(release, named=True)
             if known.get("released"):
                 return replace(release, released=known["released"])
         elif known.get("file") == release.file and not self.index.is_folder:

@@ -841,14 +841,6 @@ def _unproved(target: Target) -> Reason:
     return Reason(Unavailable.NOT_INSTALLED, engine=target.backend)
 
 
-DERIVED_TOOL, DERIVED_REASONING = "tool_parser", "reasoning_parser"
-
-
-HF_LIMITS = (
-    "the parser hf rejects strict tools, a required or named tool choice and parallel_tool_calls=false"
-)
-
-
 class DerivedReason(ReasonKind):
     """Reasons for the parser ``hf``, and its limits."""
 
@@ -857,7 +849,10 @@ class DerivedReason(ReasonKind):
         "a response template derived from the chat template makes hf read every case; the document holds it",
         "derived template",
     )
-    LIMITS = "limits", HF_LIMITS
+    LIMITS = (
+        "limits",
+        "the parser hf rejects strict tools, a required or named tool choice and parallel_tool_calls=false",
+    )
 
 
 class PairReason(ReasonKind):
@@ -876,17 +871,17 @@ def settle_derived(
     becomes ``hf`` where the template reads reasoning too, else the calls stay without a parser.
     """
     served = next((e.value.get("derived") for e in evidence if e.rule is Rule.PROOF), None) or ()
-    tool, reasoning = decisions[DERIVED_TOOL], decisions[DERIVED_REASONING]
+    tool, reasoning = decisions[TOOL], decisions[REASONING]
     if not served or HF not in (tool.value, reasoning.value):
         return dict(decisions)
     if tool.value == HF and reasoning.value not in (None, HF):
-        if reasoning.status == "user" or DERIVED_REASONING not in served:
+        if reasoning.status == "user" or REASONING not in served:
             tool = _dropped(tool, reasoning, target)
         else:
             reasoning = _joined_names(reasoning, target)
     elif reasoning.value == HF and tool.value not in (None, HF):
         reasoning = _dropped(reasoning, tool, target)
-    settled = {DERIVED_TOOL: tool, DERIVED_REASONING: reasoning}
+    settled = {TOOL: tool, REASONING: reasoning}
     return {key: _noted_parser(key, decision, served) for key, decision in settled.items()}
 
 
@@ -894,7 +889,7 @@ def _noted_parser(key: str, decision: Decision, served: Sequence[str]) -> Decisi
     """Return the decision; on a derived template with its reason, and for tools with its limits."""
     if decision.value != HF or key not in served:
         return decision
-    limits = (Reason(DerivedReason.LIMITS),) if key == DERIVED_TOOL else ()
+    limits = (Reason(DerivedReason.LIMITS),) if key == TOOL else ()
     return replace(decision, why=(*decision.why, Reason(DerivedReason.DERIVED), *limits))
 
 

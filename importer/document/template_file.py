@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from importer.decisions.decision import Decision
-from importer.decisions.parsers import DERIVED_REASONING, DERIVED_TOOL, HF
+from importer.decisions.parsers import HF, REASONING, TOOL
 from importer.document import document_keys
 from importer.document.document import Document
 from importer.document.document_keys import KeyPath
@@ -162,7 +162,7 @@ def parser_entry(
     decisions: Mapping[str, Decision], template: Mapping[str, object] | None
 ) -> dict[str, object]:
     """Return the document's entry, where a decided parser reads with the template; else none."""
-    used = any(decisions[key].value == HF for key in (DERIVED_TOOL, DERIVED_REASONING))
+    used = any(decisions[key].value == HF for key in (TOOL, REASONING))
     return {RESPONSE_TEMPLATE_KEY: dict(template)} if used and template is not None else {}
 
 
@@ -170,7 +170,7 @@ def derived_parser_of(document: Document) -> Mapping[str, object] | None:
     """Return the document's template, where one of its parsers reads with it."""
     block = document.get("importer")
     template = block.get(RESPONSE_TEMPLATE_KEY) if isinstance(block, Mapping) else None
-    used = any(document_keys.parser(document, key) == HF for key in (DERIVED_TOOL, DERIVED_REASONING))
+    used = any(document_keys.parser(document, key) == HF for key in (TOOL, REASONING))
     return template if used and isinstance(template, Mapping) and template else None
 
 

@@ -1,8 +1,7 @@
 """Files inside a released archive: a wheel's by range requests, an sdist's by reading only as far as needed.
 
 A whole archive is compared with the digest of the index; small wheels come whole for that reason. Of a large
-wheel only parts come: each file is compared with the wheel's own list. For an archive on this disk no index
-has a digest: all of it is read and compared with the wheel's list or the checksums.
+wheel only parts come: each file is compared with the wheel's own list.
 """
 
 from __future__ import annotations
@@ -61,13 +60,8 @@ class Texts:
         return digest_of((path, text.encode()) for path, text in self.texts.items())
 
 
-def whole(
-    web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, *, thorough: bool = False
-) -> Texts:
-    """Return the wanted files, after a check of the whole archive's digest. Raises IndexFailure.
-
-    ``thorough``  without a digest in an index: all of the archive is read and compared with its own list.
-    """
+def whole(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter) -> Texts:
+    """Return the wanted files, after a check of the whole archive's digest. Raises IndexFailure."""
     path = local(url)
     if path is None:
         data: IO[bytes] = io.BytesIO(b"".join(_checked(web.stream(url), file, sha256)))
@@ -75,15 +69,13 @@ def whole(
     for _ in _checked(web.stream(url), file, sha256):
         """Read once for its digest, so that a large one is never held."""
     with path.open("rb") as on_disk:
-        return _opened(file, lambda: Texts(_read(on_disk, file, is_needed, thorough=thorough), whole=True))
+        return _opened(file, lambda: Texts(_read(on_disk, file, is_needed), whole=True))
 
 
-def part(
-    web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, last: str, *, thorough: bool = False
-) -> Texts:
+def part(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, last: str) -> Texts:
     """Return the wanted files without the rest, as far as that is possible. Raises IndexFailure."""
     if local(url) is not None:
-        return whole(web, url, file, sha256, is_needed, thorough=thorough)
+        return whole(web, url, file, sha256, is_needed)
     if file.endswith(".whl"):
         return _opened(file, lambda: _ranged(web, url, file, sha256, is_needed))
     return _opened(file, lambda: _streamed(web, url, file, sha256, is_needed, last))
@@ -96,12 +88,10 @@ def _opened(file: str, read: Callable[[], Texts]) -> Texts:
         raise IndexFailure(f"{file} cannot be read: {str(error) or type(error).__name__}") from None
 
 
-def _read(data: IO[bytes], file: str, is_needed: PathFilter, *, thorough: bool = False) -> dict[str, str]:
+def _read(data: IO[bytes], file: str, is_needed: PathFilter) -> dict[str, str]:
     if not file.endswith(".whl"):
         return _from_sdist(data, file, is_needed, "")
     with zipfile.ZipFile(data) as wheel:
-        if thorough:
-            _sound(wheel, file)
         return _from_wheel(wheel, file, is_needed)
 
 
@@ -140,28 +130,9 @@ def _from_wheel(wheel: zipfile.ZipFile, file: str, is_needed: PathFilter) -> dic
     return texts.by_path
 
 
-def _sound(wheel: zipfile.ZipFile, file: str) -> None:
-    """Raise IndexFailure for a wheel with a file that differs from its checksum or the wheel's list."""
-    if sum(entry.file_size for entry in wheel.infolist()) > UNPACKED:
-        raise _too_much(file)
-    listed = _record(wheel, file)
-    for name in wheel.namelist():
-        with wheel.open(name) as content:
-            digest = hashlib.file_digest(content, "sha256").digest()  # type: ignore[arg-type]
-        if listed.get(name, "").startswith("sha256=") and listed[name] != _encoded(digest):
-            raise IndexFailure(f"{name} is not the file that {file} lists")
-
-
-def _too_much(file: str) -> IndexFailure:
-    return IndexFailure(f"{file} unpacks to more than {UNPACKED >> 30} GiB")
-
-
 def _listed(data: bytes) -> str:
-    return _encoded(hashlib.sha256(data).digest())
-
-
-def _encoded(digest: bytes) -> str:
-    """Return a digest in the spelling of a wheel's list."""
+    """Return a file's digest in the spelling of a wheel's list."""
+    digest = hashlib.sha256(data).digest()
     return f"sha256={base64.urlsafe_b64encode(digest).decode().rstrip('=')}"
 
 
@@ -229,7 +200,7 @@ class _Unpacked:
         data = self._stream.read(size)
         self._left -= len(data)
         if self._left < 0:
-            raise _too_much(self._file)
+            raise IndexFailure(f"{self._file} unpacks to more than {UNPACKED >> 30} GiB")
         return data
 
 

@@ -28,11 +28,7 @@ PIP_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One released file.
-
-    ``released``  the day it came out, empty where unknown.
-    ``named``     whether an index names its digest; a file on this disk has none but its own.
-    """
+    """One released file; ``released`` is the day it came out, empty where unknown."""
 
     package: str
     version: str
@@ -40,7 +36,6 @@ class Release:
     url: str
     sha256: str
     released: str = ""
-    named: bool = True
 
     @property
     def turn(self) -> tuple[bool, bool, str]:
@@ -110,10 +105,7 @@ class Index:
 
     def texts(self, release: Release, is_needed: Callable[[str], bool]) -> dict[str, str]:
         """Return the wanted files of a whole release, by path in the package. Raises IndexFailure."""
-        texts = archive.whole(
-            self.web, release.url, release.file, release.sha256, is_needed, thorough=not release.named
-        )
-        return dict(texts.texts)
+        return dict(archive.whole(self.web, release.url, release.file, release.sha256, is_needed).texts)
 
     def part(self, release: Release, is_needed: Callable[[str], bool], last: str = "") -> Texts:
         """Return the wanted files without the rest of the archive, as far as that is possible. Raises
@@ -121,9 +113,7 @@ class Index:
 
         ``last``  the top folder behind which no wanted file is, for an archive that can only be read through.
         """
-        return archive.part(
-            self.web, release.url, release.file, release.sha256, is_needed, last, thorough=not release.named
-        )
+        return archive.part(self.web, release.url, release.file, release.sha256, is_needed, last)
 
     def _one_each(self, package: str, turn: Callable[[Release], Any]) -> dict[str, Release]:
         best: dict[str, Release] = {}
@@ -197,7 +187,7 @@ def _on_disk(package: str, version: str, path: Path) -> Release:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise IndexFailure(f"{path} cannot be read: {error.strerror}") from None
-    return Release(package, version, path.name, path.resolve().as_uri(), digest, named=False)
+    return Release(package, version, path.name, path.resolve().as_uri(), digest)
 
 
 def _version(package: str, file: str) -> str:
