@@ -17,6 +17,7 @@ from importer.memory.devices import GIB, Device
 from importer.memory.estimate import longest
 from importer.memory.estimate_types import Amount, Fit
 from importer.memory.experts import count
+from importer.memory.layers import Latent
 from importer.memory.measured import is_measured
 from importer.memory.parallelism import (
     BLOCKS,
@@ -42,7 +43,7 @@ Word = Literal["fits", "may-not-start", "too-large"]
 CONTEXT, DTYPE = "max_model_len", "dtype"
 MOE_BACKEND, MEGA = "engine_args.moe_backend", "mega_moe"
 BALANCED, REDUNDANT = "engine_args.enable_eplb", "engine_args.eplb_config.num_redundant_experts"
-OLDEST = 70  # compute capability that vLLM requires
+OLDEST, EIGHT_BITS = 70, 89  # compute capabilities that vLLM requires, and for a latent cache in 8 bits
 STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
 
 
@@ -139,6 +140,11 @@ class JudgementReason(ReasonKind):
         "fp8-cache",
         "beside a cache in 8 bits, vLLM asserts {setting}: true for this model",
         "attention setting",
+    )
+    FP8_LATENT = (
+        "fp8-latent",
+        "vLLM ends at its start: it has no cache in 8 bits for latent attention on {device}",
+        "no 8-bit cache",
     )
 
 
@@ -348,11 +354,20 @@ def _experts(case: LoadCase, split: Split) -> Iterator[Problem]:
 
 
 def _fp8(case: LoadCase) -> Iterator[Problem]:
-    """Yield a cache in 8 bits whose model asserts a setting of attention that is missing."""
+    """Yield a cache in 8 bits whose model asserts a setting of attention, or whose card lacks the kernel.
+
+    vLLM's kernel of latent attention for cards before 8.9 has none in 8 bits, nor has that of processors
+    (``triton_mla.py`` and ``cpu_mla.py`` of 0.32).
+    """
     setting, name = case.fp8_needs(), str(case.request.get(KV_DTYPE))
     plain = name.startswith("fp8") and name != "fp8_ds_mla"
     if setting is not None and plain and case.request.get(setting) is not True:
         yield Problem(KV_DTYPE, Reason(JudgementReason.FP8_CACHE, setting=setting.partition(".")[2]))
+    latent = any(isinstance(cached, Latent) for cached in case.shape.caches)
+    capability = pages.compute_number(case.device.capability)
+    old = case.device.kind == "cpu" or (capability is not None and capability < EIGHT_BITS)
+    if latent and plain and old:
+        yield Problem(KV_DTYPE, Reason(JudgementReason.FP8_LATENT, device=case.device.name))
 
 
 def _layout_key(case: LoadCase) -> str:

@@ -410,6 +410,14 @@ def test_what_the_engine_asserts_of_a_model_is_told(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("device", "warned"), [("8xa100-80g", True), ("xeon6", True), ("8xh200", False)])
+def test_latent_attention_has_a_cache_in_8_bits_on_newer_cards_alone(device: str, warned: bool) -> None:
+    _, decisions = fitted(DEEPSEEK, device, 688_586_727_753, engine_args__kv_cache_dtype="fp8")
+    assert warned == ("no cache in 8 bits for latent attention" in " ".join(whys(decisions[KV_DTYPE])))
+    _, decisions = fitted(QWEN_8B, "a100-80g", QWEN_8B_BYTES, engine_args__kv_cache_dtype="fp8")
+    assert "latent" not in " ".join(whys(decisions[KV_DTYPE]))
+
+
 def test_no_plan_has_a_cache_that_its_model_asserts_more_of() -> None:
     """Elsewhere keys in 8 bits precede a shorter context."""
     for config, dtype in ((KIMI_K3, None), ({**KIMI_K3, "model_type": "deepseek_v3"}, "fp8")):

@@ -22,6 +22,7 @@ from importer.chat_template.request_coverage.compare import (
     called_as_python,
     closed,
     compare,
+    default_system,
     distinct_roles,
     judge,
     shows,
@@ -573,9 +574,10 @@ def _frame(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding]:
     if prompt is not None and history is not None:
         before, _, _ = history.partition(conversations.ANSWERS[0].text)
         yield from unseen(conversations.USERS[0].text, prompt)
-        asking = ("bare", *AFTER_CALLS) if tools in ("shown", "sometimes") else ("bare",)
+        asking = ("bare", "system", "twenty-turns", *(AFTER_CALLS if tools in ("shown", "sometimes") else ()))
         prompts = {name: text for name in asking if (text := tried.prompt(name)) is not None}
         yield from closed(prompts, before, tried.probe.ends)
+        yield from default_system(prompt, tried.prompt("system") or "")
 
 
 def _offered(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding]:

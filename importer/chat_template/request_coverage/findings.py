@@ -109,9 +109,12 @@ def _refused(verb: str) -> Text:
     return text
 
 
+BEHIND = {"bare": "", "system": "behind a system turn ", "twenty-turns": "behind earlier answers "}
+
+
 def _closed(fields: Fields) -> str:
     """{where} the prompt ends with {words}, the end of an answer, so the model has nothing to say"""
-    where, end = "" if "bare" in fields["within"] else "behind the result of a call ", fields["words"]
+    where, end = BEHIND.get(fields["within"][0], "behind the result of a call "), fields["words"]
     return f"{where}the prompt ends with {end}, the end of an answer, so the model has nothing to say"
 
 
@@ -147,6 +150,7 @@ class CoverageKind(ReasonKind):
     TRIMMED = "trimmed", _field("loses the white space around it")
     UNSEEN = "unseen", "the template writes invisible characters: {words}"
     CLOSED = "closed", _closed
+    DEFAULT_SYSTEM = "default-system", "a request without a system turn gets one: {words}"
     REFUSED = "refused", _refused("is refused")
 
 
@@ -225,7 +229,9 @@ _ERRORS = frozenset(
         CoverageKind.UNSEEN,
     }
 )  # fmt: skip
-_NOTICES = frozenset({CoverageKind.NO_TOOLS, CoverageKind.TRIMMED, CoverageKind.REFUSED})
+_NOTICES = frozenset(
+    {CoverageKind.NO_TOOLS, CoverageKind.TRIMMED, CoverageKind.REFUSED, CoverageKind.DEFAULT_SYSTEM}
+)
 # A model may be trained without reasoning in its history, and with every system turn at the head. An argument
 # that is null is for most functions the same as none.
 _BY_DESIGN = frozenset(
