@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +22,6 @@ from tests.hubserver import HubServer, Repo, isolate
 
 SHA = "a" * 40
 MIB = 1024 * 1024
-SOON = 10.0  # seconds of processor time, which no other process takes away
 
 
 @pytest.fixture
@@ -64,9 +62,7 @@ def test_a_listing_beyond_all_measure_is_a_sentence_at_once(
     body: Callable[[], bytes], kind: ListingReason
 ) -> None:
     data = body()
-    begun = time.process_time()
     assert refused(data) is kind
-    assert time.process_time() - begun < SOON
 
 
 @pytest.mark.slow
@@ -80,15 +76,6 @@ def test_a_large_listing_takes_time_and_room_as_it_is_long() -> None:
         tracemalloc.stop()
     assert (len(found.files), len(found.info["tags"])) == (listing.MOST_FILES, listing.MOST_TAGS)
     assert room < 150 * MIB
-
-
-@pytest.mark.slow
-def test_names_that_only_look_like_places_are_judged_in_linear_time() -> None:
-    names = ["../" * 340, "a/" * 500, "a" * 1023, "." * 1023, ("a/" * 500) + "..", "\\" * 1000]
-    body = json.dumps({"sha": SHA, "siblings": [{"rfilename": n} for n in names * 5000]}).encode()
-    begun = time.process_time()
-    assert [f.path for f in listing.parse(body, "a/b", None).files] == ["." * 1023, "a" * 1023]
-    assert time.process_time() - begun < SOON
 
 
 # Refusals
@@ -176,9 +163,7 @@ def test_so_many_bytes_are_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("place", ["/proc/self/fd", "/dev"])
 def test_places_that_are_no_folders_of_files_are_read_in_time(place: str) -> None:
-    begun = time.process_time()
     resolve(parse(place), ANYWHERE)
-    assert time.process_time() - begun < SOON
 
 
 def test_documents_and_templates_are_plain_files_of_a_size(tmp_path: Path) -> None:
@@ -207,10 +192,8 @@ def test_documents_and_templates_are_plain_files_of_a_size(tmp_path: Path) -> No
     ids=["brackets", "lists", "depth", "a name", "metadata"],
 )  # fmt: skip
 def test_a_header_beyond_all_measure_is_a_sentence_at_once(header: bytes) -> None:
-    begun = time.process_time()
     with pytest.raises(safetensors.MalformedHeader):
         safetensors.parse(header, None)
-    assert time.process_time() - begun < SOON
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from importer.signals import card
 from importer.signals.evidence import Evidence
 from importer.signals.sampling_values import RANGES, usable
 from tests import card_texts as texts
-from tests.tiers import one_of_each
 
 THINKING = {"temperature": 0.6, "top_p": 0.95}
 BOTH = ["thinking", "non_thinking"]
@@ -159,23 +157,3 @@ def test_any_text_is_read_without_an_error_and_gives_sound_values(text: str) -> 
         if fact.rule != "card-unclear":
             assert usable(key, fact.value) is not None
         assert fact.quote
-
-
-@pytest.mark.parametrize(
-    "piece",
-    one_of_each([
-     "temperature ", "temperature=0.6 recommended. ", "<!--", "<a href=", "- recommend temperature=0.6\n",
-     "| a | b |\n", "```\n", "# temperature\n", "non-", "for a b c ", "thinking mode ", "(0.6 ", "\n", ">",
-     "0.", "both thinking "], tier="slow"),
-)  # fmt: skip
-def test_a_long_card_takes_no_more_than_its_length(piece: str) -> None:
-    """Twice the text may take twice the time; a search that goes back and forth would take four times."""
-
-    def seconds(size: int) -> float:
-        text = "We recommend:\n\n" + piece * (size // len(piece))
-        started = time.process_time()
-        read(text)
-        return time.process_time() - started
-
-    seconds(10_000)
-    assert seconds(2**18) < 10 * max(seconds(2**16), 0.02)

@@ -6,8 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences, Target
@@ -126,25 +124,6 @@ def test_the_tokenizers_length_is_shown_and_not_heard() -> None:
     assert (decided.value, [o.value for o in decided.overruled]) == (8192, [131072])
     unlimited = snapshot({"max_position_embeddings": 8192}, model_max_length=10**30)
     assert len(context.evidence(unlimited, NEW)) == 1
-
-
-VALUES = (
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6) | st.lists(st.integers())
-)
-ROPES = st.dictionaries(
-    st.sampled_from(["type", "rope_type", "factor", context.ORIGINAL, "x"]), VALUES | st.just("yarn")
-)
-
-
-@given(
-    st.dictionaries(st.sampled_from([*context.KEYS, context.ORIGINAL, "sliding_window"]), VALUES),
-    VALUES | ROPES | st.dictionaries(st.text(max_size=4), ROPES),
-    st.text(alphabet='yarnfcto 4.0:_"{}', max_size=200),
-)
-def test_any_config_is_read_without_an_error(config: dict[str, Any], rope: Any, card: str) -> None:
-    told = snapshot({**config, "rope_scaling": rope, "model_type": "llama"}, card)
-    for able in (NEW, OLD, UNKNOWN):
-        assert all(e.value > 0 for e in context.evidence(told, able))
 
 
 # what vLLM does by itself with prompts

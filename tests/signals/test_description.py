@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import unicodedata
 
 import pytest
@@ -16,7 +15,6 @@ from importer.hub.snapshot import RepoFile, Snapshot
 from importer.signals.card import plain
 from importer.signals.description import MOST, description
 from importer.signals.engine_capabilities import Machine
-from tests.tiers import one_of_each
 
 IT = "Tiny is a language model with eight layers that answers questions about trains."
 LINKED = f"🚂 **{IT}**".replace("language model", "[language model](https://a.example)").replace(
@@ -129,25 +127,6 @@ def test_any_card_gives_a_line_of_plain_text_or_nothing(card: str) -> None:
         assert not MARKUP.search(text), text
         assert not [c for c in text if unicodedata.category(c)[0] == "C" and c not in "\u200c\u200d"]
         assert read(text) in (text, None)  # nothing appears by a second reading
-
-
-@pytest.mark.parametrize(
-    "piece",
-    one_of_each([
-     "<", "<a ", "<script>", "[", "![", "](", "[![a](b)](c)", "&lt;", "word. ", "\n\n", "# a\n\n", "=\n",
-     "https://a/", "_a", "(("], tier="slow"),
-)  # fmt: skip
-def test_a_long_card_takes_no_more_than_its_length(piece: str) -> None:
-    """At most 64 KiB are read; eight times the text before that may take eight times the time."""
-
-    def seconds(size: int) -> float:
-        started = time.process_time()
-        read(piece * (size // len(piece)))
-        return time.process_time() - started
-
-    seconds(4_000)
-    assert seconds(2**16) < 40 * max(seconds(2**13), 0.02)
-    assert seconds(2**20) < 10 * max(seconds(2**16), 0.1)
 
 
 def test_a_card_is_read_in_the_sandbox() -> None:

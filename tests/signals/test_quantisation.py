@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
@@ -114,34 +112,6 @@ def test_the_file_of_modelopt(given: dict[str, Any], found: str | None) -> None:
     told = quantisation.evidence(snapshot(None, given))
     assert [e.value for e in told] == ([found, "nvfp4"] if found else [])
     assert all(e.source == "hf_quant_config.json" for e in told)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
-WORDS = (
-    "quant_method", "bits", "group_size", "w_bit", "desc_act", "sym", "mode", "quant_algo", "quantization",
-    "producer", "config_groups", "format", "kv_cache_scheme", "activation_scheme", "weight_block_size",
-    "load_in_4bit", "bnb_4bit_quant_type", "global_quant_config", "quant_type",
-)  # fmt: skip
-METHODS = st.sampled_from([*quantisation.SCHEMES, "modelopt", "hqq"])
-
-
-@pytest.mark.slow
-@given(
-    st.fixed_dictionaries({}, optional=dict.fromkeys(WORDS, JSON) | {"quant_method": METHODS | JSON}), JSON
-)
-def test_any_block_is_read_without_an_error(block: dict[str, Any], modelopt: Any) -> None:
-    told = {"quantization": modelopt, "producer": modelopt}
-    found = quantisation.read(snapshot({"quantization_config": block}, told))
-    for engine in ("vllm", "mlx", "mlx-vlm"):
-        for machine in (CPU, H100):
-            loading.fits(
-                snapshot({"quantization_config": block}), registries.load_capabilities(engine), machine
-            )
-    assert found is None or found.method == found.method.lower()
 
 
 # which engine can load it

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from importer.chat_template import analyze as learning
 from importer.chat_template.find import Template
@@ -155,14 +153,3 @@ def test_where_nothing_ends_a_turn_the_next_one_begins(
     )
     assert study.end_of_turn == ""
     assert found(study, **files)[0] == words
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=3), lambda v: st.lists(v, max_size=3)
-    )
-)
-def test_any_list_of_ends_is_read(value: Any) -> None:
-    _, ends = found(ENDS_AT_IM_END, generation_config={"eos_token_id": value}, tokenizer_config=tokenizer())
-    assert ends is not None
-    assert all(key.isdigit() for key in ends)
