@@ -121,7 +121,8 @@ def test_every_verdict_on_the_memory_has_words() -> None:
 
 
 WORDS = r"""
-import { device, shown } from "./src/format.js";
+import { device } from "./src/devices.js";
+import { shown } from "./src/format.js";
 import { TEXTS } from "./src/text.js";
 const { ago } = TEXTS.common;
 console.log(JSON.stringify([
@@ -135,7 +136,7 @@ console.log(JSON.stringify([
 def test_values_devices_and_moments_are_words() -> None:
     assert said_by(WORDS) == [
         ["image, video", "0, 2: <|im_end|>", "on (top_p: 0.6, top_k: 20)", "none", '"a b"'],
-        ["8 × H200", "RTX4090"],
+        ["8 × H200", "RTX 4090"],
         ["just now", "5 min ago", "2 h ago", "2 d ago", None, "in 1 h", None],
     ]  # fmt: skip
 
