@@ -19,7 +19,7 @@ WIDE = 160  # characters of a line
 PASSED = ("pass", "not-applicable", "not-shown")
 # What the small file keeps of a proof, of its verdicts, and of an outcome that passed.
 OF_PROOF = ("engine", "version", "alone", "template", "needed", "verdicts")
-OF_VERDICT = ("parser", "failed")
+OF_VERDICT = ("parser", "passed", "failed")
 OF_PASSED = ("probe", "outcome", "reason", "ability")
 DETAILS = ("exchanges", "lesson", "log")  # what it leaves out of any other outcome
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from importer.document import receipt_files
@@ -24,6 +25,13 @@ LOST = {
     "exchanges": [EXCHANGE],
 }
 HELD = {"probe": "health", "outcome": "pass", "reason": "ok", "seconds": 0.5, "exchanges": [EXCHANGE]}
+VERDICT = {"parser": "hermes", "class": "Hermes", "passed": ["one-call"], "failed": {"null": "x"}}
+PROOF = {
+    "engine": "vllm",
+    "needed": {"tool_parser": []},
+    "verdicts": {"tool_parser": [VERDICT]},
+    "written": {},
+}
 RUN: dict[str, Any] = {
     "engine": {"name": "vllm", "version": "0.33.0"}, "passed": False, "outcomes": [LOST, HELD], "seconds": {},
 }  # fmt: skip
@@ -32,7 +40,8 @@ RUN: dict[str, Any] = {
 def validated(desk: Desk) -> Store:
     desk("acme/base")
     store = Store(desk.folder / "models")
-    store.amend("base", lambda receipt: receipt.with_validation(RUN, store.load("base").digest))
+    digest = store.load("base").digest
+    store.amend("base", lambda receipt: replace(receipt.with_validation(RUN, digest), proof=PROOF))
     return store
 
 
@@ -48,6 +57,9 @@ def test_exchanges_and_evidence_lie_beside_what_git_keeps(desk: Desk) -> None:
     assert desk("report", "base", "--format", "html").out.count("raw answer") == 2
     side.unlink()  # as in a clone whose .gitignore has it
     bare = store.load("base").need_receipt()
+    assert "written" in (found.proof or {})
+    assert "written" not in (bare.proof or {})
+    assert bare.verdicts("tool_parser") == found.verdicts("tool_parser") != []
     assert (bare.decisions, bare.review, bare.base) == (found.decisions, found.review, found.base)
     assert [o["outcome"] for o in (bare.validation or {})["outcomes"]] == ["fail", "pass"]  # type: ignore[typeddict-item]
     page = desk("report", "base", "--format", "html").out
