@@ -47,7 +47,7 @@ def test_a_document_that_cannot_run_is_never_written_silently(desk: Desk, backen
     ran = desk("acme/mlx", "--json", "--backend", backend)
     assert ran.code == 0
     assert ran.line["document"]["backend"] == ("mlx" if backend == "auto" else "vllm")
-    assert ("Needs attention: quantization: vllm does not read" in ran.err) is (backend == "vllm")
+    assert ("does not read mlx (affine-4bit)" in ran.err) is (backend == "vllm")
 
 
 def test_usecases_follow_from_what_goes_in() -> None:
