@@ -77,12 +77,12 @@ def of(one: Probe, ctx: Context) -> Outcome:
     return placed if read is not None and read.state == "broken" else replace(outcome, facts=placed.facts)
 
 
-def settled(outcome: Outcome, probe: Probe, ctx: Context) -> Outcome:
+def settled(outcome: Outcome, ctx: Context) -> Outcome:
     """Return the outcome; a limit of the engine that explains it is no failure.
 
     An engine's fault without a remedy is to be corrected in it, and a parser that reads the answer was tried.
     """
-    limit = None if counts_as_passed(outcome) else limiting(outcome, probe, ctx)
+    limit = None if counts_as_passed(outcome) else limiting(outcome, ctx)
     if limit is not None:
         notes = (outcome.reason, *outcome.notes)
         return NotApplicable(
@@ -95,16 +95,10 @@ def settled(outcome: Outcome, probe: Probe, ctx: Context) -> Outcome:
     return replace(outcome, tried=Tried(1, 1)) if shown and outcome.tried is None else outcome
 
 
-def limiting(outcome: Outcome, probe: Probe, ctx: Context) -> Reason | None:
-    """Return the limit of the engine that explains a failure of the probe; ``None`` where there is none.
-
-    What a server cannot do stands in ``Engine.offers``. What its parsers cannot do stands in the proof.
-    """
-    about = not probe.concerns or any(name in ctx.promise.sampling for name in probe.concerns)
-    feature = probe.feature if about else None
-    lacking = ctx.promise.lacks(feature) if feature is not None else None
-    if lacking is not None or ctx.proof is None:
-        return lacking
+def limiting(outcome: Outcome, ctx: Context) -> Reason | None:
+    """Return the limit of the engine's parsers that explains a failure, as the proof has it."""
+    if ctx.proof is None:
+        return None
     only_streamed = STREAMED in outcome.within or outcome.gives(*ONLY_STREAMED)
     asked = ctx.asked_last() if only_streamed else None
     if asked and asked.tools and proof_check.none_better("tool_parser", ctx, lambda one: bool(one.losses)):

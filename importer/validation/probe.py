@@ -35,8 +35,6 @@ class Probe:
     ``needs``     why the probe does not apply to what a document promises, or ``None``
     ``run``       sends the requests and judges the answers; may raise ExchangeError, which is an outcome
     ``tasks``     the kinds of pooling and transcribing models that the probe is for
-    ``feature``   one of engines (``engines.base.OFFERS``): without it, a failure is a known limit
-    ``concerns``  sampling values, one of which the document must have for that
     ``alone``     it follows the others, with nothing beside it
     ``observes``  the stage that it compares with the one before; ``None`` for a judge of answers
     ``rests_on``  what its verdict rests on
@@ -48,8 +46,6 @@ class Probe:
     needs: Needs
     run: Run
     tasks: Collection[str] = ()
-    feature: str | None = None
-    concerns: Collection[str] = ()
     alone: bool = False
     ability: str = ""
     observes: Stage | None = None
@@ -67,17 +63,13 @@ def probe(
     *,
     needs: Needs,
     tasks: Collection[str] = (),
-    feature: str | None = None,
-    concerns: Collection[str] = (),
     alone: bool = False,
     ability: str = "",
     observes: Stage | None = None,
     rests_on: Rests = Rests.ANSWERS,
 ) -> Callable[[Run], Probe]:
     """Make a probe of the function that runs it."""
-    return lambda run: Probe(
-        name, lesson, needs, run, tasks, feature, concerns, alone, ability, observes, rests_on
-    )
+    return lambda run: Probe(name, lesson, needs, run, tasks, alone, ability, observes, rests_on)
 
 
 @frozen

@@ -179,7 +179,7 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
     if one is no_special_tokens or not (one.alone or one is sampling_arrives):
         outcome = experiments.steadied(ctx, outcome, partial(cause.of, one), shared)
         outcome = experiments.without(ctx, outcome, partial(cause.of, one), shared)
-    outcome = cause.settled(outcome, one, ctx)
+    outcome = cause.settled(outcome, ctx)
     if not counts_as_passed(outcome) and (over := _cut_short(ctx)) is not None:
         outcome = spent(over)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]

@@ -394,7 +394,7 @@ def test_an_engine_that_is_wrong_in_streams_alone_answers_whole(monkeypatch: pyt
     found = ask_both_ways(ctx, GREETING, judge)
     assert (found.remedy.kind if found.remedy else None) is Remedy.WHOLE_ANSWERS
     ctx = asked(lambda _: said("stream"), monkeypatch)
-    corrected = cause.settled(ask_both_ways(ctx, GREETING, judge), tool_call, ctx).remedy
+    corrected = cause.settled(ask_both_ways(ctx, GREETING, judge), ctx).remedy
     assert corrected == Reason(Remedy.ANSWERS_UNALTERED, change=as_reason("long"))
 
 

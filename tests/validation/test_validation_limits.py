@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from importer.engines.base import OFFERS
 from importer.proof.result import JudgeReason, ParserVerdict, Proof, ProofReason
 from importer.reasons import Reason
 from importer.validation import cause
@@ -14,13 +11,10 @@ from importer.validation.cause import BlameReason
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.outcome import Fail, NotApplicable, Pass, Stage
-from importer.validation.probe import Probe
-from importer.validation.probes import PROBES
-from importer.validation.probes.chat import plain_chat
-from importer.validation.probes.ends import cut_thought
+from importer.validation.outcome import Fail, NotApplicable, Stage
+from importer.validation.probes.ends import cut_call, cut_thought
 from importer.validation.probes.sampling import sampling_arrives
-from importer.validation.probes.tools import tool_call
+from importer.validation.probes.tools import _types
 from importer.validation.remedy import WHOLE_ANSWERS
 
 CUT = {"thinking-cut": Reason(JudgeReason.NO_REASONING)}
@@ -47,19 +41,19 @@ def context(*verdicts: ParserVerdict, tools: bool = True, offers: frozenset[str]
 
 
 @pytest.mark.parametrize(
-    ("probe", "failure", "verdicts", "kind"),
+    ("failure", "verdicts", "kind"),
     [
-        (tool_call, STREAMED, (verdict("used", loses=True),), BlameReason.IN_PIECES),
-        (tool_call, STREAMED, (verdict("used", loses=True), verdict("other")), None),
-        (tool_call, STREAMED, (verdict("used", loses=True, reads=False),), None),
-        (tool_call, STREAMED, (verdict("used"),), None),
-        (plain_chat, THOUGHT, (verdict("used", cut=True, loses=True),), None),
+        (STREAMED, (verdict("used", loses=True),), BlameReason.IN_PIECES),
+        (STREAMED, (verdict("used", loses=True), verdict("other")), None),
+        (STREAMED, (verdict("used", loses=True, reads=False),), None),
+        (STREAMED, (verdict("used"),), None),
+        (THOUGHT, (verdict("used", cut=True, loses=True),), None),
     ],
 )
 def test_what_no_parser_of_the_engine_does_is_its_limit(
-    probe: Probe, failure: Fail, verdicts: tuple[ParserVerdict, ...], kind: BlameReason | None
+    failure: Fail, verdicts: tuple[ParserVerdict, ...], kind: BlameReason | None
 ) -> None:
-    found = cause.settled(failure, probe, context(*verdicts))
+    found = cause.settled(failure, context(*verdicts))
     if kind is None:
         assert found is failure
     else:
@@ -77,22 +71,14 @@ def test_a_parser_that_is_proved_to_miss_a_cut_thought_is_not_asked_for_one(othe
 
 def test_a_streamed_answer_without_tools_is_no_limit_of_a_tool_parser() -> None:
     ctx = context(verdict("used", loses=True), tools=False)
-    assert cause.settled(STREAMED, tool_call, ctx) is STREAMED
+    assert cause.settled(STREAMED, ctx) is STREAMED
 
 
-def test_what_the_server_lacks_is_its_limit_and_a_pass_stays() -> None:
-    hot = replace(
-        context(offers=frozenset()), promise=Expectations(sampling={"top_k": 5}, offers=frozenset())
-    )
-    failure = Fail(Reason(CommonReason.THOUGHT_UNREAD), Stage.START)
-    assert isinstance(cause.settled(failure, sampling_arrives, hot), NotApplicable)
-    passed = Pass(Reason(CommonReason.ANSWERED, content="a"))
-    assert cause.settled(passed, sampling_arrives, hot) is passed
-    for ctx in (context(), context(offers=frozenset({"top-k"})), context(offers=frozenset())):
-        assert cause.settled(failure, sampling_arrives, ctx) is failure  # the document sets no top_k
-
-
-def test_features_of_probes_are_those_of_engines() -> None:
-    features = {one.name: one.feature for one in PROBES if one.feature}
-    assert features
-    assert set(features.values()) <= set(OFFERS)
+def test_what_the_server_lacks_is_not_asked_for() -> None:
+    hot = Expectations(sampling={"top_k": 1}, offers=frozenset())
+    assert sampling_arrives.needs(hot)
+    assert sampling_arrives.needs(Expectations(sampling={"top_k": 1})) is None
+    lacking = context(offers=frozenset())
+    assert isinstance(cut_call(lacking), NotApplicable)
+    assert isinstance(_types(lacking), NotApplicable)
+    assert len(lacking.log) == 1  # the one that the context comes with

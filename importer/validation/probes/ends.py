@@ -397,6 +397,8 @@ TAIL = 5  # tokens before the end of a call that are surely inside it
 
 def cut_call(ctx: Context) -> Outcome:
     """Repeat a request with a few tokens less than its call has."""
+    if (lacking := ctx.promise.lacks("cut-calls")) is not None:
+        return NotApplicable(lacking)
     call, tokens = first_call(ctx), ctx.first(WEATHER).usage.completion
     if isinstance(call, NotApplicable):
         return call
@@ -409,9 +411,7 @@ def cut_call(ctx: Context) -> Outcome:
     }
     for way, outcome in outcomes.items():
         if isinstance(outcome, Fail):
-            lacking = ctx.promise.lacks("cut-calls")  # a known limit
-            failure = replace(named(outcome, way), trials=2)
-            return failure if lacking is None else NotApplicable(lacking, notes=(failure.reason,))
+            return replace(named(outcome, way), trials=2)
     first, *notes = dict.fromkeys(o.reason for o in outcomes.values())
     return Pass(first, trials=2, notes=tuple(notes))
 

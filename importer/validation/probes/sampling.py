@@ -85,19 +85,17 @@ Forms = Sequence[tuple[str, str]]
 
 
 def needs_sampling_arrives(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or no value at the start of the engine."""
+    """Return why the probe does not apply: no chat, or no value at the start of the engine that it takes."""
     set_at_start = promise.sampling.keys() - promise.client_sampling.keys()
-    return no_chat(promise) or (
-        None if SHOWN & set_at_start else Reason(SamplingArrivesReason.NOTHING_AT_START)
-    )
+    lacking = promise.lacks("top-k") if "top_k" in promise.sampling else None
+    none = None if SHOWN & set_at_start else Reason(SamplingArrivesReason.NOTHING_AT_START)
+    return no_chat(promise) or none or lacking
 
 
 @probe(
     "sampling-arrives",
     "An engine took its sampling values at the start, dropped some of them, and said nothing.",
     needs=needs_sampling_arrives,
-    feature="top-k",
-    concerns=("top_k",),
     observes=Stage.SAMPLED,
 )
 def sampling_arrives(ctx: Context) -> Outcome:

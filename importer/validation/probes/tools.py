@@ -126,10 +126,10 @@ class TypedArgumentsReason(ReasonKind):
 
 def _types(ctx: Context) -> Outcome:
     """Judge calls without arguments, and with some of every type; a small model may do as it was trained."""
+    if (lacking := ctx.promise.lacks("tools-as-sent")) is not None:
+        return NotApplicable(lacking)
     none = both_ways(ctx, ALARMS, partial(judge_call, prompt=ALARMS))
-    typed = tally({"no arguments": none, "types": _typed(ctx)})
-    lacking = None if isinstance(typed, Pass) else ctx.promise.lacks("tools-as-sent")
-    return typed if lacking is None else NotApplicable(lacking, notes=(typed.reason, *typed.notes))
+    return tally({"no arguments": none, "types": _typed(ctx)})
 
 
 def _typed(ctx: Context) -> Outcome:
