@@ -387,11 +387,8 @@ def test_a_chat_model_without_any_template_is_a_finding() -> None:
     assert faults(replace(snapshot(), files=(RepoFile("chat_template.jinja", 9),))) == []
 
 
-def all_facts(
-    source: Snapshot, found: TemplateAnalysis | None, *, ignore_name: bool = False
-) -> list[Evidence]:
-    kind = find_kind(source, ignore_name)
-    return collect(source, kind, found, "linux", ignore_name=ignore_name)
+def all_facts(source: Snapshot, found: TemplateAnalysis | None) -> list[Evidence]:
+    return collect(source, find_kind(source), found, "linux", ignore_name=False)
 
 
 def test_parsers_are_named_as_the_engine_names_them(renderer: Renderer) -> None:
