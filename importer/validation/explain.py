@@ -102,7 +102,8 @@ class Seen:
         if not isinstance(failure, Fail) or failure.follows or never_came(failure):
             return None
         rare = self.row.probe == message_forms.name and failure.within[:1] != ("tools",)
-        if rare or asks_for(failure, Remedy.SET_CONTEXT):
+        bare = failure.remedy is None and self.part == "configuration"  # a refusal in a server's words
+        if rare or bare or asks_for(failure, Remedy.SET_CONTEXT):
             return None  # of turns that most conversations do not have, or of long ones
         if self.stage is Stage.FILES:
             return Rank.FILES

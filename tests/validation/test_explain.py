@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from importer.engines.deaths import Attribution
@@ -188,3 +190,10 @@ def test_weights_that_heed_no_option_are_damaged_and_a_temperature_of_the_server
         ignored = Fail(Reason(option, **fields), Stage.SAMPLED, heed)
         rows = explained([noise, ProbeRow("request-options", "", ignored)])
         assert {row.outcome.attribution for row in rows} == {part}
+
+
+def test_a_refusal_without_a_remedy_explains_no_setting_that_the_engine_lacks() -> None:
+    other = Fail(as_reason("no parser"), Stage.START, Reason(Remedy.START_WITH, names=("tool parser",)))
+    refused = ProbeRow("message-forms", "", replace(RequestRefused(400, "no").outcome(), within=("tools",)))
+    rows = explained([refused, ProbeRow("settings-read-back", "", other)])
+    assert rows[1].outcome.remedy == other.remedy
