@@ -120,7 +120,7 @@ class Containers:
 
 
 def pip_files(folder: Path) -> Iterator[str]:
-    """What the pip of this machine reads, where it is set to packages of its own."""
+    """What pip and npm of this machine read, where pip is set to packages of its own."""
     settings = subprocess.run(["pip", "config", "list"], text=True, capture_output=True, check=False).stdout
     lines = dict(line.split("=", 1) for line in settings.splitlines() if line.startswith("global."))
     if lines:
@@ -129,6 +129,8 @@ def pip_files(folder: Path) -> Iterator[str]:
         )
         yield f"{folder}/pip.conf:/etc/pip.conf"
         yield f"{CERTIFICATES}:{CERTIFICATES}"
+        (folder / "npmrc").write_text(f"cafile={CERTIFICATES}\n")
+        yield f"{folder}/npmrc:/root/.npmrc"
     for word in lines.values():
         for part in word.strip("'").split():
             path = part.removeprefix("file://").removesuffix("/simple")
