@@ -103,11 +103,6 @@ class Registry:
         entry = self.entries[kind].get(name)
         return None if entry is None else entry.class_name
 
-    def aliases(self, kind: Kind, name: str) -> tuple[str, ...]:
-        """Return other names of the same class."""
-        entry = self.entries[kind].get(name)
-        return () if entry is None else entry.aliases
-
     def near(self, kind: Kind, name: str) -> tuple[str, ...]:
         """Return similar names, the nearest first: by letters and digits alone."""
         from importer.signals.name_likeness import plain_name  # of a refusal alone

@@ -75,9 +75,6 @@ class PromptDifference(ReasonKind):
     ONLY_ENGINE = "only-engine", "case {case}: transformers refuses the conversation, the engine renders it"
 
 
-PROMPT_KINDS: Mapping[str, type[ReasonKind]] = {
-    kinds.__name__: kinds for kinds in (PromptDifference, PromptVerdict, ParserFailure, Accident)
-}
 LOSSES = (
     PromptDifference.REFUSED, PromptDifference.DROPPED, PromptDifference.PARTS_PRINTED,
     PromptDifference.MOVED,
@@ -176,13 +173,9 @@ class FrontendPrompts:
 
 def _reason(data: Any) -> Any:
     """Return the reason of its JSON; raises ValueError for an unknown kind."""
-    if isinstance(data, list):
-        return tuple(map(_reason, data))
-    if not isinstance(data, Mapping):
-        return data
-    name, _, kind = str(data["kind"]).partition(".")
-    fields = {k: _reason(v) for k, v in data.items() if k not in ("kind", "message")}
-    return Reason(PROMPT_KINDS[name](kind), **fields)
+    if (found := _read(data)) is None and data is not None:
+        raise ValueError(data)
+    return found
 
 
 def _calls(number: int) -> str:
@@ -258,7 +251,8 @@ class ProofReason(ReasonKind):
 
 
 KINDS: Mapping[str, type[ReasonKind]] = {
-    kinds.__name__: kinds for kinds in (JudgeReason, ProofReason, Accident, ParserFailure)
+    kinds.__name__: kinds
+    for kinds in (JudgeReason, ProofReason, PromptDifference, PromptVerdict, ParserFailure, Accident)
 }
 
 
@@ -276,7 +270,8 @@ def _read(value: Any) -> Any:
     name, _, kind = str(value.get("kind")).partition(".")
     if name not in KINDS or kind not in {*KINDS[name]}:
         return None
-    return Reason(KINDS[name](kind), **{k: _read(v) for k, v in value.items() if k != "kind"})
+    fields = {k: _read(v) for k, v in value.items() if k not in ("kind", "message")}
+    return Reason(KINDS[name](kind), **fields)
 
 
 FIELDS = ("tool_parser", "reasoning_parser")

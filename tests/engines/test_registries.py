@@ -13,16 +13,16 @@ def test_the_servers_on_mlx_register_as_they_do():
     assert vlm.class_of("tool", "json_tools") == "json_tools.parse_tool_call"
     assert vlm.class_of("reasoning", "<think>") == "</think>"
     assert vllm_mlx.class_of("tool", "hermes") == "HermesToolParser"
-    assert vllm_mlx.aliases("tool", "qwen3_coder") == ("qwen3.5", "qwen3_xml")
+    assert vllm_mlx.entries["tool"]["qwen3_coder"].aliases == ("qwen3.5", "qwen3_xml")
     assert vllm_mlx.entries["reasoning"]["qwen3"].module == "vllm_mlx.reasoning.qwen3_parser"
 
 
 def test_sglangs_reasoning_parsers_of_one_class_differ_where_their_names_are_treated_apart():
     registry = registries.load("sglang")
     assert registry.class_of("reasoning", "minimax") == "Qwen3Detector(minimax)"
-    assert registry.aliases("reasoning", "minimax") == ()
-    assert registry.aliases("reasoning", "qwen3") == ("dots", "interns1", "nanbeige")
-    assert registry.aliases("tool", "qwen") == ("qwen25",)
+    assert registry.entries["reasoning"]["minimax"].aliases == ()
+    assert registry.entries["reasoning"]["qwen3"].aliases == ("dots", "interns1", "nanbeige")
+    assert registry.entries["tool"]["qwen"].aliases == ("qwen25",)
     assert registry.entries["tool"]["qwen"].module == "sglang.srt.function_call.qwen25_detector"
 
 
@@ -32,7 +32,7 @@ def test_names_come_and_go_between_versions():
     assert not old.has("tool", "gemma4")
     assert old.class_of("tool", "glm45") != old.class_of("tool", "glm47")
     assert new.class_of("tool", "glm45") == new.class_of("tool", "glm47") == "Glm47MoeModelToolParser"
-    assert new.aliases("tool", "hermes") == ("qwen3_json",)
+    assert new.entries["tool"]["hermes"].aliases == ("qwen3_json",)
     assert new.class_of("tool", "nobody") is None
 
 

@@ -31,7 +31,7 @@ def test_the_registry_of_the_frontend_in_rust() -> None:
     assert {"hf", "beam", "gemma4", "kimi_k3"} <= rust.joint
     assert "hermes" not in rust.joint
     assert python.joint == frozenset()
-    assert rust.aliases("tool", "qwen3_xml") == ("qwen3_coder",)
+    assert rust.entries["tool"]["qwen3_xml"].aliases == ("qwen3_coder",)
     assert registries.load("vllm", None, "rust").version == "0.33.0"
 
 
