@@ -152,7 +152,7 @@ def test_a_document_is_written_for_it_with_its_own_parsers() -> None:
     assert (target.version, target.runs) == (VERSION, True)
     assert target.has("tool_parser", "hermes")
     assert not target.has("tool_parser", "granite4")
-    assert registries.load("vllm-mlx").aliases("tool", "hermes") == ("nous",)
+    assert registries.load("vllm-mlx").entries["tool"]["hermes"].aliases == ("nous",)
 
 
 @pytest.mark.parametrize(
