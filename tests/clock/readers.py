@@ -79,7 +79,7 @@ _REASONS = {
         engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.scripted_core engines.parser_worker.serving
         engines.parser_worker.tokens engines.parser_worker.vllm_rust_worker engines.parser_worker.vocabulary engines.parser_worker.wire""",
     "it is run by hand, over releases that are looked at": """
-        gen_defaults.accuracy gen_defaults.arguments gen_defaults.conflicts_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage wheels.index
+        gen_defaults.arguments gen_defaults.conflicts_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage wheels.index
         gen_defaults.inference gen_defaults.job gen_defaults.localai_diff gen_defaults.mlx_source gen_defaults.parser_tables
         gen_defaults.place gen_defaults.processors gen_defaults.recipes gen_defaults.regenerate gen_defaults.report
         gen_defaults.sampling gen_defaults.settings gen_defaults.shapes gen_defaults.sources.unsloth

@@ -47,11 +47,9 @@ UNDECIDING = {
             "original own-library speech-engine transformers"
         ),
         "LoadReason": (
-            "bits does-not-read fp8-not-known mlx-weights "
-            "needs-card no-code no-config no-method "
-            "no-model-type no-tokenizer no-tower not-in-config not-its-own not-named "
-            "not-recorded not-the-format not-tried nvfp4-only refused removed "
-            "tensors tensors-unread together too-old-a-card trial-failed"
+            "does-not-read needs-card no-code no-config no-model-type no-tokenizer no-tower not-in-config "
+            "not-its-own not-known not-named refused removed tensors tensors-unread together too-old-a-card "
+            "trial-failed"
         ),
         "ObservedReason": "unread",
         "ParserReason": (
