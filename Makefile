@@ -14,7 +14,7 @@ PAGE := $(WEB)/built/index.html
 
 # Tests of parser workers, of scripts and of engines that die: 'make recordings' keeps what engines answer them.
 RECORDED := tests/proof tests/chat_template tests/validation/test_models.py \
-	$(addprefix tests/cli/test_,gallery.py recheck.py response_template.py) \
+	$(addprefix tests/cli/test_,gallery.py recheck.py) \
 	$(addprefix tests/engines/test_,parser_worker_engine.py renderers_engine.py engine_vllm_mlx.py deaths_engine.py \
 	context_engine.py loaders_engine.py ranks_engine.py sampling_engine.py) \
 	tests/gen_defaults/test_accuracy.py

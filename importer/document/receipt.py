@@ -209,7 +209,8 @@ class Receipt:
 def parse(data: Mapping[str, Any], path: object = "The receipt") -> Receipt:
     """Return the receipt in ``data``; raises what ``check_number`` raises."""
     check_number(data, path)
-    return Receipt(**{f: data[f] for f in Receipt.__dataclass_fields__ if f in data})
+    kept = {f: data[f] for f in Receipt.__dataclass_fields__ if f in data}
+    return Receipt(**{"evidence": [], **kept})  # a side file may be left out
 
 
 def check_number(data: Any, path: object) -> None:

@@ -16,7 +16,10 @@ class Lacking(ReasonKind):
     FIT = "fit", "packages of its environment do not fit one another ({words}): install the engine again"
     HIDDEN_MODULE = (
         "hidden-module",
-        "a file {module}.py hides Python's own module: take its folder off PYTHONPATH",
+        (
+            "a file {module}.py on PYTHONPATH hides Python's own module, or this Python is too new: it has "
+            "no {attribute}"
+        ),
     )
     KILLED = "killed", "it was killed, as the system does where the memory runs out"
     LIBRARY = "library", "the system lacks the library {library}: install the package that has it"
@@ -24,6 +27,10 @@ class Lacking(ReasonKind):
     LOCALE = "locale", "the locale has no letters but English ones: set LC_ALL=C.UTF-8"
     LOG_SPACE = "log-space", "no more lines fit into {path}: make room on its disk and start the engine anew"
     MEMORY = "memory", "there is not enough memory, or a limit of it is too low"
+    MODULE_IN_THE_WAY = (
+        "module-in-the-way",
+        "{file} stands in the way of Python's own module {module}: take its folder off PYTHONPATH",
+    )
     OPEN_FILES = "open-files", "it may not open as many files as it needs: raise the limit (ulimit -n)"
     PERMISSION = "permission", "a file's owner does not let it in ({words})"
     PROCESSOR = (
@@ -75,7 +82,7 @@ ENVIRONMENT_ERRORS = tuple(
         (r"Library not loaded: (?P<library>\S+)", Lacking.LIBRARY),
         (r"version `(?P<version>\w+_[\d.]+)' not found", Lacking.LIBRARY_VERSION),
         (HIDDEN, Lacking.HIDDEN_MODULE),
-        (IN_THE_WAY, Lacking.HIDDEN_MODULE),
+        (IN_THE_WAY, Lacking.MODULE_IN_THE_WAY),
         (
             (
                 r"(?P<words>cannot import name '[^'\n]+' from '[\w.]+'|undefined symbol: \S+"

@@ -325,6 +325,12 @@ class Client:
             exchange.tokens = reply.usage.completion
             return reply
 
+    def leave(self, body: Mapping[str, object], log: list[Exchange]) -> None:
+        """POST a streamed chat and hang up once the first bytes of its answer have arrived."""
+        exchange = Exchange("POST", "/v1/chat/completions", {**body, "stream": True})
+        with self._recorded(exchange, log), closing(self._chunks(exchange)) as chunks:
+            next(chunks, None)
+
     def read(self, path: str, body: Mapping[str, object], log: list[Exchange]) -> bytes:
         """POST to another path and return the body of a 2xx answer."""
         exchange = Exchange("POST", path, body)

@@ -76,7 +76,7 @@ def test_a_method_of_speculation_is_named_by_itself() -> None:
         ("parameters.model=x/y", "not set this way"),
         ("tool_parser=[a]", "tool_parser is the name of a parser, or none"),
         ("backend=tpu", "backend is one of vllm, mlx"),
-        ("engine_args..x=1", "empty step"),
+        ("engine_args..x=1", "is not set this way"),
         ("temperature", "the form key=value"),
         ("description=\x1b[31m", "control characters"),
         ("engine_args=" + "[" * 900, "begins like JSON"),

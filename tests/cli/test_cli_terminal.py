@@ -105,7 +105,7 @@ def closed(*numbers: int) -> dict[str, Any]:
 def test_closed_streams(desk: Desk) -> None:
     desk.directory("toy", BASE)
     lost = desk.alone("./toy", "--json", stdout=subprocess.DEVNULL, **closed(1))
-    assert (lost.code, "The output could not be written" in lost.err) == (70, True)
+    assert (lost.code, "The output could not be written" in lost.err) == (5, True)
     quiet = desk.alone("./toy", "--json", stdin=None, stderr=subprocess.DEVNULL, **closed(0, 2))
     assert (quiet.code, quiet.line["name"]) == (0, "toy")
 

@@ -103,7 +103,7 @@ def test_what_a_run_has_read_is_the_end_of_it(desk: Desk) -> None:
     with hostile_api("words", polite=1, size=MAX_ANSWER) as url:
         ran = against(desk, url)
     kinds = [row["cause"]["kind"] for row in ran.report["outcomes"]]
-    assert kinds.count("SilenceReason.bytes-spent") > 4
+    assert "SilenceReason.bytes-spent" in kinds
     fine(ran)
 
 

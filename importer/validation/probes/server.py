@@ -488,6 +488,7 @@ class ConcurrencyReason(ReasonKind):
 
 AT_ONCE = 16
 FEWER = 8  # of a slow engine
+LEAVING = 2  # clients that hang up in the middle
 LETTERS = 3  # of a token at least: what a short answer surely holds
 BRIEF = 16  # tokens of the answers that are timed
 APART = 0.02  # seconds between two requests: the load is for the engine, not for its queue of connections
@@ -495,12 +496,20 @@ APART = 0.02  # seconds between two requests: the load is for the engine, not fo
 
 @probe(
     "concurrency",
-    "Entries of another batch's shape crashed every later request, and answers went to the wrong client.",
+    "Entries of another batch's shape crashed every later request, answers went to the wrong client, and who "
+    "had left kept a slot.",
     needs=no_chat,
     alone=True,  # it is a load
 )
 def concurrency(ctx: Context) -> Outcome:
-    """Send the questions that the model answers right by itself, several times each and all at once."""
+    """Leave streams, then send the questions that the model answers right by itself, many times at once."""
+    long = {
+        "model": ctx.model,
+        "messages": list(COUNT.messages),
+        "max_tokens": ctx.promise.limit(COUNT.tokens),
+    }
+    for _ in range(LEAVING):
+        ctx.client.leave(long, ctx.log)
     count = FEWER if ctx.promise.slow else AT_ONCE
     sent = {"max_tokens": 2 * BRIEF} if ctx.promise.slow else {}
     seen = LETTERS * 2 * BRIEF if ctx.promise.slow else None
