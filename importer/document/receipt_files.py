@@ -18,8 +18,8 @@ ENDING, SIDE = ".receipt.json", ".evidence.json"
 WIDE = 160  # characters of a line
 PASSED = ("pass", "not-applicable", "not-shown")
 # What the small file keeps of a proof, of its verdicts, and of an outcome that passed.
-OF_PROOF = ("engine", "version", "alone", "template", "needed", "verdicts")
-OF_VERDICT = ("parser", "passed", "failed")
+OF_PROOF = ("engine", "version", "alone", "template", "needed")
+OF_VERDICT = ("passed", "failed")
 OF_PASSED = ("probe", "outcome", "reason", "ability")
 DETAILS = ("exchanges", "lesson", "log")  # what it leaves out of any other outcome
 
@@ -47,7 +47,8 @@ def whole(small: Mapping[str, Any], side: object) -> dict[str, Any]:
         if small.get(key) and same(shorten(more.get(key)), small.get(key))
     }
     facts = listed(more.get("evidence")) if more.get("decisions") == _ident(small) else []
-    return {"evidence": [*facts], **small, **parts}
+    proof = {"proof": _of_each(small["proof"])} if small.get("proof") else {}
+    return {"evidence": [*facts], **small, **proof, **parts}
 
 
 def _ident(receipt: Mapping[str, Any]) -> str:
@@ -62,8 +63,30 @@ def _only(record: object, keys: Iterable[str]) -> dict[str, Any]:
 
 def _proof(proof: object) -> dict[str, Any]:
     asked = mapping(mapping(proof).get("verdicts"))
-    verdicts = {key: [_only(one, OF_VERDICT) for one in listed(found)] for key, found in asked.items()}
-    return _only(proof, OF_PROOF) | {"verdicts": verdicts}
+    return _only(proof, OF_PROOF) | {"verdicts": {key: _alike(found) for key, found in asked.items()}}
+
+
+def _alike(verdicts: object) -> list[dict[str, Any]]:
+    """Return the verdicts of a key, one for all parsers that read the same."""
+    groups: dict[str, dict[str, Any]] = {}
+    for one in map(mapping, listed(verdicts)):
+        read = _only(one, OF_VERDICT)
+        groups.setdefault(digest(read), {"parsers": [], **read})["parsers"].append(one.get("parser"))
+    return [*groups.values()]
+
+
+def _of_each(proof: object) -> dict[str, Any]:
+    """Return the proof of a small file with a verdict for each parser."""
+    asked = mapping(mapping(proof).get("verdicts"))
+    verdicts = {
+        key: [
+            {**_only(one, OF_VERDICT), "parser": name}
+            for one in map(mapping, listed(found))
+            for name in listed(one.get("parsers", [one.get("parser")]))
+        ]
+        for key, found in asked.items()
+    }
+    return {**mapping(proof), "verdicts": verdicts}
 
 
 def _run(run: object) -> dict[str, Any]:

@@ -29,7 +29,7 @@ VERDICT = {"parser": "hermes", "class": "Hermes", "passed": ["one-call"], "faile
 PROOF = {
     "engine": "vllm",
     "needed": {"tool_parser": []},
-    "verdicts": {"tool_parser": [VERDICT]},
+    "verdicts": {"tool_parser": [VERDICT, VERDICT | {"parser": "qwen3_json"}]},
     "written": {},
 }
 RUN: dict[str, Any] = {
@@ -51,6 +51,7 @@ def test_exchanges_and_evidence_lie_beside_what_git_keeps(desk: Desk) -> None:
     small, side = path.read_text(), receipt_files.side_path(path)
     assert "raw answer" not in small
     assert "evidence" not in json.loads(small)
+    assert small.count("one-call") == 1  # of parsers that read the same
     found = store.load("base").need_receipt()
     assert found.evidence
     assert [o["exchanges"] for o in (found.validation or {})["outcomes"]] == [[EXCHANGE]] * 2  # type: ignore[typeddict-item]
