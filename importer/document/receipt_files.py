@@ -76,13 +76,13 @@ def _alike(verdicts: object) -> list[dict[str, Any]]:
 
 
 def _of_each(proof: object) -> dict[str, Any]:
-    """Return the proof of a small file with a verdict for each parser."""
+    """Return the proof of a small file with a verdict for each parser; a whole proof is unchanged."""
     asked = mapping(mapping(proof).get("verdicts"))
     verdicts = {
         key: [
-            {**_only(one, OF_VERDICT), "parser": name}
+            {**_only(one, OF_VERDICT), "parser": name} if "parsers" in one else one
             for one in map(mapping, listed(found))
-            for name in listed(one.get("parsers", [one.get("parser")]))
+            for name in listed(one.get("parsers", [""]))
         ]
         for key, found in asked.items()
     }

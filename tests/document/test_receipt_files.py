@@ -83,3 +83,11 @@ def test_a_side_file_that_says_otherwise_is_not_believed(desk: Desk) -> None:
         assert found.validation is not None
         assert (found.validation["passed"], len(found.validation["outcomes"])) == (False, 2)
         assert found.evidence == []
+
+
+def test_a_whole_proof_in_one_file_is_read_whole(desk: Desk) -> None:
+    """As receipts of 0.1.0 have it."""
+    path = receipt_path(validated(desk).path("base"))
+    receipt_files.side_path(path).unlink()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"proof": PROOF}))
+    assert Store(path.parent).load("base").need_receipt().proof == PROOF
