@@ -120,6 +120,13 @@ def port(text: str) -> int:
     return _number(text, 65535)
 
 
+def written(text: str) -> str:
+    """Return the path of what is to be written, for argparse; an empty one is that of no file."""
+    if not text:
+        raise argparse.ArgumentTypeError("must name a file or a folder")
+    return text
+
+
 def makers(text: str) -> list[str]:
     """Return the kinds of devices of these makers, for argparse; of all for an empty text."""
     from importer.memory.devices import BY_MAKER

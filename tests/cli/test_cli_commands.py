@@ -348,3 +348,10 @@ def test_help_and_match_import_nothing_heavy(words: str, rooms: set[str] | None)
     loaded = done.stdout.splitlines()[-1].split()
     assert not HEAVY & {*loaded}
     assert rooms in (None, {name.split(".")[1] for name in loaded if name.startswith("importer.")})
+
+
+@pytest.mark.parametrize("words", [("export", "a", "compose"), ("report", "a"), ("gallery", "build", "a")])
+def test_an_empty_path_is_written_nowhere(desk: Desk, words: tuple[str, ...]) -> None:
+    """As of a variable that is not set."""
+    ran = desk(*words, "--output", "")
+    assert (ran.code, "--output: must name a file or a folder" in ran.err) == (2, True)

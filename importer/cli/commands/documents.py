@@ -207,6 +207,7 @@ def add_arguments_export(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE|DIR",
+        type=options.written,
         help="the file, or the folder for several, to write (default: standard output)",
     )
     options.folder(parser)
@@ -225,7 +226,13 @@ def add_arguments_report(parser: argparse.ArgumentParser) -> None:
         choices=options.Names("renderers", ("terminal", "json", "junit", "html")),
         help="default: by FILE's ending, else terminal",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: standard output)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=options.written,
+        help="the file to write (default: standard output)",
+    )
     options.folder(parser)
     parser.add_argument(
         "--compare",

@@ -40,7 +40,9 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
         "--include-drafts", nargs="+", default=(), metavar="NAME",
         help="publish these documents without an approval; a rejected one stays out",
     )  # fmt: skip
-    parser.add_argument("-o", "--output", required=True, metavar="SITE", help="the folder to write")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="SITE", type=options.written, help="the folder to write"
+    )
 
 
 def _check(arguments: argparse.Namespace) -> int:
