@@ -46,7 +46,7 @@ test-fast: .venv/ready-dev lint page
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not engine and not slow and not nightly"
 
 recordings: .venv/ready-dev
-	$(BIN)/python -m pytest -n 0 $(RECORDED) -m "engine and not nightly" --recordings=renew
+	$(BIN)/python -m pytest -n 0 $(RECORDED) -m engine --recordings=renew
 
 faults: .venv/ready-dev
 	$(BIN)/python -m tests.faults --resume
