@@ -10,7 +10,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,15 +47,20 @@ SERVERS: Mapping[str, Server] = {
 VARIABLES = {"VLLM_TARGET_DEVICE": "cpu", "VLLM_NO_USAGE_STATS": "1"}
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Add the engines."""
+def some_of(parser: argparse.ArgumentParser, engines: Collection[str]) -> None:
+    """Add the names of some engines; none stands for all."""
     parser.add_argument(
         "engines",
         nargs="*",
-        choices=[*SERVERS],
+        choices=[*engines],
         metavar="ENGINE",
-        help=f"of {', '.join(SERVERS)}; default: all",
+        help=f"of {', '.join(engines)}; default: all",
     )
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the engines."""
+    some_of(parser, SERVERS)
 
 
 def main(options: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gen_defaults.arguments import some_of
 from gen_defaults.place import write
 from gen_defaults.syntax import Sources
 from importer import launcher
@@ -79,13 +80,7 @@ class Reading(NamedTuple):
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the engines."""
-    parser.add_argument(
-        "engines",
-        nargs="*",
-        choices=[*ENGINES],
-        metavar="ENGINE",
-        help=f"of {', '.join(ENGINES)}; default: all",
-    )
+    some_of(parser, ENGINES)
 
 
 def main(options: argparse.Namespace) -> int:
