@@ -237,11 +237,12 @@ def read(place: Path) -> Gallery:
 
 def _documents(folder: Path) -> Gallery:
     store, items, findings = Store(folder), list[GalleryItem](), list[GalleryFinding]()
+    inside = folder.resolve()
     for name in store.names():
         path = store.path(name)
         if path.name == INDEX:
             continue
-        if not path.resolve().is_relative_to(folder.resolve()):
+        if not path.resolve().is_relative_to(inside):
             findings.append(GalleryFinding(name, str(path), 1, Reason(GalleryReason.LINK_OUT)))
             continue
         try:

@@ -19,6 +19,7 @@ from importer.memory.choose import Choice
 from importer.memory.parallelism import cache_bytes
 from importer.memory.plan_settings import gib
 from importer.memory.plans import Plan as Deployment
+from importer.memory.plans import held
 from importer.reasons import Reason
 from importer.signals import speculation
 from importer.signals.reasons import DraftReason
@@ -107,8 +108,8 @@ def _compared(choice: Choice) -> tuple[Deployment, ...]:
 
 def _plan(word: str, plan: Deployment) -> Iterator[str]:
     """Yield the layout of a plan with the sequences that it holds, then the bounds of its times."""
-    layout = output.layout(plan.to_json())
-    yield f"{word}: {layout}; context {plan.context:,}; {plan.sequences:,} × {plan.tokens:,} tokens"
+    record = plan.to_json()
+    yield f"{word}: {output.layout(record)}; context {plan.context:,}; {held(record)}"
     if plan.step is not None:
         yield f"      at best {plan.step:.1f} ms/token, {plan.rate or 0:,.0f} tokens/s (calculated)"
 

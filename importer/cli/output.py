@@ -143,6 +143,8 @@ def tries(record: Mapping[str, Any]) -> Iterator[str]:
 
 def plans(record: Mapping[str, Any]) -> Table | None:
     """Return a table of the document's plan and the next-best ones; ``record`` is a receipt's fit."""
+    from importer.memory.plans import held
+
     listed = record.get("plans") or ()
     if not listed:
         return None
@@ -150,7 +152,7 @@ def plans(record: Mapping[str, Any]) -> Table | None:
         (
             layout(p),
             f"{p['max_model_len']:,}",
-            _held(p),
+            held(p),
             "–" if p["step_ms"] is None else f"{p['step_ms']:.1f} ms, {p['tokens_per_second']:,}/s",
             "\n".join(p["why"]),
             "\n".join(p["costs"]),
@@ -159,12 +161,6 @@ def plans(record: Mapping[str, Any]) -> Table | None:
     ]
     head = ("layout", "context", "at the same time", "bound of a token, of all", "why", "costs")
     return table(head, rows, f"plans for {listed[0]['device']}: the document's, then the next-best")
-
-
-def _held(plan: Mapping[str, Any]) -> str:
-    return (
-        f"{plan['sequences']:,} × {plan['tokens']:,} tokens" if "tokens" in plan else f"{plan['sequences']:,}"
-    )
 
 
 def layout(plan: Mapping[str, Any]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from importer.errors import Setting, UsageError
 from importer.frozen import frozen
+from importer.hub.snapshot import whole
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 
@@ -300,3 +302,9 @@ class Plan:
             "why": [render(reason) for reason in self.why],
             "costs": [render(reason) for reason in self.costs],
         }
+
+
+def held(plan: Mapping[str, object]) -> str:
+    """Return what a plan of a receipt holds: sequences of so many tokens; older receipts lack the tokens."""
+    sequences, tokens = f"{whole(plan.get('sequences')) or 0:,}", whole(plan.get("tokens"))
+    return sequences if tokens is None else f"{sequences} × {tokens:,} tokens"

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from importer.frozen import frozen
 from importer.memory.plan_settings import gib
+from importer.memory.plans import held
 from importer.reports.report_model import OUTCOMES, ProbeOutcome, ReportModel, Run, duration
 from importer.sentences import moment
 
@@ -356,7 +357,7 @@ def plans(fit: Mapping[str, object]) -> list[Figures]:
         return []
     rows = tuple(
         (_parallel(plan), "" if place else "chosen", _count(plan, "devices"), _count(plan, "replicas"),
-         _count(plan, "max_model_len"), _held(plan), f"≤ {_count(plan, 'tokens_per_second')}",
+         _count(plan, "max_model_len"), held(plan), f"≤ {_count(plan, 'tokens_per_second')}",
          "yes" if plan.get("meets") is True else "no", "; ".join(map(str, _list(plan.get("why")))))
         for place, plan in enumerate(found)
     )  # fmt: skip
@@ -374,10 +375,6 @@ def plans(fit: Mapping[str, object]) -> list[Figures]:
     chosen = _chosen_by(found[0], mapping(fit.get("aim")).get("goal"))
     note = f"Chosen {chosen}. Each rate is an upper bound (calculated), not a measurement."
     return [Figures("plans", "Plans", heads, rows, note)]
-
-
-def _held(plan: Mapping[str, object]) -> str:
-    return f"{_count(plan, 'sequences')} × {_count(plan, 'tokens')} tokens"
 
 
 def _chosen_by(plan: Mapping[str, object], goal: object) -> str:

@@ -2,7 +2,7 @@
 
 A probe that fails is run without chance, then without one sampling value of the document. What an engine or a
 model is blamed for is tried against a start without one variable of the machine, or one setting of the
-or of ``config.json``. The one without which it passes is at fault.
+document or of ``config.json``. The one without which it passes is at fault.
 """
 
 from __future__ import annotations
