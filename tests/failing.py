@@ -183,12 +183,6 @@ def conflict(desk: Desk) -> Words:
     return ("acme/base",)
 
 
-def cannot_edit(desk: Desk) -> Words:
-    """A literal text that keeps the end of its file: no line can follow."""
-    (desk.folder / "mine.yaml").write_text("parameters: {model: acme/base}\nsystem_prompt: |+\n  x")
-    return ("fill", "mine.yaml")
-
-
 def not_a_folder(desk: Desk) -> Words:
     (desk.folder / "models").write_text("a file")
     return ("acme/base",)
@@ -356,7 +350,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "tokens-beyond": tokens_beyond, "exists": exists, "other-backend": other_backend,
     "other-device": other_device, "not-a-folder": not_a_folder, "no-such-document": typed("show", "nobody"),
     "invalid": invalid, "changed": changed, "cannot-export": exporting("vllm-config"),
-    "not-approved": exporting("mlx-command", "--approved-only"), "cannot-edit": cannot_edit,
+    "not-approved": exporting("mlx-command", "--approved-only"),
     "conflict": conflict, "chat-template": chat_template, "no-receipt": no_receipt,
     "newer-receipt": newer_receipt, "unknown-engine": typed("acme/base", "--validate=llama"),
     "engine-missing": lambda desk: ("validate", document(desk)), "engine-python": engine_python,
@@ -373,6 +367,7 @@ APART = {
     "parsers-not-fetched",  # tests/engines/test_parser_sources.py
     "less-able",  # of a validated model: tests/cli/test_cli_engine.py
     "editor", "edited",  # tests/cli/test_review_terminal.py
+    "cannot-edit",  # tests/document/test_edit.py
     *ServiceError.kinds,  # tests/service/test_service_problems.py
     "no-documents", "foreign-file",  # tests/cli/test_gallery.py
     "never-validated",  # tests/reports/test_reports_cli.py

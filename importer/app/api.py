@@ -1,4 +1,4 @@
-"""The public API: import a model, fill a file, validate, recheck and export a document from a program.
+"""The public API: import a model, validate, recheck and export a document from a program.
 
 ``from importer import import_model``: every name of ``__all__`` is there, too. Each function raises errors of
 ``importer.errors`` and prints nothing; ``progress`` is called with the text of each step.
@@ -30,13 +30,12 @@ from importer.hub.local import ANYWHERE
 from importer.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from importer.app.fill import Filling
     from importer.app.recheck import Rechecked
     from importer.app.why import Explanation
     from importer.exports.base import Device, Exported
 
 __all__ = [
-    "ImportSession", "Imported", "Validated", "export", "fill", "import_model", "recheck", "validate", "why",
+    "ImportSession", "Imported", "Validated", "export", "import_model", "recheck", "validate", "why",
 ]  # fmt: skip
 
 FOLDER = "models"  # of the documents, as at the command line
@@ -142,22 +141,6 @@ def import_model(
 
 _LINES = [f"``{o.name}``  {inspect.formatannotation(o.type)}: {o.about}.\n    " for o in OPTIONS.values()]
 import_model.__doc__ = (import_model.__doc__ or "").format(options="".join(_LINES))
-
-
-def fill(
-    file: str | Path, *, dry_run: bool = False, offline: bool = False, progress: Progress = silent
-) -> Filling:
-    """Add to a hand-written YAML what it leaves out; nothing that it sets is changed.
-
-    Raises DocumentError: "invalid" for a file that names no model, "changed" where it was edited meanwhile.
-    """
-    from importer.app import fill as filling
-
-    with ImportSession() as session:
-        filled = filling.plan(Path(file), ImportRequest("", offline=offline), session, ANYWHERE, progress)
-    if not dry_run:
-        filling.write(filled)
-    return filled
 
 
 def validate(

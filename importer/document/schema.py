@@ -246,17 +246,15 @@ class DocumentReason(ReasonKind):
     PROBLEMS_AND_MORE = "problems-and-more", "{problems:;}; and {more} more"
 
 
-def problems(
-    text: str, filled_in: Mapping[str, object] | None = None, model: RecordedFacts | None = None
-) -> list[YamlProblem]:
+def problems(text: str, model: RecordedFacts | None = None) -> list[YamlProblem]:
     """Return what is wrong, in the order of the lines; of a text that is no YAML only the first thing.
 
-    ``filled_in`` stands for what the text leaves out. ``model`` has the recorded facts of the model.
+    ``model`` has the recorded facts of the model.
     """
     from importer.document.yaml_edit.source_map import UnreadableYaml, parse_yaml
 
     try:
-        data = document_of({**(filled_in or {}), **parse_yaml(text)})
+        data = document_of(parse_yaml(text))
     except UnreadableYaml as error:
         return [error.problem]
     found = (problem for _, problem in document_faults(text, data, model))

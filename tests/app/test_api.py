@@ -77,7 +77,7 @@ def test_words_of_a_command_alone_are_positional() -> None:
         for name, one in functions.items()
         for parameters in [inspect.signature(one).parameters.values()]
     } == {
-        "export": ["document", "format_name"], "fill": ["file"], "import_model": ["reference"],
+        "export": ["document", "format_name"], "import_model": ["reference"],
         "recheck": ["names"], "validate": ["document"], "why": ["document", "key"],
     }  # fmt: skip
 

@@ -60,7 +60,7 @@ def test_a_failure_is_a_sentence_a_step_and_a_code(desk: Desk, kind: str) -> Non
     machine = desk(*words, "--json")
     check(kind, machine)
     told = machine.line
-    named = ("validate", "show", "review", "export", "fill", "report", "fit", "why")
+    named = ("validate", "show", "review", "export", "report", "fit", "why")
     subject = 1 if words[0] in named else 0
     assert told["reference"] == (None if words[0] in ("engine", "recheck") else words[subject])
     assert told["error"]["kind"] == kind

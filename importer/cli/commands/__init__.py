@@ -40,7 +40,6 @@ COMMANDS: Mapping[str, Command] = {
         "NAME", "accept, edit or reject one document; --approve and --reject ask nothing", True
     ),
     "recheck": Command("[NAME...]", "show what an import would change now", True),
-    "fill": Command("FILE", "add to a hand-written document what it leaves out", True),
     "export": Command("NAME|FILE FORMAT", "write it for another consumer; --list shows the formats", True),
     "report": Command("NAME|FILE", "write its validations as text, JSON, JUnit XML or a page", True),
     "fit": Command(
@@ -67,13 +66,13 @@ COMMANDS: Mapping[str, Command] = {
 
 # The headings of the help, each with its module; a command of none has a module of its own.
 GROUPS = {
-    "documents": ("list", "show", "why", "review", "recheck", "fill", "export", "report"),
+    "documents": ("list", "show", "why", "review", "recheck", "export", "report"),
     "engines": ("fit", "validate", "run", "engine", "doctor"),
     "service": ("serve", "admin"),
 }
 # The function of ``importer.cli`` that runs a command, where its module has none.
 RUN = {
-    "review": "reviewing.review", "recheck": "rechecking.recheck", "fill": "filling.run",
+    "review": "reviewing.review", "recheck": "rechecking.recheck",
     "export": "exporting.run", "report": "reporting.run", "fit": "fitting.fit",
     "validate": "validating.validate", "run": "running.run",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Commands of documents: list, show, why, review, recheck, fill, export, report."""
+"""Commands of documents: list, show, why, review, recheck, export, report."""
 
 from __future__ import annotations
 
@@ -186,16 +186,6 @@ def add_arguments_recheck(parser: argparse.ArgumentParser) -> None:
     )
     options.of_import(parser, "offline")
     options.json(parser, "one line of JSON per document")
-
-
-def add_arguments_fill(parser: argparse.ArgumentParser) -> None:
-    """Add the file, and what its document is for."""
-    parser.add_argument("file", metavar="FILE")
-    parser.add_argument("--dry-run", action="store_true", help="show the difference, write nothing")
-    options.of_import(
-        parser, "engine_version", "device", "memory", "goal", "concurrency", "context", "offline"
-    )
-    options.json(parser, "what was added as one line of JSON")
 
 
 def add_arguments_export(parser: argparse.ArgumentParser) -> None:
