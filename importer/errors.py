@@ -366,7 +366,10 @@ class DocumentError(ImporterError):
         ),
         "chat-template": Kind("{path} names a chat template that cannot be used: {problem}."),
         "never-validated": Kind("{name} as it is now was never run, so there is nothing to report."),
-        "no-receipt": Kind("{path} has no readable receipt: {problem}.", "Import the model again."),
+        "no-receipt": Kind(
+            "{path} has no readable receipt: {problem}.",
+            "Import the model again: what is damaged stays beside it, with a number in its name.",
+        ),
         "other-backend": Kind("{name} is the document for {has}, not for {backend}."),
         "other-device": Kind("{name} is the document for {has}, and this import is for {device}."),
         "no-value": Kind("{name} has no value for {key!r}.", "Did you mean {near}?"),

@@ -371,9 +371,13 @@ class GalleryChange:
 
 
 def changes(before: Gallery, after: Gallery) -> Iterator[GalleryChange]:
-    """Yield the entries that differ for those who run the models, by name; of one name in their order."""
+    """Yield the entries that differ for those who run the models, by name; of one name in their order.
+
+    An entry that could not be read on one side is not compared.
+    """
     old, new = _trees(before), _trees(after)
-    for name, at in sorted({*old, *new}):
+    unread = {one.entry for one in (*before.findings, *after.findings)}
+    for name, at in sorted(both for both in {*old, *new} if both[0] not in unread):
         values = differences(old.get((name, at), {}), new.get((name, at), {}))
         what: Literal["added", "removed", "changed"] = (
             "added" if (name, at) not in old else "removed" if (name, at) not in new else "changed"

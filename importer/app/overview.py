@@ -16,7 +16,7 @@ from importer.document.effective import refutation
 from importer.document.entry_facts import EntryFacts, entry_facts
 from importer.document.receipt import Receipt
 from importer.document.review import row, warnings
-from importer.document.store import Store, StoredDocument
+from importer.document.store import Store, StoredDocument, load
 from importer.document.validation_state import validation
 from importer.errors import DocumentError
 from importer.exports.base import ExportRefused, Origin
@@ -224,7 +224,7 @@ def rows(store: Store) -> list[dict[str, object]]:
 def row_of(store: Store, name: str) -> dict[str, object]:
     """Return the row of a document; one that cannot be read has a row, too."""
     try:
-        stored = store.load(name)
+        stored = load(store.path(name), details=False)
     except DocumentError as error:
         unread = dict.fromkeys(("model", "revision", "backend"))
         trouble = {"kind": INVALID, "key": STATE_KEY, "reason": {}, "message": error.message}

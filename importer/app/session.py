@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache
@@ -39,6 +40,7 @@ class ImportSession(Closing):
     ``consents`` is asked once before parsers are fetched from the package index; without it they are.
     ``sandbox``  reads the repositories' texts; its owner closes it. Without one, the session opens its own.
     ``places``   folders from which adapters may be read.
+    Raises UsageError("bad-value") for an invalid ``IMPORTER_PARSERS``.
     """
 
     def __init__(
@@ -50,6 +52,10 @@ class ImportSession(Closing):
         places: AllowedFolders = ANYWHERE,
     ) -> None:
         self.proves, self.places = proves, places
+        if proves and "IMPORTER_PARSERS" in os.environ:  # before anything is fetched or decided
+            from importer.engines import parser_sources
+
+            parser_sources.mode()
         self._consents = cache(consents)
         self._fetching = Lock()
         self.sandbox = sandbox or Sandbox()

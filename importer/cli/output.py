@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from importer.document.store import StoredDocument
     from importer.registry import Registry
 
 
@@ -52,6 +53,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
 def note(text: str) -> None:
     """Print one line to stderr."""
     to_stderr(plain(text))
+
+
+def without_details(stored: StoredDocument) -> None:
+    """Print to stderr what the side file of a receipt lacks."""
+    if stored.no_details is not None:
+        note(f"{sentences.render(stored.no_details)}.")
 
 
 def typed(command: str, name: str, folder: str) -> str:

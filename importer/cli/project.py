@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,16 +21,14 @@ def read(folder: Path) -> Mapping[str, str]:
     UsageError("bad-option").
     """
     path = folder / FILE
-    if not path.is_file():
+    if not os.path.lexists(path):  # loads nothing for most commands
         return {}
     import tomllib
 
+    from importer.hub.folders import read_plain
+
     try:
-        with path.open("rb") as file:
-            text = file.read(LONGEST + 1).decode()
-        if len(text.encode()) > LONGEST:
-            raise _refused(f"it has more than {LONGEST:,} bytes")
-        data = tomllib.loads(text)
+        data = tomllib.loads(read_plain(path, LONGEST).decode())
     except (OSError, ValueError, RecursionError) as error:
         raise _refused(f"not readable: {error}") from None
     for name, value in data.items():

@@ -100,7 +100,9 @@ def _print(text: str, *, one_line: bool) -> None:
 def _sheet(name: str, folder: str) -> ReportModel:
     from importer.document.store import named
 
-    return sheet(named(name, folder)[1])
+    stored = named(name, folder)[1]
+    output.without_details(stored)
+    return sheet(stored)
 
 
 def _side(name: str, folder: str) -> ReportModel:

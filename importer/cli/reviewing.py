@@ -227,4 +227,5 @@ def _who(word: Mapping[str, object]) -> str:
 def _evidence(stored: StoredDocument, key: str = "") -> None:
     receipt = stored.need_receipt()
     evidence = [e for e in receipt.evidence if not key or key in (e["key"], str(e["key"]).rpartition(".")[2])]
+    output.without_details(stored)
     output.explain(evidence, *((None, None) if key else (receipt.fit, receipt.proof)))

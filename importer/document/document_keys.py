@@ -141,9 +141,9 @@ def canonical(data: object) -> str:
     return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def digest(document: Mapping[str, object]) -> str:
-    """Return ``sha256:…`` over the data in canonical JSON; comments, key order and layout do not count."""
-    return "sha256:" + hashlib.sha256(canonical(document).encode()).hexdigest()
+def digest(data: object) -> str:
+    """Return ``sha256:…`` over data in canonical JSON; comments, key order and layout do not count."""
+    return "sha256:" + hashlib.sha256(canonical(data).encode()).hexdigest()
 
 
 KeyPath = tuple[str | int, ...]

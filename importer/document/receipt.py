@@ -28,6 +28,7 @@ from importer.sentences import render
 from importer.signals.evidence import Evidence
 
 SCHEMA = 1
+RUNS = ("validation", "earlier", "partial")
 KEPT = 4  # whole runs on other engines that are kept beside the last one
 State = Literal["draft", "approved", "stale", "rejected"]
 
@@ -63,6 +64,7 @@ class Receipt:
     ``warnings``    what needs attention: kind, key, reason, message.
     ``description`` a paragraph of the model's card; ``None`` where it has none.
     ``model``       the facts of the model that its document is checked with.
+    ``absent``      the parts whose details are in no file here, by name the digests of short and whole form.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Receipt:
     model: Mapping[str, Any] = field(default_factory=dict)
     weights: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
+    absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def runs(self) -> list[Report]:
@@ -143,7 +146,8 @@ class Receipt:
 
     def to_json(self) -> dict[str, Any]:
         """Return its members, with the number of their schema."""
-        return {"schema": SCHEMA} | {f: getattr(self, f) for f in self.__dataclass_fields__}
+        found = {"schema": SCHEMA} | {f: getattr(self, f) for f in self.__dataclass_fields__}
+        return {key: value for key, value in found.items() if value or key != "absent"}
 
     def to_text(self) -> str:
         """Return the whole receipt as text: indented JSON, keys in the order above."""
@@ -193,6 +197,7 @@ class Receipt:
             validation=old.validation,
             earlier=old.earlier,
             partial=old.partial,
+            absent={key: old.absent[key] for key in RUNS if key in old.absent},
         )
 
     def with_validation(self, report: Mapping[str, object], digest: str) -> Receipt:

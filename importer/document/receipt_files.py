@@ -1,7 +1,8 @@
 """A receipt on disk: a small file for git, and a side file with evidence, the whole proof and raw exchanges.
 
-A part of the side file counts where it says the same as the small file. Without it only details are missing:
-decisions, verdicts, reviews and outcomes are in the small one.
+The small file has two digests of each part: of its short form there, and of the whole part in the side file.
+A short form with another digest was changed by hand, and is dropped. A whole part with another digest, or
+none, is absent: its digests stay, so that the side file of another clone counts again.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from importer.document.document_keys import digest, same
+from importer.document.document_keys import digest
 from importer.hub.snapshot import listed, mapping
 
 ENDING, SIDE = ".receipt.json", ".evidence.json"
+LISTS = ("evidence", "earlier")
 WIDE = 160  # characters of a line
 PASSED = ("pass", "not-applicable", "not-shown")
 # What the small file keeps of a proof, of its verdicts, and of an outcome that passed.
@@ -30,30 +32,42 @@ def side_path(path: Path) -> Path:
 
 
 def texts(path: Path, receipt: Mapping[str, Any]) -> dict[Path, str]:
-    """Return the files of a receipt's data: the small one at ``path``, and the side file."""
-    small = {key: value for key, value in receipt.items() if key != "evidence"}
-    small |= {key: shorten(receipt[key]) for key, shorten in SHORTENED.items() if receipt[key]}
-    side = {key: receipt[key] for key in (*SHORTENED, "evidence") if receipt[key]}
-    side = {"schema": 1, "decisions": _ident(receipt), **side}
-    return {side_path(path): _lines(side) + "\n", path: _lines(small) + "\n"}
+    """Return the files of a receipt's data: the small one at ``path``, and the side file if it has parts."""
+    data: dict[str, Any] = json.loads(json.dumps(receipt, default=list))
+    absent, side, digests = data.pop("absent", {}), dict[str, Any](), dict[str, list[str]]()
+    for key, shorten in SHORTENED.items():
+        part = data.get(key)
+        if not part and key not in absent:
+            continue
+        short = shorten(part) if part else part
+        data[key], digests[key] = short, absent.get(key, [""])
+        if digests[key][0] != digest(short):
+            digests[key], side[key] = [digest(short), digest(part)], part
+    del data["evidence"]
+    files = {path: _lines({**data, "digests": digests}) + "\n"}
+    return {side_path(path): _lines({"schema": 1, **side}) + "\n", **files} if side else files
 
 
-def whole(small: Mapping[str, Any], side: object) -> dict[str, Any]:
-    """Return a receipt's data, each part from the side file where that says the same."""
-    more = mapping(side)
-    parts = {
-        key: more[key]
-        for key, shorten in SHORTENED.items()
-        if small.get(key) and same(shorten(more.get(key)), small.get(key))
-    }
-    facts = listed(more.get("evidence")) if more.get("decisions") == _ident(small) else []
-    proof = {"proof": _of_each(small["proof"])} if small.get("proof") else {}
-    return {"evidence": [*facts], **small, **proof, **parts}
+def whole(small: Mapping[str, Any], side: object) -> tuple[dict[str, Any], list[str]]:
+    """Return a receipt's data, each part from the side file where that has its digest, and the endings of
+    files with anything that was not read: a part that was changed by hand, or is of another receipt.
 
-
-def _ident(receipt: Mapping[str, Any]) -> str:
-    """Return the digest of the decisions, that the evidence belongs to."""
-    return digest({"decisions": receipt.get("decisions")})
+    ``absent`` in the data has the digests of parts without their details. Raises ValueError.
+    """
+    data, more = {"evidence": [], **small}, {k: v for k, v in mapping(side).items() if k != "schema"}
+    absent, unread = dict[str, list[str]](), list[str]()
+    for key, both in mapping(data.pop("digests", {})).items():
+        if key not in SHORTENED or len(listed(both)) != 2:
+            raise ValueError(key)
+        if digest(data.get(key)) != both[0]:
+            data[key], unread = [] if key in LISTS else None, [ENDING]
+        elif key in more and digest(more[key]) == both[1]:
+            data[key] = more.pop(key)
+        else:
+            absent[key] = [*both]
+    if data.get("proof"):
+        data["proof"] = _of_each(data["proof"])
+    return data | ({"absent": absent} if absent else {}), [*unread, *([SIDE] if more else [])]
 
 
 def _only(record: object, keys: Iterable[str]) -> dict[str, Any]:
@@ -102,7 +116,7 @@ def _outcome(outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 # Each part that the small file has in short.
 SHORTENED: Mapping[str, Callable[[Any], Any]] = {
-    "proof": _proof, "validation": _run, "partial": _run,
+    "evidence": lambda _: [], "proof": _proof, "validation": _run, "partial": _run,
     "earlier": lambda runs: [_run(one) for one in listed(runs)],
 }  # fmt: skip
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from importer import config
 from importer.document import receipt_files, schema, template_file
@@ -24,6 +26,7 @@ from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.hub.folders import read_plain, why
 from importer.hub.reference import is_directory
+from importer.hub.snapshot import mapping, written
 from importer.reasons import Reason, ReasonKind
 
 if TYPE_CHECKING:
@@ -38,13 +41,14 @@ def write_all(contents: Mapping[Path, str]) -> None:
     staged: list[tuple[Path, Path]] = []
     try:
         for path, text in contents.items():
-            staged.append((_stage(path, text), path))
+            make_folder(path.parent)
+            temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}.part")
+            staged.append((temporary, path))
+            _fill(temporary, text.encode(), path)
         for temporary, path in staged:
             temporary.replace(path)
     except OSError as error:
-        raise DocumentError(
-            "cannot-write", path=error.filename or path, problem=error.strerror or error
-        ) from None
+        raise DocumentError("cannot-write", path=path, problem=error.strerror or error) from None
     finally:
         for temporary, _ in staged:
             with suppress(OSError):
@@ -61,26 +65,84 @@ def make_folder(folder: Path) -> None:
         raise DocumentError("cannot-write", path=folder, problem=error.strerror or error) from None
 
 
-def _stage(path: Path, text: str) -> Path:
-    make_folder(path.parent)
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}.part")
+def _fill(file: Path, content: bytes, path: Path) -> None:
+    """Write a new file with the mode of the one that it replaces."""
     # The caller's umask decides who may read a new file: engines run under other users.
-    mode = 0o777 if text.startswith("#!") else 0o666
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    mode = 0o777 if content.startswith(b"#!") else 0o666
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as opened:
+        with suppress(OSError):  # a new file has no mode to keep
+            os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+        opened.write(content)
+        opened.flush()
+        os.fsync(descriptor)
+
+
+def commit(path: Path, contents: Mapping[Path, str]) -> None:
+    """Write files of the document at ``path``, all or none even if the process is killed.
+
+    They are written into a folder, and its new name commits them: whoever reads the document next moves what
+    is left in it to its place. Files of a receipt that were not read whole are kept under other names. The
+    caller holds the lock. Raises DocumentError("cannot-write").
+    """
+    finish(path)
+    staging, file = path.with_name(f".{path.stem}.part"), path
+    make_folder(path.parent)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            with suppress(OSError):  # a new file has no mode to keep
-                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(staging)  # of a write that was killed
+        staging.mkdir()
+        new = {file: text.encode() for file, text in contents.items()}
+        for file, content in (new | _aside(receipt_path(path), new)).items():
+            if file.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            _fill(staging / file.name, content, file)
+        staging.rename(_committed(path))
+    except OSError as error:
+        raise DocumentError("cannot-write", path=file, problem=error.strerror or error) from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    finish(path)
+
+
+def _committed(path: Path) -> Path:
+    return path.with_name(f".{path.stem}{COMMITTED}")
+
+
+def finish(path: Path) -> None:
+    """Move the files of a committed write to their places; several processes may do that at a time."""
+    folder = _committed(path)
+    if not os.path.lexists(folder) or folder.is_symlink():
+        return
+    with suppress(OSError):
+        for one in sorted(folder.iterdir()):
+            if one.name.startswith(f"{path.stem}."):
+                with suppress(FileNotFoundError):  # another process was faster
+                    one.replace(path.with_name(one.name))
+        folder.rmdir()
+
+
+def _aside(path: Path, new: Mapping[Path, bytes]) -> dict[Path, bytes]:
+    """Return what ``new`` files of the receipt at ``path`` would replace unread, under names of their own."""
+    side, held = receipt_files.side_path(path), dict[Path, bytes]()
+    for file in (path, side):
         with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-    return temporary
+            held[file] = read_plain(file, LONGEST_RECEIPT)
+    data, unread = _read(path)
+    if data is None:
+        unread = [receipt_files.ENDING, receipt_files.SIDE]
+    elif side in held and _json(side) is None:
+        unread.append(receipt_files.SIDE)
+    number = hashlib.sha256(b"".join(held.values())).hexdigest()[:8]
+    stem = path.name.removesuffix(receipt_files.ENDING)
+    return {
+        file.with_name(f"{stem}.{number}{ending}"): held[file]
+        for file, ending in ((path, receipt_files.ENDING), (side, receipt_files.SIDE))
+        if ending in unread and file in held and new.get(file, held[file]) != held[file]
+    }
 
 
+COMMITTED = ".commit"  # ending of a folder with files that are written
 LONGEST = 16 * 1024 * 1024  # bytes of a document: a long one has ten thousand
 LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
 
@@ -98,6 +160,7 @@ class StoreReason(ReasonKind):
 
     MISSING = "missing", "it is missing"
     DAMAGED = "damaged", "it is damaged"
+    NO_DETAILS = "no-details", "{file} has no details of {parts:and}: it is missing, or of another receipt"
 
 
 @frozen
@@ -180,6 +243,14 @@ class StoredDocument:
         return template_file.of(self.data, self.path)
 
     @property
+    def no_details(self) -> Reason | None:
+        """Return which parts of the receipt have no details in its side file; ``None`` for a whole one."""
+        if self.receipt is None or not self.receipt.absent:
+            return None
+        file = receipt_files.side_path(receipt_path(self.path)).name
+        return Reason(StoreReason.NO_DETAILS, file=file, parts=tuple(self.receipt.absent))
+
+    @property
     def review(self) -> Review:
         """Return the review of the present data as it counts here: a draft where an approval came with the
         files, and an engine would be granted something by it.
@@ -225,7 +296,10 @@ class Store:
 
     def find(self, name: str) -> StoredDocument | None:
         """Return the document; ``None`` without such a file in this very folder."""
-        if name != Path(name).name or not os.path.exists(self.path(name)):  # noqa: PTH110 - never raises
+        if name != Path(name).name:
+            return None
+        finish(self.path(name))
+        if not os.path.exists(self.path(name)):  # noqa: PTH110 - never raises
             return None
         return load(self.path(name))
 
@@ -247,9 +321,12 @@ class Store:
     def names(self) -> list[str]:
         """Return every document's name, sorted; whether it can be read shows when it is.
 
-        Raises DocumentError("not-a-folder"); a folder that is not there has none.
+        A write that was killed is finished first. Raises DocumentError("not-a-folder"); a folder that is not
+        there has none.
         """
         try:
+            for left in self.folder.glob(f".*{COMMITTED}"):
+                finish(self.path(left.name[1:].removesuffix(COMMITTED)))
             with os.scandir(self.folder) as entries:
                 return sorted(e.name.removesuffix(".yaml") for e in entries if _is_document(e.name))
         except FileNotFoundError:
@@ -260,38 +337,45 @@ class Store:
             raise DocumentError("invalid", path=self.folder, problem=error.strerror) from None
 
     def write(self, text: str, receipt: Receipt, template: str | None = None) -> Path:
-        """Write document, receipt, the schema for editors and the template it names; all or nothing."""
-        make_folder(self.folder)
+        """Write document, receipt, the schema for editors and the template it names; all or nothing.
+
+        The caller holds the lock.
+        """
         path = self.path(receipt.name)
         contents = {path: text, **self.receipt_texts(path, receipt)}
         if template is not None:
             contents = {template_file.place(path): template, **contents}
         schema_file = self.folder / SCHEMA_FILE
         if not _holds(schema_file, schema.text("document")):
-            contents = {schema_file: schema.text("document"), **contents}
-        write_all(contents)
+            write_all({schema_file: schema.text("document")})
+        commit(path, contents)
         return path
 
     def amend(self, name: str, change: Callable[[Receipt], Receipt]) -> None:
         """Replace the present receipt, if it can be read, even if the document has changed or is missing."""
         with self.locked():
+            finish(self.path(name))
             receipt = _receipt(receipt_path(self.path(name)))
             if receipt is not None:
                 self.write_receipt(name, change(receipt))
 
     def write_receipt(self, name: str, receipt: Receipt) -> None:
-        """Replace the receipt of the document ``name`` alone."""
-        write_all(self.receipt_texts(self.path(name), receipt))
+        """Replace the receipt of the document ``name`` alone; the caller holds the lock."""
+        commit(self.path(name), self.receipt_texts(self.path(name), receipt))
 
     def receipt_texts(self, path: Path, receipt: Receipt) -> dict[Path, str]:
         """Return the files of the receipt beside the document at ``path``."""
         return receipt_files.texts(receipt_path(path), receipt.to_json())
 
 
-def load(path: Path) -> StoredDocument:
-    """Read the document at ``path``; raises DocumentError("no-such-document") and ("no-receipt")."""
+def load(path: Path, *, details: bool = True) -> StoredDocument:
+    """Read the document at ``path``; without ``details`` its side file is not read.
+
+    Raises DocumentError("no-such-document") and ("no-receipt").
+    """
     from importer.document.yaml_edit.source_map import TextReason, read
 
+    finish(path)
     try:
         text = read_plain(path, LONGEST).decode()  # its own line ends stay when it is written back
     except FileNotFoundError:
@@ -300,7 +384,7 @@ def load(path: Path) -> StoredDocument:
         problem = why(error) if isinstance(error, OSError) else Reason(TextReason.NOT_UTF8)
         raise DocumentError("invalid", path=path, problem=problem) from None
     data = read(text, path)
-    return StoredDocument(path, text, data, digest(data), _receipt(receipt_path(path)))
+    return StoredDocument(path, text, data, digest(data), _receipt(receipt_path(path), details=details))
 
 
 def _is_document(name: str) -> bool:
@@ -340,25 +424,33 @@ def receipt_at(path: Path) -> Receipt:
     return receipt
 
 
-def _receipt(path: Path) -> Receipt | None:
+def _receipt(path: Path, *, details: bool = True) -> Receipt | None:
     """Return the receipt, if it fits its schema; raises DocumentError("newer-receipt")."""
-    from importer.document.receipt import check_number, parse
+    from importer.document.receipt import parse
 
-    data = _json(path)
-    check_number(data, path)
-    if not isinstance(data, dict):
-        return None
+    data, _ = _read(path, details=details)
+    return None if data is None else parse(data)
+
+
+def _read(path: Path, *, details: bool = True) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return a receipt's data as ``receipt_files.whole`` does; ``None`` for what does not fit the schema."""
+    from importer.document.receipt import check_number
+
+    small = _json(path)
+    check_number(small, path)
     try:
-        data = receipt_files.whole(data, _json(receipt_files.side_path(path)))
+        side = _json(receipt_files.side_path(path)) if details else None
+        data, unread = receipt_files.whole(mapping(small), side)
         schema.check("receipt", data, path)
     except (ValueError, RecursionError, DocumentError):
-        return None
-    return parse(data)
+        return None, []
+    return data, unread
 
 
 def _json(path: Path) -> object:
     """Return what a file holds; ``None`` where it cannot be read: a side file is not everywhere."""
     try:
-        return json.loads(read_plain(path, LONGEST_RECEIPT))
+        text = read_plain(path, LONGEST_RECEIPT).decode()
+        return written(text, json.loads(text))
     except (OSError, ValueError, RecursionError):
         return None

@@ -154,7 +154,9 @@ def _served(client: Client, name: str | None, document: Document) -> str | None:
 
 
 def _let_in(client: Client, error: RequestRefused) -> None:
-    """Raise EngineError("locked") where the refusal is that of the key."""
+    """Raise EngineError: "locked" where the refusal is that of the key, "unreachable" for a redirect."""
+    if 300 <= error.status < 400:
+        raise EngineError("unreachable", url=client.base_url, problem=f"it redirects: {error}") from None
     if error.status in LOCKED:
         raise EngineError("locked", url=client.base_url, says=without(str(error), client.secrets)) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -56,12 +57,18 @@ def test_a_backend_that_is_none_is_an_error(desk: Desk, monkeypatch: pytest.Monk
         ("prove = 'bogus'", "prove is 'bogus'"), ("dir = 3", "dir is not text"),
         ("dir = '..'", "leads out"), ("dir = '/tmp'", "leads out"),
         ('dir = "a\\u0000"', "cannot be seen"),
-        ("\x00", "not readable"), ("# " + "x" * 65_536, "more than 65,536 bytes"),
+        ("\x00", "not readable"), ("# " + "x" * 65_536, "File too large"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_valid_is_an_error(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / project.FILE).write_text(text)
     with pytest.raises(UsageError, match=problem):
+        project.read(tmp_path)
+
+
+def test_what_is_no_plain_file_is_an_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / project.FILE)
+    with pytest.raises(UsageError, match="not readable"):
         project.read(tmp_path)
 
 

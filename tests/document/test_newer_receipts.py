@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,15 @@ def test_a_newer_receipt_is_refused_in_one_sentence(desk: Desk, command: tuple[s
         f"{SCHEMA}."
     ) in ran.out + ran.err
     assert desk.files() == before
+
+
+def test_a_document_with_a_newer_receipt_is_not_removed(desk: Desk) -> None:
+    assert desk("acme/base", "--no-validate").code == 0
+    shutil.copytree(desk.folder / "models", desk.folder / "before")
+    renumbered(desk, SCHEMA + 1)
+    told = desk("gallery", "diff", "before", "models").out
+    assert told.startswith("No entry of the gallery changes.\n\n### Not read\n\n- ")
+    assert "of a newer importer" in told
 
 
 @pytest.mark.slow

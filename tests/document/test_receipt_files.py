@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from importer.document import receipt_files
+from importer.document.receipt import Receipt
 from importer.document.store import Store, receipt_path
-from tests.commandline import Desk
+from tests.commandline import Desk, state
 
 EXCHANGE = {
     "method": "POST",
@@ -70,24 +77,115 @@ def test_exchanges_and_evidence_lie_beside_what_git_keeps(desk: Desk) -> None:
     assert store.load("base").approved
 
 
-def test_a_side_file_that_says_otherwise_is_not_believed(desk: Desk) -> None:
+def read(desk: Desk) -> tuple[Any, Any]:
+    """Return both files of the receipt."""
+    path = receipt_path(desk.folder / "models" / "base.yaml")
+    return json.loads(path.read_text()), json.loads(receipt_files.side_path(path).read_text())
+
+
+def test_only_details_with_the_digest_of_the_receipt_count(desk: Desk) -> None:
     store = validated(desk)
     path = receipt_path(store.path("base"))
-    side = receipt_files.side_path(path)
-    data = json.loads(side.read_text())
-    data["validation"] |= {"passed": True, "outcomes": [HELD]}
-    data["decisions"] = "sha256:0"
-    for text in (json.dumps(data), "{", "[]", json.dumps({"validation": 3, "proof": [], "earlier": "x"})):
+    side, (small, data) = receipt_files.side_path(path), read(desk)
+    other = json.loads(json.dumps(data).replace("raw answer", "another answer"))
+    for text in (json.dumps(other), "{", "[]", json.dumps({"validation": 3, "proof": [], "schema": 99})):
         side.write_text(text)
         found = store.load("base").need_receipt()
+        assert "validation" in found.absent
         assert found.validation is not None
-        assert (found.validation["passed"], len(found.validation["outcomes"])) == (False, 2)
-        assert found.evidence == []
+        assert [o.get("exchanges") for o in found.validation["outcomes"]] == [None, None]
+        for words in (("review", "base", "--explain"), ("report", "base")):
+            assert "base.evidence.json has no details of" in desk(*words).err
+        assert desk("review", "base", "--approve").code == 0
+        assert read_small(path)["digests"]["validation"] == small["digests"]["validation"]
+    kept = {one.read_text() for one in path.parent.glob("base.*.evidence.json")}
+    assert json.dumps(other) in kept  # an approval wrote the parts that it had read
+    side.write_text(json.dumps(data))
+    assert store.load("base").need_receipt().absent == {}  # of another clone, say
 
 
-def test_a_whole_proof_in_one_file_is_read_whole(desk: Desk) -> None:
-    """As receipts of 0.1.0 have it."""
+def read_small(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def test_outcomes_that_a_person_changed_are_no_validation(desk: Desk) -> None:
+    store = validated(desk)
+    path = receipt_path(store.path("base"))
+    path.write_text(path.read_text().replace('"passed": false', '"passed": true'))
+    assert state(desk) == ("draft", "never")
+    changed = path.read_bytes()
+    assert desk("review", "base", "--approve").code == 0
+    assert changed in [one.read_bytes() for one in path.parent.glob("base.*.receipt.json")]
+
+
+@pytest.mark.parametrize("left", ["", "{", None])
+def test_an_import_keeps_the_evidence_of_a_damaged_receipt(desk: Desk, left: str | None) -> None:
+    store = validated(desk)
+    path = receipt_path(store.path("base"))
+    evidence = receipt_files.side_path(path).read_bytes()
+    path.unlink() if left is None else path.write_text(left)
+    refused = desk("review", "base", "--approve")
+    assert (refused.code, "Import the model again" in refused.err) == (5, True)
+    assert desk("acme/base").code == 0
+    (kept,) = path.parent.glob("base.*.evidence.json")
+    assert kept.read_bytes() == evidence
+    assert len([*path.parent.glob("base.*.receipt.json")]) == (left is not None)
+    assert desk("acme/base").code == desk("review", "base", "--approve").code == 0
+    assert [*path.parent.glob("base.*.evidence.json")] == [kept]
+
+
+def test_half_of_a_surrogate_pair_is_written_again(desk: Desk) -> None:
     path = receipt_path(validated(desk).path("base"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"description": "\ud800"}))
+    assert desk("review", "base", "--approve").code == 0
+    assert json.loads(path.read_text())["description"] == "?"
+
+
+def killed_at(step: int, store: Store, text: str, receipt: Receipt) -> bool:
+    """Write in a process that kills itself at a step that makes, renames or removes a file."""
+    child = os.fork()
+    if child:
+        return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    left = iter(range(1, step))
+
+    def stop(event: str, _: object) -> None:
+        if event in ("open", "os.rename", "os.mkdir", "os.rmdir") and next(left, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(stop)
+    with store.locked():
+        store.write(text, receipt)
+    os._exit(0)
+
+
+def test_a_write_that_is_killed_is_whole_or_nothing(desk: Desk) -> None:
+    """And the next write leaves nothing else behind."""
+    store, before = validated(desk), desk.files()
+    old = store.load("base")
+    text, receipt = old.text + "# new\n", replace(old.need_receipt(), imported_at="2030-01-01T00:00:00+00:00")
+    path = store.path("base")
+    written = {path: text, **store.receipt_texts(path, receipt)}
+    after = before | {f"models/{file.name}": made.encode() for file, made in written.items()}
+    seen, killed, step = set[bool](), True, 0
+    while killed:
+        step += 1
+        killed = killed_at(step, store, text, receipt)
+        assert store.names() == ["base"]
+        assert store.load("base").receipt is not None
+        found = {file: held for file, held in desk.files().items() if "/.base" not in file}
+        assert found in (before, after), step
+        seen.add(found == after)
+        with store.locked():
+            store.write(old.text, old.need_receipt())
+        assert desk.files() == before, step
+    assert seen == {False, True}
+    assert step > len(written)
+
+
+def test_a_receipt_in_one_file_is_read_whole(desk: Desk) -> None:
+    """As it goes to another machine."""
+    store = validated(desk)
+    path, whole = receipt_path(store.path("base")), store.load("base").need_receipt()
     receipt_files.side_path(path).unlink()
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"proof": PROOF}))
-    assert Store(path.parent).load("base").need_receipt().proof == PROOF
+    path.write_text(whole.to_text())
+    assert store.load("base").receipt == whole
