@@ -64,8 +64,8 @@ def record(name: str) -> None:
             limit = extra.get("max_tokens", 100)
             asked = {"model": served.model, "max_output_tokens": limit, "temperature": 0, "store": False}
             for ending, stream in (("json", False), ("sse", True)):
-                body = {**asked, **other_apis.request_responses(prompt), "stream": stream}
-                answer = ask(served.port, body, other_apis.RESPONSES_PATH)
+                body = {**asked, **other_apis.response_body(prompt), "stream": stream}
+                answer = ask(served.port, body, other_apis.RESPONSES.path)
                 keep(kept / f"{case}.{ending}", answer, served.model)
 
 

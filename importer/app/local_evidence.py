@@ -21,7 +21,6 @@ from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
 from importer.progress import Progress
 from importer.reasons import Reason
-from importer.validation.evidence_sources import Likelihood, recorded
 from importer.validation.probes.server import altered
 
 if TYPE_CHECKING:
@@ -38,14 +37,13 @@ SHA256 = 64  # hex digits
 
 @frozen
 class References:
-    """The hashes of the import and of the served files, the embedding, and earlier figures.
+    """The hashes of the import and of the served files, and the embedding.
 
     ``files``       hashes of files and weights at the import.
     ``served``      those of the served weights, and of large files beside them.
     ``broken``      files of JSON that are none.
     ``table``       the embedding's rows and the tokens beyond.
     ``merges``      the words that the tokenizer's merges yield.
-    ``likelihood``  the figures of the first validated run; a run adds its own.
     """
 
     files: Mapping[str, str]
@@ -53,13 +51,11 @@ class References:
     broken: tuple[str, ...]
     table: TokenTable | None
     merges: MergedWords | None
-    likelihood: Likelihood
 
     def to_json(self) -> dict[str, object]:
         """Return the receipt's entries of a run."""
         weights = {path: digest for path, digest in self.served.items() if path.endswith(WEIGHTS)}
-        measured = self.likelihood.to_json()
-        return {"weights": weights} | ({} if measured is None else {"likelihood": measured})
+        return {"weights": weights}
 
 
 def references_of(stored: StoredDocument, weights: Path, progress: Progress) -> References:
@@ -67,7 +63,7 @@ def references_of(stored: StoredDocument, weights: Path, progress: Progress) -> 
     files = files_of(stored, weights)
     table, merges = tokenizer.of_folder(weights), tokenizer.merges_of_folder(weights)
     served, broken = digests_of(files, weights, progress), model_folder.broken(weights)
-    return References(files, served, broken, table, merges, likelihood_of(stored))
+    return References(files, served, broken, table, merges)
 
 
 def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
@@ -93,15 +89,6 @@ def changed_since(stored: StoredDocument, weights: Path) -> tuple[str, ...]:
     served = local.resolve(str(weights), weights).settings
     imported = {name: was for name, was in files_of(stored, weights).items() if name in served}
     return tuple(altered(imported, served))
-
-
-def likelihood_of(stored: StoredDocument) -> Likelihood:
-    """Return the figures of the first validated run of these very weights, for a new run to measure again."""
-    receipt = stored.receipt
-    if receipt is None or not receipt.weights:
-        return Likelihood()
-    runs = (recorded(run) for run in receipt.runs if run.get("weights") == receipt.weights)
-    return next((likelihood for likelihood in runs if likelihood.reference), Likelihood())
 
 
 def digests_of(files: Mapping[str, str], weights: Path, progress: Progress) -> dict[str, str]:
@@ -231,7 +218,7 @@ def snapshot_of(stored: StoredDocument, places: AllowedFolders, *, offline: bool
 
 @contextmanager
 def background(stored: StoredDocument, places: AllowedFolders) -> Iterator[Background]:
-    """Yield template, tokenizer, proof and earlier figures of the document's model, where they are here.
+    """Yield template, tokenizer and proof of the document's model, where they are here.
 
     A missing tokenizer has its reason (``Background.no_tokenizer``).
     """
@@ -240,15 +227,15 @@ def background(stored: StoredDocument, places: AllowedFolders) -> Iterator[Backg
     from importer.validation.evidence_sources import Background
     from importer.validation.expectations import CommonReason
 
-    proof, likelihood = proof_of(stored, stored.backend), likelihood_of(stored)
+    proof = proof_of(stored, stored.backend)
     try:
         snapshot = snapshot_of(stored, places, offline=True)
         rendering = rendered_by(snapshot, stored.data, stored.chat_template())
     except ImporterError:
-        yield Background(proof=proof, likelihood=likelihood)
+        yield Background(proof=proof)
         return
     with rendering as render:
-        known = Background(render=render, proof=proof, likelihood=likelihood)
+        known = Background(render=render, proof=proof)
         folder, python = _folder(snapshot), _python(stored.backend)
         if folder is None or not has_files(folder, TOKENIZER):
             away = Reason(CommonReason.TOKENIZER_AWAY, model=snapshot.label, revision=snapshot.revision)

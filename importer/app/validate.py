@@ -54,13 +54,6 @@ def fit_error(fit: Mapping[str, object] | None, document: Document, log: Path) -
     return compare(fit, measured.context, measured.weights, cache, measured.tokens)
 
 
-def resident(fit: Mapping[str, object] | None, held: int | None) -> dict[str, Figure]:
-    """Return the estimate beside the memory of the engine's processes, for engines that report nothing."""
-    from importer.memory import estimate_types
-
-    return estimate_types.resident(fit or {}, held)
-
-
 SHOWN_IN_GB = 1e8  # bytes: with two digits less than that has hardly a figure
 
 
@@ -204,7 +197,7 @@ def run_on(
 
     The report is as it stands in a receipt. Raises EngineError and DocumentError.
     """
-    from importer.engines import package_conflicts, start_trials, tokenizer, vllm
+    from importer.engines import start_trials, tokenizer, vllm
     from importer.engines.process import serve
     from importer.validation.evidence_sources import Background, Journal
     from importer.validation.run import validate
@@ -245,7 +238,6 @@ def run_on(
                 full=lambda: served.log_full,
                 ready=served.log.stat().st_size,
             ),
-            fit=lambda: fit_error(fit, document, served.log) or resident(fit, served.memory),
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
             files=recorded.files,
@@ -253,14 +245,12 @@ def run_on(
             table=recorded.table,
             broken=recorded.broken,
             merges=recorded.merges,
-            likelihood=recorded.likelihood,
             offline=offline,
             controls=Controls(
                 lambda left_out, seconds: start(left_out=left_out, timeout=seconds),
                 (given, start_trials.of_machine(served.variables, given)),
                 start_trials.of_model(weights),
                 served.start_seconds,
-                lambda: package_conflicts.conflicts_of(installed.python, engine.distributions),
             ),
         )
         report = validate(

@@ -136,7 +136,6 @@ class Report(TypedDict, total=False):
     partial: Partial
     fit: Mapping[str, Mapping[str, float]] | None
     weights: Mapping[str, str]
-    likelihood: Settings
     run: Settings
     engine: Engine
     remote: Mapping[str, str]

@@ -9,7 +9,6 @@ from typing import Literal, TypedDict
 
 from importer.frozen import frozen
 from importer.hub.snapshot import listed, mapping
-from importer.memory.devices import CARDS
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 
@@ -282,16 +281,6 @@ def compare(
     if cache and tokens and pool.get("blocks"):
         figures["kv_cache_tokens"] = beside(int(cache // pool["block"] / pool["blocks"] * context), tokens)
     return figures
-
-
-def resident(fit: Mapping[str, object], held: int | None) -> dict[str, Figure]:
-    """Return the whole estimate beside the bytes of an engine's processes; empty where either is unknown, and
-    where the estimate is of a card: its memory is in no process.
-    """
-    estimate = mapping(fit.get("estimate"))
-    on_card = mapping(estimate.get("load")).get("device") in CARDS
-    total = mapping(estimate.get("total")).get("likely")
-    return {"resident": beside(total, held)} if total and held and not on_card else {}
 
 
 def beside(predicted: int, reported: int) -> Figure:

@@ -10,13 +10,10 @@ from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.prompts import Prompt
 from importer.validation.tokens import neutral, tokens_of
-from importer.validation.tool_markup import TURN_BEGUN
 
 ANSWER = 64  # tokens
 TRIED = 12  # forms for one question
-THOUGHT = 192  # tokens of an answer behind an opened thought
-# Texts that open a thought, as published templates write them behind the beginning of an answer.
-OPENINGS = ("<think>\n", "<think>", "[THINK]", "<seed:think>", "<|START_THINKING|>")
+THOUGHT = 192  # tokens of an answer with a thought
 
 
 def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnForm | None:
@@ -48,22 +45,6 @@ def _ends(ctx: Context, form: TurnForm, prompt: Prompt) -> bool:
     stopped = end in written if end else False
     told = written.partition(end)[0] if stopped else written
     return prompt.answered_by(told) and (stopped or any(len(ids) < ANSWER - 1 for ids in numbers))
-
-
-def opening(ctx: Context, prompts: Sequence[Prompt]) -> str | None:
-    """Return the text that opens a thought, behind which all questions are answered right.
-
-    ``None`` where there is none, where the template writes it, or where no completion can be asked for.
-    """
-    if ctx.promise.lacks("completions") or _own_right(ctx, prompts, THOUGHT) == len(prompts):
-        return None
-    rendered = [ctx.rendered(prompt) or "" for prompt in prompts]
-    unopened = [o for o in OPENINGS if all(t and o.strip() not in t[-TURN_BEGUN:] for t in rendered)]
-    for text in (o for o in unopened if _has(ctx, (o.strip(),))):
-        asked = zip(rendered, prompts, strict=True)
-        if all(_right(ctx, begun + text, prompt, THOUGHT) for begun, prompt in asked):
-            return text
-    return None
 
 
 def right_by_itself(ctx: Context, prompts: Sequence[Prompt]) -> bool:

@@ -52,7 +52,6 @@ class BlameReason(ReasonKind):
     OTHER_NUMBERS = "other-numbers", "{key} {value} has the model reckon with other numbers than its own"
     THOUGHT_UNENDED = "thought-unended", "here the model itself does not end its thought"
     NO_WHOLE_CALL = "no-whole-call", "in its template's own format the model writes no whole call"
-    RETOLD = "retold", "the model writes {own!r}, and its template tells that as {told!r} later"
     IN_PIECES = (
         "in-pieces",
         "no tool parser of {engine} that reads this model's calls reads all of them in pieces",
@@ -220,9 +219,6 @@ def _of_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
         note, stage, remedy = seen, Stage.TOKENS, OWN
     elif of_tools and proof_check.encodes_twice(ctx):
         return replace(outcome, remedy=Reason(Remedy.DECODE_ONCE_MORE))
-    elif of_tools and (told := proof_check.retold(ctx)) is not None:
-        note = Reason(BlameReason.RETOLD, own=told[0], told=told[1])
-        stage, remedy = Stage.TEMPLATE, Reason(Remedy.TELL_AS_WRITTEN, own=told[0])
     else:
         return outcome
     return replace(outcome, notes=(*outcome.notes, note), stage=stage, remedy=remedy)

@@ -1,9 +1,4 @@
-"""What is known of a served model beside its API: the server's make, its log, its parsers, likelihood.
-
-The likelihood is teacher-forced: nats for each token of the model's own greedy answers at the first
-validation, by the weights now served. Weights that were rounded, noise, other positions and another tokenizer
-give the same texts less probability.
-"""
+"""What is known of a served model beside its API: the server's make, its log, its parsers."""
 
 from __future__ import annotations
 
@@ -29,7 +24,6 @@ from importer.engines.parsers import ParserQuestion, ParserWorker, Reading, Repl
 from importer.engines.tokenizer import Ask, MergedWords, TokenTable
 from importer.errors import EngineError
 from importer.frozen import frozen
-from importer.memory.estimate_types import Figure
 from importer.proof.response_template import derive, with_template
 from importer.proof.result import Proof
 from importer.reasons import Reason, ReasonKind
@@ -166,72 +160,6 @@ def unsecret(reason: Reason) -> Reason:
     """Return the reason with short fields, without tokens and passwords."""
     fields = {k: hidden(v)[:300] if isinstance(v, str) else v for k, v in reason.fields.items()}
     return Reason(reason.kind, **fields)
-
-
-@frozen
-class ScoredText:
-    """A rendered prompt and the answer behind it: its ``tokens``, and their ``nats`` together.
-
-    The nats are minus the natural logarithm of the answer's probability after the prompt.
-    """
-
-    prompt: str
-    answer: str
-    tokens: int
-    nats: float
-
-    def to_json(self) -> dict[str, object]:
-        """Return the text as a receipt has it."""
-        return {"prompt": self.prompt, "answer": self.answer, "tokens": self.tokens, "nats": self.nats}
-
-
-@dataclass(slots=True)
-class Likelihood:
-    """The texts of the first validated run with their figures, and the figures of this run.
-
-    ``since`` is the time of that run; without ``reference`` this run may become the first.
-    """
-
-    reference: tuple[ScoredText, ...] = ()
-    since: str | None = None
-    measured: list[ScoredText] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, object] | None:
-        """Return the receipt's entry; ``None`` where nothing was measured."""
-        if not self.measured:
-            return None
-        texts = self.reference or self.measured
-        return {
-            "nats_per_token": per_token(self.measured, texts),
-            "reference": per_token(self.reference, texts) if self.reference else None,
-            "since": self.since,
-            "texts": [text.to_json() for text in texts],
-        }
-
-
-def per_token(scored: Sequence[ScoredText], texts: Sequence[ScoredText]) -> float:
-    """Return nats for each token of ``texts``: with another tokenizer, equal characters are other tokens."""
-    return round(math.fsum(text.nats for text in scored) / sum(text.tokens for text in texts), 4)
-
-
-def recorded(run: Mapping[str, object]) -> Likelihood:
-    """Return the reference that a run of the receipt leaves: an earlier one's, or its own where it passed."""
-    entry = run.get("likelihood")
-    if not isinstance(entry, Mapping):
-        return Likelihood()
-    carried = entry.get("reference") is not None
-    if not (carried or run.get("passed")):
-        return Likelihood()
-    try:
-        texts = tuple(
-            ScoredText(str(t["prompt"]), str(t["answer"]), int(t["tokens"]), float(t["nats"]))
-            for t in entry["texts"]
-        )
-    except (KeyError, TypeError, ValueError):
-        return Likelihood()
-    usable = tuple(text for text in texts if text.tokens > 0 and math.isfinite(text.nats))
-    since = entry.get("since") if carried else run.get("started")
-    return Likelihood(usable, None if since is None else str(since))
 
 
 @frozen
@@ -422,7 +350,6 @@ class Background:
     ``render``    renders a prompt with the template of the model.
     ``proof``     the parsers that read the model's template, where a proof was made.
     ``journal``   the log of the engine, where it is readable.
-    ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
     ``argv``      the command line of the engine, where importer started it.
     ``tokens``    runs the tokenizer beside the weights, where they lie on this machine.
     ``no_tokenizer``  why there is none, where there is none.
@@ -433,13 +360,11 @@ class Background:
     ``merges``    the words that the tokenizer's merges yield, where it lies on this machine.
     ``offline``   the engine's own parsers, run without it, where its environment is on this machine.
     ``controls``  starts of the engine without some settings, where importer started it.
-    ``likelihood``  figures of the first validated run, and of this one as they are measured.
     """
 
     render: Render | None = None
     proof: Proof | None = None
     journal: Journal | None = None
-    fit: Callable[[], Mapping[str, Figure]] | None = None
     argv: tuple[str, ...] = ()
     tokens: Ask | None = None
     no_tokenizer: Reason = NO_TOKENIZER
@@ -450,7 +375,6 @@ class Background:
     merges: MergedWords | None = None
     offline: OfflineParsers | None = None
     controls: Controls | None = None
-    likelihood: Likelihood = field(default_factory=Likelihood)
 
 
 HEADER = re.compile(r"mlx_vlm/(\S+)")  # of mlx-vlm, in the header Server

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from importer.engines import start_trials
-from importer.engines.deaths import CONFIGURATION, ENGINE
+from importer.engines.deaths import CONFIGURATION
 from importer.engines.start_trials import Setup
 from importer.errors import ImporterError
 from importer.progress import Progress
@@ -24,7 +24,6 @@ from importer.validation.expectations import WARM
 from importer.validation.outcome import (
     BY_ANSWERS,
     STAGE,
-    UNEXPLAINED,
     Fail,
     Inconclusive,
     NotShown,
@@ -57,8 +56,7 @@ STARTS = 4  # that there has to be time for
 CONFIRMED = 2  # the same, before a model is advised to go without tools: one without a setting, one with it
 # Found by trying one form after another: answers alone show no more than that something is wrong.
 INFERRED = (
-    Remedy.WRITE_TURNS, Remedy.OPEN_THOUGHT, Remedy.TELL_AS_WRITTEN, Remedy.OWN_TEMPLATE,
-    Remedy.SERVE_TEMPLATE, Remedy.OFFER_NO_TOOLS,
+    Remedy.WRITE_TURNS, Remedy.OWN_TEMPLATE, Remedy.SERVE_TEMPLATE, Remedy.OFFER_NO_TOOLS,
 )  # fmt: skip
 
 
@@ -73,10 +71,6 @@ class ControlReason(ReasonKind):
     """What a control start shows."""
 
     PASSES_WITHOUT = "passes-without", "a second start without {setting} passes, and one with it does not"
-    PACKAGE_UNFIT = (
-        "package-unfit",
-        "{package} asks for {requirement}, and the engine's environment has {installed}",
-    )
 
 
 Ask = Callable[[ServedEngine, Sequence[Probe]], Sequence[ProbeRow]]
@@ -144,8 +138,7 @@ def controlled(
 ) -> list[ProbeRow]:
     """Return the rows; those that pass without one setting, and fail with it, are blamed on that setting.
 
-    Where no setting has that effect, and an engine is blamed in an environment with the wrong packages, they
-    are. ``ask``  runs probes against an engine. ``left``  seconds of the run.
+    ``ask``  runs probes against an engine. ``left``  seconds of the run.
     """
     suspects = [row for row in rows if _suspect(row)]
     lead = next((r for r in suspects if isinstance(r.outcome, Fail) and not r.outcome.follows), None)
@@ -155,9 +148,7 @@ def controlled(
     seconds, named = min(left, SECONDS), None
     if (STARTS if isinstance(lead.outcome, Fail) else CONFIRMED) * controls.seconds <= seconds:
         named = _without(lead, suspects, controls, ask, time.monotonic() + seconds, report)
-    if named is None:
-        return _of_packages(rows, controls)
-    return [named.get(row.probe, row) for row in rows]
+    return rows if named is None else [named.get(row.probe, row) for row in rows]
 
 
 def _without(
@@ -191,20 +182,6 @@ def _without(
         ended = {name for name, row in without.items() if counts_as_passed(row.outcome)}
         return {row.probe: _named(row, setup) for row in suspects if row.probe in ended}
     return None
-
-
-def _of_packages(rows: list[ProbeRow], controls: Controls) -> list[ProbeRow]:
-    """Return the rows; those of an engine are the environment's where its packages do not fit."""
-    blamed = [row for row in rows if _suspect(row) and row.outcome.attribution in (ENGINE, UNEXPLAINED)]
-    found = controls.conflicts() if blamed else ()
-    if not found:
-        return rows
-    unfit = Reason(ControlReason.PACKAGE_UNFIT, **asdict(found[0]))
-    remedy = Reason(Remedy.INSTALL_AGAIN, package=found[0].package)
-    return [
-        replace(row, outcome=failing(row.outcome, Stage.MACHINE, remedy, unfit)) if row in blamed else row
-        for row in rows
-    ]
 
 
 def _suspect(row: ProbeRow) -> bool:

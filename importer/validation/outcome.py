@@ -159,7 +159,7 @@ PART: Final[Mapping[Stage, Attribution]] = {
 STAGE: Final[Mapping[Attribution, Stage]] = {  # that a part's own words show, as a log has them
     "environment": Stage.MACHINE, "configuration": Stage.START, "engine": Stage.WHOLE, "model": Stage.DRAWN,
 }  # fmt: skip
-OF_WEIGHTS: Final = ("simple-answers", "likelihood")  # the probes whose failure may show damaged weights
+OF_WEIGHTS: Final = ("simple-answers",)  # the probes whose failure may show damaged weights
 Contract = Literal["holds", "broken", "no verdict"]
 Health = Literal["whole", "damaged", "no verdict"]
 Z = 1.959964  # the normal distribution's quantile for 95 %, both sides
@@ -449,8 +449,7 @@ class Report:
     def health(self) -> Health:
         """Return the verdict on the weights: damaged, and whole, on positive evidence alone.
 
-        Whole are weights that are as likely as before, or answer every simple question right; none that show
-        no ability at all.
+        Whole are weights that answer every simple question right, and show any ability that is asked for.
         """
         if any(_of_weights(row) for row in self.rows):
             return "damaged"

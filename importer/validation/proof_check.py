@@ -16,8 +16,7 @@ from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED, Prompt
 from importer.validation.remedy import Remedy, end_at
-from importer.validation.reply import Reply
-from importer.validation.tool_markup import call_markup, control_token, outside, thinking_markup, untagged
+from importer.validation.tool_markup import call_markup, control_token, thinking_markup, untagged
 
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
 ENCODED = re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris""")
@@ -172,41 +171,6 @@ def as_rendered(written: str, rendered: str) -> bool:
         return False
     (start, end), *_ = calls
     return text[start:end] in _compact(rendered) and len(text) - end <= TAIL
-
-
-def retold(ctx: Context) -> tuple[str, str] | None:
-    """Return a call as the model writes it, and as its template renders it into the history, where these
-    differ in more than spaces; ``None`` where they do not, or one of them is not a single whole call.
-    """
-    seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
-    if seen is None or rendered is None or not _as_asked(seen):
-        return None
-    behind = rendered.rpartition(str(WEATHER.messages[-1]["content"]))[2]
-    own, told = _whole_call(seen.written), _whole_call(behind)
-    if own is None or told is None:
-        return None
-    # The end of the question, or of a thought, may stand on the line of the call.
-    one, other = sorted((_compact(own), _compact(told)), key=len)
-    return None if other.endswith(one) else (own, told)
-
-
-def _as_asked(seen: Reply) -> bool:
-    """Return whether an answer is the call of the weather in Paris: the model writes calls that are read."""
-    try:
-        calls = [(call.name, json.loads(call.arguments)) for call in seen.tool_calls]
-    except (ValueError, RecursionError):
-        return False
-    return calls == [(CALL, {"location": LAST})]
-
-
-def _whole_call(text: str) -> str | None:
-    """Return the single call of the weather from its opening marker, object or word on, without its end."""
-    calls = list(islice(_calls(text), 2))
-    if len(calls) != 1:
-        return None
-    start, end = calls[0]
-    line = text.rfind("\n", 0, start) + 1
-    return outside(text[line:end])  # a template may leave thoughts out of the history
 
 
 def _calls(text: str, around: int = 0) -> Iterator[tuple[int, int]]:

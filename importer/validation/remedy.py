@@ -153,10 +153,6 @@ class Remedy(ReasonKind):
     )
     # Chat templates, tokenizers and weights.
     WITHOUT_QUOTES = "without-quotes", "Write {variable} in chat_template_kwargs without quotes."
-    OPEN_THOUGHT = (
-        "open-thought",
-        "Let the chat template begin an answer with {opening!r}, as the one of these weights does.",
-    )
     WRITE_TURNS = (
         "write-turns",
         "Use the chat template of these weights: they know turns of {form}, such as {turns!r}.",
@@ -164,10 +160,6 @@ class Remedy(ReasonKind):
     OWN_TOKENIZER = (
         "own-tokenizer",
         "Use the tokenizer that belongs to the weights: fetch tokenizer.json again.",
-    )
-    TELL_AS_WRITTEN = (
-        "tell-as-written",
-        "Use a chat template that renders calls as the model writes them: {own!r}.",
     )
     OWN_TEMPLATE = (
         "own-template",
@@ -211,7 +203,6 @@ class Remedy(ReasonKind):
         "send-values",
         "Let the client send {names:and}, or use a version of the engine that takes them at its start.",
     )
-    INSTALL_AGAIN = "install-again", "Install the engine again, with the packages that {package} asks for."
     START_WITHOUT = "start-without", "Start the engine without {setting}: take it out, or correct it."
     TAKE_OUT_SETTING = "take-out-setting", "Take {key} out of the document."
     CORRECT_SETTING = "correct-setting", "Correct {key} in the document."
@@ -272,7 +263,6 @@ class Remedy(ReasonKind):
         "servers-alike",
         "Bring all servers behind the address to one version and one start, or take out those that differ.",
     )
-    SET_CLOCK = "set-clock", "Set the clock of the server's machine."
     SHORTER_KEEP_ALIVE = (
         "shorter-keep-alive",
         "Let what stands before the server end idle connections before the server does, or send again.",
@@ -339,7 +329,7 @@ PARSER_OF: dict[Remedy, str] = {
 }
 
 # Changes of the chat template, wherever it stands.
-TEMPLATES = (Remedy.TEMPLATE, Remedy.TELL_AS_WRITTEN, Remedy.OPEN_THOUGHT, Remedy.WRITE_TURNS)
+TEMPLATES = (Remedy.TEMPLATE, Remedy.WRITE_TURNS)
 # Changes of the parser that a document names.
 NAMES_PARSER = (
     Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE,

@@ -93,7 +93,7 @@ def _again(first: Context, served: ServedEngine, some: Sequence[Probe]) -> list[
         model=served.model,
         client=replace(first.client, base_url=served.base_url),
         shared=Shared(leaking=first.shared.leaking),
-        journal=None, fit=None, argv=(),  # they are of the first start
+        journal=None, argv=(),  # they are of the first start
     )  # fmt: skip
     return probe(bench, some, silent)
 

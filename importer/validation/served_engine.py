@@ -5,12 +5,11 @@ The check of the end: all processes of the engine have exited, its port is free,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from importer.engines.deaths import CONFIGURATION, MODEL
-from importer.engines.package_conflicts import Conflict
 from importer.engines.start_trials import Setup
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
@@ -82,14 +81,12 @@ class Controls:
     ``given``    settings of the document and of the machine, each group tried before the next.
     ``scales``   settings of ``config.json``: they explain failures of the model.
     ``seconds``  what a start takes.
-    ``conflicts``  reads packages of the engine's environment that are not what its packages ask for.
     """
 
     start: Starts
     given: Sequence[Sequence[Setup]]
     scales: Sequence[Setup]
     seconds: float
-    conflicts: Callable[[], Sequence[Conflict]] = tuple
 
     def groups(self, row: ProbeRow) -> Sequence[Sequence[Setup]]:
         """Return the settings that may explain a failure."""

@@ -20,7 +20,7 @@ from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
 from importer.validation.client import Client
 from importer.validation.errors import ExchangeError, ReplyError
-from importer.validation.other_apis import RESPONSES_PATH, from_response_events, request_responses
+from importer.validation.other_apis import RESPONSES, from_response_events
 from importer.validation.outcome import Pass
 from importer.validation.probes.ends import TAIL, judge_truncated_call
 from importer.validation.probes.sampling import GUIDES
@@ -237,9 +237,9 @@ def messages(server: Server) -> bool:
 
 
 def responses(server: Server) -> bool:
-    asked = {**request_responses(GREETING), "max_output_tokens": 60}
-    status, answer = server.post(RESPONSES_PATH, asked)
-    _, streamed = server.post(RESPONSES_PATH, {**asked, "stream": True})
+    asked = {**RESPONSES.body(GREETING), "max_output_tokens": 60}
+    status, answer = server.post(RESPONSES.path, asked)
+    _, streamed = server.post(RESPONSES.path, {**asked, "stream": True})
     return (
         status == 200
         and bool(answer["output"])
@@ -249,7 +249,7 @@ def responses(server: Server) -> bool:
 
 def call_pieces(server: Server) -> bool:
     _, streamed = server.post(
-        RESPONSES_PATH, {**request_responses(WEATHER), "max_output_tokens": 120, "stream": True}
+        RESPONSES.path, {**RESPONSES.body(WEATHER), "max_output_tokens": 120, "stream": True}
     )
     try:
         return bool(from_response_events(str(streamed).encode()).tool_calls)

@@ -29,7 +29,7 @@ def test_the_demo_model_passes_on_vllm(
     assert (decisions["tool_parser"]["value"], decisions["tool_parser"]["status"]) == ("qwen3_json", "proved")
     assert decisions["reasoning_parser"]["status"] == "proved"
     outcomes = {o["probe"]: o["outcome"] for o in receipt["validation"]["outcomes"]}
-    idle = ["task-output", "likelihood"]
+    idle = ["task-output"]
     assert [p for p, o in outcomes.items() if o == "not-applicable"] == idle
     assert receipt["validation"]["digest"] == receipt["digest"]
     assert receipt["fit"]["verdict"] == "neutral"

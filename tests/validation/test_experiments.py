@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from importer.engines.package_conflicts import Conflict
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.reasons import Reason
 from importer.validation import served_engine
 from importer.validation.experiments import controlled
 from importer.validation.outcome import Blame, Fail, NotShown, Pass, ProbeRow, Stage
-from importer.validation.probes.chat import likelihood, simple_answers, usage_counts
+from importer.validation.probes.chat import plain_chat, simple_answers, usage_counts
 from importer.validation.probes.tools import tool_call
 from importer.validation.remedy import Remedy
 from importer.validation.served_engine import Controls
@@ -75,7 +74,7 @@ def test_a_variable_of_the_machine_is_named_for_all_that_passes_without_it() -> 
     rows = [
         _row(tool_call.name, "engine"),
         _row(usage_counts.name, "unexplained"),
-        _row(likelihood.name, "engine"),
+        _row(plain_chat.name, "engine"),
     ]
     call, usage, other = _settled(machine, *rows)
     for row in (call, usage):
@@ -128,7 +127,7 @@ def test_no_start_is_tried_where_it_shows_nothing_or_takes_too_long() -> None:
     explained = Fail(as_reason("wrong"), Stage.TEMPLATE, Reason(Remedy.ONE_TEMPLATE, files=("x",)))
     rows = [
         _row(tool_call.name, "environment"), _row(served_engine.STOPS_CLEANLY, "engine"),
-        _row(usage_counts.name, None), ProbeRow(likelihood.name, "", explained),
+        _row(usage_counts.name, None), ProbeRow(plain_chat.name, "", explained),
     ]  # fmt: skip
     assert _settled(machine, *rows) == rows
     named = [_row(tool_call.name, "engine"), rows[-1]]  # the one may follow from the other
@@ -145,14 +144,3 @@ def test_a_control_start_has_the_seconds_that_are_left_to_the_run() -> None:
     assert machine.seconds
     assert all(0 < seconds <= 20.0 for seconds in machine.seconds)
     assert machine.seconds == sorted(machine.seconds, reverse=True)
-
-
-def test_packages_that_do_not_fit_explain_what_an_engine_is_blamed_for() -> None:
-    conflict = Conflict("mlx-lm", "transformers>=5", "4.30.0")
-    rows = [_row(tool_call.name, "engine"), _row(simple_answers.name, "model")]
-    controls = Controls(Machine(AGENT, ()).start, GIVEN, (), 1.0, lambda: (conflict,))
-    call, answers = controlled(rows, controls, Machine(AGENT, ()).ask, 600.0, lambda _: None)
-    assert isinstance(call.outcome, Fail)
-    assert call.outcome.attribution == "environment"
-    assert call.outcome.remedy == Reason(Remedy.INSTALL_AGAIN, package="mlx-lm")
-    assert answers == rows[1]

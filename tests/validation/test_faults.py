@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import re
@@ -18,8 +17,6 @@ from tests.faults.registry import FAULTS, OPEN
 from tests.faults.verdict import Cell, flaw, judge
 
 ROOT = Path(__file__).resolve().parents[2]
-BLIND = ROOT / "tests" / "faults" / "blind_rounds.csv"
-TOTALS = re.compile(r"^\| `(blind_\w)` \| (\d+) of (\d+) \| (\d+) \|", re.MULTILINE)
 JUDGES = sorted((ROOT / "importer").rglob("*.py"))
 TWINS = {fault.twin.name: fault.twin for fault in FAULTS}
 ALL = {f.name: f for f in (*TWINS.values(), *FAULTS)}
@@ -166,22 +163,6 @@ def test_the_committed_matrix_is_the_suites() -> None:
 
 def test_the_page_shows_the_committed_matrix() -> None:
     assert matrix.page(FAULTS, matrix.load()) == matrix.PAGE.read_text(encoding="utf-8")
-
-
-def test_the_lines_of_the_blind_rounds_agree_with_the_pages_totals() -> None:
-    lines = [*csv.DictReader(BLIND.read_text(encoding="utf-8").splitlines())]
-    assert len({(line["round"], line["fault"]) for line in lines}) == len(lines)
-    assert {line["part"] for line in lines} == {fault.part for fault in FAULTS}
-    assert all(line["remedy"] for line in lines)
-    rows = TOTALS.findall(matrix.PAGE.read_text(encoding="utf-8"))
-    assert {name for name, *_ in rows} == {line["round"] for line in lines}
-    for name, detected, faults, right in rows:
-        own = [line for line in lines if line["round"] == name]
-        assert len(own) == int(faults)
-        for column, total in (("detected", detected), ("right_part", right)):
-            verdicts = [line[column] for line in own]
-            open_ = verdicts.count("")
-            assert 0 <= int(total) - verdicts.count("yes") <= open_, (name, column)
 
 
 def check(fault: Fault, engine: str) -> None:

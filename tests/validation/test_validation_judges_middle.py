@@ -17,7 +17,7 @@ from importer.validation import failures, mutations, prompts
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import CommonReason, Expectations
+from importer.validation.expectations import Expectations
 from importer.validation.explain import explained
 from importer.validation.mutations import Alteration
 from importer.validation.outcome import Fail, Pass, ProbeRow, Stage
@@ -41,7 +41,6 @@ from importer.validation.probes.sampling import (
     judge_cold,
     judge_hot,
     judge_limit,
-    judge_schema,
     judge_seed,
     judge_streamed,
     options_kept,
@@ -174,22 +173,6 @@ def test_one_cause_explains_what_follows_from_it() -> None:
         cause = Fail(reason, stage, Reason(remedy))
         told = explained([noise, ProbeRow(probe.name, "", cause)])[0].outcome
         assert (told.attribution, told.follows) == ("engine", (probe.name,))
-
-
-@pytest.mark.parametrize(
-    ("reply", "kind"),
-    [
-        (Reply('{"answer": "5a"}', finish_reason="stop"), OptionReason.HEEDED),
-        (Reply('{ "answer":"5a" }\n', finish_reason="stop"), OptionReason.HEEDED),
-        (Reply('{"answer": "Hello!"}', finish_reason="stop"), OptionReason.IGNORED),
-        (Reply("Hello!", finish_reason="stop"), OptionReason.IGNORED),
-        (Reply('{"answer": "', finish_reason="length"), CommonReason.AT_LIMIT),
-    ],
-)
-def test_a_schema_has_a_value_that_no_model_writes(reply: Reply, kind: OptionReason) -> None:
-    found = judge_schema(reply, "5a")
-    assert found.reason.kind is kind
-    assert isinstance(found, Fail) is (kind is OptionReason.IGNORED)
 
 
 def sent(part: Part, size: int, **more: object) -> Sent:

@@ -292,7 +292,7 @@ def test_no_probe_of_the_contract_is_excused_by_the_model(
         ((("simple-answers", Pass(as_reason("right"))),), ("holds", "whole", True, (1, 1))),
         ((("simple-answers", Pass(as_reason("two of three"), trials=3, agreed=2)),),
          ("holds", "no verdict", True, (1, 1))),
-        ((("likelihood", Fail(as_reason("worse"), Stage.DRAWN)),), ("holds", "damaged", False, (1, 1))),
+        ((("simple-answers", Fail(as_reason("worse"), Stage.DRAWN)),), ("holds", "damaged", False, (1, 1))),
         ((("simple-answers", Inconclusive(as_reason("?"), None)),),
          ("no verdict", "no verdict", False, (1, 1))),
         ((("message-forms", Fail(as_reason("lost"), Stage.START)),),
@@ -362,7 +362,7 @@ def test_a_call_that_another_api_loses_is_the_servers(monkeypatch: pytest.Monkey
                 Pass(as_reason("x")) if reply.content == "yes" else Inconclusive(as_reason("x"), Stage.DRAWN)
             )
 
-        found = other_apis.judged_beside(ctx, GREETING, lambda _: said("no"), judge)
+        found = other_apis.judged_beside(ctx, GREETING, lambda **_: said("no"), judge)
         assert verdict(found) == expected
 
 

@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 
 from importer.validation import other_apis
 from importer.validation.errors import ReplyError, RequestRefused
-from importer.validation.probes.other_apis import (
-    judge_count_tokens,
-    judge_messages,
-    judge_messages_tools,
-)
+from importer.validation.probes.other_apis import judge_called, judge_count_tokens, judge_greeting
 from importer.validation.probes.tasks import RED, judge_images, png, ways
 from importer.validation.prompts import WEATHER
 from tests.judging import verdict
@@ -69,7 +65,7 @@ def test_whole_and_streamed_are_one_reply() -> None:
     )
     assert (streamed.content, streamed.reasoning, streamed.finish_reason) == ("Hello!", "A greeting.", "stop")
     assert (streamed.usage.prompt, streamed.usage.completion) == (11, 21)
-    assert verdict(judge_messages(streamed)) == "pass"
+    assert verdict(judge_greeting(streamed)) == "pass"
 
 
 def test_a_call_whole_and_streamed() -> None:
@@ -78,7 +74,7 @@ def test_a_call_whole_and_streamed() -> None:
         other_apis.from_events(wire(stream(THOUGHT, CALL, stop="tool_use"))),
     )
     for reply in replies:
-        assert verdict(judge_messages_tools(reply)) == "pass"
+        assert verdict(judge_called(reply)) == "pass"
         assert json.loads(reply.tool_calls[0].arguments) == {"location": "Paris"}
 
 
@@ -92,7 +88,7 @@ def test_a_call_whole_and_streamed() -> None:
     ],
 )
 def test_a_greeting_that_is_not_right(reply: bytes, expected: str) -> None:
-    assert verdict(judge_messages(other_apis.from_message(reply))) == expected
+    assert verdict(judge_greeting(other_apis.from_message(reply))) == expected
 
 
 @pytest.mark.parametrize(
@@ -105,7 +101,7 @@ def test_a_greeting_that_is_not_right(reply: bytes, expected: str) -> None:
     ],
 )
 def test_a_call_that_is_not_right(reply: bytes, expected: str) -> None:
-    assert verdict(judge_messages_tools(other_apis.from_message(reply))) == expected
+    assert verdict(judge_called(other_apis.from_message(reply))) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,7 +135,6 @@ GOOD = stream(THOUGHT, CALL, stop="tool_use")
         lambda e: [*e[:1], *e],  # two starts
         lambda e: [{**x, "index": 0} if "index" in x else x for x in e],
         lambda e: [*e[:3], {"type": "error", "error": {"message": "boom"}}],
-        lambda e: stream((text(""), CALL[1])),  # a call's input in a block of text
         lambda e: [{**x, "delta": {"type": "text_delta"}} if "delta" in x and "index" in x else x for x in e],
     ],
 )  # fmt: skip
@@ -166,7 +161,7 @@ def test_nothing_else_is_raised(order: list[int], junk: bytes) -> None:
 
 
 def test_the_request_has_the_formats_shape() -> None:
-    (tool,) = other_apis.request(WEATHER)["tools"]
+    (tool,) = other_apis.MESSAGES.body(WEATHER)["tools"]
     assert tool["input_schema"]["required"] == ["location"]
     assert set(tool) == {"name", "description", "input_schema"}
 
@@ -179,14 +174,14 @@ def test_tools_that_do_not_reach_the_prompt() -> None:
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        ([("greeting", 11, 11), ("weather", 82, 82)], "pass"),
-        ([("greeting", 11, 11), ("weather", 11, 82)], "fail engine"),  # without the tools
-        ([("greeting", None, 11)], "fail engine"),
-        ([("greeting", True, 1)], "fail engine"),
-        ([("greeting", 11, None)], "not-applicable"),
+        ([(11, 11), (82, 82)], "pass"),
+        ([(11, 11), (11, 82)], "fail engine"),  # without the tools
+        ([(None, 11)], "fail engine"),
+        ([(True, 1)], "fail engine"),
+        ([(11, None)], "pass"),
     ],
 )
-def test_tokens_counted_before(counts: list[tuple[str, Any, int | None]], expected: str) -> None:
+def test_tokens_counted_before(counts: list[tuple[Any, int | None]], expected: str) -> None:
     assert verdict(judge_count_tokens(counts)) == expected
 
 

@@ -9,15 +9,12 @@ from hypothesis import strategies as st
 from importer.engines import log_figures as running
 from importer.engines.log_figures import EffectiveSettings
 from importer.engines.process import StopReport
-from importer.memory.estimate_types import resident
 from importer.validation import served_engine
 from importer.validation.expectations import Expectations, promise_of
-from importer.validation.probes.cache import CacheUse, judge_prefix_cache, judge_times, prefix_cache
+from importer.validation.probes.cache import CacheUse, judge_prefix_cache, prefix_cache
 from importer.validation.probes.sampling import judge_seeded
 from importer.validation.probes.server import (
-    MemoryPredictedReason,
     at_start,
-    judge_memory_predicted,
     judge_parser,
     judge_sampling,
     read_right,
@@ -164,47 +161,9 @@ def test_the_second_turn_in_the_cache(cached: list[int], expected: str) -> None:
     assert verdict(judge_prefix_cache(315, found)) == expected
 
 
-def test_the_time_to_a_first_token_where_nothing_is_counted() -> None:
-    assert verdict(judge_times(4.0, 0.3)) == "pass"
-    assert verdict(judge_times(4.0, 3.9)) == "fail engine"
-    assert verdict(judge_times(0.02, 0.02)) == "not-applicable"
+def test_it_needs_room_for_two_turns() -> None:
     assert prefix_cache.needs(Expectations(context=128))
     assert prefix_cache.needs(Expectations()) is prefix_cache.needs(Expectations(context=600)) is None
-
-
-def beside(predicted: int, reported: int) -> dict[str, float]:
-    return {"predicted": predicted, "reported": reported, "error": predicted / reported - 1}
-
-
-@pytest.mark.parametrize(
-    ("weights", "tokens", "kind"),
-    [
-        ((16_000 * MIB, 16_100 * MIB), (100_000, 99_000), MemoryPredictedReason.AS_PREDICTED),
-        ((16_000 * MIB, 20_000 * MIB), (100_000, 99_000), MemoryPredictedReason.OFF),
-        ((1 * MIB, 20 * MIB), (100_000, 99_000), MemoryPredictedReason.AS_PREDICTED),  # the log rounds
-        ((16_000 * MIB, 16_000 * MIB), (300_000, 87_296), MemoryPredictedReason.OFF),
-        ((16_000 * MIB, 10_000 * MIB), (100_000, 170_000), MemoryPredictedReason.AS_PREDICTED),
-        ((16_000 * MIB, 16_000 * MIB), (100_000, 32_000), MemoryPredictedReason.CACHE),
-    ],
-)
-def test_a_wrong_prediction_is_importers_and_a_context_that_does_not_fit_the_documents(
-    weights: tuple[int, int], tokens: tuple[int, int], kind: MemoryPredictedReason
-) -> None:
-    found = {"weights": beside(*weights), "kv_cache_tokens": beside(*tokens)}
-    outcome = judge_memory_predicted(found, 32_768)
-    expected = "fail configuration" if kind is MemoryPredictedReason.CACHE else "pass"
-    assert (outcome.reason.kind, verdict(outcome)) == (kind, expected)
-    assert verdict(judge_memory_predicted({})) == "not-applicable"
-
-
-def test_what_its_processes_hold_where_the_engine_reports_nothing() -> None:
-    fit = {"estimate": {"total": {"low": 1, "likely": 16_000 * MIB, "high": 1}}}
-    assert resident(fit, None) == resident({}, 5) == {}
-    assert verdict(judge_memory_predicted(resident(fit, 17_000 * MIB))) == "pass"
-    assert verdict(judge_memory_predicted(resident(fit, 9_000 * MIB))) == "pass"
-    assert judge_memory_predicted(resident(fit, 32_000 * MIB)).reason.kind is MemoryPredictedReason.OFF
-    on_card = {"estimate": {**fit["estimate"], "load": {"device": "cuda"}}}
-    assert resident(on_card, 32_000 * MIB) == {}, "its memory is in no process"
 
 
 def test_what_an_engine_leaves_in_shared_memory() -> None:

@@ -23,15 +23,13 @@ from importer.validation.probes.ends import (
     middle,
 )
 from importer.validation.probes.message_forms import _in_a_row, _system, judge_system
-from importer.validation.probes.prompt import TOKENIZE_ROUND_TRIP_TEXT, judge_tokenize_round_trip
 from importer.validation.probes.reasoning import judge_reasoning_off
 from importer.validation.probes.sampling import (
-    GUIDES,
     judge_greedy,
-    judge_guided_output,
     judge_penalty,
     judge_structured_output,
     sampling_arrives,
+    shape,
 )
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Prompt
 from importer.validation.reply import Reply, Usage
@@ -189,20 +187,19 @@ def counted(prompt: int | None, completion: int | None, total: int | None = None
 
 
 @pytest.mark.parametrize(
-    ("whole", "streamed", "tokenizer", "expected"),
+    ("whole", "streamed", "expected"),
     [
-        (counted(11, 21, 32), counted(11, 21), 11, "pass"),
-        (counted(11, 19), counted(11, 21), None, "fail engine"),  # mlx-vlm 0.7.10
-        (counted(11, 21), counted(None, None), None, "fail engine"),
-        (counted(11, 21), counted(12, 21), None, "fail engine"),
-        (counted(11, 21, 33), counted(11, 21), None, "fail engine"),
-        (counted(11, 0), counted(11, 0), None, "fail engine"),
-        (counted(11, 21), counted(11, 21), 12, "fail engine"),
-        (counted(None, None), counted(None, None), None, "not-applicable"),
+        (counted(11, 21, 32), counted(11, 21), "pass"),
+        (counted(11, 19), counted(11, 21), "fail engine"),  # mlx-vlm 0.7.10
+        (counted(11, 21), counted(None, None), "fail engine"),
+        (counted(11, 21), counted(12, 21), "fail engine"),
+        (counted(11, 21, 33), counted(11, 21), "fail engine"),
+        (counted(11, 0), counted(11, 0), "fail engine"),
+        (counted(None, None), counted(None, None), "not-applicable"),
     ],
 )
-def test_counts_of_tokens(whole: Reply, streamed: Reply, tokenizer: int | None, expected: str) -> None:
-    assert verdict(judge_usage_counts(whole, streamed, tokenizer)) == expected
+def test_counts_of_tokens(whole: Reply, streamed: Reply, expected: str) -> None:
+    assert verdict(judge_usage_counts(whole, streamed)) == expected
 
 
 def token(text: str, logprob: Any = -0.1, *top: tuple[str, float]) -> dict[str, Any]:
@@ -232,28 +229,17 @@ def test_log_probabilities(entries: tuple[Any, ...], expected: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        (said('{"name": "Ada", "age": 36}'), "pass"),
-        (said('Here: {"name": "Ada", "age": 36}'), "fail engine"),
-        (said('{"name": "Ada", "age": "36"}'), "fail engine"),
-        (said('{"name": "Ada", "age": 36, "born": 1815}'), "fail engine"),
-        (said("", reasoning='{"name": "Ada", "age": 36}'), "fail engine"),
+        (said('{"name": "Ada", "age": 36, "mark": "5a"}'), "pass"),
+        (said('{"name": "Ada", "age": 36}'), "fail engine"),  # as a model writes it by itself
+        (said('Here: {"name": "Ada", "age": 36, "mark": "5a"}'), "fail engine"),
+        (said("", reasoning='{"name": "Ada", "age": 36, "mark": "5a"}'), "fail engine"),
         (said('{"name": "A', "length"), "inconclusive model"),
-        (said('{"name": "A.{"\n\n' + " " * 40, "length"), "pass"),
         (said('{"name": "Ada",' + " " * 40, "length"), "pass"),
-        (said('{"name": "Ada", "age": 36}' + " " * 40, "length"), "pass"),
-        (said('{"age": "Ada"' + " " * 40, "length"), "inconclusive model"),
         (said("Ada is" + " " * 40, "length"), "inconclusive model"),
-        (said(" " * 40, "length"), "inconclusive model"),
     ],
 )
 def test_an_answer_of_a_schema(reply: Reply, expected: str) -> None:
-    assert verdict(judge_structured_output(reply)) == expected
-
-
-def test_an_answer_of_a_pattern() -> None:
-    for _, pattern in GUIDES.values():
-        assert verdict(judge_guided_output(said("Two plus two is four."), pattern)) == "fail engine"
-    assert verdict(judge_guided_output(said("cab"), "[a-c]{3}")) == "pass"
+    assert verdict(judge_structured_output(reply, shape("5a"))) == expected
 
 
 def test_answers_that_repeat_themselves() -> None:
@@ -299,15 +285,6 @@ def test_a_refusal_is_clean_unless_the_server_breaks(part: Any, monkeypatch: pyt
     assert part(Context(Expectations(), "m", Client("http://127.0.0.1:1"))).outcome == "pass"
     monkeypatch.setattr(Client, "chat", refusing(500))
     assert verdict(part(Context(Expectations(), "m", Client("http://127.0.0.1:1")))) == "fail engine"
-
-
-def test_tokens_there_and_back() -> None:
-    there, text = {"tokens": [1, 2], "count": 2}, TOKENIZE_ROUND_TRIP_TEXT
-    assert verdict(judge_tokenize_round_trip(there, {"prompt": text})) == "pass"
-    assert verdict(judge_tokenize_round_trip(there, {"prompt": f" {text}"})) == "pass"
-    assert verdict(judge_tokenize_round_trip(there, {"prompt": text[:-1]})) == "fail configuration"
-    assert verdict(judge_tokenize_round_trip({**there, "count": 3}, {"prompt": text})) == "fail engine"
-    assert verdict(judge_tokenize_round_trip(there, {})) == "fail engine"
 
 
 def test_a_stop_word_of_the_documents_is_not_for_clients() -> None:

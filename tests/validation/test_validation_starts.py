@@ -22,7 +22,7 @@ from importer.validation.expectations import Expectations
 from importer.validation.explain import explained
 from importer.validation.failures import PromptCause
 from importer.validation.outcome import PART, Fail, ProbeRow, Stage
-from importer.validation.probes.chat import judge_date, judge_missed, simple_answers
+from importer.validation.probes.chat import judge_missed, simple_answers
 from importer.validation.probes.prompt import prompt_counts
 from importer.validation.probes.sampling import request_options
 from importer.validation.probes.server import LONG
@@ -184,15 +184,6 @@ def test_a_call_in_the_field_from_before_there_were_several(streamed: bool) -> N
     assert told.attribution == "engine"
     assert told.remedy == Reason(Remedy.ANSWERS_UNALTERED, change=told.reason)
     assert Reply().old_field is None
-
-
-@pytest.mark.parametrize(
-    ("created", "day"), [(12, "1970-01-01"), (0, None), (1_790_000_000, None), ("now", None), (None, None)]
-)
-def test_an_answer_of_another_time(created: object, day: str | None) -> None:
-    told = judge_date(Reply("hello", raw=({"created": created},)))
-    assert (told.reason.fields["day"] if told else None) == day
-    assert told is None or (told.attribution, told.remedy) == ("environment", Reason(Remedy.SET_CLOCK))
 
 
 @pytest.fixture

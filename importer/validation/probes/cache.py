@@ -1,12 +1,9 @@
-"""Probes of the cache of prompts.
-
-One prompt asked twice, without and with its beginning in a cache: the probabilities must be the same.
-"""
+"""The probe of the cache of prompts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from secrets import token_hex
 from typing import Any
@@ -22,115 +19,6 @@ from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.tokens import tokens_of
-
-AGAIN = "again "
-WORDS = 160  # more than the blocks of 128 tokens that some caches have
-TOKENS = 3  # of each answer
-TOPS = 3  # of the tokens at a place
-LEAD = 1.0  # nat; rounding turns round no such lead
-ROUNDED = 0.5  # nat that rounding may move a probability at least, and as many times as it is seen to
-TIMES = 4
-MOVED = 2.0  # nat that no rounding moves
-AGAIN_MOVED = 0.25  # nat that a cache of all of a prompt may move a probability at least
-LEAST = 1e6  # nat below 0: what is less probable is no number
-OTHERS = 10  # prompts in between: as many as mlx-lm keeps
-Tops = Mapping[str, float]
-
-
-@frozen
-class Change:
-    """The first place of two answers, counted from one, whose probabilities are of different prompts."""
-
-    place: int
-    cold: Tops
-    warm: Tops
-
-
-class ColdAndWarm:
-    """A prompt that no cache holds, asked at once; ``warm`` asks again behind another with its beginning."""
-
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
-        words = min(ctx.promise.room(WORDS), (ctx.promise.context or UNKNOWN_CONTEXT) // 4)
-        self._text = f"{token_hex(2)} {AGAIN * words}Say hello."
-        self._cold, self._again, self._once_more = (self._asked() for _ in range(3))
-
-    def repeated(self) -> Change | None:
-        """Return what is another answer once the same request is sent again, or ``None``.
-
-        The two repetitions find all of the prompt in a cache, so that rounding alone moves them apart.
-        """
-        rounding = max(AGAIN_MOVED, moved(self._again, self._once_more))
-        return changed(self._cold, self._again, noise=rounding)
-
-    def change(self) -> Change | None:
-        """Return what a cache has changed, or ``None``."""
-        for number in range(OTHERS):
-            self._ctx.ask(_prompt(f"{number} {token_hex(2)}"), max_tokens=1)
-        self._ctx.ask(_prompt(f"{self._text} Now?"), max_tokens=1)
-        return changed(self._cold, self._asked(), noise=moved(self._cold, self._again))
-
-    def _asked(self) -> Reply:
-        return self._ctx.ask(
-            _prompt(self._text), max_tokens=TOKENS, temperature=0, logprobs=True, top_logprobs=TOPS
-        )
-
-
-def _prompt(text: str) -> Prompt:
-    return Prompt("cold-and-warm", (user(text),))
-
-
-def changed(cold: Reply, warm: Reply, *, noise: float = 0.0) -> Change | None:
-    """Return the first place where two answers of the same tokens are not equally probable.
-
-    ``noise``  nat by which rounding moves a probability, as far as it was seen.
-    """
-    most = min(MOVED, max(ROUNDED, TIMES * noise))
-    for place, (one, other) in enumerate(zip(_tops(cold), _tops(warm), strict=False), 1):
-        best, *rivals = sorted(one, key=lambda token: -one[token])
-        if best != max(other, key=lambda token: other[token]):
-            leads = all(one[best] - one[rival] > LEAD for rival in rivals)
-            return Change(place, one, other) if leads else None
-        if _apart(one, other) > most:
-            return Change(place, one, other)
-    return None
-
-
-def moved(one: Reply, other: Reply) -> float:
-    """Return by how many nat a token's probability moves at most, as far as both drew the same tokens."""
-    furthest = 0.0
-    for first, second in zip(_tops(one), _tops(other), strict=False):
-        furthest = max(furthest, _apart(first, second))
-        if max(first, key=lambda token: first[token]) != max(second, key=lambda token: second[token]):
-            break
-    return furthest
-
-
-def _apart(one: Tops, other: Tops) -> float:
-    return max((abs(one[token] - other[token]) for token in one.keys() & other.keys()), default=0.0)
-
-
-def _tops(reply: Reply) -> Sequence[Tops]:
-    """Return the likeliest tokens at each place, up to the first place without any."""
-    places: list[Tops] = []
-    for entry in reply.logprobs:
-        listed = entry.get("top_logprobs") if isinstance(entry, Mapping) else None
-        found = {str(top.get("token")): _number(top.get("logprob")) for top in _entries(listed)}
-        numbers = {token: number for token, number in found.items() if number is not None}
-        if not numbers:
-            break
-        places.append(numbers)
-    return places
-
-
-def _entries(listed: Any) -> Sequence[Mapping[str, object]]:
-    return [top for top in listed if isinstance(top, Mapping)] if isinstance(listed, list) else []
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if abs(value) <= LEAST else None
 
 
 class PrefixCacheReason(ReasonKind):
@@ -150,18 +38,8 @@ class PrefixCacheReason(ReasonKind):
     NOT_HELD = "not-held", "the second turn's prompt does not hold the first: see history"
     MORE_THAN_ALL = "more-than-all", "{cached} of {prompt} tokens are cached"
     NOT_FOUND = "not-found", "{cached} of its {prompt} tokens in the cache, {first} were there before"
-    CHANGES = (
-        "changes",
-        "with its beginning in the cache token {place} of an answer is another: {warm}; without: {cold}",
-    )
-    REPEATED = (
-        "repeated",
-        "sent again, the same request has another answer: token {place} is {warm}; before: {cold}",
-    )
     FOUND = "found", "{least} tokens and more of {first} found again"
-    TIMES = "times", "{warm:.2f} s to the first token instead of {cold:.2f} s"
-    TOO_FAST = "too-fast", "the engine counts no cached tokens, and is too fast to tell: {times}"
-    SLOW = "slow", "the second turn does not find the first in a cache: {times}"
+    NOT_COUNTED = "not-counted", "the engine counts no cached tokens"
 
 
 SHORTEST = 256  # tokens of context; blocks of a cache have up to 128 and more
@@ -170,8 +48,6 @@ MOST = 2000  # words
 SHARE = 0.5  # of the first turn's tokens that the second finds in the cache at least
 OTHER = {"temperature": 0.7}
 TOGETHER = 3
-WORTH = 0.15  # seconds to a first token without a cache; a shorter time has no verdict
-FASTER = 0.6  # of that time, at most, with one
 
 
 @frozen
@@ -201,38 +77,13 @@ def needs_prefix_cache(promise: Expectations) -> Reason | None:
     "prefix-cache",
     "A cache that agents never hit, or lost with each sampling value, took 30 s for a first word, not 0.3.",
     needs=needs_prefix_cache,
-    alone=True,  # it measures time, and the cache must hold nothing of other probes
+    alone=True,  # it is a load on the cache of all others
     observes=Stage.SAMPLED,
 )
 def prefix_cache(ctx: Context) -> Outcome:
-    """Judge what a cache holds, and whether an answer is the same with it and without."""
+    """Judge two turns, then the second again: with other sampling, three at once, and once more alone."""
     if ctx.running().prefix_caching is False:
         return NotApplicable(Reason(PrefixCacheReason.NONE_ASKED_FOR))
-    # Fourteen prompts more take a slow engine too long.
-    asked = not ctx.promise.slow and ctx.promise.lacks("logprobs") is None
-    twice = ColdAndWarm(ctx) if asked else None
-    again = None if twice is None else twice.repeated()
-    if again is not None and ColdAndWarm(ctx).repeated() is not None:
-        return judge_change(again, PrefixCacheReason.REPEATED)
-    outcome = _turns(ctx)
-    change = None if twice is None or isinstance(outcome, Fail) else twice.change()
-    return outcome if change is None else judge_change(change)
-
-
-def judge_change(change: Change, kind: PrefixCacheReason = PrefixCacheReason.CHANGES) -> Fail:
-    """Return the fault of a cache that changes an answer."""
-    cold, warm = _shown(change.cold), _shown(change.warm)
-    reason = Reason(kind, place=change.place, cold=cold, warm=warm)
-    return Fail(reason, Stage.SAMPLED, Reason(Remedy.SOUND_CACHE))
-
-
-def _shown(tops: Tops) -> str:
-    likeliest = sorted(tops.items(), key=lambda entry: -entry[1])
-    return ", ".join(f"{token!r} {number:.2f}" for token, number in likeliest)
-
-
-def _turns(ctx: Context) -> Outcome:
-    """Judge two turns, then the second again: with other sampling, three at once, and once more alone."""
     try:
         opening, first = _first(ctx, _words(ctx.promise))
     except HeldError as held:
@@ -240,13 +91,11 @@ def _turns(ctx: Context) -> Outcome:
     cut = judge_whole(str(opening[0]["content"]).count(WORD), first.usage.prompt)
     if cut is not None:
         return cut
-    counts_cached = first.usage.cached is not None or "cached" in (ctx.promise.offers or ())
-    if not counts_cached or first.usage.prompt is None:
-        return _by_time(ctx, opening)
     second = _brief(ctx, _second(opening))
-    if ctx.promise.remote and first.usage.cached is None is second.usage.cached:
-        opening, _ = _first(ctx, _words(ctx.promise))  # vLLM counts them with --enable-prompt-tokens-details
-        return _by_time(ctx, opening)
+    shown = first.usage.cached is not None or second.usage.cached is not None
+    known = "cached" in (ctx.promise.offers or ()) and not ctx.promise.remote  # vLLM counts them with a flag
+    if first.usage.prompt is None or not (shown or known):
+        return NotApplicable(Reason(PrefixCacheReason.NOT_COUNTED))
     answers = [("the second turn", second)]
     answers.append(("with other sampling", _brief(ctx, _second(opening), **OTHER)))
     with ThreadPoolExecutor(TOGETHER) as pool:
@@ -349,27 +198,3 @@ def judge_prefix_cache(first: int, answers: Sequence[CacheUse]) -> Outcome:
             return Fail(reason, Stage.SAMPLED, trials=len(answers), within=(use.when,))
     least = min(use.cached for use in answers)
     return Pass(Reason(PrefixCacheReason.FOUND, least=least, first=first), trials=len(answers))
-
-
-def _by_time(ctx: Context, opening: tuple[Message, ...]) -> Outcome:
-    """Judge by times where no tokens are counted; measure again where the second turn is no faster."""
-    times = [(ctx.log[-1].seconds, _timed(ctx, _second(opening)))]
-    if times[0][1] > FASTER * times[0][0]:
-        again, _ = _first(ctx, _words(ctx.promise))
-        times.append((ctx.log[-1].seconds, _timed(ctx, _second(again))))
-    return judge_times(min(cold for cold, _ in times), min(warm for _, warm in times))
-
-
-def _timed(ctx: Context, prompt: Prompt) -> float:
-    _brief(ctx, prompt)
-    return ctx.log[-1].seconds
-
-
-def judge_times(cold: float, warm: float) -> Outcome:
-    """Judge seconds to one token: of a long new prompt, and of the turn after it."""
-    times = Reason(PrefixCacheReason.TIMES, warm=warm, cold=cold)
-    if cold < WORTH:
-        return NotApplicable(Reason(PrefixCacheReason.TOO_FAST, times=times))
-    if warm > FASTER * cold:
-        return Fail(Reason(PrefixCacheReason.SLOW, times=times), Stage.SAMPLED, trials=2)
-    return Pass(times, trials=2)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -13,10 +12,9 @@ from importer.hub.snapshot import listed
 from importer.proof.verdicts import canonical_arguments
 from importer.reasons import Reason, ReasonKind
 from importer.validation import alternate_forms, proof_check
-from importer.validation.context import STEADY, VERBATIM, Context, ask_both_ways, holds, together
+from importer.validation.context import STEADY, Context, ask_both_ways, holds, together
 from importer.validation.diagnosis import endless, streaming_fault, swallowed
-from importer.validation.errors import ExchangeError, ReplyError, RequestRefused
-from importer.validation.evidence_sources import ScoredText, per_token
+from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
 from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import (
@@ -67,11 +65,9 @@ class PlainChatReason(ReasonKind):
     BEGINS_A_CALL = "begins-a-call", "the model begins a call to say hello"
     CALL_NOT_OFFERED = "call-not-offered", "a tool call arrived where no tool was offered"
     ALL_REASONING = "all-reasoning", "content is empty: the whole answer arrived as reasoning"
-    DATED = "dated", "an answer is of {day} by the clock of the server"
     NO_WORD = "no-word", "the model ended its turn without a word"
 
 
-FIRST = datetime(2020, 1, 1, tzinfo=UTC).timestamp()  # no server of this API is older; 0 stands for none
 Judge = Callable[[Reply, tuple[str, ...]], Outcome]
 
 
@@ -81,20 +77,11 @@ Judge = Callable[[Reply, tuple[str, ...]], Outcome]
     needs=no_chat,
 )
 def plain_chat(ctx: Context) -> Outcome:
-    """Judge the answer to a greeting, and its date."""
+    """Judge the answer to a greeting."""
     outcome = answered(ctx, GREETING)
     if outcome.gives(CommonReason.STILL_WRITING):
         return failing(outcome, Stage.DRAWN, Reason(Remedy.ENDING_WEIGHTS))
-    return judge_date(ctx.first(GREETING)) or outcome if isinstance(outcome, Pass) else outcome
-
-
-def judge_date(reply: Reply) -> Fail | None:
-    """Judge when an answer was made, by the server's clock; ``None`` where that may be."""
-    created = next((data.get("created") for data in reply.raw), None)
-    if not isinstance(created, int | float) or not 0 < created < FIRST:
-        return None
-    day = datetime.fromtimestamp(created, UTC).date().isoformat()
-    return Fail(Reason(PlainChatReason.DATED, day=day), Stage.MACHINE, Reason(Remedy.SET_CLOCK))
+    return outcome
 
 
 def answered(ctx: Context, prompt: Prompt, judge_one: Judge | None = None) -> Outcome:
@@ -145,7 +132,6 @@ class SimpleAnswersReason(ReasonKind):
     UNKNOWN_MARKER = "unknown-marker", "the template's {marker} is no token of the tokenizer's"
     GAP = "gap", "counting to ten, the model leaves out {gap!r} and goes on"
     OTHER_FORM = "other-form", "in turns of {form} all of them are right"
-    UNOPENED = "unopened", "behind {opening!r} all of them are right, and the template does not write it"
     RIGHT_BY_ITSELF = (
         "right-by-itself",
         "behind the same text the weights answer right, where no chat is asked for",
@@ -188,7 +174,6 @@ def simple_answers(ctx: Context) -> Outcome:
     return (
         template_fault(failure, ctx)
         or form_fault(failure, ctx, noise=noise)
-        or opening_fault(failure, ctx)
         or tokenizer_fault(failure, ctx)
         or options_fault(failure, ctx, answers)
         or of_weights(failure, ctx, certain=noise or gap is not None)
@@ -252,15 +237,6 @@ def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
     remedy = Reason(Remedy.WRITE_TURNS, form=form.name, turns=turns)
     note = Reason(SimpleAnswersReason.OTHER_FORM, form=form.name)
     return failing(failure, Stage.TEMPLATE, remedy, note)
-
-
-def opening_fault(failure: Fail, ctx: Context) -> Fail | None:
-    """Return the failure as a fault of the template, where the weights answer behind an opened thought."""
-    opening = alternate_forms.opening(ctx, QUESTIONS)
-    if opening is None:
-        return None
-    note = Reason(SimpleAnswersReason.UNOPENED, opening=opening)
-    return failing(failure, Stage.TEMPLATE, Reason(Remedy.OPEN_THOUGHT, opening=opening), note)
 
 
 def unbroken(ctx: Context) -> Reason | None:
@@ -372,135 +348,6 @@ def in_order(text: str) -> list[str]:
             numbers.append(number)
             position = match.end()
     return numbers
-
-
-class LikelihoodReason(ReasonKind):
-    """The reasons of ``likelihood``."""
-
-    NO_TEXT = "no-text", "there is no rendered prompt, or no answer to it"
-    NOT_OFFERED = "not-offered", "the engine returns no probabilities of a prompt's tokens"
-    MEASURED = (
-        "measured",
-        "{nats} nats for each of {tokens} tokens of its own answers; nothing to compare with yet",
-    )
-    AS_BEFORE = "as-before", "{nats} nats for each of {tokens} tokens; {before} in the first validated run"
-    WORSE = (
-        "worse",
-        (
-            "{nats} nats for each of {tokens} tokens; {before} in the first validated run, and {margin} more "
-            "at most"
-        ),
-    )
-
-
-PATH = "/v1/completions"
-PROMPTS = (GREETING, SUM, COUNT)
-ANSWER = 24  # tokens of an answer
-GREEDY = {"temperature": 0.0, **VERBATIM}
-MARGIN = 0.2  # nats for each token; a model of 135 M at 8 bits loses 0.00, at 4 bits 0.42
-
-
-def needs_likelihood(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: it reads rendered turns through plain completions."""
-    return no_chat(promise) or promise.lacks("completions")
-
-
-@probe(
-    "likelihood",
-    "Weights at three bits or with other positions still spoke fluently: nobody measured the loss.",
-    needs=needs_likelihood,
-    observes=Stage.DRAWN,
-)
-def likelihood(ctx: Context) -> Outcome:
-    """Measure the reference's texts, else the model's own greedy answers."""
-    known = ctx.likelihood.reference
-    texts = ((text.prompt, text.answer) for text in known) if known else _answers(ctx)
-    scored: list[ScoredText] = []
-    for prompt, answer in texts:
-        text = _score(ctx, prompt, answer)
-        if text is None:
-            return NotApplicable(Reason(LikelihoodReason.NOT_OFFERED))
-        scored.append(text)
-    if not scored:
-        return NotApplicable(Reason(LikelihoodReason.NO_TEXT))
-    ctx.likelihood.measured[:] = scored
-    return judge_likelihood(scored, known)
-
-
-def judge_likelihood(scored: Sequence[ScoredText], known: Sequence[ScoredText]) -> Outcome:
-    """Judge the nats of the same texts beside those of the first validated run."""
-    tokens = sum(text.tokens for text in known or scored)
-    now = per_token(scored, known or scored)
-    if not known:
-        return NotApplicable(Reason(LikelihoodReason.MEASURED, nats=now, tokens=tokens))
-    before = per_token(known, known)
-    fields = {"nats": now, "before": before, "tokens": tokens}
-    if now > before + MARGIN:
-        worse = Reason(LikelihoodReason.WORSE, margin=MARGIN, **fields)
-        return Fail(worse, Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
-    return Pass(Reason(LikelihoodReason.AS_BEFORE, **fields))
-
-
-def _answers(ctx: Context) -> Iterator[tuple[str, str]]:
-    """Yield the rendered prompts with the model's own answers, cut after ``ANSWER`` tokens."""
-    for prompt in PROMPTS:
-        rendered = ctx.rendered(prompt)
-        if rendered and (answer := _text(_complete(ctx, rendered, ANSWER))):
-            yield rendered, answer
-
-
-def _score(ctx: Context, prompt: str, answer: str) -> ScoredText | None:
-    """Return the text with its nats; ``None`` where the engine returns no probabilities of a prompt.
-
-    The prompt goes first and alone: mlx-lm ends over a prompt that is a whole entry of its cache, as one with
-    its own answer is.
-    """
-    begun = _read(ctx, prompt)
-    if begun is None:
-        return None
-    whole = _read(ctx, prompt + answer) or ()
-    entries = whole[len(begun) :]
-    if not entries:
-        raise ReplyError(Reason(LikelihoodReason.NO_TEXT))
-    return ScoredText(prompt, answer, len(entries), round(-sum(map(_logprob, entries)), 4))
-
-
-def _read(ctx: Context, text: str) -> Sequence[object] | None:
-    """Return the entry of each token of a prompt; ``None`` where the engine shows none."""
-    try:
-        answer = _complete(ctx, text, 1, prompt_logprobs=0)
-    except RequestRefused as refused:
-        if refused.broke:
-            raise
-        return None
-    listed = _choice(answer).get("prompt_logprobs")
-    return listed if isinstance(listed, list) else None
-
-
-def _complete(ctx: Context, prompt: str, most: int, **more: Any) -> Mapping[str, object]:
-    body = {"model": ctx.model, "prompt": prompt, "max_tokens": most, **GREEDY, **more}
-    answer = ctx.client.post(PATH, body, ctx.log)
-    return answer if isinstance(answer, Mapping) else {}
-
-
-def _choice(answer: Mapping[str, object]) -> Mapping[str, object]:
-    choices = answer.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, Mapping) else {}
-
-
-def _text(answer: Mapping[str, object]) -> str:
-    text = _choice(answer).get("text")
-    return text if isinstance(text, str) else ""
-
-
-def _logprob(entry: object) -> float:
-    """Return the logarithm of one token of the prompt: the only one in its entry."""
-    values = list(entry.values()) if isinstance(entry, Mapping) else []
-    first = values[0].get("logprob") if values and isinstance(values[0], Mapping) else None
-    if not isinstance(first, int | float):
-        raise ReplyError(Reason(LikelihoodReason.NOT_OFFERED))
-    return float(first)
 
 
 class StreamReason(ReasonKind):
@@ -677,7 +524,6 @@ class UsageReason(ReasonKind):
     FLAWED = "flawed", "{way}: {flaw}"
     PROMPTS_DIFFER = "prompts-differ", "prompt: {whole} tokens whole, {streamed} streamed"
     ANSWERS_DIFFER = "answers-differ", "the same answer: {whole} tokens whole, {streamed} streamed"
-    TOKENIZER_DIFFERS = "tokenizer-differs", "prompt: {prompt} tokens, the tokenizer makes {counted}"
     COUNTED = "counted", "{prompt} tokens of prompt, {completion} of answer, whole and streamed"
     ODD = "odd", "counts {prompt} tokens of prompt and {completion} of answer"
     ANSWER_NOT_COUNTED = "answer-not-counted", "counts no token of an answer that has text"
@@ -711,20 +557,11 @@ def _counts(ctx: Context) -> Outcome:
     whole, streamed = ctx.first(GREETING), ctx.first(GREETING, stream=True)
     if ctx.promise.counted is False and not whole.usage.uncounted:
         return flawed("whole", Reason(UsageReason.SAME_FOR_ALL, prompt=total_of(whole, "prompt_tokens")))
-    return judge_usage_counts(whole, streamed, prompt_tokens(ctx))
+    return judge_usage_counts(whole, streamed)
 
 
-def prompt_tokens(ctx: Context) -> int | None:
-    """Return the tokens of the prompt by the tokenizer, where the engine has that path."""
-    if ctx.promise.unsure("tokenize"):
-        return None
-    answer = ctx.client.post("/tokenize", {"model": ctx.model, "messages": list(GREETING.messages)}, ctx.log)
-    count = answer.get("count") if isinstance(answer, dict) else None
-    return count if isinstance(count, int) else None
-
-
-def judge_usage_counts(whole: Reply, streamed: Reply, counted: int | None = None) -> Outcome:
-    """Judge two answers to one prompt, and the tokenizer's count of it."""
+def judge_usage_counts(whole: Reply, streamed: Reply) -> Outcome:
+    """Judge two answers to one prompt."""
     if whole.usage.prompt is None and whole.usage.completion is None:
         return NotApplicable(Reason(UsageReason.NO_COUNT))
     for name, reply in (("whole", whole), ("streamed", streamed)):
@@ -740,10 +577,6 @@ def judge_usage_counts(whole: Reply, streamed: Reply, counted: int | None = None
     same = (whole.content, whole.reasoning) == (streamed.content, streamed.reasoning)
     if same and counts[0] != counts[1]:
         return Fail(Reason(UsageReason.ANSWERS_DIFFER, whole=counts[0], streamed=counts[1]), Stage.WHOLE)
-    if counted is not None and counted != whole.usage.prompt:
-        return Fail(
-            Reason(UsageReason.TOKENIZER_DIFFERS, prompt=whole.usage.prompt, counted=counted), Stage.WHOLE
-        )
     reason = Reason(UsageReason.COUNTED, prompt=whole.usage.prompt, completion=whole.usage.completion)
     return Pass(reason, trials=2)
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
-from importer.validation import other_apis
 from importer.validation.calls import CallReason, first_call, judge_call
 from importer.validation.context import WAYS, Context, in_turn, together
-from importer.validation.expectations import Expectations, no_reasoning, no_tools
-from importer.validation.other_apis import FormatReason, numbered
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, named
+from importer.validation.expectations import Expectations, no_chat, no_reasoning, no_tools
+from importer.validation.other_apis import (
+    MESSAGES,
+    RESPONSES,
+    Api,
+    compared,
+    items_of,
+    judged_beside,
+    output,
+    tools_left_out,
+)
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
 from importer.validation.probe import probe
 from importer.validation.probes.chat import judge_plain_chat, leak, token_signs
 from importer.validation.probes.reasoning import judge_reasoning_apart
@@ -22,10 +29,13 @@ from importer.validation.probes.tools import id_answered, judge_tool_result_turn
 from importer.validation.prompts import GREETING, SUM, SUM_THINKING, WEATHER, Prompt
 from importer.validation.reply import Reply
 
+APIS = (MESSAGES, RESPONSES)
+
 
 def needs_other_paths(promise: Expectations) -> Reason | None:
     """Return why the probe does not apply: no chat, or an engine with neither path."""
-    return other_apis.needs_anthropic(promise) and other_apis.needs_responses(promise)
+    lacking = [promise.unsure(api.feature) for api in APIS]
+    return no_chat(promise) or (lacking[0] if all(lacking) else None)
 
 
 @probe(
@@ -35,115 +45,76 @@ def needs_other_paths(promise: Expectations) -> Reason | None:
 )
 def other_paths(ctx: Context) -> Outcome:
     """Judge /v1/messages and /v1/responses beside the chat."""
-    parts = {"/v1/messages": messages} if other_apis.needs_anthropic(ctx.promise) is None else {}
-    parts |= {"/v1/responses": responses} if other_apis.needs_responses(ctx.promise) is None else {}
-    return in_turn({path: partial(part, ctx) for path, part in parts.items()})
+    offered = [api for api in APIS if ctx.promise.unsure(api.feature) is None]
+    return in_turn({api.path: partial(_api, ctx, api) for api in offered})
 
 
-def messages(ctx: Context) -> Outcome:
-    """Judge a greeting and, where the chat calls a tool, a call; then the count of tokens."""
-    signs = token_signs(ctx.promise)
-    outcomes = {"greeting": other_apis.judged(ctx, GREETING, lambda reply: judge_messages(reply, signs))}
-    if (apart := other_apis.compared(ctx, GREETING, other_apis.ask_anthropic)) is not None:
-        outcomes["alike"] = apart
-    if _calls(ctx):
-        outcomes["call"] = _messages_tools(ctx, signs)
-    if not ctx.promise.lacks("counts"):
-        outcomes["count"] = _count_tokens(ctx)
-    return together(outcomes)
+def _api(ctx: Context, api: Api) -> Outcome:
+    """Judge a greeting and, where the chat has them, a thought, a call and the answer to its result."""
+    signs, ask = token_signs(ctx.promise), partial(api.ask, ctx)
+    greeted = judged_beside(ctx, GREETING, partial(ask, GREETING), partial(judge_greeting, markers=signs))
+    outcomes = {"greeting": greeted, "alike": compared(ctx, GREETING, api.ask)}
+    thinking = None if api is MESSAGES or no_reasoning(ctx.promise) else _thinking(ctx)
+    if thinking is not None:
+        outcomes["thought"] = judged_beside(ctx, thinking, partial(ask, thinking), judge_reasoning_apart)
+    if no_tools(ctx.promise) is None and not isinstance(first_call(ctx), NotApplicable):
+        called = outcomes["call"] = _called(ctx, api, signs)
+        if api is RESPONSES and isinstance(called, Pass):
+            outcomes["result"] = _answered(ctx)
+    if api is MESSAGES and not ctx.promise.lacks("counts"):
+        prompts = [GREETING, WEATHER] if ctx.promise.tool_parser else [GREETING]
+        outcomes["count"] = judge_count_tokens([(_before(ctx, p), _used(ctx, api, p)) for p in prompts])
+    return together({name: outcome for name, outcome in outcomes.items() if outcome is not None})
 
 
-def _calls(ctx: Context) -> bool:
-    """Return whether the chat answers the simple question with a call."""
-    return no_tools(ctx.promise) is None and not isinstance(first_call(ctx), NotApplicable)
-
-
-def judge_messages(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+def judge_greeting(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     """Judge an answer to a greeting."""
     return leak(reply, markers) or judge_plain_chat(reply, markers)
 
 
-def _messages_tools(ctx: Context, signs: tuple[str, ...]) -> Outcome:
-    """Judge both ways; without a call, compare the length of the prompt with that of the chat."""
-    outcome = other_apis.judged(ctx, WEATHER, lambda reply: judge_messages_tools(reply, signs))
-    if not isinstance(outcome, Inconclusive):
-        return outcome
-    chat, here = ctx.first(WEATHER), other_apis.ask_anthropic(ctx, WEATHER, max_tokens=1)
-    return other_apis.tools_left_out(chat.usage.prompt, here.usage.prompt) or outcome
-
-
-def judge_messages_tools(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+def judge_called(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     """Judge an answer that should be a call."""
     return leak(reply, markers) or judge_call(reply, WEATHER)
+
+
+def _called(ctx: Context, api: Api, signs: tuple[str, ...]) -> Outcome:
+    """Judge a call; without one, compare the length of the prompt with that of the chat."""
+    whole_only = api is RESPONSES and ctx.promise.lacks("call-pieces") is not None
+    ways = {"whole": False} if whole_only else WAYS
+    judge = partial(judge_called, markers=signs)
+    outcome = judged_beside(ctx, WEATHER, partial(api.ask, ctx, WEATHER), judge, ways)
+    if not isinstance(outcome, Inconclusive):
+        return outcome
+    return tools_left_out(ctx.first(WEATHER).usage.prompt, _used(ctx, api, WEATHER)) or outcome
+
+
+def _used(ctx: Context, api: Api, prompt: Prompt) -> int | None:
+    """Return the prompt tokens in the usage of an answer."""
+    fewest: dict[str, Any] = {api.limit: 1}
+    return api.ask(ctx, prompt, **fewest).usage.prompt
 
 
 class CountTokensReason(ReasonKind):
     """The reasons of a count of tokens before an answer."""
 
-    NO_NUMBER = "no-number", "{prompt}: input_tokens is {before!r}"
-    DIFFERS = "differs", "{prompt}: {before} tokens counted before, {after} in the answer"
-    NO_COUNT = "no-count", "the answers do not count their prompt"
-    COUNTED = "counted", "{prompt} {tokens}"
+    DIFFERS = "differs", "{before!r} tokens counted before, {after} in the answer"
     SAME = "same", "tokens before as in the answer: {counts}"
 
 
-def _count_tokens(ctx: Context) -> Outcome:
-    """Count a greeting, and a question with a tool."""
-    prompts = [GREETING, WEATHER] if ctx.promise.tool_parser else [GREETING]
-    return judge_count_tokens([(prompt.name, counted(ctx, prompt), used(ctx, prompt)) for prompt in prompts])
-
-
-def counted(ctx: Context, prompt: Prompt) -> Any:
+def _before(ctx: Context, prompt: Prompt) -> Any:
     """Return the count of the endpoint."""
-    body = {"model": ctx.model, **other_apis.request(prompt)}
-    answer = ctx.client.post(f"{other_apis.PATH}/count_tokens", body, ctx.log)
+    body = {"model": ctx.model, **MESSAGES.body(prompt)}
+    answer = ctx.client.post(f"{MESSAGES.path}/count_tokens", body, ctx.log)
     return answer.get("input_tokens") if isinstance(answer, dict) else None
 
 
-def used(ctx: Context, prompt: Prompt) -> int | None:
-    """Return the prompt tokens in the usage of the answer."""
-    return other_apis.ask_anthropic(ctx, prompt, max_tokens=1).usage.prompt
-
-
-def judge_count_tokens(counts: list[tuple[str, Any, int | None]]) -> Outcome:
-    """Judge name, count before and count in the answer of each prompt."""
-    for name, before, after in counts:
-        if not isinstance(before, int) or isinstance(before, bool) or before < 1:
-            return Fail(Reason(CountTokensReason.NO_NUMBER, prompt=name, before=before), Stage.WHOLE)
-        if after is not None and before != after:
-            return Fail(
-                Reason(CountTokensReason.DIFFERS, prompt=name, before=before, after=after), Stage.WHOLE
-            )
-    if all(after is None for _, _, after in counts):
-        return NotApplicable(Reason(CountTokensReason.NO_COUNT))
-    reasons = tuple(
-        Reason(CountTokensReason.COUNTED, prompt=name, tokens=before) for name, before, _ in counts
-    )
-    return Pass(Reason(CountTokensReason.SAME, counts=reasons), trials=len(counts))
-
-
-def responses(ctx: Context) -> Outcome:
-    """Judge a greeting and what the chat has, whole and streamed: a thought, a call and the answer to it."""
-    signs = token_signs(ctx.promise)
-    outcomes = {
-        "greeting": other_apis.judged_responses(ctx, GREETING, lambda reply: judge_responses(reply, signs))
-    }
-    if (apart := other_apis.compared(ctx, GREETING, other_apis.ask_responses)) is not None:
-        outcomes["alike"] = apart
-    thinking = None if no_reasoning(ctx.promise) else _thinking(ctx)
-    if thinking is not None:
-        outcomes["thought"] = other_apis.judged_responses(ctx, thinking, judge_reasoning_apart)
-    if _calls(ctx):
-        outcomes["call"] = _responses_tools(ctx, signs)
-    return together(outcomes)
-
-
-def judge_responses(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """Judge an answer to a greeting; a stream without any number is noted."""
-    outcome = leak(reply, markers) or judge_plain_chat(reply, markers)
-    if isinstance(outcome, Pass) and len(reply.raw) > 1 and not numbered(reply):
-        return replace(outcome, notes=(*outcome.notes, Reason(FormatReason.UNNUMBERED)))
-    return outcome
+def judge_count_tokens(counts: list[tuple[Any, int | None]]) -> Outcome:
+    """Judge the counts before and in the answer of each prompt; an answer may count none."""
+    for before, after in counts:
+        if type(before) is not int or before < 1 or after not in (None, before):
+            return Fail(Reason(CountTokensReason.DIFFERS, before=before, after=after), Stage.WHOLE)
+    shown = ", ".join(str(before) for before, _ in counts)
+    return Pass(Reason(CountTokensReason.SAME, counts=shown), trials=len(counts))
 
 
 def _thinking(ctx: Context) -> Prompt | None:
@@ -155,40 +126,12 @@ def _thinking(ctx: Context) -> Prompt | None:
 RESULT = json.dumps({"temperature": -3, "condition": "snowy"})
 
 
-def _responses_tools(ctx: Context, signs: tuple[str, ...]) -> Outcome:
-    """Judge a call both ways, then the answer to its result; without a call, the length of the prompt."""
-    lacking = ctx.promise.lacks("call-pieces")
-    ways = WAYS if lacking is None else {"whole": False}
-    called = other_apis.judged_responses(
-        ctx, WEATHER, lambda reply: judge_responses_tools(reply, signs), ways
-    )
-    if isinstance(called, Inconclusive):
-        chat, here = ctx.first(WEATHER), other_apis.ask_responses(ctx, WEATHER, max_output_tokens=1)
-        return other_apis.tools_left_out(chat.usage.prompt, here.usage.prompt) or called
-    if not isinstance(called, Pass):
-        return called
-    answered = _answered(ctx)
-    if not isinstance(answered, Pass):
-        return named(answered, "result")
-    notes = (*called.notes, answered.reason, *([lacking] if lacking else []))
-    return replace(called, trials=called.trials + answered.trials, notes=notes)
-
-
-def judge_responses_tools(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """Judge an answer that should be a call."""
-    return leak(reply, markers) or judge_call(reply, WEATHER)
-
-
 def _answered(ctx: Context) -> Outcome:
     """Send back the engine's own items with the result of the call, and judge the answer."""
-    reply = other_apis.ask_responses(ctx, WEATHER)
+    reply = RESPONSES.ask(ctx, WEATHER)
     if not reply.tool_calls:
         return Inconclusive(Reason(CallReason.NO_CALL), Stage.DRAWN)
-    call = reply.tool_calls[0]
-    items = [*other_apis.items_of(WEATHER), *listed(reply.raw[0]["output"])]
-    results = [other_apis.output(one.id, RESULT) for one in reply.tool_calls]
-
-    def ask(stream: bool) -> Reply:
-        return other_apis.ask_responses(ctx, WEATHER, stream=stream, input=[*items, *results])
-
-    return other_apis.judged_beside(ctx, id_answered(call), ask, judge_tool_result_turn)
+    items = [*items_of(WEATHER), *listed(reply.raw[0]["output"])]
+    items += [output(one.id, RESULT) for one in reply.tool_calls]
+    ask = partial(RESPONSES.ask, ctx, WEATHER, input=items)
+    return judged_beside(ctx, id_answered(reply.tool_calls[0]), ask, judge_tool_result_turn)

@@ -824,47 +824,6 @@ def judge_clock(
     return Fail(Reason(TurnsReason.CLOCK), Stage.TEMPLATE, template(Need.NO_CLOCK))
 
 
-class RoundTripReason(ReasonKind):
-    """The reasons of the engine's own tokens of a text, there and back."""
-
-    NO_TOKENS = "no-tokens", "/tokenize gives no list of tokens"
-    COUNT_DIFFERS = "count-differs", "/tokenize counts {count} and gives {tokens}"
-    NO_TEXT = "no-text", "/detokenize gives no text"
-    CHANGED = "changed", "{text!r} came back as {back!r}"
-
-
-TOKENIZE_ROUND_TRIP_TEXT = "Say hello, Zoë! 你好 🙂"
-
-
-def _round_trip(ctx: Context) -> Fail | None:
-    """Have the engine tokenize a text and detokenize its tokens."""
-    body = {"model": ctx.model, "prompt": TOKENIZE_ROUND_TRIP_TEXT, "add_special_tokens": False}
-    tokenized = ctx.client.post("/tokenize", body, ctx.log)
-    tokens = tokenized.get("tokens") if isinstance(tokenized, dict) else None
-    if not isinstance(tokens, list) or not tokens:
-        return Fail(Reason(RoundTripReason.NO_TOKENS), Stage.PROMPT)
-    back = ctx.client.post("/detokenize", {"model": ctx.model, "tokens": tokens}, ctx.log)
-    return judge_tokenize_round_trip(tokenized, back)
-
-
-def judge_tokenize_round_trip(tokenized: dict[str, Any], back: Any) -> Fail | None:
-    """Judge the tokens of ``TEXT``, and the text of the tokens."""
-    tokens, text = tokenized["tokens"], back.get("prompt") if isinstance(back, dict) else None
-    if tokenized.get("count", len(tokens)) != len(tokens):
-        return Fail(
-            Reason(RoundTripReason.COUNT_DIFFERS, count=tokenized["count"], tokens=len(tokens)), Stage.PROMPT
-        )
-    if not isinstance(text, str):
-        return Fail(Reason(RoundTripReason.NO_TEXT), Stage.PROMPT)
-    if normalize("NFKC", text.strip()) != normalize(
-        "NFKC", TOKENIZE_ROUND_TRIP_TEXT
-    ):  # some put a space in front
-        return Fail(
-            Reason(RoundTripReason.CHANGED, text=TOKENIZE_ROUND_TRIP_TEXT, back=text[:80]), Stage.TOKENS, OWN
-        )
-    return None
-
-
 class TokenizerReason(ReasonKind):
     """The reasons of ``tokenizer-whole``."""
 
@@ -897,13 +856,11 @@ LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is m
     rests_on=Rests.NOTHING,
 )
 def tokenizer_whole(ctx: Context) -> Outcome:
-    """Judge numbers of tokens, texts there and back, with the engine and without, and drawn tokens."""
+    """Judge numbers of tokens, texts there and back, and drawn tokens."""
     outcomes: dict[str, Outcome | None] = {}
     if ctx.table is not None:
         outcomes["numbers"] = judge_token_numbers(ctx.table)
     pools = ctx.promise.kind in evidence.TASKS  # tokenizers of such models drop letters by design
-    if not (pools or ctx.promise.unsure("tokenize")):
-        outcomes["engine"] = _round_trip(ctx)
     if ctx.merges is not None and ctx.merges.exchanged:
         exchanged = Reason(CommonReason.EXCHANGED, words=ctx.merges.exchanged)
         outcomes["merges"] = Fail(exchanged, Stage.TOKENS, OWN)

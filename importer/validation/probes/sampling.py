@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +36,6 @@ from importer.validation.prompts import (
     NUMBER,
     PERSON,
     PERSON_SCHEMA,
-    SUM,
     Prompt,
     user,
 )
@@ -269,7 +267,7 @@ BY_STREAM = (
     AnswerChange.END_LOST,
     AnswerChange.LETTERS_BROKEN,
 )
-KEY = "answer"
+KEY = "mark"
 RENAMED = "max_completion_tokens"  # what OpenAI calls the limit now, and newer clients send alone
 
 
@@ -299,8 +297,6 @@ def request_options(ctx: Context) -> Outcome:
         "stream": _streamed(ctx, words[-1]),
         "draw": _draws(ctx, words[:DICE]),
     }
-    if ctx.promise.offers is not None and not ctx.promise.lacks("structured"):
-        outcomes["response_format"] = _schema(ctx)
     return together(outcomes)
 
 
@@ -473,31 +469,6 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
     return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
 
 
-def _schema(ctx: Context) -> Outcome:
-    """Judge an answer to a schema with one value, that no model writes by itself."""
-    nonce = secrets.token_hex(4)
-    schema = {
-        "type": "object", "properties": {KEY: {"const": nonce}}, "required": [KEY],
-        "additionalProperties": False,
-    }  # fmt: skip
-    shape = {"type": "json_schema", "json_schema": {"name": KEY, "schema": schema, "strict": True}}
-    reply = ctx.ask(GREETING, response_format=shape)
-    return judge_schema(reply, nonce)
-
-
-def judge_schema(reply: Reply, nonce: str) -> Outcome:
-    """Judge an answer that must be an object with the nonce."""
-    try:
-        answer = json.loads(reply.content)
-    except (ValueError, RecursionError):
-        answer = None
-    if answer == {KEY: nonce}:
-        return Pass(Reason(OptionReason.HEEDED, option="response_format"))
-    if reply.finish_reason == "length":
-        return NotApplicable(Reason(CommonReason.AT_LIMIT))
-    return ignored("response_format", nonce)
-
-
 def _draws(ctx: Context, words: Sequence[Word]) -> Outcome:
     """Judge answers drawn from several words: cold, hot, and hot with one seed."""
     cold = _drawn(ctx, words, REQUEST_OPTIONS_SEEDS, temperature=0)
@@ -561,10 +532,7 @@ class StructuredReason(ReasonKind):
     SPACES = "spaces", "the schema bound the answer, then white space came to the limit of tokens: {text}"
 
 
-ENDLESS = 20  # characters of white space at the end: more than any layout of two members has
-# What may follow white space in a person, so that it is whole.
-RESTS = ("", "}", " 1}", ": 1}", '"age": 1}', ', "age": 1}', '"x", "age": 1}', ': "x", "age": 1}')
-FORMAT = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON_SCHEMA, "strict": True}}
+ENDLESS = 20  # characters of white space at the end: more than any layout of three members has
 
 
 def needs_structured_output(promise: Expectations) -> Reason | None:
@@ -574,75 +542,43 @@ def needs_structured_output(promise: Expectations) -> Reason | None:
 
 @probe(
     "structured-output",
-    "A schema bound the thoughts, or nothing at all; a guide under its former name was ignored.",
+    "A schema bound the thoughts, or nothing at all, and a good model wrote the shape by itself.",
     needs=needs_structured_output,
     ability="structured",
 )
 def structured_output(ctx: Context) -> Outcome:
-    """Judge an answer with a schema, whole and streamed; then one for each guide beyond the OpenAI API."""
-    bound = ask_both_ways(ctx, PERSON, judge_structured_output, response_format=FORMAT)
-    bound = unended(bound, PERSON, ctx)
-    return bound if ctx.promise.unsure("guided") else together({"schema": bound, "guides": _guided(ctx)})
+    """Judge an answer whose schema has one value that no model writes by itself, whole and streamed."""
+    schema = shape(secrets.token_hex(4))
+    shaped = {"type": "json_schema", "json_schema": {"name": "person", "schema": schema, "strict": True}}
+    judge = partial(judge_structured_output, schema=schema)
+    return unended(ask_both_ways(ctx, PERSON, judge, response_format=shaped), PERSON, ctx)
 
 
-def judge_structured_output(reply: Reply) -> Outcome:
-    """Judge an answer that must be a person."""
-    if reply.finish_reason == "length":
-        begun = reply.content.rstrip()
-        if len(reply.content) - len(begun) >= ENDLESS and any(_fits(begun + rest) for rest in RESTS):
-            return Pass(Reason(StructuredReason.SPACES, text=begun[:80]))
-        return Inconclusive(Reason(CommonReason.AT_LIMIT), Stage.DRAWN)
+def shape(nonce: str) -> dict[str, Any]:
+    """Return the schema of a person with one more value."""
+    properties: Any = PERSON_SCHEMA["properties"]
+    return {
+        **PERSON_SCHEMA,
+        "properties": {**properties, KEY: {"const": nonce}},
+        "required": [*properties, KEY],
+    }
+
+
+def judge_structured_output(reply: Reply, schema: Mapping[str, Any]) -> Outcome:
+    """Judge an answer of a schema; a grammar lets a model go on with white space for ever."""
     text = reply.content.strip()
+    if reply.finish_reason == "length":
+        if text.startswith("{") and len(reply.content) - len(reply.content.rstrip()) >= ENDLESS:
+            return Pass(Reason(StructuredReason.SPACES, text=text[:80]))
+        return Inconclusive(Reason(CommonReason.AT_LIMIT), Stage.DRAWN)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         thought = reply.reasoning.strip().startswith("{")
         seen = StructuredReason.IN_THOUGHT if thought else StructuredReason.NOT_JSON
-        return Fail(Reason(seen, text=text[:80]), Stage.SAMPLED)
-    error = next(Draft202012Validator(PERSON_SCHEMA).iter_errors(value), None)
+        return Fail(Reason(seen, text=text[:80]), Stage.SAMPLED, heed("response_format"))
+    error = next(Draft202012Validator(schema).iter_errors(value), None)
     if error is not None:
-        return Fail(Reason(StructuredReason.UNFIT, problem=error.message[:120]), Stage.SAMPLED)
+        unfit = Reason(StructuredReason.UNFIT, problem=error.message[:120])
+        return Fail(unfit, Stage.SAMPLED, heed("response_format"))
     return Pass(Reason(StructuredReason.FITS, text=text[:80]))
-
-
-def _fits(text: str) -> bool:
-    """Return whether a text is a person: a grammar lets a model go on with white space for ever."""
-    try:
-        return Draft202012Validator(PERSON_SCHEMA).is_valid(json.loads(text))
-    except (ValueError, RecursionError):
-        return False
-
-
-class GuidedReason(ReasonKind):
-    """The reasons of an answer to a guide."""
-
-    OTHER = "other", "the answer is not what was asked for: {text!r}"
-    BOUND = "bound", "{text}"
-
-
-# No model answers a sum so by itself.
-GUIDES: dict[str, tuple[object, str]] = {
-    "choice": (["blue", "green"], "blue|green"),
-    "regex": ("[a-c]{3}", "[a-c]{3}"),
-    "grammar": ('root ::= "alpha" | "beta"', "alpha|beta"),
-}
-
-
-def _guided(ctx: Context) -> Outcome:
-    """Judge one answer for each guide."""
-    return together(
-        {
-            name: judge_guided_output(ctx.ask(SUM, structured_outputs={name: guide}), pattern)
-            for name, (guide, pattern) in GUIDES.items()
-        }
-    )
-
-
-def judge_guided_output(reply: Reply, pattern: str) -> Outcome:
-    """Judge an answer that must match ``pattern``."""
-    text = reply.content.strip()
-    if re.fullmatch(pattern, text):
-        return Pass(Reason(GuidedReason.BOUND, text=text))
-    if reply.finish_reason == "length":
-        return Inconclusive(Reason(CommonReason.AT_LIMIT), Stage.DRAWN)
-    return Fail(Reason(GuidedReason.OTHER, text=text[:80]), Stage.SAMPLED)

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from importer.hub.snapshot import TEMPLATES
-from importer.memory.estimate_types import Figure
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation import proof_check
@@ -249,17 +248,14 @@ DEFAULTS = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetit
 
 @probe(
     "settings-read-back",
-    "A parser that could not be loaded was printed and forgotten; engines died at the first long prompt.",
-    needs=always,
-    tasks=evidence.TASKS,
+    "A parser that could not be loaded was printed and forgotten; sampling was another than the document's.",
+    needs=no_chat,
     observes=Stage.PARSED,
     rests_on=Rests.REQUESTS,
 )
 def settings_read_back(ctx: Context) -> Outcome:
-    """Compare log and /health with the document: parsers and sampling of a chat, and memory."""
-    outcomes = {} if no_chat(ctx.promise) or ctx.promise.kind in evidence.TASKS else _settings(ctx)
-    if ctx.fit is not None:
-        outcomes["memory"] = judge_memory_predicted(ctx.fit(), ctx.promise.context)
+    """Compare log and /health with the document: parsers and sampling."""
+    outcomes = _settings(ctx)
     return together(outcomes) if outcomes else NotApplicable(Reason(SettingsReason.NOTHING_SAID))
 
 
@@ -359,54 +355,6 @@ def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, object]
 def _one(key: str, value: float) -> float:
     """Return the value; ``top_k`` has both -1 and 0 for none."""
     return max(value, 0) if key == "top_k" else value
-
-
-class MemoryPredictedReason(ReasonKind):
-    """The reasons of memory beside its prediction."""
-
-    NOTHING_REPORTED = "nothing-reported", "the engine reports nothing that was predicted"
-    OFF = "off", "importer's estimate is off: {figures:;}"
-    CACHE = "cache", "the KV cache holds less than the context of {context:,} tokens: {figures:;}"
-    AS_PREDICTED = "as-predicted", "{figures:;}"
-    TOKENS = "tokens", "{name}: {predicted:,} predicted, {reported:,} reported, {error:+z.1%}"
-    BYTES = "bytes", "{name}: {predicted:.2f} GiB predicted, {reported:.2f} GiB reported"
-
-
-TOLERANCE = 0.15  # of the prediction
-SLACK = 64 * 2**20  # bytes besides: logs round
-LIBRARIES = 2**30  # bytes of the whole besides: what its processes load is not the model's
-REMEDY = Reason(Remedy.SET_CONTEXT)
-
-
-def judge_memory_predicted(figures: Mapping[str, Figure], context: int | None = None) -> Outcome:
-    """Judge figures with ``predicted``, ``reported`` and ``error``; ``context`` is that of the document.
-
-    ``resident`` is all memory of the engine's processes, where the engine itself reports nothing. A wrong
-    estimate is importer's own: a document is wrong where its context does not fit.
-    """
-    if not figures:
-        return NotApplicable(Reason(MemoryPredictedReason.NOTHING_REPORTED))
-    reasons = tuple(_beside(name.replace("_", " "), figure) for name, figure in figures.items())
-    weights, room, whole = (figures.get(name) for name in ("weights", "kv_cache_tokens", "resident"))
-    if room and context is not None and room["reported"] < context:
-        reason = Reason(MemoryPredictedReason.CACHE, context=context, figures=reasons)
-        return Fail(reason, Stage.TEMPLATE, REMEDY)
-    heavier = weights and weights["reported"] > weights["predicted"] * (1 + TOLERANCE) + SLACK
-    fuller = room and room["reported"] < room["predicted"] * (1 - TOLERANCE)
-    larger = whole and whole["reported"] > whole["predicted"] * (1 + TOLERANCE) + LIBRARIES
-    off = MemoryPredictedReason.OFF if heavier or fuller or larger else MemoryPredictedReason.AS_PREDICTED
-    return Pass(Reason(off, figures=reasons))
-
-
-def _beside(name: str, figure: Figure) -> Reason:
-    predicted, reported, error = figure["predicted"], figure["reported"], figure["error"]
-    if name.endswith("tokens"):
-        return Reason(
-            MemoryPredictedReason.TOKENS, name=name, predicted=predicted, reported=reported, error=error
-        )
-    return Reason(
-        MemoryPredictedReason.BYTES, name=name, predicted=predicted / 2**30, reported=reported / 2**30
-    )
 
 
 class FilesReason(ReasonKind):
