@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,29 @@ def objects() -> Iterator[dict[str, Any]]:
 
 OBJECTS = {f"{one['kind']}/{one['metadata']['name']}": one for one in objects()}
 PODS = {n: o["spec"]["template"]["spec"] for n, o in OBJECTS.items() if "template" in o.get("spec", {})}
+
+
+def test_the_image_is_built_from_every_file_that_the_wheel_needs() -> None:
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())
+    build, hatch = project["build-system"], project["tool"]["hatch"]
+    needed = {
+        f"{build['backend-path'][0]}/{build['build-backend']}.py",
+        *(hook["path"] for hook in hatch["metadata"]["hooks"].values()),
+        *hatch["build"]["targets"]["wheel"]["force-include"],
+        *hatch["build"]["targets"]["wheel"]["packages"],
+        *project["project"]["license-files"],
+        "README.md",
+    }
+    copied = {
+        word
+        for line in (DEPLOY / "Dockerfile").read_text().splitlines()
+        if line.startswith("COPY ") and "--from" not in line
+        for word in line.split()[1:-1]
+    }
+    sent = {
+        line[1:] for line in (DEPLOY.parent / ".dockerignore").read_text().splitlines() if line[:1] == "!"
+    }
+    assert needed <= copied <= sent
 
 
 @pytest.mark.parametrize("version", VERSIONS)
