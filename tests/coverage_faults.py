@@ -142,10 +142,6 @@ FAULTS = (
         "anyOf dropped", "~ (one | tojson) ~", "~ (one.description | tojson) ~", Kind.LOST, Field.ANY_OF, (1,)
     ),
     Fault(
-        "a list of types as Python prints it", "one.type is string and", "one.type and", Kind.REPR,
-        Field.TYPE_LIST, (1,),
-    ),
-    Fault(
         "a parameter needs a type", "{%- set plain =",
         "{%- set shouted = one.type.upper() -%}{%- set plain =", Kind.FAILS, Field.UNTYPED, (1,),
     ),
@@ -169,31 +165,27 @@ FAULTS = (
     ),
     Fault(
         "first tool only", "{%- for tool in tools -%}", "{%- for tool in tools[:1] -%}",
-        Kind.LOST, Field.TOOL_NAME, (2, 3, 5),
+        Kind.LOST, Field.TOOL_NAME, (2, 3),
     ),
     Fault(
         "last tool only", "{%- for tool in tools -%}", "{%- for tool in tools[-1:] -%}",
-        Kind.LOST, Field.TOOL_NAME, (1, 2, 5),
-    ),
-    Fault(
-        "sixteen tools at most", "{%- for tool in tools -%}", "{%- for tool in tools[:16] -%}",
-        Kind.LOST, Field.TOOL_NAME, (5,),
+        Kind.LOST, Field.TOOL_NAME, (1, 2),
     ),
     Fault(
         "names of tools in small letters", "'## ' ~ f.name", "'## ' ~ f.name | lower",
-        Kind.CASED, Field.TOOL_NAME, (1, 2, 3, 4, 5),
+        Kind.ALTERED, Field.TOOL_NAME, (1, 2, 3, 4),
     ),
     Fault(
         "descriptions of tools dropped", " ~ f.description", "",
-        Kind.LOST, Field.TOOL_DESCRIPTION, (1, 2, 3, 4, 5),
+        Kind.LOST, Field.TOOL_DESCRIPTION, (1, 2, 3, 4),
     ),
     Fault(
         "first 20 characters of a description", "f.description", "f.description[:20]",
-        Kind.CUT, Field.TOOL_DESCRIPTION, (1, 2, 3, 4, 5),
+        Kind.CUT, Field.TOOL_DESCRIPTION, (1, 2, 3, 4),
     ),
     Fault(
         "description as HTML", "': ' ~ one.description", "': ' ~ one.description | e",
-        Kind.ESCAPED, Field.PARAMETER_DESCRIPTION, (1, 2, 4),
+        Kind.ALTERED, Field.PARAMETER_DESCRIPTION, (1, 2, 4),
     ),
     Fault(
         "descriptions of parameters dropped", "{%- if one.description %}", "{%- if false %}",
@@ -216,15 +208,7 @@ FAULTS = (
         Kind.LOST, Field.REQUIRED, (1,),
     ),
     Fault("types dropped", " ~ one.type ~ ", " ~ ", Kind.LOST, Field.TYPE, (1,)),
-    Fault(
-        "tools as Python prints them", "tool | tojson", "tool | string",
-        Kind.REPR, Field.PARAMETER, (1, 2, 4), JSON,
-    ),
     Fault("system turn twice", "~ system -}}", "~ system ~ system -}}", Kind.DOUBLED, Field.SYSTEM, (1,)),
-    Fault(
-        "a system turn of 8,000 characters at most", "~ system -}}", "~ system[:8000] -}}",
-        Kind.CUT, Field.SYSTEM, (1,),
-    ),
     Fault("system turn dropped", "~ system -}}", "-}}", Kind.LOST, Field.SYSTEM, (1,)),
     Fault(
         "system turn dropped beside tools",
@@ -243,15 +227,11 @@ FAULTS = (
     ),
     Fault(
         "text of the user as HTML", "{%- else -%}\n{{- said(m.content) -}}",
-        "{%- else -%}\n{{- said(m.content) | string | e -}}", Kind.ESCAPED, Field.USER, tuple(range(1, 12)),
-    ),
-    Fault(
-        "text of the user trimmed", "{%- else -%}\n{{- said(m.content) -}}",
-        "{%- else -%}\n{{- said(m.content) | trim -}}", Kind.TRIMMED, Field.USER, (1,),
+        "{%- else -%}\n{{- said(m.content) | string | e -}}", Kind.ALTERED, Field.USER, tuple(range(1, 12)),
     ),
     Fault(
         "text of the user in capitals", "{%- else -%}\n{{- said(m.content) -}}",
-        "{%- else -%}\n{{- said(m.content) | upper -}}", Kind.CASED, Field.USER, tuple(range(1, 12)),
+        "{%- else -%}\n{{- said(m.content) | upper -}}", Kind.ALTERED, Field.USER, tuple(range(1, 12)),
     ),
     Fault(
         "first line of the user's text", "{%- else -%}\n{{- said(m.content) -}}",
@@ -286,12 +266,6 @@ FAULTS = (
         Kind.DOUBLED, Field.USER, tuple(range(1, 12)),
     ),
     Fault(
-        "two questions in a row are refused", "{%- for m in turns -%}",
-        "{%- for m in turns -%}{% if not loop.first and m.role == 'user' and loop.previtem.role == 'user' %}"
-        "{{ raise_exception('turns alternate') }}{% endif %}",
-        Kind.REFUSED, Field.SECOND_USER, (1,),
-    ),
-    Fault(
         "no text at all", "{%- for m in turns -%}", "{%- for m in [] -%}",
         Kind.EVERYTHING_LOST, Field.USER,
     ),
@@ -307,7 +281,7 @@ FAULTS = (
         "words beside a call dropped", "{{- m.content or '' -}}",
         "{{- (m.content or '') if not m.tool_calls else '' -}}", Kind.LOST, Field.WORDS_BESIDE_CALL, (1,),
     ),
-    Fault("calls dropped", "in m.tool_calls or [] -%}", "in [] -%}", Kind.LOST, Field.CALL, (1, 2, 3, 4)),
+    Fault("calls dropped", "in m.tool_calls or [] -%}", "in [] -%}", Kind.LOST, Field.CALL, (1, 2, 3)),
     Fault(
         "first call only", "in m.tool_calls or [] -%}", "in (m.tool_calls or [])[:1] -%}",
         Kind.LOST, Field.CALL, (2,),
@@ -319,22 +293,15 @@ FAULTS = (
     ),
     Fault(
         "arguments dropped", "in call.function.arguments | items -%}", "in {} | items -%}",
-        Kind.LOST, Field.ARGUMENT_NAME, (1, 2, 3, 4),
-    ),
-    Fault(
-        "objects as Python prints them", ARGUMENT, "value", Kind.REPR, Field.NESTED_ARGUMENT, (1, 2, 3, 4)
+        Kind.LOST, Field.ARGUMENT_NAME, (1, 2, 3),
     ),
     Fault(
         "numbers dropped", ARGUMENT, "(value if value is string else value | string | replace('5', ''))",
-        Kind.LOST, Field.NUMBER, (1, 2, 3, 4),
-    ),
-    Fault(
-        "quotes without escapes", ARGUMENT, "('\"' ~ value ~ '\"' if value is string else value | tojson)",
-        Kind.UNESCAPED, Field.ARGUMENT, (1, 2, 3, 4),
+        Kind.LOST, Field.NUMBER, (1, 2, 3),
     ),
     Fault(
         "arguments as HTML", ARGUMENT, "(value | e if value is string else value | tojson)",
-        Kind.ESCAPED, Field.ARGUMENT, (1, 2, 3),
+        Kind.ALTERED, Field.ARGUMENT, (1, 2, 3),
     ),
     Fault(
         "arguments as JSON text only", "call.function.arguments | tojson", "call.function.arguments + ''",
@@ -342,7 +309,7 @@ FAULTS = (
     ),
     Fault(
         "results dropped", "~ said(m.content) ~ '\\n</tool_response>'", "~ '\\n</tool_response>'",
-        Kind.LOST, Field.RESULT, (1, 2, 3, 4),
+        Kind.LOST, Field.RESULT, (1, 2, 3),
     ),
     Fault(
         "second result dropped", "{%- for m in turns -%}",
@@ -361,10 +328,6 @@ FAULTS = (
         "{%- if turns | length > 1 and turns[-1].role == 'tool' and turns[-2].role == 'tool' -%}"
         "{%- set turns = turns[:-2] + [turns[-1], turns[-2]] -%}{%- endif -%}",
         Kind.OUT_OF_ORDER, Field.RESULT, (2,),
-    ),
-    Fault(
-        "long results cut", "said(m.content) ~ '\\n</tool_response>'",
-        "(said(m.content) | string)[:2000] ~ '\\n</tool_response>'", Kind.CUT, Field.RESULT, (4,),
     ),
     Fault(
         "reasoning before a call dropped", "{%- if m.reasoning_content %}",

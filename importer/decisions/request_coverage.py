@@ -14,7 +14,6 @@ from typing import Any
 from importer.chat_template.request_coverage.findings import (
     KEY,
     OF_SCHEMAS,
-    RARE,
     VARIABLES,
     CoverageField,
     CoverageFinding,
@@ -46,9 +45,8 @@ ON_TOOLS = frozenset(
 # Fields that only requests with tools have.
 OF_TOOLS = frozenset(CoverageField) - frozenset(
     {
-        CoverageField.SYSTEM, CoverageField.LATER_SYSTEM, CoverageField.USER, CoverageField.SECOND_USER,
-        CoverageField.ANSWER, CoverageField.IMAGE, CoverageField.SYSTEM_PART, CoverageField.USER_PART,
-        CoverageField.ANSWER_PART, CoverageField.DEVELOPER, CoverageField.ROLE, CoverageField.SECOND_SYSTEM,
+        CoverageField.SYSTEM, CoverageField.LATER_SYSTEM, CoverageField.USER, CoverageField.ANSWER,
+        CoverageField.IMAGE, CoverageField.DEVELOPER, CoverageField.ROLE, CoverageField.SECOND_SYSTEM,
     }
 )  # fmt: skip
 KINDS_OF_TOOLS = frozenset({CoverageKind.TOOLS_AFTER_RESULT, CoverageKind.TOOLS_LATER})
@@ -129,8 +127,7 @@ def _value(facts: Sequence[Evidence], asked: Callable[[Evidence], bool]) -> Mapp
 
 def needs_tools(finding: CoverageFinding) -> bool:
     """Return whether only requests with tools meet a finding."""
-    rare = finding.conversation in RARE
-    return rare or finding.field in OF_TOOLS or finding.kind in KINDS_OF_TOOLS
+    return finding.field in OF_TOOLS or finding.kind in KINDS_OF_TOOLS
 
 
 def apply(
@@ -212,7 +209,7 @@ def _losses(request_coverage: Mapping[str, Any], tools: Decision) -> Iterator[Re
 
     What ordinary requests lose is marked as a warning; the rest are notes.
     """
-    by_kind: dict[tuple[bool, CoverageKind, bool, object], list[CoverageFinding]] = {}
+    by_kind: dict[tuple[bool, CoverageKind, object], list[CoverageFinding]] = {}
     for data in request_coverage["findings"]:
         finding = CoverageFinding.from_json(data)
         of_tools = needs_tools(finding)
@@ -221,10 +218,9 @@ def _losses(request_coverage: Mapping[str, Any], tools: Decision) -> Iterator[Re
         if told and (tools.value is not None or not of_tools):
             # Different losses have different causes; that requests fail is one sentence.
             grave = finding.severity is CoverageSeverity.ERROR
-            apart = finding.conversation in RARE and finding.kind is not CoverageKind.FAILS
             hurt = finding.words if finding.kind is CoverageKind.REFUSED else finding.field in OF_SCHEMAS
-            by_kind.setdefault((grave, finding.kind, apart, hurt), []).append(finding)
-    for (grave, kind, _, _), found in by_kind.items():
+            by_kind.setdefault((grave, finding.kind, hurt), []).append(finding)
+    for (grave, kind, _), found in by_kind.items():
         within = tuple(f.conversation for f in found)
         fields = tuple(f.field for f in found if f.field is not None)
         words = next((f.words for f in found if f.words), "")

@@ -17,6 +17,7 @@ The difference between two prompts of one conversation: its kind, its place, and
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,6 @@ from importer import backends
 from importer.chat_template.cases import CaseStyle
 from importer.chat_template.find import Template
 from importer.chat_template.render import Rendered, RenderJob, Renders, Result, date_at, now
-from importer.chat_template.request_coverage.compare import without_entities
 from importer.chat_template.samples import Function, Tool
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
@@ -361,6 +361,14 @@ def place_at(text: str, at: int, leaves: Sequence[Leaf]) -> str:
 
 def _spaceless(text: str) -> str:
     return "".join(text.split())
+
+
+def without_entities(text: str) -> str:
+    """Return the text without HTML's entities; unchanged where a number is too long for Python."""
+    try:
+        return html.unescape(text)
+    except ValueError:
+        return text
 
 
 def _formless(text: str) -> str:

@@ -44,18 +44,10 @@ def turned(text: str) -> None:
 
 def repeated(text: str) -> None:
     """A prompt that repeats the first word of a mark, as often as the text has pieces."""
-    for mark in (conversations.LONG_RESULT, conversations.USERS[0]):
-        head, tail = mark.ends
-        for prompt in (text.replace(text[:1], head) + tail, (head + text[:5]) * (len(text) // 20) + tail):
-            compare.judge(mark, prompt)
-
-
-def valued(text: str) -> None:
-    """A prompt with the text between the names of arguments without a nonce, and behind the last one."""
-    for group, of_group in check.VALUES.items():
-        for between in (text, text[:200]):
-            names = between.join((*check._words(group), *(one.name for one in of_group)))
-            list(check.compare_values(group, f"{names}{text}"))
+    mark = conversations.USERS[0]
+    head, tail = mark.ends
+    for prompt in (text.replace(text[:1], head) + tail, (head + text[:5]) * (len(text) // 20) + tail):
+        compare.judge(mark, prompt)
 
 
 def differing(text: str) -> None:
@@ -134,7 +126,6 @@ READERS = (
     ("request coverage", prompted, "chat_template.request_coverage.compare chat_template.request_coverage.check", 16_000, as_is),
     ("request coverage, often", repeated, "chat_template.request_coverage.compare", 40_000, as_is),
     ("the request coverage of roles", turned, "chat_template.request_coverage.compare", 16_000, as_is),
-    ("the request coverage of values", valued, "chat_template.request_coverage.check", 16_000, as_is),
     ("prompts of engines", differing, "proof.prompts", LONGEST // 10, as_is),
     ("response templates", derived, "proof.response_template", 12_000, analysed),
     ("response templates of JSON", derived, "proof.response_template", 24_000, jsoned),

@@ -124,9 +124,9 @@ def test_losses_of_tools_need_a_tool_parser_to_be_warned_of() -> None:
     findings = (
         CoverageFinding(CoverageKind.LOST, CoverageField.SYSTEM, (1,), "tools-and-system"),
         CoverageFinding(CoverageKind.LOST, CoverageField.ENUM, (1,), "tools"),
-        CoverageFinding(CoverageKind.ESCAPED, CoverageField.USER, (1,), "bare"),
+        CoverageFinding(CoverageKind.ALTERED, CoverageField.USER, (1,), "bare"),
         CoverageFinding(CoverageKind.LOST, CoverageField.DEVELOPER, (1,), "developer"),
-        CoverageFinding(CoverageKind.TRIMMED, CoverageField.USER, (1,), "white-space"),
+        CoverageFinding(CoverageKind.REFUSED, CoverageField.CALL, (2,), "two-calls"),
     )
     request_coverage = shown(RequestCoverage("shown", findings))
 

@@ -40,9 +40,9 @@ def worker() -> JsonLinesWorker:
     "between", ["',{[]:1},'", "' if " + "-" * 900 + "1 else '", DIGITS, "\\ud800", '"', "\x00"]
 )
 def test_no_text_between_two_nonces_is_a_fault(between: str) -> None:
-    for mark in (conversations.USERS[0], conversations.LONG_RESULT):
-        prompt = mark.ends[0] + between + mark.ends[1]
-        assert compare.judge(mark, prompt) in (CoverageKind.ALTERED, CoverageKind.CUT)
+    mark = conversations.USERS[0]
+    prompt = mark.ends[0] + between + mark.ends[1]
+    assert compare.judge(mark, prompt) in (CoverageKind.ALTERED, CoverageKind.CUT)
 
 
 def test_no_prompt_of_an_engine_is_a_fault() -> None:

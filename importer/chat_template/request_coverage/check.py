@@ -1,9 +1,7 @@
 """Check what of a request a template writes: render every generated conversation, and compare each prompt.
 
-The conversations hold schemas of tools as agents and MCP servers send them, values that hold no nonce (0,
-booleans, null and what is empty), and contents in parts. Each such value stands under a nonce of its own: its
-spelling is looked for between this name and the next one. Parts are judged for roles whose contents the
-template takes in parts: there a single part comes out as the same text without parts would.
+The conversations hold schemas of tools as agents and MCP servers send them. A schema's value stands under a
+nonce of its own: its spelling is looked for between this name and the next one.
 """
 
 from __future__ import annotations
@@ -14,45 +12,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from importer.chat_template.cases import CaseStyle, Turn
 from importer.chat_template.probe import HOPELESS, TemplateProbe
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
 from importer.chat_template.request_coverage import conversations
 from importer.chat_template.request_coverage.compare import (
-    called_as_python,
     closed,
     compare,
     default_system,
     distinct_roles,
-    judge,
     shows,
     unseen,
 )
 from importer.chat_template.request_coverage.conversations import (
-    ANSWERS,
-    CALLS,
-    OFFERED,
-    RESULTS,
-    SYSTEM,
     USERS,
     Conversation,
-    Mark,
-    linked,
     nonce_name,
     nonce_number,
     said,
 )
 from importer.chat_template.request_coverage.findings import (
     ORDER,
-    RARE,
     CoverageField,
     CoverageFinding,
     CoverageKind,
-    CoverageSeverity,
     RequestCoverage,
     ToolsShown,
 )
-from importer.chat_template.samples import Function, SampleCall, Thinking, Tool
+from importer.chat_template.samples import Function, Thinking, Tool
 from importer.frozen import frozen
 
 SCHEMA_ROOM = 400  # characters behind the last name
@@ -130,206 +116,12 @@ def compare_schemas(place: CoverageField, prompt: str) -> Iterator[CoverageFindi
         texts = [*_behind(own, plain, prompt)]
         if not any(all(word in text for word in case.types) for text in texts):
             yield CoverageFinding(CoverageKind.LOST, place, (1,), place)
-        elif case.types and _as_python(case.types[0], "".join(texts)):
-            yield CoverageFinding(CoverageKind.REPR, place, (1,), place)
 
 
 def _behind(name: str, other: str, prompt: str) -> Iterator[str]:
     """Yield the text behind each place of a name, up to the other name, in small letters."""
     for found in re.finditer(re.escape(name), prompt):
         yield prompt[found.end() : found.end() + SCHEMA_ROOM].partition(other)[0].lower()
-
-
-def _as_python(word: str, text: str) -> bool:
-    """Return whether a list of words is printed as Python prints it, and no object around it."""
-    return f"['{word}'" in text and "'type'" not in text
-
-
-# The values of each conversation: one that the template cannot render must not hide the others.
-VALUE_GROUPS: Mapping[str, tuple[tuple[CoverageField, Any], ...]] = {
-    "zero-and-booleans": (
-        (CoverageField.NUMBER, 0),
-        (CoverageField.BOOLEAN, False),
-        (CoverageField.BOOLEAN, True),
-    ),
-    "null": ((CoverageField.NULL, None),),
-    "empty": ((CoverageField.EMPTY, ""), (CoverageField.EMPTY, []), (CoverageField.EMPTY, {})),
-}
-ADDED_VALUES = {name: values[0][0] for name, values in VALUE_GROUPS.items()} | {
-    "zero-and-booleans": CoverageField.BOOLEAN
-}
-# The spelling in JSON, and the one of Python where it is another.
-SPELT: Mapping[str, tuple[str, str]] = {
-    "0": (r"(?<![\w.])-?0(?:\.0)?(?![\w.])", ""),
-    "False": (r"(?<!\w)false(?!\w)", r"(?<!\w)False(?!\w)"),
-    "True": (r"(?<!\w)true(?!\w)", r"(?<!\w)True(?!\w)"),
-    "None": (r"(?<!\w)null(?!\w)", r"(?<!\w)None(?!\w)"),
-    "''": ("", ""),  # any text holds it
-    "[]": (r"\[\s*\]", ""),
-    "{}": (r"\{\s*\}", ""),
-}
-# The value of a member of a JSON object as text; quotes of JSON inside JSON have escapes.
-AS_TEXT = re.compile(r'\\*"\s*:\s*\\*"(?:0|true|false|null|True|False|None|\[\]|\{\})\\*"')
-OTHER = re.compile(r'\\*"\s*:\s*[^\s,}]')  # a member of a JSON object with any value
-VALUE_ROOM = 200  # characters behind the last name
-
-
-@frozen
-class Value:
-    """A value under the nonce ``name``; ``inner`` inside of another argument."""
-
-    field: CoverageField
-    name: str
-    value: Any
-    inner: bool
-
-
-def _made(group: str) -> tuple[Value, ...]:
-    return tuple(
-        Value(field, nonce_name(f"value {group} {n} {inner}"), value, inner)
-        for inner in (False, True)
-        for n, (field, value) in enumerate(VALUE_GROUPS[group])
-    )
-
-
-VALUES: Mapping[str, tuple[Value, ...]] = {group: _made(group) for group in VALUE_GROUPS}
-
-
-def _words(group: str) -> tuple[str, str, str, str]:
-    """Return the names of the call, of an object and of a text, and the text."""
-    of, held, beside, text = (nonce_name(f"value {group} {what}") for what in ("of", "in", "by", "text"))
-    return of, held, beside, text
-
-
-def value_conversations() -> tuple[Conversation, ...]:
-    """Return one conversation with a call for each group of values."""
-    return tuple(map(_conversation, VALUE_GROUPS))
-
-
-def _conversation(group: str) -> Conversation:
-    called, held, beside, text = _words(group)
-    arguments: dict[str, object] = {one.name: one.value for one in VALUES[group] if not one.inner}
-    arguments[held] = {one.name: one.value for one in VALUES[group] if one.inner}
-    arguments[beside] = text
-    turns = (
-        said("user", USERS[0]),
-        Turn("assistant", "", (SampleCall(called, arguments),)),
-        said("tool", RESULTS[0]),
-    )
-    return Conversation(group, turns, (), OFFERED)
-
-
-def compare_values(group: str, prompt: str) -> Iterator[CoverageFinding]:
-    """Yield what the prompt does to the values of a group; none if it shows no argument of the call."""
-    called, held, beside, text = _words(group)
-    if text not in prompt:
-        return  # arguments with nonces have the finding
-    names = [held, beside, *(one.name for one in VALUES[group])]
-    stops = sorted(at for name in names if (at := prompt.find(name)) >= 0)
-    python = called_as_python(called, prompt)
-    for one in VALUES[group]:
-        if one.inner and held not in prompt:
-            continue
-        kind = _judge(one, prompt, stops, python=python)
-        if kind is not None:
-            yield CoverageFinding(kind, one.field, (1,), group)
-
-
-def _judge(one: Value, prompt: str, stops: list[int], *, python: bool) -> CoverageKind | None:
-    at = prompt.find(one.name)
-    if at < 0:
-        return CoverageKind.LOST
-    begin = at + len(one.name)
-    stop = next((place for place in stops if place > at), begin + VALUE_ROOM)
-    written, (as_json, as_python) = prompt[begin:stop], SPELT[repr(one.value)]
-    if AS_TEXT.match(written):
-        return CoverageKind.ALTERED
-    if re.search(as_json, written):
-        return None
-    if as_python and re.search(as_python, written):
-        return None if python else CoverageKind.REPR
-    if OTHER.match(written):
-        return CoverageKind.ALTERED
-    return (
-        None if one.field is CoverageField.EMPTY else CoverageKind.LOST
-    )  # nothing between two tags is empty
-
-
-IMAGE_PART: Mapping[str, str] = {"type": "image"}
-
-
-@frozen
-class _Role:
-    """A conversation with a content of two texts; the first is the role's text in other conversations."""
-
-    role: str
-    turns: tuple[Turn, ...]
-    first: Mark
-    second: Mark
-    tools: tuple[Tool, ...] | None = None
-
-    @property
-    def conversation(self) -> Conversation:
-        """Return the conversation, with both texts to look for in their order."""
-        marks = (self.first, self.second)
-        return Conversation(f"{self.role}-parts", self.turns, marks, self.tools)
-
-    def messages(self, style: CaseStyle, parts: Sequence[Mapping[str, str]] = ()) -> list[dict[str, object]]:
-        """Return the messages; the content of the last message with the role consists of the parts."""
-        messages = linked(self.conversation.messages(style))
-        at = max(i for i, message in enumerate(messages) if message["role"] == self.role)
-        messages[at] |= {"content": list(parts)}
-        return messages
-
-
-def _part(field: CoverageField, of: Mark) -> tuple[Mark, Mark]:
-    place = f"{field} 2"
-    second = replace(
-        of, field=field, number=2, text=conversations.nonce_text(place), ends=conversations.nonce_ends(place)
-    )
-    return replace(of, ordered=True), replace(second, ordered=True)
-
-
-_ASK = said("user", USERS[0])
-ROLES = (
-    _Role("user", (_ASK,), *_part(CoverageField.USER_PART, USERS[0])),
-    _Role("system", (said("system", SYSTEM), _ASK), *_part(CoverageField.SYSTEM_PART, SYSTEM)),
-    _Role(
-        "assistant", (_ASK, said("assistant", ANSWERS[0]), said("user", USERS[1])),
-        *_part(CoverageField.ANSWER_PART, ANSWERS[0]),
-    ),
-    _Role(
-        "tool", (_ASK, Turn("assistant", "", (CALLS[0][0],)), said("tool", RESULTS[0])),
-        *_part(CoverageField.RESULT_PART, RESULTS[0]), OFFERED,
-    ),
-)  # fmt: skip
-
-
-def _text(mark: Mark) -> Mapping[str, str]:
-    return {"type": "text", "text": mark.text}
-
-
-def check_parts(probe: TemplateProbe, *, images: bool) -> Iterator[CoverageFinding]:
-    """Yield texts of a content in parts that the prompt lacks; ``images`` puts one between two texts."""
-    tried: list[tuple[_Role, bool]] = []
-    jobs: list[RenderJob] = []
-    for one in ROLES:
-        first, second = _text(one.first), _text(one.second)
-        contents = [[first], [first, second]]
-        if images and one.role == "user":
-            contents.append([first, IMAGE_PART, second])
-        tools = probe.no_tools if one.tools is None else one.tools
-        for parts in contents:
-            tried.append((one, len(parts) == 1))
-            jobs.append(RenderJob(one.messages(probe.style, parts), tools, add_generation_prompt=True))
-    takes = False
-    for (one, single), result in zip(tried, probe.render(jobs), strict=True):
-        prompt = result.text if isinstance(result, Rendered) else None
-        if single:
-            takes = prompt is not None and judge(one.first, prompt) is None
-        elif takes and prompt is not None:
-            for found in compare(one.conversation, prompt):
-                yield replace(found, field=one.second.field)
 
 
 # Jinja's words for a field of a message or a variable that was not sent.
@@ -343,24 +135,15 @@ ADDED: Mapping[str, CoverageField] = {
     "developer": CoverageField.DEVELOPER,
     "twenty-turns": CoverageField.ANSWER,
     "later-system": CoverageField.LATER_SYSTEM,
-    "two-questions": CoverageField.SECOND_USER,
     "tools-and-system": CoverageField.SYSTEM,
     "nested-tool": CoverageField.NESTED_PARAMETER,
     "call": CoverageField.CALL,
     "words-beside-call": CoverageField.WORDS_BESIDE_CALL,
     "two-calls": CoverageField.CALL,
     "several-rounds": CoverageField.CALL,
-    "long-result": CoverageField.RESULT,
     "reasoning": CoverageField.REASONING,
-    "long-reasoning": CoverageField.REASONING,
     "reasoning-and-words": CoverageField.WORDS_BESIDE_CALL,
-    "long-system": CoverageField.SYSTEM,
-    "long-turns": CoverageField.ANSWER,
-    "long-tool": CoverageField.TOOL_DESCRIPTION,
-    "long-words": CoverageField.WORDS_BESIDE_CALL,
     "no-arguments": CoverageField.CALL,
-    "many-tools": CoverageField.TOOL_NAME,
-    **ADDED_VALUES,
 }
 # Names of variables that may hold the tools of a template that never reads ``tools``.
 ABOUT_TOOLS = re.compile(r"tool|func", re.IGNORECASE)
@@ -426,13 +209,13 @@ class _Check:
             if name == "bare":
                 yield CoverageFinding(_hopeless(result), conversation=name, words=result.words)
             return
-        place = None if name in RARE else ADDED.get(name, CoverageField.USER)
+        place = ADDED.get(name, CoverageField.USER)
         number = (2,) if name in SECOND else (1,)
         unsent = UNSENT.search(result.words)
         if not result.broke:
             kind = CoverageKind.FAILS if name == "bare" else CoverageKind.REFUSED
             yield CoverageFinding(kind, place, number, name, result.words)
-        elif unsent is not None and place is not None:
+        elif unsent is not None:
             yield CoverageFinding(CoverageKind.NEEDS_FIELD, place, number, name, unsent[1] or unsent[2])
         else:
             yield CoverageFinding(CoverageKind.FAILS, place, number, name, result.words)
@@ -447,8 +230,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> RequestCoverage:
     tried = _Check(probe)
     plain, offering = conversations.plain(), conversations.offering()
     calling = conversations.calling(thinking.source == "rendered")
-    rare = conversations.rare(thinking.source == "rendered")
-    tried.render([*plain, *offering, *calling, *value_conversations(), *schema_conversations(), *rare])
+    tried.render([*plain, *offering, *calling, *schema_conversations()])
     tools = _tools(tried)
     findings = [*_plain(tried, [c.name for c in plain]), *_frame(tried, tools)]
     whole = any(f.kind is CoverageKind.EVERYTHING_LOST for f in findings)
@@ -462,28 +244,15 @@ def check(probe: TemplateProbe, thinking: Thinking) -> RequestCoverage:
     if tools in ("lost", "none"):
         findings += _unsent(tried)
     findings += _images(tried)
-    if not whole:
-        findings += check_parts(probe, images=IMAGE.search(probe.template.text) is not None)
-        findings += _of_rare(tried, tools, findings)
     checked = sum(len(c.marks) for c in tried.known.values() if tried.prompt(c.name) is not None)
     return RequestCoverage(tools, tuple(_gravest_first(findings)), checked)
 
 
-def _of_rare(tried: _Check, tools: ToolsShown, known: Sequence[CoverageFinding]) -> Iterator[CoverageFinding]:
-    """Yield what rare conversations lose, of all that ordinary ones keep."""
-    found = {(f.kind, f.field) for f in known if f.severity is not CoverageSeverity.NOTICE}
-    if tools != "shown":
-        return
-    for one in tried.compared(RARE, frozenset()):
-        if (one.kind, one.field) not in found:
-            yield one
-
-
 def _gravest_first(findings: Iterable[CoverageFinding]) -> list[CoverageFinding]:
     """Return one finding for each kind and field, with all its numbers, in the first conversation."""
-    first: dict[tuple[CoverageKind, CoverageField | None, str], CoverageFinding] = {}
+    first: dict[tuple[CoverageKind, CoverageField | None], CoverageFinding] = {}
     for finding in findings:
-        key = finding.kind, finding.field, finding.conversation if finding.conversation in RARE else ""
+        key = finding.kind, finding.field
         known = first.setdefault(key, finding)
         first[key] = replace(known, numbers=tuple(sorted({*known.numbers, *finding.numbers})))
     return sorted(first.values(), key=lambda f: ORDER.index(f.severity))
@@ -582,7 +351,7 @@ def _frame(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding]:
 
 def _offered(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding]:
     """Yield what the conversations with tools lose: of the tools themselves only where they are shown."""
-    for name in ("tools", "tools-and-system", "nested-tool", "long-tool", "many-tools"):
+    for name in ("tools", "tools-and-system", "nested-tool"):
         if tools == "refused" and tried.prompt(name) is None:
             continue  # the finding on all tools has the template's words
         dropped = frozenset[CoverageField]() if tried.shows_tools(name) else CHECK_OFFERED
@@ -597,18 +366,10 @@ def _called(tried: _Check, names: Sequence[str]) -> Iterator[CoverageFinding]:
         return
     yield from whole
     yield from tried.compared([n for n in names if n != "call"], frozenset())
-    yield from _values(tried)
     lost = {f.field for f in whole if f.kind is CoverageKind.LOST}
     style = tried.probe.style
     if style.arguments == "text" and CoverageField.CALL not in lost:
         yield from _text_arguments(tried)
-
-
-def _values(tried: _Check) -> Iterator[CoverageFinding]:
-    """Yield what happens to values without a nonce in the arguments of calls."""
-    for group in VALUE_GROUPS:
-        prompt = tried.prompt(group)
-        yield from tried.refused(group) if prompt is None else compare_values(group, prompt)
 
 
 def _text_arguments(tried: _Check) -> Iterator[CoverageFinding]:

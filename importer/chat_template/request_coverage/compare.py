@@ -1,19 +1,13 @@
-"""Compare prompts with the marks of their conversations: lost, cut, altered, doubled or out of order.
-
-Roles in a prompt: the words and markers before a turn that stand before no turn of the other role.
-"""
+"""Compare prompts with the marks of their conversations: lost, cut, altered, doubled or out of order."""
 
 from __future__ import annotations
 
 import ast
-import html
 import json
 import re
 import unicodedata
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import takewhile
 
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.request_coverage.conversations import (
@@ -55,13 +49,6 @@ def distinct_roles(conversation: Conversation, prompt: str) -> Mapping[str, bool
 
 
 ROOM = 8  # an escape makes a character six to twelve long at most; more is another text
-# Fields whose text may stand between the quotes of a JSON text that the template writes by hand.
-QUOTED = frozenset(
-    {
-        CoverageField.ARGUMENT, CoverageField.NESTED_ARGUMENT, CoverageField.TOOL_DESCRIPTION,
-        CoverageField.PARAMETER_DESCRIPTION, CoverageField.NESTED_DESCRIPTION,
-    }
-)  # fmt: skip
 ARGUMENTS = frozenset({CoverageField.ARGUMENT, CoverageField.NESTED_ARGUMENT})
 DESCRIPTIONS = frozenset(
     {
@@ -70,9 +57,6 @@ DESCRIPTIONS = frozenset(
 )  # fmt: skip
 # Tools written as declarations of a programming language have comments, each line with a sign of its own.
 COMMENT = re.compile(r"\n[ \t]*(?://|#|--|\*)[ \t]*")
-LITERAL = 2_000  # characters that are read as a Python literal
-# Names that a JSON text and a Python dictionary write in different quotes.
-KEYS = frozenset({CoverageField.PARAMETER, CoverageField.NESTED_PARAMETER, CoverageField.ARGUMENT_NAME})
 
 
 @frozen
@@ -87,19 +71,15 @@ def compare(conversation: Conversation, prompt: str) -> Iterator[CoverageFinding
     """Yield what the prompt does to each mark, and marks that stand before an earlier one."""
     # Apart, because a template may write the name of a function beside its result.
     furthest = {True: -1, False: -1}
-    python_calls = _python_calls(conversation, prompt)
     kinds: dict[str, CoverageKind] = {}
     for mark in conversation.marks:
-        kind = judge(mark, prompt, python=python_calls)
+        kind = judge(mark, prompt)
         above = kinds.get(mark.parent)
         if kind is not None:
             kinds[mark.text] = kind
         if kind is not None and kind is not above and above is not CoverageKind.LOST:
-            kept = _kept(mark, prompt) if kind is CoverageKind.CUT else 0
-            yield replace(_finding(kind, mark, conversation), kept=kept)
+            yield _finding(kind, mark, conversation)
         at = prompt.find(mark.ends[0])
-        if at >= 0 and mark.before and -1 < prompt.find(mark.before) < at:
-            yield _finding(CoverageKind.OUT_OF_ORDER, mark, conversation)
         if at >= 0 and mark.once and prompt.count(mark.ends[0]) > 1:
             yield _finding(CoverageKind.DOUBLED, mark, conversation)
         if at < 0 or not mark.ordered:
@@ -114,38 +94,19 @@ def _finding(kind: CoverageKind, mark: Mark, conversation: Conversation) -> Cove
     return CoverageFinding(kind, mark.field, (mark.number,), conversation.name)
 
 
-def _kept(mark: Mark, prompt: str) -> int:
-    """Return how many characters of a text stand in the prompt, from its first word on."""
-    at = prompt.find(mark.ends[0])
-    alike = takewhile(lambda pair: pair[0] == pair[1], zip(mark.text, prompt[at:], strict=False))
-    return sum(1 for _ in alike) if at >= 0 else 0
-
-
-def judge(mark: Mark, prompt: str, *, python: bool = False) -> CoverageKind | None:
-    """Return what the prompt does to one mark; ``None`` if it holds the mark as it was sent.
-
-    ``python`` is whether the template writes calls as Python does, so that Python's quotes are no fault.
-    """
-    if mark.whole:
-        return _judge_word(mark, prompt, python=python)
-    places = list(_places(mark, prompt))
-    if not places:
-        heads = [word in prompt for word in mark.ends]
-        if any(heads):
-            return CoverageKind.CUT
-        lowered = prompt.lower()
-        return CoverageKind.CASED if any(word.lower() in lowered for word in mark.ends) else CoverageKind.LOST
-    kinds = [_judge_place(mark, prompt, place, python=python) for place in places]
-    return None if None in kinds else kinds[0]
-
-
-def _judge_word(mark: Mark, prompt: str, *, python: bool) -> CoverageKind | None:
-    if mark.text not in prompt:
-        return CoverageKind.CASED if mark.text.lower() in prompt.lower() else CoverageKind.LOST
-    if python or mark.field not in KEYS:
+def judge(mark: Mark, prompt: str) -> CoverageKind | None:
+    """Return what the prompt does to one mark; ``None`` if it holds the mark as it was sent."""
+    lowered = prompt.lower()
+    if mark.whole and mark.text in prompt:
         return None
-    dictionary, written = f"'{mark.text}':", prompt.count(mark.text)
-    return CoverageKind.REPR if dictionary in prompt and prompt.count(f"'{mark.text}'") == written else None
+    places = [] if mark.whole else list(_places(mark, prompt))
+    if not places:
+        if not mark.whole and any(word in prompt for word in mark.ends):
+            return CoverageKind.CUT
+        cased = any(word.lower() in lowered for word in mark.ends)
+        return CoverageKind.ALTERED if cased else CoverageKind.LOST
+    kinds = [_altered(mark, prompt[place.start : place.stop]) for place in places]
+    return None if None in kinds else kinds[0]
 
 
 def _places(mark: Mark, prompt: str) -> Iterator[Place]:
@@ -161,53 +122,23 @@ def _places(mark: Mark, prompt: str) -> Iterator[Place]:
         start = following
 
 
-def _judge_place(mark: Mark, prompt: str, place: Place, *, python: bool) -> CoverageKind | None:
-    written = prompt[place.start : place.stop]
-    if written != mark.text:
-        return _altered(mark, written, python=python)
-    before = prompt[max(place.start - 1, 0) : place.start]
-    if mark.field in QUOTED and before == '"' and prompt[place.stop : place.stop + 1] == '"':
-        return CoverageKind.UNESCAPED
-    return None if _has_edges(mark, prompt, place) else CoverageKind.TRIMMED
-
-
-def _altered(mark: Mark, written: str, *, python: bool) -> CoverageKind | None:
+def _altered(mark: Mark, written: str) -> CoverageKind | None:
+    """Return the change of a text; Python's spelling and JSON inside of JSON mean the same."""
     meant = _as_json(written)
     # The arguments of a call may be a JSON text inside a JSON text, as in an API's messages.
     if meant == mark.text or (mark.field in ARGUMENTS and _as_json(meant or "") == mark.text):
         return CoverageKind.ASCII if written.isascii() and not mark.text.isascii() else None
-    if mark.field in DESCRIPTIONS and _lines(COMMENT.sub("\n", written)) == _lines(mark.text):
-        return None if COMMENT.search(written) else CoverageKind.ALTERED
-    if mark.text in (
-        without_entities(written),
-        without_entities(meant or ""),
-        _as_json(without_entities(written)),
-    ):
-        return CoverageKind.ESCAPED
-    if len(written) <= LITERAL and _as_python(written) == mark.text:
-        return None if python else CoverageKind.REPR
-    return CoverageKind.CASED if written.lower() == mark.text.lower() else CoverageKind.ALTERED
+    if written == mark.text or _as_python(written) == mark.text:
+        return None
+    commented = mark.field in DESCRIPTIONS and COMMENT.search(written)
+    if commented and _lines(COMMENT.sub("\n", written)) == _lines(mark.text):
+        return None
+    return CoverageKind.ALTERED
 
 
 def _lines(text: str) -> str:
     """Return a text without blank lines."""
     return "\n".join(line for line in text.split("\n") if line.strip())
-
-
-def _has_edges(mark: Mark, prompt: str, place: Place) -> bool:
-    """Return whether the white space around the text stands there, raw or as JSON writes it."""
-    before, after = mark.edges
-    raw = prompt.endswith(before, 0, place.start) and prompt.startswith(after, place.stop)
-    quoted = (json.dumps(before)[1:-1], json.dumps(after)[1:-1])
-    return raw or (prompt.endswith(quoted[0], 0, place.start) and prompt.startswith(quoted[1], place.stop))
-
-
-def without_entities(text: str) -> str:
-    """Return the text without HTML's entities; unchanged where a number is too long for Python."""
-    try:
-        return html.unescape(text)
-    except ValueError:
-        return text
 
 
 def _as_json(written: str) -> str | None:
@@ -231,17 +162,6 @@ def _as_python(written: str) -> str | None:
         if isinstance(value, str):
             return value
     return None
-
-
-def _python_calls(conversation: Conversation, prompt: str) -> bool:
-    """Return whether a call of the conversation is written as Python writes calls: ``name(``."""
-    names = [mark.text for mark in conversation.marks if mark.field is CoverageField.CALL]
-    return any(called_as_python(name, prompt) for name in names)
-
-
-def called_as_python(name: str, prompt: str) -> bool:
-    """Return whether a prompt calls a function as Python does."""
-    return f"{name}(" in prompt
 
 
 def shows(prompt: str, names: Sequence[str]) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from importer.chat_template.cases import CaseStyle, Turn, calls_of
 from importer.chat_template.request_coverage.findings import CoverageField
-from importer.chat_template.samples import Function, SampleCall, Tool
+from importer.chat_template.samples import SampleCall, Tool
 from importer.frozen import frozen
 
 LETTERS = b"abcdefghijkmnpqrstuvwxyz"
@@ -24,9 +24,6 @@ ODD = (
     "next line, 10,000.50 Zürich 東京 🙂\n\nNext paragraph. "
 )
 SHORT_ODD = ' <i>5 < 6 & "seven" it\'s Zürich 東京 '  # for a value of one line
-LONG = "0123456789 lorem ipsum dolor\n"
-TIMES = 290  # lines of a long text
-EDGES = ("\n   ", "   \n")  # white space around a text
 
 
 def nonce(place: str) -> str:
@@ -51,19 +48,12 @@ def nonce_ends(place: str) -> tuple[str, str]:
     return nonce(place), nonce(place + " end")
 
 
-def long_text(place: str) -> str:
-    """Return a text of more than 8,000 characters between its nonces."""
-    return f"{nonce(place)}\n{LONG * TIMES}{nonce(place + ' end')}"
-
-
 def nonce_number(place: str) -> int:
     """Return a negative number of seven digits."""
     return -(1_000_003 + int.from_bytes(hashlib.sha256(place.encode()).digest()[:3]) % 8_000_000)
 
 
 PAIRS = 10  # of a question and an answer: twenty turns
-LONG_CALL = 4  # the number of the call with a long argument
-MANY_TOOLS = 24
 
 
 @frozen
@@ -73,8 +63,6 @@ class Mark:
     ``text``     as it was sent; ``ends`` its first and last word, the same word for a name.
     ``number``   of the turn with that role, or of the tool, from 1.
     ``ordered``  whether it must stand behind the ordered marks before it; ``once`` whether only once.
-    ``edges``    the white space around the text that was sent with it.
-    ``before``   a word that must not stand before it: of a later field of the same turn.
     ``parent``   the text of the mark that holds it: a lost tool is one finding, not one for each parameter.
     """
 
@@ -84,8 +72,6 @@ class Mark:
     ends: tuple[str, str]
     ordered: bool = False
     once: bool = False
-    edges: tuple[str, str] = ("", "")
-    before: str = ""
     parent: str = ""
 
     @property
@@ -96,24 +82,19 @@ class Mark:
 
 @frozen
 class Conversation:
-    """Turns with tools on offer, and the marks of both; ``offered`` are names of tools.
-
-    ``named`` is whether results have the names of their calls.
-    """
+    """Turns with tools on offer, and the marks of both; ``offered`` are names of tools."""
 
     name: str
     turns: tuple[Turn, ...]
     marks: tuple[Mark, ...]
     tools: tuple[Tool, ...] | None = None
     offered: tuple[str, ...] = ()
-    named: bool = True
 
     def messages(self, style: CaseStyle) -> list[dict[str, object]]:
         """Return OpenAI messages in the form that the template requires."""
         if style.system and str(self.turns[0].role) in ("system", "developer"):
             style = replace(style, system=False)
-        messages = linked(style.messages(self.turns))
-        return messages if self.named else [_without(message, "name") for message in messages]
+        return linked(style.messages(self.turns))
 
 
 def linked(messages: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -137,14 +118,6 @@ def _name(field: CoverageField, number: int) -> Mark:
     return Mark(field, number, word, (word, word))
 
 
-def _spaced(mark: Mark) -> Mark:
-    return replace(mark, edges=EDGES)
-
-
-def _sent(mark: Mark) -> str:
-    return mark.edges[0] + mark.text + mark.edges[1]
-
-
 USERS = tuple(_text(CoverageField.USER, n) for n in range(1, PAIRS + 2))
 ANSWERS = tuple(_text(CoverageField.ANSWER, n) for n in range(1, PAIRS + 1))
 # The place of the first system turn is the template's own choice: Mistral's stands in the last question.
@@ -152,19 +125,9 @@ SYSTEM = replace(_text(CoverageField.SYSTEM, 1), ordered=False)
 SECOND_SYSTEM = replace(_text(CoverageField.SECOND_SYSTEM, 2), ordered=False)
 DEVELOPER = replace(_text(CoverageField.DEVELOPER, 1), ordered=False)
 LATER_SYSTEM = _text(CoverageField.LATER_SYSTEM, 2)
-SECOND_USER = replace(_text(CoverageField.SECOND_USER, 2), once=False)
 NARRATION = replace(_text(CoverageField.WORDS_BESIDE_CALL, 1), ordered=False)
 REASONING = replace(_text(CoverageField.REASONING, 1), ordered=False, once=False)
 RESULTS = tuple(_text(CoverageField.RESULT, n) for n in range(1, 4))
-
-
-def _long(mark: Mark) -> Mark:
-    """Return a mark of the same field with a long text and nonces of its own."""
-    place = f"{mark.field} {mark.number} long"
-    return replace(mark, text=long_text(place), ends=nonce_ends(place))
-
-
-LONG_RESULT = replace(_long(RESULTS[0]), number=4)
 
 
 def _inside(parent: Mark, field: CoverageField, place: int) -> Mark:
@@ -230,32 +193,6 @@ def nested_tool() -> Tool:
     return _tool(3, properties, [p[0]])
 
 
-def long_descriptions() -> tuple[Tool, tuple[Mark, ...]]:
-    """Return a tool with long descriptions, and its marks."""
-    name, parameter = _TOOLS[3], _PARAMETERS[5]
-    about, meant = _long(_ABOUT[3]), _long(_MEANT[5])
-    schema = {"type": "object", "properties": {parameter.text: _schema("string", meant)}, "required": []}
-    function: Function = {"name": name.text, "description": about.text, "parameters": schema}
-    return {"type": "function", "function": function}, (name, about, parameter, meant)
-
-
-def many_tools() -> tuple[tuple[Tool, ...], tuple[Mark, ...]]:
-    """Return as many tools as an agent offers, and their marks."""
-    number = len(_TOOLS) + 1  # of each of them: a finding lists no twenty numbers
-    places = range(number, number + MANY_TOOLS)
-    names = tuple(replace(_name(CoverageField.TOOL_NAME, n), number=number) for n in places)
-    abouts = tuple(
-        _about(name, CoverageField.TOOL_DESCRIPTION, n) for n, name in zip(places, names, strict=True)
-    )
-    offered: tuple[Tool, ...] = tuple(
-        {"type": "function", "function": {
-            "name": name.text, "description": about.text, "parameters": {"type": "object", "properties": {}},
-        }}
-        for name, about in zip(names, abouts, strict=True)
-    )  # fmt: skip
-    return offered, (*names, *abouts)
-
-
 FLAT = (*_TOOLS[:3], *_ABOUT[:3], *_PARAMETERS[:5], *_MEANT[:5], *_CHOICES)
 DEEP = (_TOOLS[3], _ABOUT[3], *_PARAMETERS[5:], *_MEANT[5:], *_NESTED, *_NESTED_MEANT)
 NAMES = tuple(mark.text for mark in _TOOLS)
@@ -285,9 +222,6 @@ def _call(number: int) -> tuple[SampleCall, tuple[Mark, ...]]:
     names = [_inside(called, CoverageField.ARGUMENT_NAME, 4 * number + i) for i in range(4)]
     argument = _about(called, CoverageField.ARGUMENT, number)
     nested = _about(called, CoverageField.NESTED_ARGUMENT, number)
-    if number == LONG_CALL:
-        argument = _long(argument)
-    names[0], names[2] = replace(names[0], before=argument.ends[0]), replace(names[2], before=nested.ends[0])
     counts = [nonce_number(f"count {number}"), nonce_number(f"ratio {number}") + 0.25]
     arguments = {
         names[0].text: argument.text,
@@ -300,13 +234,13 @@ def _call(number: int) -> tuple[SampleCall, tuple[Mark, ...]]:
     return SampleCall(called.text, arguments), (called, *names, argument, nested, *numbers)
 
 
-CALLS = tuple(_call(n) for n in range(1, LONG_CALL + 1))
-BARE_CALL = replace(_name(CoverageField.CALL, LONG_CALL + 1), number=1)  # without arguments
+CALLS = tuple(_call(n) for n in range(1, 4))
+BARE_CALL = replace(_name(CoverageField.CALL, 4), number=1)  # without arguments
 
 
 def said(role: Any, mark: Mark) -> Turn:
     """Return a turn with the text of a mark."""
-    return Turn(role, _sent(mark))
+    return Turn(role, mark.text)
 
 
 def _calling(*numbers: int, narration: Mark | None = None, reasoning: str = "") -> Turn:
@@ -322,9 +256,7 @@ def plain() -> tuple[Conversation, ...]:
     """Return the conversations without tools."""
     first, second = USERS[0], USERS[1]
     turns = [t for u, a in zip(USERS, ANSWERS, strict=False) for t in (("user", u), ("assistant", a))]
-    spaced = _spaced(first)
-    long_system, long = _long(SYSTEM), (_long(first), _long(ANSWERS[0]), second)
-    later, twice = (first, ANSWERS[0], LATER_SYSTEM, second), (first, SECOND_USER)
+    later = (first, ANSWERS[0], LATER_SYSTEM, second)
     return (
         Conversation("bare", (said("user", first),), (first,)),
         Conversation("system", (said("system", SYSTEM), said("user", first)), (SYSTEM, first)),
@@ -339,32 +271,23 @@ def plain() -> tuple[Conversation, ...]:
             (*(said(role, mark) for role, mark in turns), said("user", USERS[PAIRS])),
             (*(mark for _, mark in turns), USERS[PAIRS]),
         ),
-        Conversation("white-space", (said("user", spaced),), (spaced,)),
         Conversation(
             "later-system",
             tuple(map(said, ("user", "assistant", "system", "user"), later)),
             later,
         ),
-        Conversation("two-questions", tuple(said("user", m) for m in twice), twice),
-        Conversation("long-system", (said("system", long_system), said("user", first)), (long_system,)),
-        Conversation("long-turns", tuple(map(said, ("user", "assistant", "user"), long)), long),
     )  # fmt: skip
 
 
 def offering() -> tuple[Conversation, ...]:
     """Return the conversations with tools on offer and no call."""
-    ask, flat, (long_tool, long) = said("user", USERS[0]), tools(), long_descriptions()
-    many, named = many_tools()
+    ask, flat = said("user", USERS[0]), tools()
     return (
         Conversation("tools", (ask,), (USERS[0], *FLAT), flat, NAMES[:3]),
         Conversation(
             "tools-and-system", (said("system", SYSTEM), ask), (SYSTEM, USERS[0], *FLAT), flat, NAMES[:3]
         ),
         Conversation("nested-tool", (ask,), DEEP, (nested_tool(),), NAMES[3:]),
-        Conversation("long-tool", (ask,), long, (long_tool,), NAMES[3:]),
-        Conversation(
-            "many-tools", (ask,), (USERS[0], *named), many, tuple(m.text for m in named[:MANY_TOOLS])
-        ),
     )
 
 
@@ -372,24 +295,16 @@ def calling(thinks: bool) -> tuple[Conversation, ...]:
     """Return the conversations with calls and results; ``thinks`` adds one with reasoning."""
     ask, again = USERS[0], USERS[1]
     result = [said("tool", mark) for mark in RESULTS]
-    spaced, called = _spaced(RESULTS[0]), CALLS[0][0].name
-    narration = replace(NARRATION, before=called)
-    long_narration = replace(_long(NARRATION), before=called)
-    reasoning = replace(REASONING, before=called)
 
     def made(name: str, turns: Sequence[Turn], *marks: Mark) -> Conversation:
         return Conversation(name, (said("user", ask), *turns), (ask, *marks), OFFERED, (_OFFERED,))
 
-    plan = replace(REASONING, before=NARRATION.ends[0])
     reasoned = _calling(1, reasoning=REASONING.text)
-    long_reasoning = replace(_long(REASONING), before=called)
-    long_reasoned = _calling(1, reasoning=long_reasoning.text)
     both = _calling(1, narration=NARRATION, reasoning=REASONING.text)
     empty = Turn("assistant", "", (SampleCall(BARE_CALL.text, {}),))
     return (
         made("call", [_calling(1), result[0]], *_marks_of(1), RESULTS[0]),
-        made("words-beside-call", [_calling(1, narration=NARRATION), result[0]], narration),
-        made("long-words", [_calling(1, narration=long_narration), result[0]], long_narration),
+        made("words-beside-call", [_calling(1, narration=NARRATION), result[0]], NARRATION),
         made("no-arguments", [empty, result[0]], BARE_CALL, RESULTS[0]),
         made("two-calls", [_calling(1, 2), *result[:2]], *_marks_of(1, 2), *RESULTS[:2]),
         made(
@@ -402,14 +317,8 @@ def calling(thinks: bool) -> tuple[Conversation, ...]:
             *_marks_of(1), RESULTS[0], *_marks_of(2), RESULTS[1], ANSWERS[0], again, *_marks_of(3),
             RESULTS[2], ANSWERS[1], USERS[2],
         ),
-        made(
-            "long-result", [_calling(LONG_CALL), said("tool", LONG_RESULT)], *_marks_of(LONG_CALL),
-            LONG_RESULT,
-        ),
-        made("white-space-result", [_calling(1), said("tool", spaced)], spaced),
-        *([made("reasoning", [reasoned, result[0]], reasoning)] if thinks else []),
-        *([made("long-reasoning", [long_reasoned, result[0]], long_reasoning)] if thinks else []),
-        *([made("reasoning-and-words", [both, result[0]], plan, narration)] if thinks else []),
+        *([made("reasoning", [reasoned, result[0]], REASONING)] if thinks else []),
+        *([made("reasoning-and-words", [both, result[0]], REASONING, NARRATION)] if thinks else []),
     )  # fmt: skip
 
 
@@ -418,37 +327,3 @@ def images(count: int, style: CaseStyle) -> Sequence[Mapping[str, object]]:
     parts = [{"type": "text", "text": USERS[0].text}, *({"type": "image"} for _ in range(count))]
     lead = [{"role": "system", "content": "You are a helpful assistant."}] if style.system else []
     return [*lead, {"role": "user", "content": parts}]
-
-
-def _without(held: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in held.items() if key != name}
-
-
-def rare(thinks: bool) -> tuple[Conversation, ...]:
-    """Return the conversations of ``findings.RARE``: what they alone lose, ordinary requests keep."""
-    ask, full = said("user", USERS[0]), OFFERED[0]["function"]
-    parameters, calling = full["parameters"], _calling(1)
-    functions = {
-        "no-description": _without(full, "description"),
-        "null-description": {**full, "description": None},
-        "no-parameters": _without(full, "parameters"),
-        "null-parameters": {**full, "parameters": None},
-        "no-properties": {**full, "parameters": {"type": "object"}},
-        "no-required": {**full, "parameters": _without(parameters, "required")},
-    }
-    spoken = _calling(1, narration=NARRATION, reasoning=REASONING.text if thinks else "")
-    marks, result = _marks_of(1), said("tool", RESULTS[0])
-    named = Mark(CoverageField.TOOL_NAME, 1, _OFFERED, (_OFFERED, _OFFERED))
-    return (
-        *(
-            Conversation(
-                name, (ask,), (named, USERS[0]), (cast(Tool, {"type": "function", "function": function}),)
-            )
-            for name, function in functions.items()
-        ),
-        Conversation("unnamed-result", (ask, calling, result), (*marks, RESULTS[0]), OFFERED, named=False),
-        Conversation(
-            "system-and-result", (said("system", SYSTEM), ask, calling, result), (SYSTEM, RESULTS[0]), OFFERED
-        ),
-        Conversation("calls-and-words", (ask, spoken, result), (*marks, RESULTS[0]), OFFERED),
-    )

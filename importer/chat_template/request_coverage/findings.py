@@ -22,12 +22,8 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "role": ("the role of a turn", "the model takes its own words for the user's"),
     "second-system": ("a second system turn", "its instructions have no effect"),
     "later-system": ("a later system turn", "its instructions have no effect"),
-    "system-part": ("a second text of the system turn", "its instructions have no effect"),
     "user": ("the text of the user", "the model answers another question"),
-    "second-user": ("a second question in a row", "the model answers one of them"),
-    "user-part": ("a second text of one question", "the model answers another question"),
     "answer": ("an earlier answer", "the model forgets its own words"),
-    "answer-part": ("a second text of an earlier answer", "the model forgets its own words"),
     "words-beside-call": ("the text beside a call", "the model forgets its own words"),
     "reasoning": ("the reasoning before a call", "the model plans again after each result"),
     "image": ("an image", "the model answers without it"),
@@ -52,23 +48,7 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "argument": ("an argument of an earlier call", "the model may copy the fault"),
     "nested-argument": ("an object in an earlier call", "the model may copy the fault"),
     "number": ("a number in an earlier call", "the model may copy the fault"),
-    "boolean": ("a boolean in an earlier call", "the model may copy the fault"),
-    "null": ("a null in an earlier call", "the model may copy the fault"),
-    "empty": ("an empty value in an earlier call", "the model may copy the fault"),
     "result": ("the result of a tool", "the model answers without it"),
-    "result-part": ("a second text of one result", "the model answers without it"),
-}
-# Conversations that few clients send, and what is said of a finding that they alone have.
-RARE: Mapping[str, str] = {
-    "no-description": "where a tool has no description",
-    "null-description": "where the description of a tool is null",  # vLLM sends null for a key left out
-    "no-parameters": "where a tool has no parameters",
-    "null-parameters": "where the parameters of a tool are null",
-    "no-properties": "where the parameters of a tool have no properties",
-    "no-required": "where a tool has no list of required parameters",
-    "unnamed-result": "where a result has no name",
-    "system-and-result": "beside a result",
-    "calls-and-words": "where calls have words beside them",
 }
 
 
@@ -82,18 +62,12 @@ def _nouns(fields: Fields) -> tuple[str, str]:
     return ", ".join(noun for noun, _ in known), known[0][1]
 
 
-def _where(fields: Fields) -> str:
-    """Return the requests that are meant; nothing where all of them are."""
-    places = dict.fromkeys(RARE[str(name)] for name in fields.get("within", ()) if name in RARE)
-    return f" {' and '.join(places)}" if places else ""
-
-
 def _field(verb: str) -> Text:
     """Return a text: the fields, {field} of the request, then ``verb`` and the effect."""
 
     def text(fields: Fields) -> str:
         nouns, effect = _nouns(fields)
-        return f"{nouns} {verb}{_where(fields)}: {effect}"
+        return f"{nouns} {verb}: {effect}"
 
     text.__doc__ = "{field} " + verb
     return text
@@ -103,7 +77,7 @@ def _refused(verb: str) -> Text:
     """Return a text: the fields, ``verb``, and the template's own words."""
 
     def text(fields: Fields) -> str:
-        return f"{_nouns(fields)[0]} {verb}{_where(fields)}: {fields['words']}"
+        return f"{_nouns(fields)[0]} {verb}: {fields['words']}"
 
     text.__doc__ = "{field} " + verb + ": {words}"
     return text
@@ -139,15 +113,10 @@ class CoverageKind(ReasonKind):
     TEXT_ARGUMENTS = "text-arguments", "calls are complete only if the server leaves arguments as JSON text"
     LOST = "lost", _field("is lost")
     CUT = "cut", _field("is cut short")
-    ESCAPED = "html-escaped", _field("is escaped as HTML")
-    UNESCAPED = "unescaped", _field("stands in quotes without escapes")
     ASCII = "ascii-escaped", _field("has escapes in place of letters that ASCII lacks")
-    REPR = "python-repr", _field("is written as Python does, such as True for true")
-    CASED = "case-changed", _field("has its upper and lower case changed")
     ALTERED = "altered", _field("is altered")
     DOUBLED = "doubled", _field("stands there twice")
     OUT_OF_ORDER = "out-of-order", _field("stands out of order")
-    TRIMMED = "trimmed", _field("loses the white space around it")
     UNSEEN = "unseen", "the template writes invisible characters: {words}"
     CLOSED = "closed", _closed
     DEFAULT_SYSTEM = "default-system", "a request without a system turn gets one: {words}"
@@ -162,12 +131,8 @@ class CoverageField(StrEnum):
     LATER_SYSTEM = "later-system"
     DEVELOPER = "developer"
     ROLE = "role"
-    SYSTEM_PART = "system-part"
     USER = "user"
-    USER_PART = "user-part"
-    SECOND_USER = "second-user"
     ANSWER = "answer"
-    ANSWER_PART = "answer-part"
     WORDS_BESIDE_CALL = "words-beside-call"
     REASONING = "reasoning"
     IMAGE = "image"
@@ -192,11 +157,7 @@ class CoverageField(StrEnum):
     ARGUMENT = "argument"
     NESTED_ARGUMENT = "nested-argument"
     NUMBER = "number"
-    BOOLEAN = "boolean"
-    NULL = "null"
-    EMPTY = "empty"
     RESULT = "result"
-    RESULT_PART = "result-part"
 
 
 # Of a parameter whose schema has more than one plain type.
@@ -229,15 +190,11 @@ _ERRORS = frozenset(
         CoverageKind.UNSEEN,
     }
 )  # fmt: skip
-_NOTICES = frozenset(
-    {CoverageKind.NO_TOOLS, CoverageKind.TRIMMED, CoverageKind.REFUSED, CoverageKind.DEFAULT_SYSTEM}
-)
-# A model may be trained without reasoning in its history, and with every system turn at the head. An argument
-# that is null is for most functions the same as none.
+_NOTICES = frozenset({CoverageKind.NO_TOOLS, CoverageKind.REFUSED, CoverageKind.DEFAULT_SYSTEM})
+# A model may be trained without reasoning in its history, and with every system turn at the head.
 _BY_DESIGN = frozenset(
     {
         (CoverageKind.LOST, CoverageField.REASONING),
-        (CoverageKind.LOST, CoverageField.NULL),
         (CoverageKind.OUT_OF_ORDER, CoverageField.LATER_SYSTEM),
     }
 )
@@ -249,8 +206,6 @@ _OF_OPERATORS = frozenset(
 _RARE = frozenset(
     {
         CoverageField.SECOND_SYSTEM, CoverageField.LATER_SYSTEM, CoverageField.DEVELOPER,
-        CoverageField.SECOND_USER, CoverageField.SYSTEM_PART, CoverageField.USER_PART,
-        CoverageField.ANSWER_PART, CoverageField.RESULT_PART,
     }
 )  # fmt: skip
 # What a conversation with tools consists of; a loss of anything else makes answers worse, not wrong.
@@ -270,8 +225,7 @@ _TURNS = (
 )
 _LOSES = frozenset(
     {
-        CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER, CoverageKind.CASED,
-        CoverageKind.ALTERED, CoverageKind.ESCAPED,
+        CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER, CoverageKind.ALTERED,
     }
 )  # fmt: skip
 
@@ -296,7 +250,6 @@ class CoverageFinding:
     ``numbers``       of the turns with that role, or of the tools or calls, from 1; none for the whole.
     ``conversation``  the first generated conversation that shows it.
     ``words``         the template's own words of a refusal.
-    ``kept``          characters of a cut text that stand in the prompt.
     """
 
     kind: CoverageKind
@@ -304,7 +257,6 @@ class CoverageFinding:
     numbers: tuple[int, ...] = ()
     conversation: str = ""
     words: str = ""
-    kept: int = 0
 
     @property
     def placeless(self) -> bool:
@@ -315,8 +267,8 @@ class CoverageFinding:
     @property
     def severity(self) -> CoverageSeverity:
         """Return how grave it is."""
-        own, rare = severity_of(self.kind, self.field), self.placeless or self.conversation in RARE
-        return CoverageSeverity.WARNING if rare and own is CoverageSeverity.ERROR else own
+        own = severity_of(self.kind, self.field)
+        return CoverageSeverity.WARNING if self.placeless and own is CoverageSeverity.ERROR else own
 
     @property
     def reason(self) -> Reason:
@@ -329,8 +281,7 @@ class CoverageFinding:
         data: dict[str, object] = {"kind": self.kind.value, "severity": self.severity.value}
         if self.field is not None:
             data["field"] = self.field.value
-        more = {"numbers": list(self.numbers), "conversation": self.conversation, "words": self.words,
-                "kept": self.kept}  # fmt: skip
+        more = {"numbers": list(self.numbers), "conversation": self.conversation, "words": self.words}
         return data | {name: value for name, value in more.items() if value}
 
     @classmethod
@@ -343,7 +294,6 @@ class CoverageFinding:
             tuple(data.get("numbers", ())),
             data.get("conversation", ""),
             data.get("words", ""),
-            data.get("kept", 0),
         )
 
 

@@ -11,7 +11,6 @@ from unicodedata import normalize
 
 from importer.chat_template.render import date_at, now
 from importer.chat_template.request_coverage.findings import (
-    RARE,
     CoverageField,
     CoverageFinding,
     CoverageKind,
@@ -548,9 +547,6 @@ class TemplateCoverageReason(ReasonKind):
 
 
 TEMPLATE_COVERAGE_MOST = 6  # findings that a row lists
-PARTS = frozenset(
-    {CoverageField.SYSTEM_PART, CoverageField.USER_PART, CoverageField.ANSWER_PART, CoverageField.RESULT_PART}
-)
 OF_TOOLS = frozenset(
     {
         CoverageField.TOOL_NAME, CoverageField.TOOL_DESCRIPTION, CoverageField.PARAMETER,
@@ -558,17 +554,8 @@ OF_TOOLS = frozenset(
         CoverageField.NESTED_DESCRIPTION, CoverageField.REQUIRED, CoverageField.TYPE,
     }
 )  # fmt: skip
-# What templates of vendors do, whose models are trained so.
-BY_DESIGN = frozenset(
-    {
-        (CoverageKind.REPR, CoverageField.BOOLEAN),
-        (CoverageKind.REPR, CoverageField.NULL),
-        (CoverageKind.OUT_OF_ORDER, CoverageField.WORDS_BESIDE_CALL),
-    }
-)
 BROKEN = (CoverageKind.FAILS, CoverageKind.NEEDS_FIELD, CoverageKind.SYNTAX, CoverageKind.TOO_COSTLY)
 REMEDIES = {
-    CoverageKind.ESCAPED: Need.NO_ESCAPING,
     CoverageKind.ASCII: Need.NO_ESCAPING,
     CoverageKind.TEXT_ARGUMENTS: Need.WRITE_ARGUMENTS,
     CoverageKind.TOOLS_AFTER_RESULT: Need.SHOW_TOOLS,
@@ -633,18 +620,15 @@ def _concerns(finding: CoverageFinding, promise: Expectations) -> bool:
     """Return whether a finding is a defect of a request that the document promises to serve."""
     if finding.severity is CoverageSeverity.NOTICE:
         return False
-    if finding.field in PARTS or finding.field is CoverageField.IMAGE:
-        return promise.images > 0  # engines join the parts of a text for all other models
+    if finding.field is CoverageField.IMAGE:
+        return promise.images > 0
     of_tools = needs_tools(finding) or finding.kind in ON_TOOLS
     return not of_tools or no_tools(promise) is None
 
 
 def by_design(finding: CoverageFinding) -> bool:
     """Return whether vendors' templates do the same, whose models are trained so."""
-    if finding.conversation in RARE and finding.kind is CoverageKind.FAILS:
-        return True  # they demand what may be left out
-    second = finding.field in MUST and finding.field is not CoverageField.SYSTEM
-    return second or (finding.kind, finding.field) in BY_DESIGN
+    return finding.field in MUST and finding.field is not CoverageField.SYSTEM
 
 
 def loses_turn(finding: CoverageFinding) -> bool:
@@ -658,8 +642,7 @@ def _coverage_facts(
 ) -> list[Reason]:
     return [
         Reason(
-            kind, conversation=f.conversation, kept=f.kept,
-            field=f.field, problem=f.reason,
+            kind, conversation=f.conversation, field=f.field, problem=f.reason,
         )
         for f in list(findings)[:TEMPLATE_COVERAGE_MOST]
     ]  # fmt: skip
