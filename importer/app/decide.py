@@ -27,7 +27,7 @@ from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim
 from importer.progress import Progress, silent
 from importer.proof import Proof
-from importer.proof.result import downgraded, evidence_of
+from importer.proof.result import downgraded, evidence_of, is_read
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence
 
@@ -94,9 +94,9 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
     described = tokens_of(studied.snapshot, studied.template, studied.tokens)
     override = studied.request.template
     derives = override is not None and override.name == AS_WRITTEN
-    refused = studied.by_itself or _too_costly(studied.study)
+    refused = _too_costly(studied.study) if is_read(studied.by_itself, target) else studied.by_itself
     proof = _proof(bench, studied.study, described, target, studied.python, refused, derives)
-    if refused is not None or proof.failed:
+    if studied.by_itself is not None or refused is not None or proof.failed:
         return proof
     progress(f"comparing {target.backend}'s prompts")
     images = any(e.key == "modalities" and "image" in (e.value or ()) for e in studied.evidence)

@@ -39,7 +39,6 @@ class PromptVerdict(ReasonKind):
     )
     LOST = "lost", _lost
     NOT_STARTED = "not-started", "the prompts of the frontend are not known: {problem}"
-    OWN_CODE = "own-code", "the frontend renders {model_type} by its own code, not by a template"
     OTHER_PROMPT = "other-prompt", "{engine} renders the prompt otherwise: {first}", "prompts differ"
 
 

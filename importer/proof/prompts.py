@@ -402,13 +402,11 @@ def _excerpt(text: str, at: int) -> str:
 
 
 IMAGES = ("image", "<|vision", "[IMG]")
-VLLM, PROMPTS_RUST = backends.VLLM.name, "vllm-rust"
 # A template writes up to 100,000 characters in the sandbox, and an engine may write more. Comparing takes
 # 0.5 s for each million characters of ours.
 LONGEST = 100_000  # characters of an engine's prompt that are compared
 MOST_COMPARED = 4_000_000  # characters of ours, for all prompts of one engine
 DATES = "strftime_now"  # the function of a template that reads the clock
-HARMONY = "gpt_oss"  # the model_type for which both frontends of vLLM take harmony in place of the template
 
 
 @frozen
@@ -493,17 +491,13 @@ def _reference(case: PromptCase, results: Sequence[Result]) -> Reference:
 def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPrompts:
     """Return the differences of an engine's prompts in each form of contents.
 
-    A frontend that renders the model by its own code, or does not start with the template, gives a reason.
-    Raises SandboxError.
+    A frontend that does not start with the template gives a reason. Raises SandboxError.
     """
     shows = names_images(ours.template)
     asked = cases(images=shows and ours.images and backends.of(engine.frontend).sees)
     begun = now()
     try:
         version = engine.version()
-        if tokens.model_type == HARMONY and engine.frontend in (VLLM, PROMPTS_RUST):
-            failed = Reason(PromptVerdict.OWN_CODE, model_type=tokens.model_type)
-            return FrontendPrompts(engine.frontend, version, failed=failed)
         by_form, accident = _rendered(engine, tokens, asked)
     except EngineError as error:
         failed = Reason(PromptVerdict.NOT_STARTED, problem=error.message)

@@ -26,7 +26,7 @@ from importer.engines.install import sources_of
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Tokens
 from importer.proof.completeness import complete, ranked
 from importer.proof.response_template import read_as_data, unread
-from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
+from importer.proof.result import HARMONY, NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
 from importer.proof.verdicts import Question, ask_pairs, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.name_likeness import plain_name
@@ -151,8 +151,10 @@ def prove(
     worker.accidents, worker.unloaded = 0, None
     parsers = worker.list()
     version = worker.version()
+    # Harmony's one parser reads a whole answer; others read the text behind the reasoning.
+    whole = tokens.model_type == HARMONY and worker.engine == backends.VLLM.name
     by_field = {
-        "tool_parser": tuple(_without_reasoning(s) for s in analysis.samples if s.tools),
+        "tool_parser": tuple(s if whole else _without_reasoning(s) for s in analysis.samples if s.tools),
         "reasoning_parser": _answers(analysis.samples, analysis.thinking),
     }
     settings = {

@@ -642,8 +642,8 @@ BEFORE: Mapping[str, tuple[PromptCase, ...]] = {
 GRAVE = (*LOSSES, PromptDifference.OTHER)
 
 
-# ``renderers/online_renderer.py``: a model type, rendered by the library openai-harmony in any mode.
-HARMONY = {"gpt_oss": "harmony"}
+HARMONY = "gpt_oss"  # ``renderers/online_renderer.py``: the model type of harmony's library, in any mode
+BY_HARMONY = "harmony"
 
 
 BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
@@ -663,13 +663,21 @@ def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) 
     )
     by_type = mistral or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
     named = (f.value for f in facts if f.key == "tool_parser" and f.rule in BY_FAMILY)
-    by_type = by_type or next((HARMONY[t] for t in model_types(snapshot) if t in HARMONY), None)
+    by_type = by_type or (BY_HARMONY if HARMONY in model_types(snapshot) else None)
     return by_type or next((v for v in named if v in MODES.values()), None)
 
 
 def rendered_by(mode: str, target: Target) -> Reason:
     """Return the reason why a template proves nothing for a model with the engine's own renderer."""
     return Reason(ProofReason.OWN_RENDERER, engine=target.backend, mode=mode)
+
+
+def is_read(by_itself: Reason | None, target: Target) -> bool:
+    """Return whether the engine's parsers read what the template writes, whoever renders the prompt.
+
+    Harmony's library rejects any format but its own, and vLLM's frontend in Rust has it built in.
+    """
+    return by_itself is None or (by_itself.fields["mode"] == BY_HARMONY and target.frontend != RUST)
 
 
 def evidence_of(prompts: Sequence[FrontendPrompts], target: Target) -> list[Evidence]:
@@ -679,7 +687,7 @@ def evidence_of(prompts: Sequence[FrontendPrompts], target: Target) -> list[Evid
         return []
     source = f"{served.frontend} {served.version}".strip()
     if served.failed is not None:
-        return [Evidence(Rule.PROMPTS, KEY, None, source, _failed(served.failed))]
+        return [Evidence(Rule.PROMPTS, KEY, None, source, warning(served.failed))]
     facts = []
     chosen, own = served.chosen, next(iter(served.outcomes.values()))
     if served.best != AUTO:
@@ -698,10 +706,6 @@ def serving(prompts: Sequence[FrontendPrompts], target: Target) -> FrontendPromp
     """Return the prompts of the frontend that serves the document, where it was asked."""
     name = f"{target.backend}-{RUST}" if target.frontend == RUST else target.backend
     return next((one for one in prompts if one.frontend == name), None)
-
-
-def _failed(reason: Reason) -> Reason:
-    return reason if reason.kind is PromptVerdict.OWN_CODE else warning(reason)
 
 
 def _differing(outcome: FormatOutcome, engine: str) -> Reason:

@@ -59,7 +59,7 @@ UNDECIDING = {
             "switch-untried taken-by-itself takes-another thinks-opened thinks-switched tools-unseen "
             "unsettled user-refuted"
         ),
-        "PromptVerdict": "differ lost not-started own-code",
+        "PromptVerdict": "differ lost not-started",
         "SamplingReason": "both-ways-differ greedy server-draws",
         "ShownReason": "may-think switches",
         "StopReason": "unnamed",

@@ -172,8 +172,7 @@ def test_a_suffix_of_the_markers_is_found_where_no_setting_names_it(vllm):
         assert calls(reading) == [("weather", CALL)]
 
 
-def test_a_model_of_harmony_accepts_no_parser_but_its_own(vllm_engine):
-    """The engine's own library has harmony's vocabulary; that among the light packages would load it."""
+def test_a_model_of_harmony_accepts_no_parser_but_its_own(vllm):
     sample = Sample(
         "harmony",
         "<|start|>user<|message|>hi<|end|><|start|>assistant",
@@ -184,9 +183,8 @@ def test_a_model_of_harmony_accepts_no_parser_but_its_own(vllm_engine):
     names = ("start", "end", "message", "channel", "call", "return", "constrain")
     tokens = Tokens(tokens=tuple((f"<|{n}|>", True) for n in names), eos="<|return|>", model_type="gpt_oss")
     both, other = ParserQuestion("openai", "openai_gptoss"), ParserQuestion("hermes")
-    with ParserWorker("vllm", vllm_engine.python) as engine:
-        found = engine.read(tokens, [sample], [both, other])
-        assert engine.stream(tokens, [sample], [both])[both][0].different == 0
+    found = vllm.read(tokens, [sample], [both, other])
+    assert vllm.stream(tokens, [sample], [both])[both][0].different == 0
     assert calls(found[both][0]) == [("weather", CALL)]
     assert found[both][0].reasoning == "hm"
     assert "Harmony requires GptOssToolParser" in render(found[other][0].error)

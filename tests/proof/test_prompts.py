@@ -263,16 +263,10 @@ def test_an_accident_is_no_refusal(times: int, known: bool) -> None:
     assert all(outcome.findings == () for outcome in prompts.outcomes.values())
 
 
-def test_harmonys_models_are_not_compared() -> None:
-    prompts = compare(ours(), Tokens(model_type="gpt_oss"), Scripted(texts.CHATML_JSON, {}))
-    assert prompts.failed is not None
-    assert prompts.failed.kind is PromptVerdict.OWN_CODE
-
-
 LOST = Reason(PromptDifference.DROPPED, case="call", place="tool.content", ours="a", theirs="b")
 OUTCOME = FormatOutcome(11, (LOST,), "string")
 PROMPTS = FrontendPrompts("vllm", "0.32.0", {"auto": OUTCOME})
-PROVED = Chosen("hermes", "proved", (Reason(PromptVerdict.OWN_CODE, model_type="x"),))
+PROVED = Chosen("hermes", "proved", (Reason(PromptVerdict.NOT_STARTED, problem="x"),))
 
 
 def test_a_loss_needs_attention_and_weakens_the_proof_behind_it() -> None:

@@ -30,6 +30,7 @@ from importer.proof.result import (
     DerivedTemplate,
     JudgeReason,
     ProofReason,
+    is_read,
     own_renderer,
     rendered_by,
     unproved,
@@ -321,6 +322,13 @@ def test_models_that_the_engine_renders_itself() -> None:
     assert own_renderer(templated, [], sglang) is None
     mlx = Target("mlx", "9.9")
     assert own_renderer(snapshot(architectures=["DeepseekV32ForCausalLM"]), [], mlx) is None
+
+
+def test_harmonys_parser_is_asked_though_a_library_writes_the_prompt() -> None:
+    assert is_read(None, VLLM)
+    assert is_read(rendered_by("harmony", VLLM), VLLM)
+    assert not is_read(rendered_by("deepseek_v32", VLLM), VLLM)
+    assert not is_read(rendered_by("harmony", VLLM), replace(VLLM, frontend="rust"))
 
 
 def test_a_validation_renders_no_template_for_such_a_model(tmp_path: Path) -> None:
