@@ -1,6 +1,6 @@
 """Measure: ``python -m benchmarks [NAME…]`` prints each figure beside the committed one, and its budget.
 
-``--write`` keeps the figures in ``benchmarks/run.txt``. ``attention``, ``measured`` and ``recipes``
+``--write`` keeps the figures in ``benchmarks/run.txt``. ``attention`` and ``measured``
 take a folder of models instead, and ``card`` the log of a validation on a card.
 """
 
@@ -33,7 +33,7 @@ QUICK = (
 )
 SLOW = ("fit", "service", "service-idle", "service-kills", "service-load", "service-memory")  # minutes each
 # A comparison is a module with ``main(arguments)`` of its own.
-COMPARISONS = ("attention", "card", "measured", "recipes")
+COMPARISONS = ("attention", "card", "measured")
 HERE = Path(__file__).parent
 RUN, QUOTED = HERE / "run.txt", HERE / "quoted.csv"
 GAP = re.compile(r"  +|: (?=\d+ starts)")  # between what was measured and the figure

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
 
-from benchmarks.recipe_settings import read_script, values_of, without
 from gen_defaults import recipe_facts
 from gen_defaults.recipe_book import Book
-from gen_defaults.recipe_commands import deployments
+from gen_defaults.recipe_commands import Flags, deployments, flagged
 from importer.document import schema
 from importer.document.receipt import Receipt
 from importer.exports import FORMATS
@@ -20,11 +21,11 @@ from importer.exports.vllm_recipe import node_of, nodes, precision
 from tests.exporting import COMMIT, VLLM
 from tests.exports.test_exports import RECEIPT
 
-OF_SITE = (
-    "nnodes", "node-rank", "master-addr", "data-parallel-size-local", "data-parallel-address",
-    "data-parallel-hybrid-lb",
-)  # fmt: skip
-OURS = ("host", "port", "served-model-name", "revision", "tokenizer-revision", "code-revision")
+OF_SITE = {
+    "--nnodes", "--node-rank", "--master-addr", "--data-parallel-size-local", "--data-parallel-address",
+    "--data-parallel-hybrid-lb",
+}  # fmt: skip
+OURS = {"--host", "--port", "--served-model-name", "--revision", "--tokenizer-revision", "--code-revision"}
 
 
 def fitted(name: str, count: int, **weights: Any) -> Receipt:
@@ -74,6 +75,12 @@ SIZES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+def values(flags: Flags, without: Collection[str]) -> dict[str, Any]:
+    """Return the value of each flag, objects as data, but for these flags."""
+    found = {name: True if text is None else yaml.safe_load(text) for name, text in flags}
+    return {name: value for name, value in found.items() if name not in without}
+
+
 @pytest.mark.parametrize(("strategy", "sizes"), SIZES)
 def test_the_command_of_the_recipe_is_that_of_the_document(strategy: str, sizes: dict[str, Any]) -> None:
     engine_args = VLLM["engine_args"] | sizes.get("engine_args", {})
@@ -87,9 +94,10 @@ def test_the_command_of_the_recipe_is_that_of_the_document(strategy: str, sizes:
     official = next(d for d in deployments(book, {"acme/Tiny-8B"}) if d.role in {"", "head"})
     command = FORMATS["vllm-command"].export(document, receipt, Options())
     assert isinstance(command, Exported)
-    words, _ = read_script(next(iter(command.files.values())))
-    told = without(values_of(official.flags), tuple(name for name in OF_SITE if name not in words))
-    assert without({"tensor-parallel-size": 1, **words}, OURS) == {"tensor-parallel-size": 1, **told}
+    line = next(iter(command.files.values())).replace("\\\n", "").splitlines()[-1]
+    exported = values(flagged(shlex.split(line)), without=OURS)
+    one_card = {"--tensor-parallel-size": 1}
+    assert one_card | exported == one_card | values(official.flags, without=OF_SITE - {*exported})
 
 
 def test_a_recipe_has_the_facts_of_the_receipt() -> None:
