@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-PYTHONIC = "importer_pythonic"  # importer's own tool parser, a plugin for vLLM
-
 
 class Backend(NamedTuple):
     """The properties of an engine that documents name as their backend; those of an unknown one are off.
@@ -85,7 +83,7 @@ VLLM = Backend(
     "vllm", "vLLM", ("vllm-cuda", "vllm-cpu"),
     on_cards=True, by_flag=True, frontends=("python", "rust"), takes_flags=True, takes_quantization=True,
     planned=True, encoders="mode", tasks=True, sees=True, limits_inputs=True, auto_context=True,
-    adapts=True, temperature=1.0, conventions={"pythonic": PYTHONIC, "json": "hermes"},
+    adapts=True, temperature=1.0, conventions={"json": "hermes"},
     in_localai=frozenset({"checked", "parsers", "detected"}),
 )  # fmt: skip
 MLX = Backend(

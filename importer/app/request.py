@@ -90,7 +90,7 @@ class ImportOptions(TypedDict, total=False):
     template: Annotated[str | None, Option(
         "a chat template of ours or of the repository in place of the model's own", metavar="NAME|FILE|none",
         # Over HTTP a name alone: a file would be one of the server's.
-        pattern=r"^(pythonic|json|own-calls|as-written|none|repository:[\w.-]{1,64})$", single=True)
+        pattern=r"^(json|own-calls|as-written|none|repository:[\w.-]{1,64})$", single=True)
     ]  # fmt: skip
     adapter: Annotated[Sequence[str], Option(
         "serve this LoRA adapter beside the model", metavar="[NAME=]ID", most=20, served=False, kept=True)

@@ -64,7 +64,7 @@ class ImportSession(Closing):
             self._stack.enter_context(self.sandbox)
         self._proving = Lock()
         self._budgets: dict[str, Budget] = {}  # of the last imports, by template
-        self._workers: dict[tuple[str, str | None, str | None, Path], ParserWorker] = {}
+        self._workers: dict[tuple[str, str | None, Path], ParserWorker] = {}
 
     def close(self) -> None:
         """End the sandbox's children and the parser workers."""
@@ -132,7 +132,7 @@ class ImportSession(Closing):
             from importer.proof.prove import prove
 
             with self._proving:
-                worker = self._worker(study, target.backend, python, target.plugin, target.frontend)
+                worker = self._worker(study, target.backend, python, target.frontend)
                 return prove(study, tokens, declared, worker, derives=derives)
 
         return cached(study, tokens, declared, target, python, ask, derives=derives)
@@ -172,7 +172,7 @@ class ImportSession(Closing):
             ours = Ours(template, words, Renderer(self.sandbox), study, images)
             with self._proving:
                 own = None if target.frontend is None else PYTHON
-                worker = self._worker(study, target.backend, python, target.plugin, own)
+                worker = self._worker(study, target.backend, python, own)
                 engines: list[EngineRenderer] = [WorkerRenderer(worker)]
                 engines += [] if path is None else [RustRenderer(path)]
                 return tuple(compare(ours, tokens, engine) for engine in engines)
@@ -180,18 +180,17 @@ class ImportSession(Closing):
         return cached_prompts(study, tokens, target, python, [] if path is None else [path], images, ask)
 
     def _worker(
-        self, study: TemplateAnalysis, backend: str, python: Path, plugin: str | None,
-        frontend: Frontend | None,
-    ) -> ParserWorker:  # fmt: skip
+        self, study: TemplateAnalysis, backend: str, python: Path, frontend: Frontend | None
+    ) -> ParserWorker:
         """Return the warm worker of an engine, with the budget of this import; for one thread at a time."""
         from importer.engines.parsers import ParserWorker
         from importer.engines.worker_process import Budget
 
         for past in list(self._budgets)[: -BUDGETS + 1]:
             self._budgets.pop(past, None)
-        key = backend, plugin, frontend, python
+        key = backend, frontend, python
         if key not in self._workers:
-            worker = ParserWorker(backend, python, plugin=plugin, frontend=frontend)
+            worker = ParserWorker(backend, python, frontend=frontend)
             self._workers[key] = self._stack.enter_context(worker)
         self._workers[key].budget = self._budgets.setdefault(study.digest, Budget())
         return self._workers[key]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from importer import backends, config
-from importer.backends import PYTHONIC
 from importer.chat_template.conventions import CONVENTIONS, offered
 from importer.chat_template.override import TemplateOverride
 from importer.decisions.decision import PYTHON, RUST, Frontend, Target
@@ -113,7 +112,7 @@ def bind(
     target = Target(backend, registry.version, _names(registry), found is not None, runs(backend), able)
     target = replace(
         target,
-        templates=tuple(t for t in offered(backend) if frontend != RUST or not _is_plugin(t, backend)),
+        templates=offered(backend),
         unfetched=unfetched,
         **_of_frontend(backend, registry, frontend),
     )
@@ -141,10 +140,6 @@ def _build(builds: Sequence[str], kind: str | None, frontend: Frontend | None) -
     """Return the build of an engine that serves on a kind of device, by default on this machine."""
     cards = kind in {"cuda", "rocm"} or frontend == RUST or (kind is None and machine.has_gpu())
     return builds[0 if cards else -1]
-
-
-def _is_plugin(convention: str, backend: str) -> bool:
-    return backends.of(backend).conventions[convention] == PYTHONIC
 
 
 def _installed(build: str) -> Installed | None:
@@ -240,12 +235,9 @@ def platform_for(name: str | None) -> str:
 
 
 def with_template(target: Target, override: TemplateOverride) -> Target:
-    """Return the target with the additions of the template: for vLLM a parser of importer's.
-
-    Raises UsageError("bad-value") for an engine that cannot be started with it.
+    """Return the target, that offers no other template; raises UsageError("bad-value") for an engine that
+    cannot be started with this one.
     """
-    from importer.engines.vllm import PLUGIN
-
     problem = None
     if not target.runs:
         problem = Reason(TargetReason.TEMPLATE_UNKNOWN, backend=target.backend)
@@ -253,9 +245,4 @@ def with_template(target: Target, override: TemplateOverride) -> Target:
         problem = Reason(TargetReason.CALLS_UNREAD, backend=target.backend, known=target.templates)
     if problem is not None:
         raise UsageError("bad-value", setting=Setting.TEMPLATE, value=override.word, problem=problem)
-    plugs = PYTHONIC in backends.of(target.backend).conventions.values()
-    if not plugs or target.frontend == RUST:  # which loads no plugin
-        return replace(target, templates=())
-    tools = {**target.parsers["tool_parser"], PYTHONIC: "ImporterPythonicToolParser"}
-    parsers = {**target.parsers, "tool_parser": tools}
-    return replace(target, parsers=parsers, plugin=str(PLUGIN), templates=())
+    return replace(target, templates=())

@@ -22,7 +22,7 @@ HELP = {
     "goal": "optimise for fast answers, many answers, or long contexts",
     "concurrency": "concurrent requests that must fit in memory",
     "context": "tokens of each request, prompt and answer",
-    "template": "a chat template with tools for a model without: pythonic, json, own-calls, repository:NAME, "
+    "template": "a chat template with tools for a model without: json, own-calls, repository:NAME, "
     "or a file; as-written, as a validation saw the model write its calls",
 }
 INSTALLED = "installed"  # the value of a bare --validate: the engine that the document names

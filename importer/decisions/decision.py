@@ -101,7 +101,6 @@ class Target:
     ``proves``    whether the engine is installed, so its parsers take part in a proof.
     ``runs``      whether importer can install and start it.
     ``able``      abilities of this version.
-    ``plugin``    file with importer's own parser; the engine is started with it.
     ``templates`` conventions that the engine can read, for models with a template without tools.
     ``frontend``  the server of this version of vLLM; ``None`` where there is only one.
     ``elsewhere`` the parsers of its other frontend, like ``parsers``.
@@ -117,7 +116,6 @@ class Target:
     proves: bool = False
     runs: bool = True
     able: Abilities = UNKNOWN
-    plugin: str | None = None
     templates: tuple[str, ...] = ()
     frontend: Frontend | None = None
     elsewhere: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

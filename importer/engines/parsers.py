@@ -192,8 +192,7 @@ class ParserWorker(Closing):
     """A warm worker; a context manager. It starts with the first question.
 
     ``engine`` is ``vllm``, ``mlx`` or ``mlx-vlm``, and ``python`` that of its environment.
-    ``plugin`` is a file with further tool parsers, for vLLM only. ``frontend`` is vLLM's: ``rust`` runs the
-    released binary of that environment, and has no plugins.
+    ``frontend`` is vLLM's: ``rust`` runs the released binary of that environment.
     ``seconds`` bounds one parser's work on one sample. ``accidents`` counts the answers that this machine
     spoilt, and ``unloaded`` is why the repository's tokenizer is not used. Every method raises
     EngineError("worker-failed").
@@ -205,15 +204,13 @@ class ParserWorker(Closing):
         python: Path,
         *,
         seconds: float = 5.0,
-        plugin: str | None = None,
         frontend: Frontend | None = None,
     ) -> None:
         self.engine = engine
         self.frontend = frontend
         self.python = python
         self._registry: Registry | None = None
-        script = f"{engine}-{RUST}" if frontend == RUST else engine
-        self._arguments = [script] if plugin is None or frontend == RUST else [script, plugin]
+        self._script = f"{engine}-{RUST}" if frontend == RUST else engine
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
         self.accidents = 0  # answers that this machine spoilt
@@ -391,7 +388,7 @@ class ParserWorker(Closing):
         self.budget.left -= START_COST
 
     def _start(self) -> None:
-        command = isolated(str(SCRIPT), *self._arguments, python=self.python)
+        command = isolated(str(SCRIPT), self._script, python=self.python)
         try:
             self._conversation = JsonLinesWorker(command, Purpose.PARSERS, SETTINGS)
             for _ in self._conversation.ask("hello", START_SECONDS):

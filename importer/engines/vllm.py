@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from importer import backends
-from importer.backends import PYTHONIC
 from importer.decisions.decision import RUST
 from importer.document import check, document_keys, engine_data, environment, template_file
 from importer.document.document import Document, Setting, Settings
@@ -157,7 +156,6 @@ GENERATION = "generation_config.json"
 SHARE = "gpu_memory_utilization"
 SPACE = "VLLM_CPU_KVCACHE_SPACE"  # GiB of the KV cache in a machine's own memory
 TEMPLATE = "chat_template.jinja"
-PLUGIN = Path(__file__).resolve().parent / "parser_plugin" / f"{PYTHONIC}.py"
 LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of vLLM's extension for processors
 READINESS = Readiness(seconds=900)
 
@@ -206,8 +204,6 @@ class Vllm(Declared, ABC):
         files = {GENERATION: json.dumps({"eos_token_id": ends})} if ends else {}
         if (other := required_template(document, template)) is not None:
             files[TEMPLATE] = other.text
-        if _plugged(document):
-            files |= {_beside(path): path.read_text("utf-8") for path in sorted(PLUGIN.parent.glob("*.py"))}
         return files
 
     def settings(
@@ -366,18 +362,6 @@ def _from(folder: str, document: Document) -> Iterator[str]:
         yield f"--generation-config={folder}"
     if template_file.named(document):
         yield f"--chat-template={folder}/{TEMPLATE}"
-    if _plugged(document) and not is_rust(document):
-        # The server tries to import the name first, and a leading dot would name a package.
-        yield f"--tool-parser-plugin={f'{folder}/{_beside(PLUGIN)}'.removeprefix('./')}"
-
-
-def _plugged(document: Document) -> bool:
-    """Return whether the tool parser is the plugin of importer, that the server has to load."""
-    return document_keys.parser(document, "tool_parser") == PYTHONIC
-
-
-def _beside(path: Path) -> str:
-    return f"{PYTHONIC}/{path.name}"
 
 
 def _sampling(document: Document) -> Iterator[str]:

@@ -23,8 +23,7 @@ from importer.sandbox.codec import codec_of
 Kept = TypeVar("Kept")
 ROOT = Path(__file__).resolve().parents[1]
 CODE = (
-    "proof", "chat_template", "engines/parser_worker", "engines/parser_plugin", "engines/renderers",
-    "engines/parsers.py",
+    "proof", "chat_template", "engines/parser_worker", "engines/renderers", "engines/parsers.py",
 )  # fmt: skip
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tekken.json", "tokenizer.model")
 
@@ -109,7 +108,7 @@ def _key(
 ) -> str:
     """Return the digest of all inputs of a proof, importer's code and the engine's environment among them."""
     parts = [_encoded(_Same(analysis)), json.dumps(asdict(tokens), default=str)]
-    parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
+    parts += [str(declared), target.backend, str(target.version)]
     parts += [str(target.frontend), str(derives), environment(python)]
     parts += [_code(), *_tokenizer(tokens.directory)]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -11,20 +11,17 @@ from typing import Any
 
 import pytest
 
-from importer.backends import BACKENDS, PYTHONIC
-from importer.chat_template import cases
+from importer.backends import BACKENDS
 from importer.chat_template.find import Template
 from importer.chat_template.override import read, template_of
-from importer.chat_template.samples import Sample
 from importer.chat_template.vocabulary import Vocabulary
 from importer.cli.main import run
 from importer.demo import MODEL
 from importer.document.store import Store
 from importer.engines import get
 from importer.engines.install import Installed
-from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
+from importer.engines.parsers import ParserWorker, Tokens
 from importer.engines.process import EngineServer, serve
-from importer.engines.vllm import PLUGIN
 from importer.proof import ParserVerdict, Proof
 from importer.proof.prove import prove
 from importer.sentences import render
@@ -59,13 +56,12 @@ IN_PIECES = {"vllm-mlx": "whole-only (one-call: 1 of 1 splits differ, first toke
 
 @pytest.fixture(scope="module")
 def workers(request: pytest.FixtureRequest) -> Iterator[dict[str, ParserWorker]]:
-    """A worker of each engine, started with its first question; vLLM's knows our parser."""
+    """A worker of each engine, started with its first question."""
     with contextlib.ExitStack() as stack:
         found = {}
         for engine in ("vllm", "mlx", "mlx-vlm", "vllm-mlx"):
             installed = request.getfixturevalue(f"{engine.replace('-', '_')}_engine")
-            plugin = str(PLUGIN) if engine == "vllm" else None
-            found[engine] = stack.enter_context(ParserWorker(engine, installed.python, plugin=plugin))
+            found[engine] = stack.enter_context(ParserWorker(engine, installed.python))
         yield found
 
 
@@ -96,37 +92,6 @@ def test_every_case_is_read_back_whole_and_in_pieces(
     streamed = "read" if found.streaming is None else render(found.streaming)
     assert streamed.startswith(IN_PIECES.get(engine, "read"))
     assert proof.inferred.get("tool_parser", parser) == parser  # what the mlx servers take by themselves
-
-
-@pytest.mark.xdist_group("parsers")
-def test_vllms_own_parser_would_lose_calls(workers: dict[str, ParserWorker]) -> None:
-    """Why there is a plugin: words before a call, positions, a broken call beside a good one, pieces."""
-    proof = proved(workers["vllm"], texts.IMAGES, "pythonic")
-    own = verdict(proof, "pythonic")
-    assert set(own.failed) == {"narrated", "narrated-parallel"}
-    assert own.streaming is not None
-    assert render(own.streaming).startswith("whole-only (nested: ")
-    assert proof.reads("tool_parser")[0] == PYTHONIC
-    written = {
-        '[get_weather("Paris")]': 1,
-        '[find_hotel(area="harbour", stars=1 + 1), get_weather(city="Paris")]': 1,
-        '```tool_code\nget_weather(city="Paris")\nlist_alarms()\n```': 2,
-    }
-    samples = [Sample("x", "", text, tools=tuple(cases.TOOLS)) for text in written]
-    asks = (ParserQuestion("pythonic"), ParserQuestion(PYTHONIC))
-    tokens = Tokens(tokens=(("<eos>", True),), eos="<eos>")
-    theirs, ours = (workers["vllm"].read(tokens, samples, asks)[ask] for ask in asks)
-    assert [len(reading.calls) for reading in theirs] == [0, 0, 0]
-    assert [len(reading.calls) for reading in ours] == list(written.values())
-
-
-@pytest.mark.xdist_group("parsers")
-def test_the_plugin_is_there_only_where_it_is_loaded(
-    vllm_parsers: Installed, workers: dict[str, ParserWorker]
-) -> None:
-    with ParserWorker("vllm", vllm_parsers.python) as plain:
-        without = {p.name for p in plain.list()}
-    assert {p.name for p in workers["vllm"].list()} - without == {PYTHONIC}
 
 
 # Served
@@ -202,37 +167,3 @@ def test_served_on_mlx(backend: str, request: pytest.FixtureRequest, tmp_path: P
     installed = request.getfixturevalue(f"{backend.replace('-', '_')}_engine")
     with served_with(tmp_path, backend, "json", installed) as served:
         check_prompts(served)
-
-
-@pytest.mark.xdist_group("vllm")
-@pytest.mark.nightly
-def test_served_on_vllm_with_our_parser(vllm_engine: Installed, tmp_path: Path) -> None:
-    written = r'Let me see\. \[get_weather\(city="New \\"York\\""\), get_weather\("Rome"\)\]'
-    silent = {
-        "tools": [TOOL],
-        "chat_template_kwargs": {"enable_thinking": False},
-    }  # thoughts are never forced
-    forced = {**silent, "structured_outputs": {"regex": written}, "max_tokens": 300}
-    calls = [("get_weather", {"city": 'New "York"'}), ("get_weather", {"city": "Rome"})]
-    with served_with(tmp_path, "vllm", "pythonic", vllm_engine) as served:
-        check_prompts(served)
-        [choice] = ask(served, user("x"), **forced)["choices"]
-        message = choice["message"]
-        assert choice["finish_reason"] == "tool_calls"
-        assert message["content"] == "Let me see."
-        functions = [c["function"] for c in message["tool_calls"]]
-        assert [(f["name"], json.loads(f["arguments"])) for f in functions] == calls
-
-        deltas = [c["choices"][0] for c in ask(served, user("x"), stream=True, **forced) if c["choices"]]
-        found: dict[int, list[str]] = {}
-        for part in [p for d in deltas for p in d["delta"].get("tool_calls") or ()]:
-            call = found.setdefault(part["index"], ["", ""])
-            call[0] += part["function"].get("name") or ""
-            call[1] += part["function"].get("arguments") or ""
-        assert [(name, json.loads(arguments)) for name, arguments in found.values()] == calls
-        assert "".join(d["delta"].get("content") or "" for d in deltas).strip() == "Let me see."
-        assert deltas[-1]["finish_reason"] == "tool_calls"
-
-        named = {"type": "function", "function": {"name": "get_weather"}}
-        [choice] = ask(served, user("x"), tool_choice=named, **silent)["choices"]
-        assert [c["function"]["name"] for c in choice["message"]["tool_calls"]] == ["get_weather"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.chat_template import cases
-from importer.chat_template.conventions import CONVENTIONS, offered
+from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.conventions.wrap import Traits, compose, wrap
 from importer.chat_template.find import Template
 from importer.chat_template.override import FILE, TemplateOverride, by_name, read, template_of
@@ -60,12 +60,7 @@ def test_every_case_is_written(own: str, convention: str) -> None:
     assert set(study.problems) <= {"thinking-call", *OUT_OF_REACH.get(own, set())}
     assert {s.case for s in study.samples} >= CALLS_AND_ANSWERS - OUT_OF_REACH.get(own, set())
     one = next(s for s in study.samples if s.case == "one-call").completion
-    if convention == "pythonic":
-        assert one.endswith('[get_weather(city="Paris")]')
-    else:
-        assert one.endswith(
-            '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
-        )
+    assert one.endswith('<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>')
 
 
 @pytest.mark.parametrize(
@@ -175,15 +170,6 @@ def test_a_round_with_a_tool() -> None:
         "<tool_response>\nget_weather: rain\n</tool_response>\n\n"
         "<tool_response>\nnow: noon\n</tool_response>\n\nAnd then?<end_of_turn>\n<start_of_turn>model\n"
     )
-    text = rendered(dressed(texts.ALTERNATING, "pythonic"), messages, [tool])
-    assert text.startswith("<start_of_turn>user\nYou can call the functions below. ")
-    assert text.partition(" plain words.\n\n")[2] == (
-        'def now():\n    """Say the time."""\n\nKeep it short.\n\n'
-        "How is it there?<end_of_turn>\n<start_of_turn>model\nLet me see.\n"
-        '[get_weather(city="Zürich"), now()]<end_of_turn>\n<start_of_turn>user\n'
-        "```tool_output\n# get_weather\nrain\n```\n\n"
-        "```tool_output\n# now\nnoon\n```\n\nAnd then?<end_of_turn>\n<start_of_turn>model\n"
-    )
 
 
 def test_images_keep_their_places() -> None:
@@ -202,55 +188,6 @@ def test_images_keep_their_places() -> None:
     assert first.index("plan_trip") < first.index("What is it?")
     assert "<start_of_image>" not in answer
     assert result == "<tool_response>\nlook:<start_of_image></tool_response>"  # this template trims each part
-
-
-def test_signatures_say_what_a_schema_says() -> None:
-    properties = {
-        "path": {"type": "string", "description": "Where."},
-        "mode": {"type": "string", "enum": ["a", "b"]},
-        "deep": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/x"}]},
-        "no": {"type": ["integer", "null"], "minimum": 1},
-        "odd": True,
-    }
-    parameters = {"type": "object", "properties": properties, "required": ["path"]}
-    tools = [
-        {"type": "function", "function": {"name": "open_it", "parameters": parameters}},
-        {"name": "bare"},
-    ]
-    text = rendered(dressed(texts.CHATML, "pythonic"), [said("user", "x")], tools)
-    assert text.partition("\ndef ")[2].partition("\n\nx<|im_end|>")[0].splitlines() == [
-        "open_it(path: str, mode: str = ..., deep: object = ..., no: int | None = ..., odd: object = ...):",
-        '    """',
-        "",
-        "    path: Where.",
-        '    mode: {"enum": ["a", "b"]}',
-        '    deep: {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/x"}]}',
-        '    no: {"minimum": 1}',
-        "    odd:",
-        '    """',
-        "",
-        "def bare():",
-        '    """"""',
-    ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "written"),
-    [
-        ({"a": 'x"\n\\é', "b": -1.5}, '[f(a="x\\"\\n\\\\é", b=-1.5)]'),
-        ({"a": {"b": [True, None, {"c": 1}]}, "d": []}, '[f(a={"b": [True, None, {"c": 1}]}, d=[])]'),
-        ({"from": 1, "user-id": 2, "x": 3}, '[f(**{"from": 1}, **{"user-id": 2}, x=3)]'),
-        ('{"city": "Paris", "now": true}', '[f(**{"city": "Paris", "now": true})]'),
-        (None, "[f()]"),
-    ],
-)
-def test_calls_as_python_writes_them(arguments: Any, written: str) -> None:
-    messages = [
-        said("user", "x"),
-        said("assistant", None, tool_calls=[call("f", arguments)]),
-        said("user", "y"),
-    ]
-    assert f"assistant\n{written}<|im_end|>" in rendered(dressed(texts.CHATML, "pythonic"), messages)
 
 
 def test_reasoning_goes_with_its_turn() -> None:
@@ -300,7 +237,7 @@ def test_a_template_that_shows_less_is_refused(own: str, words: str) -> None:
 def test_names_and_files(tmp_path: Any) -> None:
     assert read(None) is None
     assert read("none") == by_name("none")
-    assert read("pythonic") == TemplateOverride("pythonic", "the convention pythonic")
+    assert read("json") == TemplateOverride("json", "the convention json")
     file = tmp_path / "mine.jinja"
     file.write_text(texts.CHATML)
     mine = read(str(file))
@@ -313,7 +250,7 @@ def test_names_and_files(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "file not found; known names: pythonic, json, own-calls, as-written, none"),
+        (None, "file not found; known names: json, own-calls, as-written, none"),
         (b"", "empty"),
         (b" \n", "empty"),
         (b"\xff\xfe", "no file of text"),
@@ -339,11 +276,6 @@ def test_what_no_file_can_hold_is_refused(char: str) -> None:
         template_of(by_name("json"), own, VOCABULARY, RENDERER)
     with pytest.raises(UsageError, match="characters that no file of text has"):
         template_of(TemplateOverride(FILE, "/x", own.text), None, VOCABULARY, RENDERER)
-
-
-def test_each_engine_is_offered_what_it_reads() -> None:
-    assert offered("vllm") == ("pythonic", "json")
-    assert offered("mlx") == offered("mlx-vlm") == offered("vllm-mlx") == ("json",)
 
 
 def test_mlx_finds_its_parser_in_the_text() -> None:

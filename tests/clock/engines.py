@@ -11,7 +11,6 @@ from importer.backends import NAMES
 from importer.chat_template.samples import Sample, SampleCall
 from importer.engines import deaths, log_figures, logs, readiness
 from importer.engines.deaths import causes
-from importer.engines.parser_plugin import reader as plugin
 from importer.proof import verdicts
 from importer.validation import (
     calls,
@@ -101,14 +100,6 @@ def judged(text: str) -> None:
         verdicts.judge_tool(sample, SimpleNamespace(calls=[read], content=text, reasoning=text, error=None))
 
 
-def pythonic(text: str) -> None:
-    """An answer to the parser that vLLM is given."""
-    found = plugin.Reader({"f": {"properties": {"a": {"type": "string"}, "b-c": {}}}, "ff": {}})
-    for piece in (text[: len(text) // 2], text[len(text) // 2 :]):
-        found.feed(piece)
-    found.finish()
-
-
 def compared(text: str) -> None:
     """What is held against the template's own rendering."""
     proof_check.as_rendered(text, text)
@@ -139,8 +130,6 @@ READERS = (
     ("what is proved", compared, "validation.proof_check validation.calls", 8_000, as_is),
     ("an expected word", SUM.answered_by, "validation.prompts", 8_000, as_is),
     ("what is made of an answer", changed, "validation.mutations", 8_000, as_is),
-    ("pythonic calls", pythonic, "engines.parser_plugin.reader engines.parser_plugin.arguments", 3_000, as_is),
-    ("pythonic calls, opened", lambda t: pythonic(f"[f(a={t}"), "engines.parser_plugin.reader", 3_000, as_is),
     ("a page of vLLM's docs", lambda t: (list(vllm_docs.tools(t)), list(vllm_docs.reasoning(t))),
      "gen_defaults.sources.vllm_docs", 20_000, as_is),
     ("a file of an archive", lambda t: (outside.from_json(t, "p", "f"), outside.from_yaml(t, "p", "f")),

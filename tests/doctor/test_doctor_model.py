@@ -125,4 +125,3 @@ def test_the_frontend_in_rust(tmp_path: Path) -> None:
     fine(frontend(of(whole, "0.33.0", "tool_parser:hermes", "reasoning_parser:qwen3")))
     fine(frontend(of(whole, "0.33.0", "tool_parser:gemma4", "reasoning_parser:gemma4")))
     stopped(frontend(of(whole, "0.33.0", "tool_parser:gemma4")), "the parser gemma4")
-    stopped(frontend(of(whole, "0.33.0", "tool_parser:importer_pythonic")), "the parser importer_pythonic")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from importer.backends import PYTHONIC
 from importer.document.store import load
 from importer.document.template_file import ChatTemplate
 from tests.commandline import BASE, CHAT, Desk, Ran, whole_receipt
@@ -24,7 +23,7 @@ def parser(ran: Ran) -> Any:
 
 def test_it_is_offered_and_not_applied_unasked(desk: Desk) -> None:
     ran = imported(desk, "--json")
-    offer = "a chat template of importer's own (pythonic or json) would offer it tools"
+    offer = "a chat template of importer's own (json) would offer it tools"
     assert parser(ran)["why"][-1] == offer
     assert "chat_template" not in ran.line["document"]["importer"]
     assert not beside(desk).exists()
@@ -55,7 +54,7 @@ def test_it_is_not_offered_in_vain(desk: Desk, words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("backend", "name", "chosen"),
-    [("vllm", "pythonic", PYTHONIC), ("vllm", "json", "hermes"), ("mlx", "json", "json_tools"),
+    [("vllm", "json", "hermes"), ("mlx", "json", "json_tools"),
      ("mlx-vlm", "json", "json_tools")],
 )  # fmt: skip
 def test_with_it_the_parser_is_claimed_and_the_file_lies_beside(
@@ -86,10 +85,10 @@ def test_with_it_the_parser_is_claimed_and_the_file_lies_beside(
 def test_who_knows_it_to_have_no_tools_is_overruled_and_shown(desk: Desk) -> None:
     desk.hub.repos["google/gemma-3-4b-it"] = Repo({**BASE, "chat_template.jinja": IMAGES})
     line = parser(desk("google/gemma-3-4b-it", *ASK, "--dry-run", "--json"))
-    assert (line["status"], "(pythonic" in line["why"][-1]) == ("none", True)
-    ran = desk("google/gemma-3-4b-it", *ASK, "--template", "pythonic", "--dry-run", "--json")
+    assert (line["status"], "(json" in line["why"][-1]) == ("none", True)
+    ran = desk("google/gemma-3-4b-it", *ASK, "--template", "json", "--dry-run", "--json")
     line = parser(ran)
-    assert (line["value"], line["status"]) == (PYTHONIC, "declared")
+    assert (line["value"], line["status"]) == ("hermes", "declared")
     told = next(o for o in line["overruled"] if o["value"] is None)
     assert told["why"].startswith(
         "the user gives it tools with a chat template; it said: its name says gemma-3"
@@ -100,9 +99,6 @@ def test_who_knows_it_to_have_no_tools_is_overruled_and_shown(desk: Desk) -> Non
 def test_the_users_parser_still_wins(desk: Desk) -> None:
     decision = parser(imported(desk, "--template", "json", "--set", "tool_parser=mistral", "--json"))
     assert (decision["value"], decision["status"]) == ("mistral", "user")
-    ran = imported(desk, "--template", "pythonic", "--set", f"tool_parser={PYTHONIC}", "--dry-run", "--json")
-    assert parser(ran)["value"] == PYTHONIC
-    assert desk("acme/chat", *ASK, "--set", f"tool_parser={PYTHONIC}", "--template", "none").code == 2
 
 
 def test_recheck_asks_for_it_again(desk: Desk) -> None:
@@ -144,10 +140,12 @@ def test_a_persons_own_template_named_in_the_file_stays(desk: Desk) -> None:
     ran = imported(desk)
     assert (path.read_text(), beside(desk).read_text()) == (edited, text)
     assert "tool_parser" not in ran.err
-    ran = desk("acme/chat", *ASK, "--template", "pythonic")
+    other = desk.folder / "other.jinja"
+    other.write_text(CHATML_JSON)
+    ran = desk("acme/chat", *ASK, "--template", str(other))
     assert (ran.code, "importer.chat_template.sha256" in ran.err) == (5, True)
-    imported(desk, "--template", "pythonic", "--on-conflict", "theirs")
-    assert "first_function" in beside(desk).read_text()
+    imported(desk, "--template", str(other), "--on-conflict", "theirs")
+    assert beside(desk).read_text() == CHATML_JSON
 
 
 # A file of the user's
@@ -194,13 +192,10 @@ def test_a_hostile_file_is_refused_and_nothing_is_written(desk: Desk, text: str,
     ("words", "says"),
     [
         (
-            ("acme/chat", *ASK, "--template", "pythnic"),
-            "file not found; known names: pythonic, json, own-calls, as-written, none",
+            ("acme/chat", *ASK, "--template", "jsn"),
+            "file not found; known names: json, own-calls, as-written, none",
         ),
-        (
-            ("acme/chat", "--backend", "mlx", "--template", "pythonic"),
-            "mlx reads none of its calls; it reads json",
-        ),
+        (("acme/chat", "--backend", "sglang", "--template", "json"), "sglang reads none of its calls"),
         (("acme/base", *ASK, "--template", "json"), "no chat template of its own"),
         (("acme/chat", *ASK, "--template", "json", "--set", "kind=base"), "a base model completes text"),
         (("acme/rendered", *ASK, "--template", "json"), "renders this model by its own code"),

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from importer.app.local_evidence import rendering
-from importer.backends import PYTHONIC
 from importer.chat_template.find import Template
 from importer.demo import MODEL
 from importer.document import template_file
@@ -23,8 +22,7 @@ from importer.engines.base import Address
 from importer.engines.mlx import LONGEST, Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.model_folder import dressed
-from importer.engines.parser_worker import __file__ as worker_file
-from importer.engines.vllm import PLUGIN, VllmCpu
+from importer.engines.vllm import VllmCpu
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, ExportRefused, Options
@@ -80,7 +78,7 @@ def test_a_template_edited_by_hand_is_not_overwritten(desk: Desk) -> None:
     imported(desk, "--template", "json")
     beside(desk).write_text("my own words")
     before = desk.files()
-    ran = desk("acme/chat", *ASK, "--template", "pythonic")
+    ran = desk("acme/chat", *ASK, "--template", "json")
     assert (ran.code, FILE in ran.err) == (5, True)
     assert desk.files() == before
     imported(desk, "--template", "none")  # the document no longer names it, and it is not ours to remove
@@ -101,27 +99,20 @@ def test_a_missing_template_is_written_again(desk: Desk) -> None:
 TEMPLATE = ChatTemplate(Path("/somewhere/m.chat_template.jinja"), "{{ '-x' }}\n")
 DOCUMENT: dict[str, Any] = {
     "name": "m", "backend": "vllm", "parameters": {"model": "acme/m"},
-    "options": [f"tool_parser:{PYTHONIC}"],
+    "options": ["tool_parser:hermes"],
     "importer": {
         "schema": 1, "reference": "acme/m", "engine": {"name": "vllm", "version": "0.32.0"},
         "model_id": "acme/m", "revision": "0" * 40,
-        "chat_template": template_file.entry("pythonic", "m", TEMPLATE.text),
+        "chat_template": template_file.entry("json", "m", TEMPLATE.text),
     },
 }  # fmt: skip
 
 
-def test_vllm_is_given_template_and_plugin_in_its_own_folder() -> None:
+def test_vllm_gets_the_template_in_its_own_folder() -> None:
     launch = VllmCpu().launch(DOCUMENT, Path("/w"), 1, TEMPLATE)
     words = launch.arguments
     assert "--chat-template=./chat_template.jinja" in words
-    assert f"--tool-parser-plugin={PYTHONIC}/{PYTHONIC}.py" in words
-    assert f"--tool-call-parser={PYTHONIC}" in words
     assert launch.files["chat_template.jinja"] == TEMPLATE.text
-    assert launch.files[f"{PYTHONIC}/{PYTHONIC}.py"] == PLUGIN.read_text()
-    assert {Path(name).name for name in launch.files if "/" in name} == {
-        p.name for p in PLUGIN.parent.glob("*.py")
-    }
-    assert Path(worker_file).parent != PLUGIN.parent
 
 
 def test_mlx_is_given_the_text_and_mlx_vlm_a_dressed_folder(tmp_path: Path) -> None:
@@ -205,7 +196,6 @@ def test_an_export_carries_the_template_or_says_that_it_cannot(name: str) -> Non
     first = next(iter(made.files.values()))
     if name.startswith("localai"):
         assert render(made.lost[0]).startswith("The chat template is not carried over, nor its tools")
-        assert PYTHONIC not in first
     elif name == "mlx-command":
         assert f"--chat-template={TEMPLATE.text}" in shlex.split(first, comments=True)
     elif on == "sglang":
@@ -213,8 +203,6 @@ def test_an_export_carries_the_template_or_says_that_it_cannot(name: str) -> Non
         assert "chat-template" in first
     elif name in ("kubernetes", "kubernetes-job", "kaito"):  # in a ConfigMap
         assert any(TEMPLATE.text.strip() in text for text in texts(list(yaml.safe_load_all(first))))
-        assert PYTHONIC in first
     else:
         assert made.files["m.vllm/chat_template.jinja"] == TEMPLATE.text
-        assert f"m.vllm/{PYTHONIC}/{PYTHONIC}.py" in made.files
         assert "chat-template" in first

@@ -65,7 +65,6 @@ def test_a_target_for_each_frontend(importer_home: Path) -> None:
     assert (rust.version, rust.frontend) == ("0.33.0", "rust")
     assert not rust.has("tool_parser", "granite")
     assert "granite" in rust.elsewhere["tool_parser"]
-    assert "importer_pythonic" not in rust.parsers["tool_parser"]
     assert rust.templates == ("json",)
     cards = bind("vllm", kind="cuda", ask=False).target
     assert (cards.version, cards.frontend) == (registries.PINNED["vllm-cuda"], "python")

@@ -41,7 +41,7 @@ OF_EXTRAS = {
 }  # fmt: skip
 WORKFLOWS = ROOT / ".github" / "workflows"
 # They run in the environment of an engine.
-ELSEWHERE = {"importer/engines/parser_worker", "importer/engines/parser_plugin"}
+ELSEWHERE = {"importer/engines/parser_worker"}
 LOCKED = ("--require-hashes", "--no-deps")
 TABLES = ("parser_defaults.json", "inference_defaults.json")
 

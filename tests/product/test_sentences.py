@@ -75,7 +75,7 @@ CALLS = {
 TYPED = {"engines", "exports", "memory", "chat_template"}
 OURS = sorted(
     m for m in MODULES
-    if (room(m) in TYPED and not any(w in m for w in (".parser_worker", ".parser_plugin")))
+    if (room(m) in TYPED and ".parser_worker" not in m)
     or m in {f"importer.app.{name}" for name in ("target", "study", "decide", "import_request")}
 )  # fmt: skip
 FIELDS = {"says", "why", "hint", "message", "reason", "remedy", "problem", "lost", "comments"}

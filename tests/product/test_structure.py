@@ -231,7 +231,7 @@ def test_who_may_connect_and_start(names: set[str], allowed: set[str]) -> None:
     found = {
         module
         for module in MODULES
-        if ".parser_worker." not in module and ".parser_plugin." not in module and room(module) != "demo"
+        if ".parser_worker." not in module and room(module) != "demo"
         for name in imports(module)
         if any(name == n or name.startswith(f"{n}.") for n in names)
     }

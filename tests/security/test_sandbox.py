@@ -190,7 +190,7 @@ def test_an_answer_depends_on_code_tables_and_templates_alike() -> None:
     known = pool._files().decode()
     for file in (
         "sandbox/pool.py",
-        "conventions/pythonic.jinja",
+        "conventions/json.jinja",
         "engines/vllm.toml",
         "parser_defaults.json",
     ):

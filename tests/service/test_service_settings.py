@@ -24,7 +24,7 @@ WRONG: dict[Setting, tuple[str, dict[str, Any]]] = {
     Setting.NAME: ("/v1/imports", {"name": "../x"}),
     Setting.REVISION: ("/v1/imports", {"reference": "./x", "revision": "main"}),
     Setting.SET: ("/v1/imports", {"set": {"kind": "colour"}}),
-    Setting.TEMPLATE: ("/v1/imports/preview", {"template": "pythonic"}),  # the model has no template to keep
+    Setting.TEMPLATE: ("/v1/imports/preview", {"template": "json"}),  # the model has no template to keep
     Setting.UNSET: ("/v1/imports", {"set": {"kind": "chat"}, "unset": ["kind"]}),
 }
 
@@ -50,7 +50,7 @@ def test_a_wrong_value_is_told_with_its_field(service: Service, setting: Setting
 
 
 def test_an_import_that_fails_later_names_the_field_too(service: Service) -> None:
-    made = service.client.post("/v1/imports", json=IMPORT | {"template": "pythonic"})
+    made = service.client.post("/v1/imports", json=IMPORT | {"template": "json"})
     error = service.ended(made.json()["id"])["error"]
     assert (error["kind"], error["errors"][0]["pointer"]) == ("bad-value", "/template")
     assert error["detail"].startswith("Invalid value for template: ")

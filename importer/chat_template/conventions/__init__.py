@@ -20,11 +20,7 @@ class Convention:
 
 
 CONVENTIONS: Mapping[str, Convention] = {
-    c.name: c
-    for c in (
-        Convention("pythonic", "calls as Python writes them"),
-        Convention("json", "calls as JSON between tags"),
-    )
+    c.name: c for c in (Convention("json", "calls as JSON between tags"),)
 }
 
 

@@ -56,7 +56,7 @@ CHECKS: tuple[Check, ...] = (
           "Install libnuma1, libgomp1.", host.libraries),
     Check("driver", "engine", "A CUDA build on an older driver or without its card, or a torch without CUDA.",
           "A newer driver; the container's cards; another machine.", host.driver),
-    Check("frontend", "document", "vLLM's frontend in Rust is in no build before 0.33, loads no plugin, and has parsers that must stand for both kinds.",
+    Check("frontend", "document", "vLLM's frontend in Rust is in no build before 0.33, and has parsers that must stand for both kinds.",
           "The frontend in Python.", model.frontend),
     Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link; an output layer that the weights lack, which vLLM draws.",
           "Fetch it again; tie_word_embeddings in config.json.", model.snapshot),

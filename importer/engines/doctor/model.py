@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from importer import backends
-from importer.backends import PYTHONIC
 from importer.chat_template import find
 from importer.decisions.decision import RUST
 from importer.document import document_keys
@@ -290,11 +289,9 @@ def frontend(case: DoctorCase) -> Result:
 
 
 def _rejected(document: Document, here: str) -> str | None:
-    """Return a parser of a file, or one for both kinds that is named for one alone."""
+    """Return a parser for both kinds that is named for one alone."""
     tool = document_keys.parser(document, "tool_parser")
     reasoning = document_keys.parser(document, "reasoning_parser")
-    if tool == PYTHONIC:
-        return tool
     try:
         joint = registries.load("vllm", here, RUST).joint
     except UsageError:

@@ -1,5 +1,4 @@
-"""The start of a worker: ``python -I <this file> ENGINE [plugin]`` serves an engine's parsers over
-standard streams.
+"""The start of a worker: ``python -I <this file> ENGINE`` serves an engine's parsers over standard streams.
 
 Where ``importer-parser-sources`` lies beside the environment, the engine is what is there, and the rest of it
 stood in. This folder is loaded as a package of its own, so nothing of importer can be imported from here:
@@ -31,4 +30,4 @@ if __name__ == "__main__":
         parts = importlib.import_module(f"{PACKAGE}.parts").PARTS[sys.argv[1]]
         importlib.import_module(f"{PACKAGE}.stand_ins").install(parts, sources)
     worker = importlib.import_module(f"{PACKAGE}.{sys.argv[1].replace('-', '_')}_worker")
-    wire.serve(line, worker.operations(*sys.argv[2:]))
+    wire.serve(line, worker.operations())

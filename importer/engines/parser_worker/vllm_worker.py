@@ -50,13 +50,9 @@ class Output:
     pieces: list[str]
 
 
-def operations(plugin: str | None = None) -> Mapping[str, Operation]:
-    """Return the operations of this worker; ``plugin`` is a file with further parsers, loaded as by the
-    server.
-    """
+def operations() -> Mapping[str, Operation]:
+    """Return the operations of this worker."""
     logging.disable(logging.CRITICAL)  # parsers log a traceback for each output that they cannot read
-    if plugin is not None:
-        ToolParserManager.import_tool_parser(plugin)
     return {
         "hello": hello,
         "list": list_parsers,

@@ -247,7 +247,7 @@ export const TEXTS = {
     version: "Engine version",
     template: "Chat template",
     templates: {
-      "": "the model's own", pythonic: "importer's template: Python-style calls", json: "importer's template: JSON calls",
+      "": "the model's own", json: "importer's template: JSON calls",
       "own-calls": "importer's template: the model's own calls", none: "none",
     },
     set: "Overrides, one key=value per line",
