@@ -18,7 +18,7 @@ import yaml
 
 from importer.cli.main import run
 from importer.document import schema
-from importer.document.store import receipt_at
+from importer.document.store import load as load_document
 from importer.sandbox.pool import Sandbox
 from tests.hubserver import Content, HubServer, Repo, isolate
 from tests.waiting import PATIENCE
@@ -164,7 +164,8 @@ def receipt(desk: Desk, name: str = "base") -> Any:
 def whole_receipt(path: Path) -> Any:
     """The data of a receipt with its side file."""
     schema.check("receipt", load(path), path)
-    return json.loads(receipt_at(path).to_text())
+    document = path.with_name(path.name.replace(".receipt.json", ".yaml"))
+    return json.loads(load_document(document).need_receipt().to_text())
 
 
 def state(desk: Desk, name: str = "base") -> tuple[str, str]:

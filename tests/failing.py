@@ -327,7 +327,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "unknown-format": exporting("vlm-config"),
     "unknown-probe": lambda desk: ("validate", document(desk), "--probe", "tool-cal"),
     "unknown-model": against(None, "hers", "his"),
-    "bad-header": lambda desk: (*against(None)(desk), "--header", "Host: other"),
+    "bad-header": lambda desk: (*against(None)(desk), "--header-env", "Host=PATH"),
     "unknown-report": lambda desk: ("validate", document(desk), "--report", "out.pdf"),
     "no-such-directory": typed("./nowhere"), "not-found": token(TOKEN, "acme/none"),
     "revision-not-found": typed("acme/base@v9"), "gated": hidden(gated=True), "private": hidden(gated=False),
@@ -365,7 +365,6 @@ AFTER_SHOWING = {"exists", "not-a-folder"}  # met when the decisions have been s
 APART = {
     "install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed",
     "parsers-not-fetched",  # tests/engines/test_parser_sources.py
-    "less-able",  # of a validated model: tests/cli/test_cli_engine.py
     "editor", "edited",  # tests/cli/test_review_terminal.py
     "cannot-edit",  # tests/document/test_edit.py
     *ServiceError.kinds,  # tests/service/test_service_problems.py

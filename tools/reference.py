@@ -36,7 +36,6 @@ Each command with its options, as `importer COMMAND --help` prints them. Generat
 | 6 | an engine is missing, dies or is blocked |
 | 7 | the service: a setting, a key, an address that is not free |
 | 8 | a command elsewhere gave no result |
-| 9 | the document is validated, and the model does less than `--require` demands |
 | 70 | a fault of importer itself |
 | 75 | the machine was too busy, or the sandbox died twice: nothing was decided or written |
 | 130 | interrupted |

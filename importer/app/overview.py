@@ -6,11 +6,10 @@ draft and published follows from that and from the release that is served.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from importer.app import approvals
-from importer.app.states import INVALID, STATES, State
+from importer.app.states import INVALID, State
 from importer.document.document_keys import OPTIONS
 from importer.document.effective import refutation
 from importer.document.entry_facts import EntryFacts, entry_facts
@@ -231,26 +230,3 @@ def row_of(store: Store, name: str) -> dict[str, object]:
         states = {"review": INVALID, "validation": "never", "state": INVALID, "reason": error.message}
         return {"name": name, **unread, **states, "needs_attention": [trouble], "facts": None}
     return {**row(stored), **overview(stored).to_json()}
-
-
-def ordered(rows: Sequence[dict[str, object]], sort: str) -> list[dict[str, object]]:
-    """Return rows in an order, with ``-`` the last first; rows without a value come last either way."""
-    key, backwards = sort.removeprefix("-"), sort.startswith("-")
-    known = [one for one in rows if _value(one, key) is not None]
-    unknown = [one for one in rows if _value(one, key) is None]
-    found = sorted(known, key=lambda one: _value(one, key), reverse=backwards)
-    return [*found, *unknown]
-
-
-def _value(one: Mapping[str, Any], key: str) -> Any:
-    """Return the value of a row that it is sorted by; ``None`` where it has none."""
-    facts = one["facts"] or {}
-    if key == "state":
-        return STATES.index(one["state"])
-    if key == "attention":
-        return -len(one["needs_attention"])
-    if key == "memory":
-        return (facts.get("memory") or {}).get("bytes")
-    if key == "checked":
-        return facts.get("last_checked")
-    return facts.get(key) if key in ("context", "weights") else one[key]

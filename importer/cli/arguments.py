@@ -39,8 +39,8 @@ OTHERS = "'importer COMMAND --help' has a command's options, 'importer --help-al
 EXITS = """\
 
 Exit codes: 0 done, 1 a probe failed, a recheck found changes, a comparison got worse, or the doctor found a
-blocker, 2 usage, 3 Hub, 4 repository, 5 document, 6 engine, 7 service, 8 a cluster or another machine, 9 the
-model does less than --require demands, 70 a fault of the importer, 75 the machine is too busy, 130 stopped.
+blocker, 2 usage, 3 Hub, 4 repository, 5 document, 6 engine, 7 service, 8 a cluster or another machine,
+70 a fault of the importer, 75 the machine is too busy, 130 stopped.
 A pipe that is closed early changes nothing.
 """
 

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from importer import launcher
 from importer.cli import output
@@ -23,19 +22,11 @@ from importer.document.effective import Editor
 from importer.document.model_facts import RecordedFacts
 from importer.document.schema import problems
 from importer.document.store import Store, load, write_all
+from importer.document.yaml_edit.source_map import YamlProblem
 from importer.errors import DocumentError, UsageError
 
 FALLBACK = "vi"
-REMARK = "# importer: "
-HEADING = "this cannot be saved as it is; these comments are taken out again"
-MOST_REMARKS = 20
-
-
-class _Remark(NamedTuple):
-    """A problem with its line's number, and that line."""
-
-    problem: str
-    line: str = ""
+MOST_SHOWN = 20  # problems
 
 
 def edit(store: Store, path: Path, model: RecordedFacts | None = None) -> bool:
@@ -48,18 +39,17 @@ def edit(store: Store, path: Path, model: RecordedFacts | None = None) -> bool:
     with tempfile.TemporaryDirectory(prefix="importer-") as folder:
         copy = Path(folder) / path.name
         write_all({Path(folder) / SCHEMA_FILE: schema.text("document")})
-        text, remarks = before, _remarks_on(before, model)
+        _write(copy, before)
         while True:
-            _write(copy, _with_remarks(text, remarks))
             _run(copy)
-            text = _without_remarks(_read(copy))
+            text = _read(copy)
             if text == before:
                 output.note("Nothing was changed.")
                 return False
-            remarks = _remarks_on(text, model)
-            if not remarks:
+            found = problems(text, model=model)
+            if not found:
                 break
-            _print_remarks(remarks)
+            _print_problems(found, text.splitlines())
             answer = output.ask("Edit it again? [Y/n] ")
             if answer is None or answer.strip().lower() in {"n", "no"}:
                 output.note(f"Given up: {path} is as it was.")
@@ -112,37 +102,14 @@ def _its_terminal() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _remarks_on(text: str, model: RecordedFacts | None) -> list[_Remark]:
-    """Return the problems of the text, with line numbers below these remarks; empty for a valid text."""
-    number = len(problems(text, model=model))
-    shown = min(number, MOST_REMARKS)
-    below = "#\n" * (1 + shown + (number > shown)) + text
-    lines = below.splitlines()
-    remarks = [
-        _Remark(
-            " ".join(output.plain(str(p)).split()), lines[p.line - 1].strip() if p.line <= len(lines) else ""
-        )
-        for p in problems(below, model=model)[:shown]
-    ]
-    return remarks + [_Remark(f"and {number - shown} more")] * (number > shown)
-
-
-def _with_remarks(text: str, remarks: Sequence[_Remark]) -> str:
-    above = [HEADING, *(r.problem for r in remarks)] if remarks else []
-    return "".join(f"{REMARK}{line}\n" for line in above) + text
-
-
-def _without_remarks(text: str) -> str:
-    lines = text.splitlines(keepends=True)
-    first = next((n for n, line in enumerate(lines) if not line.startswith(REMARK)), len(lines))
-    return "".join(lines[first:])
-
-
-def _print_remarks(remarks: Sequence[_Remark]) -> None:
+def _print_problems(found: Sequence[YamlProblem], lines: Sequence[str]) -> None:
     """Print each problem, and below it its line."""
     output.note("This cannot be saved as it is:")
-    for remark in remarks:
-        output.note(f"  {remark.problem}" + (f"\n      {remark.line[:200]}" if remark.line else ""))
+    for one in found[:MOST_SHOWN]:
+        line = lines[one.line - 1].strip() if one.line <= len(lines) else ""
+        output.note(f"  {one}" + (f"\n      {line[:200]}" if line else ""))
+    if len(found) > MOST_SHOWN:
+        output.note(f"  and {len(found) - MOST_SHOWN} more")
 
 
 def _replace(store: Store, path: Path, before: str, text: str) -> None:

@@ -16,7 +16,6 @@ from importer.cli import arguments as typed
 from importer.cli import messages, project, streams
 from importer.cli.commands import action
 from importer.errors import (
-    AbilityError,
     DocumentError,
     ImporterError,
     Interrupted,
@@ -104,7 +103,7 @@ def _internal(argv: list[str], error: Exception) -> int:
 
 def _print_error(argv: list[str], error: ImporterError) -> int:
     # After a validation the line has been printed already: the report itself.
-    if "--json" in argv and not isinstance(error, (ValidationError, AbilityError)):
+    if "--json" in argv and not isinstance(error, ValidationError):
         from importer.cli.importing import error_line
         from importer.cli.output import printed_json
 

@@ -169,7 +169,7 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "unknown-format": "Did you mean {near}? 'importer export --list' shows all.",
     "unknown-probe": "Did you mean {near}? 'importer validate --list-probes' shows all.",
     "unknown-model": "Name one with --model; it serves: {known}.",
-    "bad-header": "Write --header 'Name: value', or --header-env Name=VARIABLE for a value of your environment.",
+    "bad-header": "Write --header-env Name=VARIABLE.",
     "unknown-report": ("Known: {known}.", "Or name one with --format."),
     "unknown-device": ("'importer info devices' lists all. Eight of a device are 8xNAME.", "Or give --memory."),
     "not-found": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",

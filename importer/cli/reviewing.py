@@ -22,11 +22,9 @@ from importer.errors import DocumentError, UsageError
 from importer.exports.base import loss_json
 from importer.exports.localai import losses
 
-QUESTION = "Accept, edit, evidence, reject or quit? [a/e/v/r/q] "
-CHOICES = {"a": "accept", "e": "edit", "v": "evidence", "r": "reject", "q": "quit"}
-HELP = (
-    "a accepts it as it is, e opens your editor, v KEY shows what was found, r NOTE rejects it, q leaves it."
-)
+QUESTION = "Accept, edit, reject or quit? [a/e/r/q] "
+CHOICES = {"a": "accept", "e": "edit", "r": "reject", "q": "quit"}
+HELP = "a accepts it as it is, e opens your editor, r NOTE rejects it, q leaves it."
 DIGEST = re.compile("sha256:[0-9a-f]{64}")
 LONGEST_NOTE = 4000  # characters
 State = Literal["approved", "rejected"]
@@ -91,15 +89,13 @@ class _Interview:
     def __init__(self, store: Store, name: str, explain: bool) -> None:
         self._store, self._name = store, name
         self._stored = self._look()
-        if explain:
-            self._evidence("")
+        if explain and self._stored is not None:
+            _evidence(self._stored)
 
     def run(self) -> None:
         """Ask for actions; raises ImporterError where the document is missing."""
         done = False
-        actions = {
-            "accept": self._accept, "edit": self._edit, "evidence": self._evidence, "reject": self._reject,
-        }  # fmt: skip
+        actions = {"accept": self._accept, "edit": self._edit, "reject": self._reject}
         while not done:
             choice, rest = _choice()
             if choice == "quit":
@@ -145,11 +141,6 @@ class _Interview:
         facts = None if self._stored is None else self._stored.facts
         if edit(self._store, self._store.path(self._name), facts):
             self._stored = self._look()
-        return False
-
-    def _evidence(self, key: str) -> bool:
-        if self._stored is not None:
-            _evidence(self._stored, key)
         return False
 
 
@@ -224,8 +215,7 @@ def _who(word: Mapping[str, object]) -> str:
     return f"{word.get('by')}, {word.get('at')}"
 
 
-def _evidence(stored: StoredDocument, key: str = "") -> None:
+def _evidence(stored: StoredDocument) -> None:
     receipt = stored.need_receipt()
-    evidence = [e for e in receipt.evidence if not key or key in (e["key"], str(e["key"]).rpartition(".")[2])]
     output.without_details(stored)
-    output.explain(evidence, *((None, None) if key else (receipt.fit, receipt.proof)))
+    output.explain(receipt.evidence, receipt.fit, receipt.proof)

@@ -19,12 +19,11 @@ from importer.cli.validation_options import (
     chosen_command,
     chosen_probes,
     chosen_server,
-    required_abilities,
 )
 from importer.document.grants import Grant, set_values
 from importer.document.records import FormRecord, Report
 from importer.document.store import Store, StoredDocument, named
-from importer.errors import AbilityError, EngineError, UsageError, ValidationError
+from importer.errors import EngineError, UsageError, ValidationError
 from importer.hub.local import ANYWHERE
 from importer.hub.snapshot import Snapshot
 from importer.reports import of_file, report_model, terminal
@@ -61,7 +60,7 @@ def after_import(
     _verdict(report, stored, name)
     if not arguments.json:
         _show(report, stored)
-    _passed(report, stored, {})
+    _passed(report, stored)
 
 
 def validate(arguments: argparse.Namespace) -> None:
@@ -77,7 +76,6 @@ def validate(arguments: argparse.Namespace) -> None:
     options = partial(
         ProbeOptions.of, probes=probes, thorough=arguments.thorough, seconds=arguments.time_limit
     )
-    required = required_abilities(arguments)
     command = chosen_command(arguments)
     places = {place(name): of_file(name) for name in arguments.report}
     store, stored = named(arguments.name, arguments.folder)
@@ -99,7 +97,7 @@ def validate(arguments: argparse.Namespace) -> None:
     model = report_model.sheet(store.find(stored.name) or stored, [report])
     for path, write in places.items():
         write_file(path, write.write(model))
-    _passed(report, stored, required)
+    _passed(report, stored)
 
 
 def _show(report: Report, stored: StoredDocument) -> None:
@@ -241,8 +239,8 @@ def _better_form(records: Sequence[FormRecord], stored: StoredDocument) -> None:
         output.note(f"calls: with {command} {shares}.")
 
 
-def _passed(report: Report, stored: StoredDocument, required: Mapping[str, float]) -> None:
-    """Raise ValidationError where a probe did not pass, and AbilityError for a share below its threshold."""
+def _passed(report: Report, stored: StoredDocument) -> None:
+    """Raise ValidationError where a probe did not pass."""
     if not report["passed"]:
         bad = [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive")]
         raise ValidationError(
@@ -252,12 +250,6 @@ def _passed(report: Report, stored: StoredDocument, required: Mapping[str, float
             name=stored.name,
             receipt=stored.path.with_name(f"{stored.name}.receipt.json"),
         )
-    for name, share in required.items():
-        seen = report["abilities"].get(name)
-        shown, asked = (0, 0) if seen is None else (seen["shown"], seen["asked"])
-        if shown < share * max(1, asked):
-            fields = {"ability": name, "required": share, "shown": shown, "asked": asked}
-            raise AbilityError("less-able", name=stored.name, **fields)
 
 
 def _result(report: Report) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
-    "vllm-recipe", "tool", "validation", "comparison", "review", "recheck",
+    "vllm-recipe", "validation", "review", "recheck",
 )  # fmt: skip
 
 

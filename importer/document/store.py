@@ -411,19 +411,6 @@ def receipt_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}{receipt_files.ENDING}")
 
 
-def receipt_at(path: Path) -> Receipt:
-    """Return the receipt in a file, with or without its document.
-
-    Raises DocumentError("no-such-document") and ("no-receipt").
-    """
-    receipt = _receipt(path)
-    if receipt is None:
-        if not path.exists():
-            raise DocumentError("no-such-document", name=path.name, folder=path.parent)
-        raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.DAMAGED))
-    return receipt
-
-
 def _receipt(path: Path, *, details: bool = True) -> Receipt | None:
     """Return the receipt, if it fits its schema; raises DocumentError("newer-receipt")."""
     from importer.document.receipt import parse

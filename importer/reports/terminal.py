@@ -138,7 +138,7 @@ def _listed(outcomes: Sequence[ProbeOutcome]) -> RenderableType:
     for f in outcomes:
         text.append(f"{SIGNS.get(f.outcome, ' ')} {plain(f.outcome)}", STYLES.get(f.outcome, ""))
         text.append(plain(f" {f.probe}{f' [{f.attribution}]' if f.attribution else ''}\n"))
-        if not f.passed or f.probe == "own-question":
+        if not f.passed:
             text.append("".join(f"    {line}\n" for line in plain(_reason(f)).split("\n")))
     return text
 

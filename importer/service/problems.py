@@ -10,7 +10,6 @@ from fastapi.responses import JSONResponse
 
 from importer.errors import (
     KINDS,
-    AbilityError,
     DocumentError,
     EngineError,
     HubError,
@@ -31,7 +30,7 @@ from importer.storage.jobs import Failure
 MEDIA_TYPE = "application/problem+json"
 BY_BRANCH: Mapping[type[ImporterError], int] = {
     UsageError: 422, HubError: 502, RepositoryError: 422, DocumentError: 422, EngineError: 503,
-    ValidationError: 422, AbilityError: 422, ServiceError: 400, RemoteError: 502, SandboxError: 503,
+    ValidationError: 422, ServiceError: 400, RemoteError: 502, SandboxError: 503,
     InternalError: 500, Interrupted: 503,
 }  # fmt: skip
 # What differs from its branch.

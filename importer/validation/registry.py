@@ -1,60 +1,16 @@
-"""The probes by name, the document that each one needs, and a probe for a question of the user."""
+"""The probes by name, and the document that each one needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
 
-from importer.chat_template.samples import Tool
 from importer.engines.base import OFFERS
 from importer.errors import UsageError
-from importer.reasons import Reason, ReasonKind
 from importer.validation import served_engine
-from importer.validation.calls import both_ways, judge_call
-from importer.validation.client import trim
-from importer.validation.context import Context
-from importer.validation.expectations import Expectations, no_chat, no_tools
-from importer.validation.outcome import Outcome, Pass
+from importer.validation.expectations import Expectations
 from importer.validation.probe import Probe
 from importer.validation.probes import BY_NAME, every
-from importer.validation.probes.chat import judge_plain_chat
-from importer.validation.prompts import Prompt, user
-from importer.validation.reply import Reply
-
-
-class OwnReason(ReasonKind):
-    """The answer to the question."""
-
-    ANSWER = "answer", "{text}"
-
-
-SHOWN = 4000  # characters of an answer
-
-
-def own_question(text: str, tools: tuple[Tool, ...] = ()) -> Probe:
-    """Return a probe for a question of the user; with ``tools`` the answer must be a structured call that is
-    valid to one schema.
-    """
-    prompt = Prompt("own-question", (user(text),), tools)
-
-    def run(ctx: Context) -> Outcome:
-        if tools:
-            return both_ways(ctx, prompt, partial(judge_call, prompt=prompt))
-        return ctx.judged(prompt, partial(judge, markers=ctx.promise.markers))
-
-    lesson = "A model may pass every question of others and fail the one that it is wanted for."
-    return Probe(prompt.name, lesson, no_tools if tools else no_chat, run)
-
-
-def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """Judge the answer to a question without a known right answer, and quote it."""
-    outcome = judge_plain_chat(reply, markers)
-    if not isinstance(outcome, Pass):
-        return outcome
-    return replace(outcome, reason=Reason(OwnReason.ANSWER, text=trim(reply.content.strip(), SHOWN)))
-
 
 # Expectations that differ in one value: the last one to which a probe applies is its condition.
 PROMISES = {

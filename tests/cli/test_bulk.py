@@ -1,8 +1,7 @@
-"""``--from``: one line of JSON per reference, in order, errors included; resumable, bounded, paced."""
+"""``--from``: one line of JSON per reference, in order, errors included; bounded, paced."""
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import io
 import json
@@ -18,11 +17,8 @@ import importer.hub
 from importer.app.decide import Decided
 from importer.app.import_request import ImportRequest
 from importer.cli import bulk, messages
-from importer.cli.bulk import Journal
 from importer.document import schema
-from importer.document.name_allocator import Names
-from importer.document.store import Store
-from importer.errors import HubError, UsageError
+from importer.errors import HubError
 from importer.hub import client
 from importer.hub.client import Deadline
 from tests.commandline import BASE, Desk, Ran
@@ -134,65 +130,6 @@ def test_two_processes_at_once_give_no_name_twice(desk: Desk) -> None:
         line["reference"]: line.get("name") for line in there
     }
     assert len({line["name"] for line in here}) == 8
-
-
-def test_a_run_that_was_killed_goes_on_where_it_was(desk: Desk) -> None:
-    references = many(desk, 20)
-    desk.hub.latency = 0.1
-    with desk.start("--from", "list") as process:
-        assert process.stdout is not None
-        first = [process.stdout.readline() for _ in range(3)]
-        process.kill()
-    desk.hub.latency = 0
-    desk.hub.log.clear()
-    ran = desk("--from", "list")
-    assert [line["reference"] for line in lines(ran)] == references
-    assert ran.out.startswith("".join(first))
-    assert not set(asked(desk)) & set(references[:3])
-    desk.hub.log.clear()
-    assert desk("--from", "list").out == ran.out
-    assert asked(desk) == sorted(references)  # it had ended: nothing of it is kept
-
-
-def journal(*references: str, **said: Any) -> Any:
-    return Journal.opened(references, argparse.Namespace(output="models", source="list.txt", **said))
-
-
-def test_a_line_that_was_cut_off_is_answered_again(desk: Desk) -> None:
-    names = Names(Store(Path("models")))
-    answer = json.dumps({"name": "tiny", "document": {"parameters": {"model": "a/tiny"}}})
-    with journal("a/tiny", "b/tiny") as kept:
-        assert list(kept.answered(names)) == []
-        kept.keep(answer)
-        kept.keep('{"reference": "b/ti')
-    with journal("a/tiny", "b/tiny") as kept:
-        assert list(kept.answered(names)) == [answer]
-        kept.keep('{"two": 2}')
-    with journal("a/tiny", "b/tiny") as kept:
-        assert list(kept.answered(names)) == [answer, '{"two": 2}']
-        kept.finish()
-    with journal("a/tiny", "b/tiny") as kept:
-        assert list(kept.answered(names)) == []
-    repository = Repo(BASE)
-    desk.hub.repos |= {"b/tiny": repository}
-    assert names.give(importer.hub.resolve(importer.hub.parse("b/tiny"), importer.hub.ANYWHERE)) == "b--tiny"
-
-
-def test_answers_given_under_other_settings_do_not_count(desk: Desk) -> None:
-    names = Names(Store(Path("models")))
-    with journal("a/b") as kept:
-        kept.keep("{}")
-    for other in (journal("a/b", offline=True), journal("a/b", "c/d")):
-        with other as kept:
-            assert list(kept.answered(names)) == []
-    desk.monkeypatch.setenv("HF_TOKEN", "hf_other")
-    with journal("a/b") as kept:
-        assert list(kept.answered(names)) == []
-
-
-def test_one_process_at_a_time_works_on_a_list(desk: Desk) -> None:
-    with journal("a/b"), pytest.raises(UsageError, match="another process"), journal("a/b"):
-        pass
 
 
 def test_a_folder_is_written_by_one_at_a_time_and_not_left_locked(desk: Desk) -> None:

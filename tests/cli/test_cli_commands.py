@@ -301,7 +301,7 @@ def test_a_shell_is_offered_commands_options_and_their_values(desk: Desk) -> Non
         "importer acme/chat --backend mlx-": {"mlx-vlm"},
         "importer acme/chat --device rtx40": {"rtx4090"},
         "importer show qw": {"qwen3-8b"},
-        "importer export qwen3-8b gpu": {"gpustack"},
+        "importer export qwen3-8b comp": {"compose"},
         "importer acme/chat --set top_": {"top_p=", "top_k="},
         "importer recheck qw": {"qwen3-8b"},
         "importer why qwen3-8b tool": {"tool_parser"},

@@ -70,9 +70,8 @@ def test_from_a_directory_to_a_document_that_was_run(
     assert (report["passed"], failed(report)) == (True, [])
     assert receipt(folder)["validation"] == {"digest": first["digest"], **report}
 
-    assert run(["validate", "models/demo.yaml", "--require", "structured=0.5"]) == 9  # mlx-lm offers none
-    shown, err = capsys.readouterr()
-    assert "its model shows structured 0 of 0 times; 50% are required." in err
+    assert run(["validate", "models/demo.yaml"]) == 0
+    shown = capsys.readouterr().out
     assert re.fullmatch(r"probes: \d+ pass, \d+ not-applicable\n", shown), (
         "of what passed one line is printed"
     )

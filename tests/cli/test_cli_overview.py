@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +11,7 @@ from rich.console import Console
 
 from importer.app.overview import overview
 from importer.app.overview import rows as rows_of
-from importer.app.states import SORTS, STATES
+from importer.app.states import STATES
 from importer.cli import import_summary, messages
 from importer.cli.listing import table
 from importer.decisions.request_coverage import CoverageEffect
@@ -25,7 +22,6 @@ from importer.document.store import Store
 from importer.reasons import Reason
 from tests.commandline import CHAT, Desk
 from tests.hubserver import Repo
-from tests.waiting import wait_until
 
 CARD = "---\nlicense: mit\n---\n# Tiny\n\nTiny is a small model that answers questions about trains.\n"
 SAYS = "Tiny is a small model that answers questions about trains."
@@ -78,19 +74,12 @@ def test_a_list_fits_a_narrow_terminal(three: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_a_list_is_selected_and_ordered(three: Desk) -> None:
+def test_a_list_is_of_chosen_states(three: Desk) -> None:
     names = lambda *words: [row["name"] for row in listed(three, *words)]  # noqa: E731
     assert names("--state", "stale", "--state", "invalid") == ["base", "odd"]
     assert names("--state", "published") == []
-    assert names("--sort", "state") == ["odd", "base", "tiny"]
-    assert names("--sort=-name") == ["tiny", "odd", "base"]
-    assert names("--sort", "attention")[-1] == "tiny"
-    assert names("--sort=-context")[-1] == "odd"  # what has no value is last either way
-    for sort in SORTS:
-        assert sorted(names("--sort", sort)) == sorted(names(f"--sort=-{sort}")) == ["base", "odd", "tiny"]
-    for wrong in (("--state", "gone"), ("--sort", "colour")):
-        ran = three("list", *wrong)
-        assert (ran.code, wrong[1] in ran.err, STATES[0] in ran.err or SORTS[0] in ran.err) == (2, True, True)
+    ran = three("list", "--state", "gone")
+    assert (ran.code, "gone" in ran.err, STATES[0] in ran.err) == (2, True, True)
 
 
 def test_a_document_is_shown_with_the_same(three: Desk) -> None:
@@ -101,36 +90,6 @@ def test_a_document_is_shown_with_the_same(three: Desk) -> None:
     assert "state: approved; it was never validated" in lines
     assert f"description (card): {SAYS}" in lines
     assert any(line.startswith("needs attention: state: ") for line in three("show", "base").out.splitlines())
-
-
-@pytest.mark.slow
-def test_a_report_is_opened_in_the_browser(three: Desk, tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
-    browser = tmp_path / "browser"
-    browser.write_text(f"#!{sys.executable}\nimport sys\nopen({str(seen)!r}, 'a').write(sys.argv[1])\n")
-    browser.chmod(0o755)
-    home = str(tmp_path / "home")
-    ran = three.alone("show", "tiny", "--open", env={"BROWSER": f"{browser} %s", "IMPORTER_HOME": home})
-    assert ran.code == 0
-    assert wait_until(lambda: seen.exists() and seen.read_text().endswith(".html"))
-    (page,) = (Path(home) / "cache" / "reports").iterdir()
-    assert seen.read_text() == page.as_uri()
-    assert "tiny" in page.read_text()
-    assert f"Opened {page}." in ran.err
-
-
-@pytest.mark.slow
-def test_without_a_browser_one_line_names_the_file(three: Desk, tmp_path: Path) -> None:
-    empty = tmp_path / "bin"
-    empty.mkdir()
-    (empty / "uname").symlink_to(shutil.which("uname") or "/bin/uname")
-    home = tmp_path / "home"
-    env = {"PATH": str(empty), "BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
-    env["IMPORTER_HOME"] = str(home)
-    ran = three.alone("show", "tiny", "--open", "--json", env=env)
-    (page,) = (home / "cache" / "reports").iterdir()
-    assert (ran.code, ran.err) == (0, f"No browser was found here. The report is {page}.\n")
-    assert json.loads(ran.out)["name"] == "tiny"
 
 
 def test_a_warning_names_what_it_is_about() -> None:

@@ -15,13 +15,10 @@ from importer.document import schema
 from importer.document.receipt import parse
 from importer.document.store import Store
 from importer.reports import FORMATS, html, junit, terminal
-from importer.reports.compare import compare
 from importer.reports.report_model import of_receipt, sheet
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, Stage
 from tests.cli.test_asking import WRITTEN
 from tests.commandline import Desk, desk
-from tests.facts import as_reason
-from tests.reporting import ALL, RECEIPT, looked_at, receipt, report, stored
+from tests.reporting import ALL, RECEIPT, looked_at, report, stored
 
 __all__ = ["desk"]
 
@@ -101,15 +98,12 @@ def test_the_format_follows_from_the_files_ending(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["report"], 2, "give one document, or two validations"),
+        (["report"], 2, "is required"),
         (["report", "nobody"], 5, "There is no document 'nobody'"),
         (["report", "chat", "--output", "a.pdf"], 2, "No report is known by the ending of a.pdf"),
         (["report", "chat", "--output", "models"], 2, "is a folder, not a file"),
         (["report", "chat", "--output", "models/chat.yaml"], 2, "is a document or a receipt"),
         (["report", "chat", "--format", "html", "--json"], 2, "contradicts --format html"),
-        (["report", "--compare", "chat", "none.receipt.json"], 5, "There is no document 'none.receipt.json'"),
-        (["report", "--compare", "chat", "chat"], 5, "was never run"),
-        (["report", "--compare", "chat", "chat", "--format", "html"], 2, "terminal or json"),
         (["validate", "chat", "--report", "a.pdf"], 2, "No report is known by the ending of a.pdf"),
         (["validate", "chat", "--report", "models/chat.yaml"], 2, "is a document or a receipt"),
     ],
@@ -150,55 +144,3 @@ def test_a_receipt_of_another_time_or_hand_is_read_all_the_same(odd: dict[str, A
     found = of_receipt(parse({**RECEIPT, "validation": data}))
     for form in FORMATS.values():
         assert "b" in form.write(found)
-
-
-def test_a_comparison_tells_worse_better_other_new_and_gone() -> None:
-    good, bad, other = (
-        Pass(as_reason("1")),
-        Fail(as_reason("x"), Stage.WHOLE),
-        Fail(as_reason("y"), Stage.WHOLE),
-    )
-    unclear, idle = Inconclusive(as_reason("x"), Stage.DRAWN), NotApplicable(as_reason("1"))
-    before = report(*zip("abcdefg", (good, bad, bad, good, good, idle, unclear), strict=True))
-    after = report(*zip("abcdnfg", (bad, good, other, good, bad, good, bad), strict=True), version="2.0")
-    found = compare(
-        of_receipt(receipt(before, tool_parser="a", kind="chat")), of_receipt(receipt(after, kind="chat"))
-    )
-    assert {m.probe: m.way for m in found.outcomes} == {
-        "a": "worse", "b": "better", "c": "other", "e": "gone", "n": "new", "f": "other", "g": "worse",
-    }  # fmt: skip
-    assert (found.worse, found.alike) == (2, 1)
-    assert found.decisions == {"tool_parser": ({"value": "a", "status": "user"}, None)}
-    assert (found.before["version"], found.after["version"]) == ("1.0", "2.0")
-    schema.check("comparison", found.to_json(), "comparison")
-
-
-def test_a_run_of_an_older_version_is_compared_by_outcome_and_blame() -> None:
-    """Its receipt has sentences alone, which nobody compares."""
-    old = report(("a", Fail(as_reason("x"), Stage.WHOLE)), ("b", Fail(as_reason("x"), Stage.WHOLE)))
-    new = report(("a", Fail(as_reason("y"), Stage.WHOLE)), ("b", Fail(as_reason("x"), Stage.DRAWN)))
-    for run in (old, new):
-        for row in run["outcomes"]:
-            del row["cause"], row["remedy"]
-    found = compare(of_receipt(receipt(old)), of_receipt(receipt(new)))
-    assert {m.probe: m.way for m in found.outcomes} == {"b": "other"}
-
-
-def test_two_receipts_are_compared_and_the_exit_code_says_worse(desk: Desk) -> None:
-    stored(desk, report(*ALL))
-    kept = desk.folder / "before.receipt.json"
-    kept.write_bytes((desk.folder / "models" / "chat.receipt.json").read_bytes())
-    stored(desk, report(ALL[0], ("tool-call", Pass(as_reason("a call"))), *ALL[2:], version="2.0"))
-    better = desk("report", "--compare", kept, "chat")
-    assert better.code == 0
-    assert "better: tool-call: fail → pass" in better.out
-    assert "on mlx 1.0" in better.out.splitlines()[0]
-    worse = desk("report", "--compare", "models/chat.yaml", kept, "--json")
-    assert (worse.code, json.loads(worse.out)["worse"]) == (1, 1)
-    schema.check("comparison", json.loads(worse.out), "stdout")
-    assert desk("report", "--compare", kept, "chat", "--output", "c.json").code == 0
-    assert json.loads((desk.folder / "c.json").read_text())["worse"] == 0
-    gone = desk("report", "--compare", "gone.receipt.json", "chat")
-    assert (gone.code, "There is no document 'gone.receipt.json'" in gone.err) == (5, True)
-    kept.write_text("{")
-    assert "has no readable receipt: it is damaged." in desk("report", "--compare", kept, "chat").err

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from importer.app.states import SORTS, STATES
+from importer.app.states import STATES
 from importer.cli import options
 from importer.errors import UsageError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments_list(parser: argparse.ArgumentParser) -> None:
-    """Add the folder, the states and the order."""
+    """Add the folder and the states."""
     options.folder(parser)
     parser.add_argument(
         "--state",
@@ -26,12 +26,6 @@ def add_arguments_list(parser: argparse.ArgumentParser) -> None:
         choices=STATES,
         action="append",
         help=f"in these states: {', '.join(STATES)}",
-    )
-    parser.add_argument(
-        "--sort",
-        metavar="KEY",
-        choices=(*SORTS, *(f"-{key}" for key in SORTS)),
-        help=f"by {', '.join(SORTS)}; --sort=-KEY reverses (default: grouped by model)",
     )
     options.json(parser, "one line of JSON per document")
 
@@ -49,8 +43,6 @@ def run_list(arguments: argparse.Namespace) -> None:
     rows = together(overview.rows(Store(folder)))
     if arguments.state:
         rows = [row for row in rows if row["state"] in arguments.state]
-    if arguments.sort:
-        rows = overview.ordered(rows, arguments.sort)
     if arguments.json:
         output.json_lines(rows)
         return
@@ -65,9 +57,6 @@ def add_arguments_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
     options.folder(parser)
     options.json(parser, "the document and its receipt as one line of JSON")
-    parser.add_argument(
-        "--open", action="store_true", help="open its report in a browser: decisions, memory, probes"
-    )
 
 
 def run_show(arguments: argparse.Namespace) -> None:
@@ -77,7 +66,7 @@ def run_show(arguments: argparse.Namespace) -> None:
     """
     from importer.app.overview import overview
     from importer.app.why import values
-    from importer.cli import output, reporting
+    from importer.cli import output
     from importer.document.review import row
     from importer.document.store import Store
 
@@ -86,8 +75,6 @@ def run_show(arguments: argparse.Namespace) -> None:
     receipt = stored.need_receipt()
     shown = overview(stored)
     state = {**row(stored), **shown.to_json()}
-    if arguments.open:
-        reporting.open_report(stored)
     if arguments.json:
         data = {
             **state,
@@ -209,8 +196,8 @@ def add_arguments_export(parser: argparse.ArgumentParser) -> None:
 
 
 def add_arguments_report(parser: argparse.ArgumentParser) -> None:
-    """Add the document or two of them, and the report's form and file."""
-    parser.add_argument("name", metavar="NAME|FILE", nargs="?")
+    """Add the document, and the report's form and file."""
+    parser.add_argument("name", metavar="NAME|FILE")
     parser.add_argument(
         "--format",
         choices=options.Names("renderers", ("terminal", "json", "junit", "html")),
@@ -224,10 +211,4 @@ def add_arguments_report(parser: argparse.ArgumentParser) -> None:
         help="the file to write (default: standard output)",
     )
     options.folder(parser)
-    parser.add_argument(
-        "--compare",
-        metavar=("A", "B"),
-        nargs=2,
-        help="what changed between two: names, documents or receipts; exit code 1 where something got worse",
-    )
     options.json(parser, "the same as --format json, on one line")

@@ -59,13 +59,6 @@ def add_arguments_validate(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ask more questions with tools, for narrower intervals of the model's abilities",
     )
-    parser.add_argument(
-        "--require",
-        metavar="ABILITY=SHARE",
-        action="append",
-        default=[],
-        help="the share of answers that must show an ability of the model, such as tools=0.9; repeatable",
-    )
     _elsewhere(parser.add_argument_group("on a cluster or another machine"))
     _part(
         parser.add_argument_group(
@@ -99,14 +92,6 @@ def _part(group: argparse._ArgumentGroup) -> None:
         help="these probes only; --list-probes shows all",
     )
     group.add_argument("--list-probes", action="store_true", help="the probes, what they need, their lessons")
-    group.add_argument("--prompt", metavar="TEXT|FILE", help="a question of your own, shown with its answer")
-    group.add_argument(
-        "--tool",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="a tool as OpenAI's JSON, required in the answer to --prompt; repeatable",
-    )
     group.add_argument(
         "--against", metavar="URL", help="a server that runs already, such as http://host:8000"
     )
@@ -114,18 +99,11 @@ def _part(group: argparse._ArgumentGroup) -> None:
         "--api-key-env", metavar="VARIABLE", help="the environment variable with the server's API key"
     )
     group.add_argument(
-        "--header",
-        metavar="'NAME: VALUE'",
-        action="append",
-        default=[],
-        help="a header of each request to the server; never printed or stored; repeatable",
-    )
-    group.add_argument(
         "--header-env",
         metavar="NAME=VARIABLE",
         action="append",
         default=[],
-        help="the same, its value from an environment variable; repeatable",
+        help="a header of each request to the server, its value from an environment variable; repeatable",
     )
     group.add_argument(
         "--model", metavar="ID", help="the model's name on that server (default: found in its list)"
