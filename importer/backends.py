@@ -18,7 +18,6 @@ class Backend(NamedTuple):
     ``on_apple``      whether it is one of MLX, for Apple's devices.
     ``by_flag``       whether it is started with the names of its parsers; others infer them from the files.
     ``frontends``     its servers, where there are several.
-    ``takes_flags``   whether ``options`` of a document hold flags of its server.
     ``takes_quantization``  whether it has an option for the quantisation of weights.
     ``planned``       whether its cache, layouts and steps are computed, so that they can be chosen.
     ``shares_evenly`` whether documents have its tensor parallelism alone, and no share of a card.
@@ -48,7 +47,6 @@ class Backend(NamedTuple):
     on_apple: bool = False
     by_flag: bool = False
     frontends: tuple[str, ...] = ()
-    takes_flags: bool = False
     takes_quantization: bool = False
     planned: bool = False
     shares_evenly: bool = False
@@ -81,7 +79,7 @@ class Backend(NamedTuple):
 
 VLLM = Backend(
     "vllm", "vLLM", ("vllm-cuda", "vllm-cpu"),
-    on_cards=True, by_flag=True, frontends=("python", "rust"), takes_flags=True, takes_quantization=True,
+    on_cards=True, by_flag=True, frontends=("python", "rust"), takes_quantization=True,
     planned=True, encoders="mode", tasks=True, sees=True, limits_inputs=True, auto_context=True,
     adapts=True, temperature=1.0, conventions={"json": "hermes"},
     in_localai=frozenset({"checked", "parsers", "detected"}),

@@ -7,23 +7,22 @@ ImporterError
  ├── DocumentError     a document or its folder                   exit 5
  ├── EngineError       an engine is missing, dies or is in the way exit 6
  ├── ValidationError   the engine ran and a probe failed          exit 1
- ├── AbilityError      the model does less than was required      exit 9
  ├── ServiceError      a request that the service does not answer exit 7
  ├── RemoteError       a run by a command elsewhere gave no result exit 8
  ├── SandboxError      a stranger's text could not be analysed     exit 75
  ├── InternalError     a fault of the importer itself             exit 70
  └── Interrupted       the user stopped it                        exit 130
 
-An error is raised by its kind: ``HubError("gated", repo="a/b", url=…)``. A misspelt kind fails mypy; a test
-compares the fields with those of its texts. A kind has its sentence, and the next step
-where all front ends name the same; others are the front ends' own (``cli.messages``, ``service.messages``).
+An error is raised by its kind: ``HubError("gated", repo="a/b", url=…)``. A test looks for each kind that is
+raised, and compares its fields with those of its texts. A kind has its sentence, and the next step where
+all front ends name the same; others are the front ends' own (``cli.messages``, ``service.messages``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 from importer.reasons import Text
 from importer.sentences import placeholders, row, worded
@@ -109,48 +108,6 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
 
 
-UsageKind = Literal[
-    "bad-reference", "traversal", "revision-conflict", "bad-option", "bad-value", "unknown-setting",
-    "unknown-parser", "editor", "unknown-format", "unknown-probe", "unknown-model", "unknown-report",
-    "bad-header", "no-such-directory", "no-model-file", "extra-missing", "unknown-device", "bad-target",
-    "broken-part",
-]  # fmt: skip
-HubKind = Literal[
-    "not-found", "revision-not-found", "gated", "private", "forbidden", "bad-token", "rate-limited", "server",
-    "network", "bad-answer", "not-cached", "refused-host", "missing-file", "storage", "no-route", "proxy",
-    "certificate",
-]  # fmt: skip
-RepositoryKind = Literal[
-    "nothing-to-decide", "not-chat", "gguf-only", "gguf-file", "subfolder", "no-such-path", "broken-json",
-    "too-large", "not-text", "unreadable", "too-costly", "bad-weights", "tokens-beyond", "in-folders", "tag",
-]  # fmt: skip
-DocumentKind = Literal[
-    "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
-    "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
-    "newer-receipt", "output-closed", "other-backend", "other-device", "no-documents", "needs-approval",
-    "no-value", "foreign-file",
-]  # fmt: skip
-EngineKind = Literal[
-    "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
-    "port-taken", "no-weights", "weights-not-local", "unreachable", "locked", "would-not-run",
-    "worker-failed", "not-measured", "parsers-not-fetched",
-]  # fmt: skip
-ServiceKind = Literal[
-    "bad-request", "bad-json", "no-key", "wrong-scope", "needs-approver", "code-not-approved", "foreign-page",
-    "foreign-host", "no-such-page", "page-not-built",
-    "wrong-method", "no-such-job", "no-such-version", "no-such-key", "precondition-failed",
-    "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
-    "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
-    "no-database", "bad-setting", "no-gallery", "newer-gallery", "early-gallery", "not-listening", "gave-up",
-    "digest-required", "not-ready-to-release",
-    "unknown-parameter", "too-many-connections", "unknown-pool",
-]  # fmt: skip
-RemoteKind = Literal[
-    "program-missing", "too-late", "no-result", "far-end", "other-version", "other-digest", "bad-result",
-    "bad-bundle", "folder-beside",
-]  # fmt: skip
-
-
 class UsageError(ImporterError):
     """What was given is not valid. ``bad-option`` is the command line's own."""
 
@@ -204,9 +161,6 @@ class UsageError(ImporterError):
             "Update the package, or remove it.",
         ),
     }
-
-    def __init__(self, kind: UsageKind, /, **details: object) -> None:
-        super().__init__(kind, **details)
 
 
 class HubError(ImporterError):
@@ -268,9 +222,6 @@ class HubError(ImporterError):
         ),
     }
 
-    def __init__(self, kind: HubKind, /, **details: object) -> None:
-        super().__init__(kind, **details)
-
 
 class RepositoryError(ImporterError):
     """What the repository holds cannot become a document."""
@@ -320,9 +271,6 @@ class RepositoryError(ImporterError):
             "{repo} needs the tokens {tokens}, and its embedding has no row for them ({rows} rows).",
         ),
     }
-
-    def __init__(self, kind: RepositoryKind, /, **details: object) -> None:
-        super().__init__(kind, **details)
 
 
 class DocumentError(ImporterError):
@@ -381,9 +329,6 @@ class DocumentError(ImporterError):
         ),
     }
 
-    def __init__(self, kind: DocumentKind, /, **details: object) -> None:
-        super().__init__(kind, **details)
-
 
 class EngineError(ImporterError):
     """An engine is missing, dies, or something is in its way."""
@@ -425,9 +370,6 @@ class EngineError(ImporterError):
         "worker-failed": Kind("The {name} worker failed: {problem}."),
     }
 
-    def __init__(self, kind: EngineKind, /, **details: object) -> None:
-        super().__init__(kind, **details)
-
 
 class ValidationError(ImporterError):
     """The engine ran, and what it served is not what the document says."""
@@ -436,25 +378,6 @@ class ValidationError(ImporterError):
     kinds: ClassVar = {
         "probes-failed": Kind("{failed} of {total:probe|probes} did not pass for {name}.", more=("receipt",)),
     }
-
-    def __init__(self, kind: Literal["probes-failed"], /, **details: object) -> None:
-        super().__init__(kind, **details)
-
-
-class AbilityError(ImporterError):
-    """The document is validated, and the model does less than the user requires."""
-
-    exit_code = 9
-    kinds: ClassVar = {
-        "less-able": Kind(
-            "{name} is validated, and its model shows {ability} {shown} of {asked:time|times}; "
-            "{required:.0%} are required.",
-            "Use another model, or require less.",
-        ),
-    }
-
-    def __init__(self, kind: Literal["less-able"], /, **details: object) -> None:
-        super().__init__(kind, **details)
 
 
 class ServiceError(ImporterError):
@@ -514,9 +437,6 @@ class ServiceError(ImporterError):
         "unknown-pool": Kind("This server has no pool {name!r}.", more=("known",)),
     }
 
-    def __init__(self, kind: ServiceKind, /, **details: object) -> None:
-        super().__init__(kind, **details)
-
 
 class RemoteError(ImporterError):
     """A command that runs importer elsewhere (``where``) gave no result."""
@@ -556,9 +476,6 @@ class RemoteError(ImporterError):
         ),
     }  # fmt: skip
 
-    def __init__(self, kind: RemoteKind, /, **details: object) -> None:
-        super().__init__(kind, **details)
-
 
 class SandboxError(ImporterError):
     """A stranger's text could not be analysed on this machine now; the text is not to blame."""
@@ -576,9 +493,6 @@ class SandboxError(ImporterError):
         "closed": Kind("Could not analyse {what}: the importer is ending.", "Ask again when it runs."),
     }
 
-    def __init__(self, kind: Literal["starved", "lost", "closed"], /, **details: object) -> None:
-        super().__init__(kind, **details)
-
 
 class InternalError(ImporterError):
     """A fault of the importer itself; told in a sentence all the same."""
@@ -587,9 +501,6 @@ class InternalError(ImporterError):
     kinds: ClassVar = {
         "internal": Kind("The importer met a fault of its own: {problem}."),
     }
-
-    def __init__(self, kind: Literal["internal"], /, **details: object) -> None:
-        super().__init__(kind, **details)
 
 
 def described(error: Exception) -> ImporterError:
@@ -607,12 +518,9 @@ class Interrupted(ImporterError):
         "interrupted": Kind("Stopped.", "Nothing half-written was left behind."),
     }
 
-    def __init__(self, kind: Literal["interrupted"], /, **details: object) -> None:
-        super().__init__(kind, **details)
-
 
 BRANCHES: tuple[type[ImporterError], ...] = (
-    UsageError, HubError, RepositoryError, DocumentError, EngineError, ValidationError, AbilityError,
+    UsageError, HubError, RepositoryError, DocumentError, EngineError, ValidationError,
     ServiceError, RemoteError, SandboxError, InternalError, Interrupted,
 )  # fmt: skip
 KINDS: Mapping[str, type[ImporterError]] = {kind: branch for branch in BRANCHES for kind in branch.kinds}

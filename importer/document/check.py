@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from importer import backends
 from importer.document import argument_check, argument_conflicts, document_keys, engine_data, environment
@@ -33,10 +32,7 @@ class ValueReason(ReasonKind):
 
     NO_MODEL = "no-model", "it begins like an option, or holds characters that cannot be seen"
     NOT_A_NAME = "not-a-name", "{value!r} is not a name"
-    FLAG_FOR_VLLM = (
-        "flag-for-vllm",
-        "{flag} is a flag of vLLM's, and {engine} takes its arguments from engine_args",
-    )
+    FLAG = "flag", "{flag} is a flag; write its name and value under engine_args"
     NO_AUTO = (
         "no-auto",
         "only vLLM measures its memory for the longest context; {engine} needs a number of tokens",
@@ -70,22 +66,11 @@ def faults(document: Document) -> Iterator[Fault]:
     ):
         yield (argument_check.KEY, *path), reason
     yield from _values(document)
-    flags = dict(_flags(document)) if backends.of(engine).takes_flags else {}
-    for place, (name, value) in flags.items():
-        for _, reason in argument_check.faults(engine, version, {name: value}):
-            yield (document_keys.KEY, place), reason
     variables = document.get(environment.KEY)
     if isinstance(variables, Mapping):
         for path, reason in environment.faults(engine, version, variables):
             yield (environment.KEY, *path), reason
-    yield from argument_conflicts.conflicts({**document, argument_check.KEY: arguments_of(document)})
-
-
-def arguments_of(document: Document) -> dict[str, object]:
-    """Return the engine's arguments of a document, with those that vLLM's flags among ``options`` set."""
-    written = document.get(argument_check.KEY)
-    flags = (pair for _, pair in _flags(document)) if backends.of(document.get("backend")).takes_flags else ()
-    return {**combined(flags), **(written if isinstance(written, Mapping) else {})}
+    yield from argument_conflicts.conflicts(document)
 
 
 def _values(document: Document) -> Iterator[Fault]:
@@ -140,20 +125,19 @@ def _length(document: Document) -> Iterator[Fault]:
 
 
 def _options(document: Document) -> Iterator[Fault]:
-    """Yield entries that no engine here reads as they are meant: a slip of a key, a flag for another engine.
+    """Yield entries that no engine here reads as they are meant: a slip of a key, and a flag.
 
     Other entries are LocalAI's.
     """
-    engine, entries = document.get("backend"), document.get(document_keys.KEY)
+    entries = document.get(document_keys.KEY)
     for place, entry in enumerate(entries if isinstance(entries, list | tuple) else ()):
         if not isinstance(entry, str):
             continue  # the schema's
         option = document_keys.parse(entry)
         near = argument_check.near(option.key.replace("-", "_").lower(), document_keys.OPTIONS)
-        if option.key.startswith("--") and not backends.of(engine).takes_flags:
-            reason = Reason(ValueReason.FLAG_FOR_VLLM, flag=option.key, engine=engine)
-            yield (document_keys.KEY, place), reason
-        elif near and option.key not in document_keys.OPTIONS and not option.key.startswith("--"):
+        if option.key.startswith("--"):
+            yield (document_keys.KEY, place), Reason(ValueReason.FLAG, flag=option.key)
+        elif near and option.key not in document_keys.OPTIONS:
             reason = Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=document_keys.KEY, near=near)
             yield (document_keys.KEY, place), reason
 
@@ -201,49 +185,3 @@ def _nearest(found: list[Fault]) -> Fault:
 
 def _texts(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list | tuple) else []
-
-
-def _flags(document: Document) -> Iterator[tuple[int, tuple[str, Any]]]:
-    """Yield the flags among ``options``: the place of each, its name and its value."""
-    for place, option in enumerate(document_keys.of(document)):
-        if option.key.startswith("--"):
-            yield place, flag(option)
-
-
-def flag(option: document_keys.Option) -> tuple[str, Any]:
-    """Return the argument that an option with a leading ``--`` sets, and its value.
-
-    ``--speculative-config.method:mtp`` sets a key inside of one, as on vLLM's command line.
-    """
-    name, *steps = option.key.removeprefix("--").replace("-", "_").split(".")
-    if steps:
-        value = _value(option)
-        for step in reversed(steps):
-            value = {step: value}
-        return name, value
-    if name.startswith("no_") and option.value is None:
-        return name.removeprefix("no_"), False
-    opposite = name.replace("disable_", "enable_", 1)
-    registry = load(backends.DEFAULT)
-    if registry is not None and registry.get(name) is None and registry.get(opposite) is not None:
-        return opposite, option.value is not None and option.typed is False
-    return name, _value(option)
-
-
-def combined(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return arguments by name; of several with keys inside of one, all keys, and else the last value."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        earlier = found.get(name)
-        merges = isinstance(earlier, Mapping) and isinstance(value, Mapping)
-        found[name] = combined([*dict(earlier or {}).items(), *value.items()]) if merges else value
-    return found
-
-
-def _value(option: document_keys.Option) -> Any:
-    if option.value is not None and option.value.startswith(("{", "[")):
-        try:
-            return json.loads(option.value)
-        except (ValueError, RecursionError):
-            return option.value
-    return option.typed

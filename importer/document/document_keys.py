@@ -63,42 +63,24 @@ def place(key: str) -> tuple[str, ...] | None:
 
 
 NONE = {"", "none", "null"}  # what a person writes for a parser that there is to be none of
-WORDS: Mapping[str, bool] = {"true": True, "false": False}
-WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
-NUMBER = re.compile(r"[+-]?([0-9]{1,300}(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
 
 
 @frozen
 class Option:
     """One entry; ``text`` is written back as it stands, ``key`` and ``value`` are what it means.
 
-    ``value`` is ``None`` for a bare word and may hold colons or be empty. An entry that begins with ``--``
-    is a flag of the engine's, whose value may also stand after ``=``, as LocalAI's vLLM backend reads it.
+    ``value`` is ``None`` for a bare word and may hold colons or be empty.
     """
 
     text: str
     key: str
     value: str | None
 
-    @property
-    def typed(self) -> bool | int | float | str:
-        """Return the value with its type inferred; a bare word is true."""
-        if self.value is None:
-            return True
-        word = WORDS.get(self.value.lower())
-        if word is not None:
-            return word
-        if WHOLE.fullmatch(self.value):
-            return int(self.value)
-        return float(self.value) if NUMBER.fullmatch(self.value) else self.value
-
 
 def parse(text: str) -> Option:
     """Read one entry; white space around key and value means nothing."""
-    separator = re.search("[:=]" if text.lstrip().startswith("--") else ":", text)
-    if separator is None:
-        return Option(text, text.strip(), None)
-    return Option(text, text[: separator.start()].strip(), text[separator.end() :].strip())
+    key, separator, value = text.partition(":")
+    return Option(text, key.strip(), value.strip() if separator else None)
 
 
 def of(document: Mapping[str, object]) -> tuple[Option, ...]:

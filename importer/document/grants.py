@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from importer import backends
-from importer.document import argument_check, check, document_keys, environment
+from importer.document import argument_check, document_keys, environment
 from importer.document.argument_check import DRAFTER
 from importer.document.effects import DOCUMENT, FREE, Effect, table
 from importer.document.engine_arguments import Argument, ArgumentRegistry, Kind, load, version_of
@@ -62,9 +62,7 @@ class Grant(NamedTuple):
 
 def grants(data: Mapping[str, object]) -> frozenset[Grant]:
     """Return what the data of a document grant; another model, commit or value is another grant."""
-    flags = check.combined(check.flag(o) for o in document_keys.of(data) if o.key.startswith("--"))
-    moved = {**data, "flags": flags}  # they set what ``engine_args`` sets
-    return frozenset((*_code(moved), *_folders(data), *_drafters(moved), *_keys(data), *_settings(moved)))
+    return frozenset((*_code(data), *_folders(data), *_drafters(data), *_keys(data), *_settings(data)))
 
 
 def set_values(values: Mapping[str, object], of: Mapping[str, object] | None = None) -> frozenset[Grant]:
@@ -104,10 +102,8 @@ def _settings(data: Mapping[str, object]) -> Iterator[Grant]:
     engine, version = data.get("backend"), version_of(data)
     found = [load(engine, version)] if isinstance(engine, str) else []
     registries = [*filter(None, found)] or _newest()
-    for part in ("engine_args", "flags"):
-        arguments = data.get(part)
-        for name, value in arguments.items() if isinstance(arguments, Mapping) else ():
-            yield from _anywhere(registries, str(name), value)
+    for name, value in mapping(data.get("engine_args")).items():
+        yield from _anywhere(registries, str(name), value)
     variables = data.get(environment.KEY)
     for name, value in variables.items() if isinstance(variables, Mapping) else ():
         if value is not None and (why := _variable(registries, str(name), value)) is not None:
@@ -118,8 +114,7 @@ def _keys(data: Mapping[str, object]) -> Iterator[Grant]:
     """Yield the document's own keys that are not free, LocalAI's among them, at every level."""
     for key, value in data.items():
         if key == document_keys.KEY:
-            options = (o for o in document_keys.of(data) if not o.key.startswith("--"))
-            yield from (grant for o in options for grant in _key(f"{key}.{o.key}", o.text))
+            yield from (grant for o in document_keys.of(data) for grant in _key(f"{key}.{o.key}", o.text))
         elif key not in OF_ENGINE:
             yield from _key(str(key), value)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from importer.document import argument_check, engine_data
 from importer.document.argument_check import known
-from importer.document.check import CONTEXT, VARIABLES, arguments_of
+from importer.document.check import CONTEXT, VARIABLES
 from importer.document.document import Document
 from importer.document.engine_arguments import load, version_of
 from importer.document.model_facts import DSPARK, ModelFacts, RecordedFacts
@@ -68,8 +68,7 @@ def model_faults(document: Document, model: RecordedFacts | None) -> Iterator[Co
     recorded.
     """
     if model is not None:
-        whole = {**document, "engine_args": arguments_of(document)}
-        yield from model_conflicts(whole, whole, model.of(whole))
+        yield from model_conflicts(document, document, model.of(document))
 
 
 def model_conflicts(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:

@@ -16,7 +16,6 @@ from importer import backends
 from importer.document import (
     argument_check,
     check,
-    document_keys,
     engine_data,
     environment,
     schema,
@@ -94,10 +93,6 @@ class Unstartable(ReasonKind):
     CODE_IN_MODEL_FILE = (
         "code-in-model-file",
         "config.json has model_file, code that {server} runs at its start: trust_remote_code allows it",
-    )
-    FLAG_FOR_VLLM = (
-        "flag-for-vllm",
-        "options has {flag}, and {server}'s server takes its own from engine_args",
     )
     MACRO = "macro", "{value!r} holds a variable of llama-swap, which has no escape"
     OTHER_TYPE = "other-type", "{key} is {value!r} and not {wanted}"
@@ -344,13 +339,6 @@ def checked(document: Document, engine: str) -> None:
         raise invalid(document, schema.at((argument_check.KEY, *path), reason))
     for path, reason in environment.faults(engine, version, document.get(environment.KEY) or {}):
         raise invalid(document, schema.at((environment.KEY, *path), reason))
-
-
-def without_flags(document: Document, server: str) -> None:
-    """Raise DocumentError("invalid") for flags among ``options``: they are for vLLM alone."""
-    flag = next((o.key for o in document_keys.of(document) if o.key.startswith("--")), None)
-    if flag is not None:
-        raise invalid(document, Reason(Unstartable.FLAG_FOR_VLLM, flag=flag, server=server))
 
 
 def written(document: Document, engine: str, leave: tuple[str, ...] = ()) -> Iterator[Words]:

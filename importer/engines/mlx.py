@@ -77,11 +77,10 @@ class Mlx(Declared):
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
     ) -> list[str]:
         """Return the server's options; raises DocumentError("invalid")."""
-        from importer.engines.base import apart, sampling, without_flags, written
+        from importer.engines.base import apart, sampling, written
 
         arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
         arguments += apart(sampling(document, self.name))
-        without_flags(document, "mlx-lm")
         arguments += apart(written(document, self.name, leave=KEYS))
         if (other := required_template(document, template)) is not None:
             if len(other.text.encode()) > LONGEST:

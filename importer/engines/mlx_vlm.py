@@ -25,7 +25,6 @@ from importer.engines.base import (
     required_template,
     sent_by_client,
     unset,
-    without_flags,
     written,
 )
 from importer.engines.mlx import check_code
@@ -84,7 +83,6 @@ class MlxVlm(Declared):
             arguments += ["--max-tokens", number(document, "parameters.max_tokens", limit)]
         if _thinks(document):
             arguments.append("--enable-thinking")
-        without_flags(document, "mlx-vlm")
         arguments += apart(written(document, self.name))
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")

@@ -20,7 +20,6 @@ from importer.engines.base import (
     required_template,
     sent_by_client,
     stopwords,
-    without_flags,
     word,
     written,
 )
@@ -104,5 +103,4 @@ def _parsers(document: Document) -> Iterator[str]:
 
 def _extra(document: Document) -> Iterator[str]:
     """Yield the words of ``engine_args``; a switch without an opposite is left out where it is off."""
-    without_flags(document, "SGLang")
     yield from joined(written(document, "sglang"))

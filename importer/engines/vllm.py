@@ -12,7 +12,7 @@ from pathlib import Path
 
 from importer import backends
 from importer.decisions.decision import RUST
-from importer.document import check, document_keys, engine_data, environment, template_file
+from importer.document import document_keys, engine_data, environment, template_file
 from importer.document.document import Document, Setting, Settings
 from importer.document.document_keys import frontend_of
 from importer.document.template_file import ChatTemplate
@@ -53,18 +53,6 @@ def parsers(document: Document) -> Iterator[str]:
         yield f"--tool-call-parser={word(document, 'tool_parser', tools)}"
     if thoughts is not None:
         yield f"--reasoning-parser={word(document, 'reasoning_parser', thoughts)}"
-
-
-def with_flags(document: Document) -> Document:
-    """Return the document with its flags moved to ``engine_args``; existing ``engine_args`` win, as in
-    LocalAI.
-    """
-    flags = [o for o in document_keys.of(document) if o.key.startswith("--")]
-    if not flags:
-        return document
-    options = [o.text for o in document_keys.of(document) if not o.key.startswith("--")]
-    arguments = {**check.combined(map(check.flag, flags)), **(document.get("engine_args") or {})}
-    return {**document, "options": options, "engine_args": arguments}
 
 
 def extra(document: Document) -> Iterator[str]:
@@ -137,7 +125,7 @@ def without_lacking(arguments: Settings) -> Settings:
 
 def lost(document: Document) -> Iterable[str]:
     """Return the keys of a document that this frontend has no option for."""
-    return [f"engine_args.{key}" for key in with_flags(document).get("engine_args") or {} if key in LACKS]
+    return [f"engine_args.{key}" for key in document.get("engine_args") or {} if key in LACKS]
 
 
 VERSION = PINNED["vllm"]
@@ -182,7 +170,6 @@ class Vllm(Declared, ABC):
         document.
         """
         name = str(document.get("name") or model_dir.name)
-        document = with_flags(document)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         model = str(model_dir.resolve())
         # Without the last one it hides its cached tokens.
@@ -218,7 +205,6 @@ class Vllm(Declared, ABC):
         ``revision`` is the commit of a model on the Hub, ``folder`` the place of ``files``; without a folder
         no option names them. Raises DocumentError("invalid").
         """
-        document = with_flags(document)
         rust = is_rust(document)
         checked(document, _version(document))
         if rust:

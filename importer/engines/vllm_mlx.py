@@ -23,7 +23,6 @@ from importer.engines.base import (
     parameters,
     required_template,
     sampling,
-    without_flags,
     written,
 )
 from importer.engines.mlx import check_code
@@ -129,6 +128,5 @@ def _variables(document: Document) -> dict[str, Any]:
 
 
 def _extra(document: Document) -> Iterator[str]:
-    without_flags(document, "vllm-mlx")
     arguments = {BATCHING: True, **(document.get("engine_args") or {})}
     yield from joined(written({**document, "engine_args": arguments}, "vllm-mlx"))

@@ -19,7 +19,7 @@ from importer.engines import registries
 from importer.engines.base import Address
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
-from importer.engines.vllm import VllmCuda, with_flags
+from importer.engines.vllm import VllmCuda
 from importer.errors import DocumentError
 from importer.exports.base import (
     Exported,
@@ -77,7 +77,6 @@ def model(
         remedy = Reason(ExportRemedy.IMPORT_FROM_HUB)
         return ExportRefused(Reason(Unexportable.LOCALAI_DIRECTORY), remedy)
     document, toolless = _own_template(document)
-    document = with_flags(document) if backend == "vllm" else document
     _startable(document, backend)
     data = document_of({k: _copied(v) for k, v in document.items() if k not in ("importer", "artifacts")})
     steps: list[Step] = [_sampling, _thinking, _flags, _variables]
@@ -166,7 +165,7 @@ def _thinking(data: Document) -> list[Reason]:
 
 
 def _flags(data: Document) -> list[Reason]:
-    """Remove options that begin like a flag; valid flags are ``engine_args`` by now."""
+    """Remove options that begin like a flag."""
     options = [o for o in data.get("options") or () if not o.lstrip().startswith("-")]
     dropped = [o for o in data.get("options") or () if o not in options]
     if "options" in data:

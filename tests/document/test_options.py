@@ -12,23 +12,16 @@ from importer.document import document_keys
 
 
 @pytest.mark.parametrize(
-    ("text", "key", "value", "typed"),
+    ("text", "key", "value"),
     [
-        ("tool_parser:hermes", "tool_parser", "hermes", "hermes"),
-        ("tool_parser: hermes ", "tool_parser", "hermes", "hermes"),
-        ("hostfile:10.0.0.1:5000", "hostfile", "10.0.0.1:5000", "10.0.0.1:5000"),
-        ("tool_parser:", "tool_parser", "", ""), ("use_jinja", "use_jinja", None, True),
-        ("use_jinja:TRUE", "use_jinja", "TRUE", True), ("x:false", "x", "false", False),
-        ("spec_n_max:6", "spec_n_max", "6", 6), ("spec_p_min:0.75", "spec_p_min", "0.75", 0.75),
-        ("x:-1e-3", "x", "-1e-3", -0.001), ("x:1.2.3", "x", "1.2.3", "1.2.3"), ("x:inf", "x", "inf", "inf"),
-        ("x:٣", "x", "٣", "٣"), ("--swap-space=4", "--swap-space", "4", 4),
-        ("--enforce-eager", "--enforce-eager", None, True), ("a=b:c", "a=b", "c", "c"), ("", "", None, True),
+        ("tool_parser: hermes ", "tool_parser", "hermes"), ("tool_parser:", "tool_parser", ""),
+        ("hostfile:10.0.0.1:5000", "hostfile", "10.0.0.1:5000"), ("use_jinja", "use_jinja", None),
+        ("a=b:c", "a=b", "c"), ("", "", None),
     ],
 )  # fmt: skip
-def test_an_entry(text: str, key: str, value: str | None, typed: Any) -> None:
+def test_an_entry(text: str, key: str, value: str | None) -> None:
     option = document_keys.parse(text)
     assert (option.text, option.key, option.value) == (text, key, value)
-    assert (option.typed, type(option.typed)) == (typed, type(typed))
 
 
 @given(st.lists(st.text(max_size=30)))
@@ -45,7 +38,8 @@ def test_every_entry_comes_back_as_it_stood(entries: list[str]) -> None:
 def test_what_is_written_is_read(key: str, value: Any) -> None:
     option = document_keys.parse(document_keys.write(key, value))
     assert option.key == key
-    assert option.typed == (value.strip() if isinstance(value, str) else True if value is None else value)
+    written = str(value).lower() if isinstance(value, bool) else value if value is None else str(value)
+    assert option.value == (written.strip() if written is not None else None)
 
 
 @pytest.mark.parametrize(

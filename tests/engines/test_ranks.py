@@ -71,54 +71,8 @@ def test_ports_in_a_row_are_free() -> None:
     assert all(is_free(port) for port in range(first, first + 3))
 
 
-def settings(*options: str, **engine_args: Any) -> list[str]:
-    return VllmCuda().settings({"name": "m", "options": [*options], "engine_args": engine_args})
-
-
-@pytest.mark.parametrize(
-    ("option", "word"),
-    [
-        ("--max-num-seqs:8", "--max-num-seqs=8"),
-        ("--max-num-seqs=8", "--max-num-seqs=8"),
-        ("--enable-expert-parallel", "--enable-expert-parallel"),
-        ("--no-enable-prefix-caching", "--no-enable-prefix-caching"),
-        ("--enable-prefix-caching: false", "--no-enable-prefix-caching"),
-        ("--kv-cache-dtype:fp8", "--kv-cache-dtype=fp8"),
-        ('--speculative-config:{"method": "mtp"}', '--speculative-config={"method": "mtp"}'),
-    ],
-)
-def test_flags_among_the_options_reach_vllm_as_from_localai(option: str, word: str) -> None:
-    assert word in settings(option, "tool_parser:hermes")
-
-
-def test_engine_args_win_over_flags() -> None:
-    words = settings("--max-num-seqs:8", max_num_seqs=4)
-    assert [w for w in words if "max-num-seqs" in w] == ["--max-num-seqs=4"]
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        "--trust-remote-code", "--host=0.0.0.0", "--api-key:x", "--max-model-len:9", "--chat-template:/etc/x",
-        "--",
-    ],
-)  # fmt: skip
-def test_a_flag_that_may_not_be_set_is_refused_in_a_sentence(option: str) -> None:
-    with pytest.raises(
-        DocumentError, match=r"so no document sets it|is not set here; use|no argument of this name"
-    ):
-        settings(option)
-
-
-@pytest.mark.parametrize("value", ["--host=0.0.0.0", "a b", "{broken"])
-def test_no_value_of_a_flag_becomes_another(value: str) -> None:
-    with pytest.raises(DocumentError, match="such as auto"):
-        settings(f"--kv-cache-dtype:{value}")
-
-
-def test_flags_are_for_vllm_alone() -> None:
-    with pytest.raises(DocumentError, match="options has --kv-bits, and mlx-lm's server takes its own from"):
-        launched({"options": ["--kv-bits:4"]})
+def settings(**engine_args: Any) -> list[str]:
+    return VllmCuda().settings({"name": "m", "engine_args": engine_args})
 
 
 @pytest.mark.parametrize("name", ["my.module.Executor", "external_launcher", 1, True])

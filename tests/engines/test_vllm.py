@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from importer.document import check
-from importer.engines import get, logs, vllm
+from importer.engines import get, logs
 from importer.engines.base import Step, steps
 from importer.engines.machine import has_gpu
 from importer.engines.vllm import MELODY, PYTORCH_INDEX, VERSION, VllmCpu, VllmCuda
@@ -219,13 +218,3 @@ def test_what_the_log_of_a_dead_server_means(tmp_path: Path, words: str, says: s
     log = tmp_path / "log"
     log.write_text(f"INFO loading\n{words}\nRuntimeError: Engine core initialization failed.\n")
     assert render(logs.explain(log, VllmCpu().deaths).reason) == says
-
-
-def test_flags_with_a_dot_set_keys_inside_of_one() -> None:
-    options = ["--speculative-config.method:mtp", "--speculative-config.num-speculative-tokens:2"]
-    document = {"name": "x", "backend": "vllm", "parameters": {"model": "a/b"}, "options": options}
-    moved = vllm.with_flags(document)["engine_args"]
-    assert moved == {"speculative_config": {"method": "mtp", "num_speculative_tokens": 2}}
-    assert not [*check.faults(document)]
-    wrong = {**document, "options": ["--speculative-config.methd:mtp"]}
-    assert [path for path, _ in check.faults(wrong)] == [("options", 0)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import pytest
 
@@ -81,18 +81,6 @@ def test_every_class_of_failures_is_a_branch() -> None:
     assert {*errors.ImporterError.__subclasses__()} == {*BRANCHES}
 
 
-def test_mypy_knows_the_kinds_that_are_declared() -> None:
-    known = {*KINDS}
-    for name in ("Usage", "Hub", "Repository", "Document", "Engine", "Service", "Remote"):
-        branch = getattr(errors, f"{name}Error")
-        assert {*branch.kinds} == {*get_args(getattr(errors, f"{name}Kind"))}
-        known -= {*branch.kinds}
-    assert known == {
-        "probes-failed", "less-able", "starved", "lost", "closed", "internal",
-        "interrupted",
-    }  # fmt: skip
-
-
 def test_a_field_of_a_kind_is_shown_by_a_text() -> None:
     """Those of ``more`` by a front end's, and by none that all front ends have."""
     own = [table for front_end in (cli, service) for table in (front_end.HINTS, front_end.INSTEAD)]
@@ -163,8 +151,6 @@ def test_what_is_met_elsewhere_is_raised_there() -> None:
 def test_each_is_one_printable_line_whatever_its_fields_are() -> None:
     for kind, branch in KINDS.items():
         fields: dict[str, object] = {name: f"\x1b[31m{name}\nnext" for name in branch.kinds[kind].fields}
-        if kind == "less-able":
-            fields |= {"required": 0.9}
         if kind == "would-not-run":
             fields |= {"troubles": (), "problem": (fields["problem"],)}
         error = branch(kind, **fields)

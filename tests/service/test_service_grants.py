@@ -85,7 +85,6 @@ def grants(service: Service, name: str) -> list[tuple[str, str, dict[str, Any]]]
         ("PUT", config, {"content": moved, "headers": yaml}),
         ("PUT", config, {"json": data | CODE}),
         ("PUT", config, {"json": data | {"engine_args": DRAFTER}}),
-        ("PUT", config, {"json": data | {"options": ["--compilation-config:" + json.dumps(INDUCTOR)]}}),
         ("PATCH", config, {"json": {"env": {"TORCHINDUCTOR_CPP_MARCH": WRAPPER}}}),
         ("PATCH", config, {"json": {"engine_args": {"compilation_config": INDUCTOR}}}),
         ("PATCH", f"/api/models/config-json/{name}", {"json": {"env": {"XLA_FLAGS": "--xla_dump_to=/x"}}}),
