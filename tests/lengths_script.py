@@ -23,7 +23,7 @@ for folder in sys.argv[1:]:
         config = ModelConfig(model=folder, skip_tokenizer_init=True, hf_overrides=overrides)
         told |= {
             "length": config.max_model_len, "prefix_caching": config.is_prefix_caching_supported,
-            "chunked_prefill": config.is_chunked_prefill_supported, "quantisation": config.quantization,
+            "quantisation": config.quantization,
         }  # fmt: skip
     except Exception as error:
         told["error"] = str(error)[:300]

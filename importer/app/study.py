@@ -214,13 +214,13 @@ def check_tokens(snapshot: Snapshot, template: str, *, offline: bool) -> list[Ev
     if not found or named is None:
         return []
     rows = _rows(snapshot, offline=offline)
-    if rows is None:  # config.json alone refuses nothing
-        return [token_numbers.evidence(found, named, exact=False)]
+    if rows is None:  # config.json alone shows no missing row
+        return []
     found = token_numbers.beyond(snapshot, numbers, rows, template)
     needed = tuple(token.content for token in found if token.needed)
     if needed:
         raise RepositoryError("tokens-beyond", repo=snapshot.label, tokens=", ".join(needed[:3]), rows=rows)
-    return [token_numbers.evidence(found, rows, exact=True)] if found else []
+    return [token_numbers.evidence(found, rows)] if found else []
 
 
 def _rows(snapshot: Snapshot, *, offline: bool) -> int | None:

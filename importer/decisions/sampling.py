@@ -26,14 +26,12 @@ from importer.decisions.decision import (
 )
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule
-from importer.signals.reasons import GenerationReason
 from importer.signals.sampling_values import GREEDY, MODES_KEY, RANGES
 
 MODES = {True: "thinking", False: "non_thinking"}
 KEYS = tuple(f"parameters.{key}" for key in RANGES)
 LENGTH, TEMPERATURE = "parameters.max_tokens", "parameters.temperature"
 PARSER = "reasoning_parser"
-OTHERS = "generation_config."  # settings of transformers that engines lack
 # Tokens of an answer for servers with a short default: with reasoning, by vendors' advice, and without.
 ROOM = {True: 32_768, False: 8_192}
 
@@ -83,7 +81,7 @@ class SamplingReason(ReasonKind):
 
 def is_sampling(key: str) -> bool:
     """Return whether ``decide_sampling`` decides the key."""
-    return key in KEYS or key.startswith((f"{MODES_KEY}.", OTHERS))
+    return key in KEYS or key.startswith(f"{MODES_KEY}.")
 
 
 def thinks(thinking: Thinking | None, decisions: Decisions, backend: str) -> bool | None:
@@ -146,9 +144,6 @@ def decide_sampling(
     sets = _sets(facts, usual)
     if any(way is None or mode != MODES[way] for mode in sets):
         decided[MODES_KEY] = _both(sets, facts, way)
-    for fact in facts:
-        if fact.key.startswith(OTHERS):
-            decided[fact.key] = Undecided((fact.reason,))
     return decided
 
 
@@ -275,8 +270,7 @@ def _length(
             RejectedCandidate(e.value, e.source, Reason(WeighReason.LOST, why=fills, said=e.reason))
             for e in advised
         )
-        stated = any(e.reason.kind is GenerationReason.NEW_TOKENS for e in limits)
-        return KnownNone((fills,), lost) if stated else Undecided((fills,), lost) if lost else None
+        return KnownNone((fills,), lost) if limits else Undecided((fills,), lost) if lost else None
     context = _context(decisions)
     advised_tokens = int(advised[0].value) if advised else ROOM[way is not False]
     room = min(advised_tokens, context // 2) if context else advised_tokens

@@ -30,7 +30,7 @@ REMARKS = (
 
 # Defaults of the engine: shown with their reasons, written only where a person set them.
 UNWRITTEN = (
-    "engine_args.enable_prefix_caching", "engine_args.enable_chunked_prefill", "engine_args.kv_cache_dtype",
+    "engine_args.enable_prefix_caching", "engine_args.kv_cache_dtype",
 )  # fmt: skip
 
 # Top-level keys a person or --set may use: LocalAI's, as its loader reads them, and our one block.

@@ -343,10 +343,13 @@ class FileRemedy(ReasonKind):
     """What to import in place of a file or a folder."""
 
     BESIDE = "beside", "Import {repo} itself: it has safetensors weights."
-    MADE_FROM = "made-from", "Import {repo}, the repository that it was made from."
+    MADE_FROM = (
+        "made-from",
+        "Import {repo}, the repository that it was made from, or serve the GGUF file with llama.cpp.",
+    )
     ORIGINAL = (
         "original",
-        "Import the repository with the original safetensors weights; the card does not name it.",
+        "Import the repository with the original safetensors weights, or serve the GGUF file with llama.cpp.",
     )
     FETCH = "fetch", "Fetch {folder!r} of {repo} at {revision}, then import that folder."
     FOLDERS = "folders", "Import {repo} without a path. Its folders with a config.json: {folders}."

@@ -1,8 +1,8 @@
-"""vLLM's defaults for prompts and their cache: prefix caching, chunked prefill, dtype of the KV cache.
+"""vLLM's defaults for its cache of prompts: prefix caching, which estimates of memory need, and the dtype.
 
-These facts are shown and not written to the document: they are the engine's own defaults
-(``is_prefix_caching_supported`` and its neighbour in ``vllm/config/model.py``). The dtype of the cache is
-written for a version that does not detect it.
+Prefix caching is shown and not written to the document: it is the engine's own
+(``is_prefix_caching_supported`` in ``vllm/config/model.py``). The dtype is written for a version that does
+not detect it.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from importer import backends
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import quantisation
-from importer.signals.architecture import architectures, config_of, text_config
-from importer.signals.engine_capabilities import Abilities, Machine
+from importer.signals.architecture import architectures, config_of
+from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.reasons import CacheReason
 
 CACHE = "engine_args.kv_cache_dtype"
-PREFIX, CHUNKS = "engine_args.enable_prefix_caching", "engine_args.enable_chunked_prefill"
+PREFIX = "engine_args.enable_prefix_caching"
 FULL = ("attention", "full_attention")
 
 
-def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
+def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     """Return the settings in force; empty where the version or the architecture is unknown."""
-    return [*_prompts(snapshot, able, machine), *_cache(snapshot, able)]
+    return [*_prompts(snapshot, able), *_cache(snapshot, able)]
 
 
 def _cache(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
@@ -40,20 +40,13 @@ def _cache(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     return [Evidence(Rule.ENGINE, CACHE, quantised.cache, able.label, reason)]
 
 
-def _prompts(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
+def _prompts(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     way = attends(snapshot, able)
     if way is None or way not in able.prefix_caching:
         return []
     on = able.prefix_caching[way]
     reason = Reason(CacheReason.PREFIX_CACHING, engine=able.label, on=on, way=way)
-    facts = [Evidence(Rule.ENGINE, PREFIX, on, able.label, reason)]
-    chunked = way != "encoder_decoder"
-    reason = Reason(CacheReason.CHUNKED_PREFILL, engine=able.label, on=chunked, way=way)
-    facts.append(Evidence(Rule.ENGINE, CHUNKS, chunked, able.label, reason))
-    if machine.kind == "cpu" and text_config(config_of(snapshot)).get("kv_lora_rank") is not None:
-        note = Reason(CacheReason.LATENT_ATTENTION)
-        facts += [Evidence(Rule.ENGINE, f.key, f.value, f.source, note) for f in facts]
-    return facts
+    return [Evidence(Rule.ENGINE, PREFIX, on, able.label, reason)]
 
 
 def attends(snapshot: Snapshot, able: Abilities) -> str | None:

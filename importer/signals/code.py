@@ -71,14 +71,8 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     places = dict.fromkeys(n.source for n in classes)
     parts = tuple(dict.fromkeys(n.part for n in classes))
     listing = Reason(CodeReason.NAMED, places=tuple(places), parts=parts)
-    reasons = [listing, *_absent(snapshot, listed), *_elsewhere(classes), need(snapshot, able, classes)]
+    reasons = [listing, *_elsewhere(classes), need(snapshot, able, classes)]
     return [Evidence(Rule.CONFIG, KEY, listed, next(iter(places)), reason) for reason in reasons]
-
-
-def _absent(snapshot: Snapshot, listed: Mapping[str, str | None]) -> Iterator[Reason]:
-    absent = tuple(path for path in listed if not snapshot.has(path))
-    if absent and snapshot.files:
-        yield Reason(CodeReason.UNLISTED, files=absent)
 
 
 def _elsewhere(classes: list[Named]) -> Iterator[Reason]:
@@ -95,7 +89,7 @@ def need(snapshot: Snapshot, able: Abilities, classes: list[Named]) -> Reason:
         own = type_name is not None and able.remapped.get(type_name, type_name) in able.model_types
         if "model_file" in parts or not own:
             return Reason(CodeReason.NEEDED, engine=able.label)
-        return Reason(CodeReason.OWN_TYPE, engine=able.label, model_type=type_name)
+        return Reason(CodeReason.NOT_NEEDED, engine=able.label)
     if not able.model_types:
         return Reason(CodeReason.NOT_KNOWN, engine=able.engine or able.label)
     lacking = tuple(_lacking(snapshot, able, classes))

@@ -109,9 +109,9 @@ def for_engine(
         *evidence(snapshot, able),
         *task_evidence(snapshot, kind, able),
         *([] if kind in TASKS else speculation.evidence(snapshot, able, machine)),
-        *caching.evidence(snapshot, able, machine),
+        *caching.evidence(snapshot, able),
         *loading.mistral_evidence(snapshot, able),
-        *comparison.evidence(snapshot, able.engine, ignore_name=ignore_name),
+        *comparison.evidence(snapshot, able.engine),
         *code.evidence(snapshot, able),
     ]
 

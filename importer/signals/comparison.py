@@ -60,9 +60,6 @@ UNLOADED = (".npz", *FOREIGN)  # safetensors and pickles aside
 # (``mlx_lm.utils.load_model``). vLLM and SGLang load what the index names, or all files without an index
 # (``DefaultModelLoader._prepare_weights``); mlx-vlm loads all where no file of the index is there.
 GLOB = "model*.safetensors"
-BITS = re.compile(
-    r"(?:^|[-_.])((?:[wqa]?[2-8]-?bit|int[2-8]|[mn][xv]fp[468]|fp8|nf4|w[2-8]a(?:8|16)|awq|gptq))(?=[-_.]|$)"
-)
 NEVER_ASKED = (UnreadReason.NOT_LISTED, UnreadReason.NOT_AMONG, UnreadReason.OFFLINE, UnreadReason.NOT_STORED)
 # What is wrong with a copy of the files alone: another copy of the same repository may be whole.
 OF_COPIES = frozenset({
@@ -207,9 +204,9 @@ def _behind_the_last(tensor: str, layers: int | None) -> bool:
     return number is not None and layers is not None and int(number[1]) >= layers
 
 
-def evidence(snapshot: Snapshot, engine: str, *, ignore_name: bool = False) -> list[Evidence]:
+def evidence(snapshot: Snapshot, engine: str) -> list[Evidence]:
     """Return the findings as warnings on one key, whose value names the files."""
-    found = [*findings(snapshot, engine), *([] if ignore_name else _misnamed(snapshot))]
+    found = [*findings(snapshot, engine)]
     files = list(dict.fromkeys(file for one in found for file in one.files))[:MOST_LISTED]
     return [Evidence(Rule.FILES, KEY, files, Source.LISTING, warning(one.reason)) for one in found]
 
@@ -221,7 +218,7 @@ def findings(snapshot: Snapshot, engine: str) -> Iterator[Finding]:
     """
     yield from _unsound(snapshot)
     for path, problem in quantisation.broken_files(snapshot):
-        yield Finding((path,), Reason(WeightDoubt.SCHEME_UNREAD, file=path, problem=problem))
+        yield Finding((path,), Reason(WeightDoubt.UNREAD, file=path, problem=problem))
     weights = tuple(f.path for f in weight_files(snapshot.files))
     if weights:
         yield from _incomplete(snapshot, weights, engine)
@@ -264,7 +261,7 @@ def _incomplete(snapshot: Snapshot, weights: tuple[str, ...], engine: str) -> It
     """Yield weights that index or numbered names require and the listing lacks, and a foreign index."""
     unread = _unread_index(snapshot)
     if unread is not None:
-        yield Finding((INDEX,), Reason(WeightDoubt.INDEX_UNREAD, index=INDEX, problem=unread))
+        yield Finding((INDEX,), Reason(WeightDoubt.UNREAD, file=INDEX, problem=unread))
     named = tuple(dict.fromkeys(indexed(snapshot).values()))
     lacking = tuple(sorted({*named} - {*weights}))
     foreign = named and len(lacking) == len(named)
@@ -345,18 +342,6 @@ def _quantised(snapshot: Snapshot) -> bool:
             quantisation.OWN_FILE.fullmatch(f.path) and f.path not in snapshot.texts for f in snapshot.files
         )
     )
-
-
-def _misnamed(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield a name that promises few bits, over weights without any quantisation."""
-    from importer.signals.family import own_name  # the child alone compares names
-
-    word = BITS.search(own_name(snapshot).rpartition("/")[2].lower())
-    if word is None or not weight_files(snapshot.files) or not snapshot.json(FILE) or _quantised(snapshot):
-        return
-    known = tensors(snapshot)
-    if known is None or not any(PACKED.search(name) for name in known.names):
-        yield Finding((FILE,), Reason(WeightDoubt.NAME, word=word[1], file=FILE))
 
 
 def folders(snapshot: Snapshot) -> tuple[str, ...]:

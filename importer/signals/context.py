@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 
 from importer import backends
 from importer.frozen import frozen
@@ -30,16 +29,12 @@ DECIDES = "model_max_length"  # where a config has it, it decides alone
 LARGEST = 100_000_000  # tokens; tokenizer files write 1e30 for "no limit"
 ORIGINAL = "original_max_position_embeddings"
 ASSUMED = 2048  # by vLLM, for a config that names no length
-TOKENIZER, CARD = "tokenizer_config.json", "README.md"
+TOKENIZER = "tokenizer_config.json"
 SENTENCE = re.compile(r"sentence_[\w-]+_config\.json")  # of sentence-transformers, by the kind of encoder
-YARN = re.compile(r"\byarn\b", re.IGNORECASE)
-FACTOR = re.compile(r"\bfactor\W{1,6}(\d{1,4}(?:\.\d{1,4})?)")
-STRETCHED = re.compile(r"\b" + ORIGINAL + r"\W{1,6}(\d{1,9})")
 ABSOLUTE = "absolute"  # of ``position_embedding_type``: each position has a row of a table
 # vLLM's classes (``models/roberta.py``) whose first position is the padding token's number, and one more.
 AFTER_PADDING = re.compile(r"roberta|bgem3", re.IGNORECASE)
 PADDING = 1  # of RoBERTa, for a config that names no padding token
-NEAR, MOST_EXAMPLES = 200, 50  # characters around the word, and its occurrences that are read
 
 
 @frozen
@@ -59,14 +54,13 @@ class Length:
 
 
 def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
-    """Return the length with all its reasons; the tokenizer's length is shown and decides nothing."""
+    """Return the length with all its reasons."""
     length = _sentence(snapshot, able) or derive(snapshot, able)
     if length is None:
         return []
     rule = Rule.CONFIG if length.named else Rule.ENGINE
-    reasons = [length.reason, *length.notes, *_window(snapshot), *_card(snapshot, length)]
-    facts = [Evidence(rule, "max_model_len", length.tokens, length.file, r, length.quote) for r in reasons]
-    return [*facts, *_tokenizer(snapshot, length)]
+    reasons = [length.reason, *length.notes, *_window(snapshot)]
+    return [Evidence(rule, "max_model_len", length.tokens, length.file, r, length.quote) for r in reasons]
 
 
 def _sentence(snapshot: Snapshot, able: Abilities) -> Length | None:
@@ -228,7 +222,8 @@ def _long(
     note, quote = Reason(LengthReason.LONGROPE, tokens=length.tokens), f"{ORIGINAL}: {original}"
     if length.named:
         return Length(original, Reason(LengthReason.NAMED, file=FILE, quote=quote), quote, (note,))
-    return Length(original, Reason(LengthReason.ORIGINAL, key=ORIGINAL, tokens=original), "", (note,))
+    fields = {"key": ORIGINAL, "model_type": str(text.get("model_type")), "tokens": original}
+    return Length(original, Reason(LengthReason.BY_CLASS, file=FILE, **fields), "", (note,))
 
 
 def _window(snapshot: Snapshot) -> Iterator[Reason]:
@@ -237,31 +232,6 @@ def _window(snapshot: Snapshot) -> Iterator[Reason]:
     window = _count(text.get("sliding_window"))
     if window is not None and text.get("use_sliding_window") is not False:
         yield Reason(LengthReason.WINDOW, tokens=window)
-
-
-def _card(snapshot: Snapshot, length: Length) -> Iterator[Reason]:
-    """Yield the length that the card stretches to; importer never sets it, since short prompts change too."""
-    stretched = next((t for t in _stretched_lengths(snapshot.texts.get(CARD, "")) if t > length.tokens), None)
-    if stretched is not None:
-        yield Reason(LengthReason.STRETCHABLE, tokens=stretched)
-
-
-def _stretched_lengths(card: str) -> Iterator[int]:
-    """Yield the lengths by YaRN's settings in a card's examples: factor times original length."""
-    for match in islice(YARN.finditer(card), MOST_EXAMPLES):
-        near = card[max(0, match.start() - NEAR) : match.end() + NEAR]
-        factor, original = FACTOR.search(near), STRETCHED.search(near)
-        if factor and original:
-            yield min(int(float(factor[1]) * int(original[1])), LARGEST)
-
-
-def _tokenizer(snapshot: Snapshot, length: Length) -> Iterator[Evidence]:
-    tokens = _count(snapshot.json(TOKENIZER).get("model_max_length"))
-    if tokens is not None and tokens != length.tokens:
-        reason = Reason(LengthReason.TOKENIZER, file=TOKENIZER, tokens=tokens)
-        yield Evidence(
-            Rule.TOKENIZER, "max_model_len", tokens, TOKENIZER, reason, f"model_max_length: {tokens}"
-        )
 
 
 def _count(value: object) -> int | None:

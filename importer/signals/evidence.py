@@ -77,7 +77,6 @@ class Rule(StrEnum):
     CARD_UNCLEAR = "card-unclear"
     GENERATION_CONFIG_UNUSABLE = "generation-config-unusable"
     GENERATION_CONFIG_LENGTH = "generation-config-length"
-    GENERATION_CONFIG_OTHER = "generation-config-other"
 
 
 class Source(StrEnum):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.content import LOADED, is_weights
-from importer.hub.reference import is_id, made_from
+from importer.hub.reference import FileRemedy, is_id, made_from
 from importer.hub.snapshot import Snapshot, listed
 from importer.reasons import Reason
 from importer.signals import sentences
@@ -22,16 +22,13 @@ from importer.signals.evidence import TASKS, Evidence, Rule, Source, warning
 from importer.signals.family import match, own_name
 from importer.signals.name import normalise
 from importer.signals.quantisation import MLX, read
-from importer.signals.reasons import KindReason, KindRemedy, NotChat, UnservedReason
+from importer.signals.reasons import KindReason, KindRemedy, ModelNameReason, NotChat
 from importer.signals.speculation import Draft, of_speculators
 from importer.signals.tables import parser_table
 from importer.signals.tasks import GENERATES, labels
 
 # Rates of sound that a speech model's config has at its top.
 SOUND = ("sampling_rate", "sample_rate")
-# The config and the weights that CTranslate2's converters write.
-CT2_KEYS = frozenset({"alignment_heads", "suppress_ids", "lang_ids", "add_source_bos", "unk_token"})
-CT2_WEIGHTS = "model.bin"
 # Vocabularies: who has one has the repository's own files, and not only the settings that importer reads.
 VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
 TOKENIZER = "tokenizer_config.json"
@@ -58,13 +55,10 @@ def by_architecture(snapshot: Snapshot, able: Abilities, *, speaks: bool) -> Evi
         return None
     name = named[0]
     if config.get("is_encoder_decoder") is True:
-        reason = Reason(UnservedReason.ENCODER_DECODER, name=name, engine=able.label)
-        return Evidence(Rule.KIND_ARCHITECTURE, "kind", "encoder-decoder", FILE, reason, name)
+        return _of_class("encoder-decoder", name)
     if name.endswith(GENERATES) or speaks:
         return None
-    kind = "speech" if _sounds(config) else "no-text"
-    reason = Reason(UnservedReason.NO_HEAD, name=name, engine=able.label)
-    return Evidence(Rule.KIND_ARCHITECTURE, "kind", kind, FILE, reason, name)
+    return _of_class("speech" if _sounds(config) else "no-text", name)
 
 
 def _sounds(config: Mapping[str, object]) -> bool:
@@ -79,8 +73,7 @@ def by_config(snapshot: Snapshot) -> Evidence | None:
     weights = any(is_weights(f.path, LOADED) for f in snapshot.files)
     if not weights or any(snapshot.has(form) for form in FORMS):
         return None
-    reason = Reason(UnservedReason.NAMES_NOTHING, file=FILE)
-    return Evidence(Rule.KIND_ARCHITECTURE, "kind", "unnamed", FILE, reason, FILE)
+    return replace(_of_file(FILE, "unnamed"), rule=Rule.KIND_ARCHITECTURE)
 
 
 def by_adapter(snapshot: Snapshot) -> Evidence | None:
@@ -95,9 +88,7 @@ def by_adapter(snapshot: Snapshot) -> Evidence | None:
     shown = ADAPTER if snapshot.has(ADAPTER) else next((w for w in weights if "/" not in w), None)
     if shown is None or (_describes(snapshot) and not (weights and shown == ADAPTER)):
         return None
-    return Evidence(
-        Rule.KIND_FILES, "kind", "adapter", shown, Reason(UnservedReason.ADAPTS, file=shown), shown
-    )
+    return _of_file(shown, "adapter")
 
 
 def reads_alone(name: str) -> bool:
@@ -151,12 +142,6 @@ def only_gguf(snapshot: Snapshot) -> bool:
     """Return whether the only weights are GGUF files."""
     paths = [f.path.lower() for f in snapshot.files]
     return any(p.endswith(".gguf") for p in paths) and not any(is_weights(p, LOADED) for p in paths)
-
-
-def is_ctranslate2(snapshot: Snapshot) -> bool:
-    """Return whether config and weights are of CTranslate2, which vLLM and MLX do not read."""
-    plain = not any(f.path.endswith(".safetensors") for f in snapshot.files)
-    return plain and snapshot.has(CT2_WEIGHTS) and bool(CT2_KEYS & snapshot.json(FILE).keys())
 
 
 NOT_CHAT = frozenset(kind.value for kind in NotChat)
@@ -227,6 +212,7 @@ _TAGS = {
     "translation": "translation",
 }
 
+CONVERSATIONAL = "conversational"  # a tag of the Hub
 TASK = "pipeline_tag"  # the task of a model on the Hub, by its vendor or its architecture
 NO_TEXT = re.compile(r"-to-(?!text|any)\w+$")  # tasks are named by what a model takes and returns
 
@@ -257,9 +243,9 @@ class KindFinding:
     def error(self, repo: str) -> RepositoryError | None:
         """Return the error for a kind without a document, or ``None``."""
         if self.kind == "gguf-only":
-            original = Reason(KindRemedy.ORIGINAL)
+            original = Reason(FileRemedy.ORIGINAL)
             if self.made_from:
-                original = Reason(KindRemedy.MADE_FROM, repo=self.made_from)
+                original = Reason(FileRemedy.MADE_FROM, repo=self.made_from)
             return RepositoryError("gguf-only", repo=repo, next=original)
         if self.kind == "in-folders":
             return RepositoryError("in-folders", repo=repo, folders=self.folders, first=self.folders[0])
@@ -318,7 +304,7 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
         first = decided or strong[0]
         others = tuple(e for e in strong if e is not first)
         return KindFinding(
-            first.value, (first, *others), library=library, remedy=_remedy(snapshot, first),
+            first.value, (first, *others), library=library, remedy=_remedy(first),
             draft=of_speculators(snapshot) if first.value == NotChat.DRAFT else None,
         )  # fmt: skip
     chats = tuple(_chats(snapshot, ignore_name))
@@ -341,11 +327,10 @@ def _unserved(snapshot: Snapshot, able: Abilities, strong: list[Evidence]) -> It
         yield fact
 
 
-def _remedy(snapshot: Snapshot, fact: Evidence) -> KindRemedy | None:
-    """Return what serves the model by its files, where its kind alone does not say it."""
-    if fact.value in (NotChat.IMAGE, NotChat.SPEECH) and reads_alone(str(fact.quote)):
-        return KindRemedy.TRANSFORMERS
-    return KindRemedy.CTRANSLATE2 if fact.value == NotChat.UNNAMED and is_ctranslate2(snapshot) else None
+def _remedy(fact: Evidence) -> KindRemedy | None:
+    """Return what serves the model by its class, where its kind alone does not say it."""
+    alone = fact.value in (NotChat.IMAGE, NotChat.SPEECH) and reads_alone(str(fact.quote))
+    return KindRemedy.TRANSFORMERS if alone else None
 
 
 def _ranking_first(strong: list[Evidence], weak: list[Evidence]) -> list[Evidence]:
@@ -404,8 +389,7 @@ def _from_architecture(snapshot: Snapshot, able: Abilities) -> Iterator[Evidence
         shown = next((k for k, parts in _ARCHITECTURES.items() if _has(name.lower(), parts)), None)
         kind = _by_registry(shown, name, config, able)
         if kind:
-            reason = Reason(KindReason.ARCHITECTURE, name=name, of=kind)
-            yield _fact(Rule.KIND_ARCHITECTURE, kind, "config.json", reason, name)
+            yield _of_class(kind, name)
     for key in _DRAFT_KEYS:
         if key in config:
             yield _fact(Rule.KIND_ARCHITECTURE, "draft", "config.json", Reason(KindReason.KEY, key=key), key)
@@ -434,7 +418,7 @@ def _from_files(snapshot: Snapshot) -> Iterator[Evidence]:
         return
     for path, kind in _FILES.items():
         if snapshot.has(path):
-            yield _fact(Rule.KIND_FILES, kind, path, Reason(KindReason.FILE, file=path, of=kind), path)
+            yield _of_file(path, kind)
 
 
 def _from_name(snapshot: Snapshot) -> Iterator[Evidence]:
@@ -465,20 +449,21 @@ def _chats(snapshot: Snapshot, ignore_name: bool) -> Iterator[Evidence]:
         row = parser_table().find_type(model_type)
         if row is not None:
             quote = f"model_type: {model_type}"
-            reason = Reason(KindReason.MODEL_TYPE, quote=quote, family=row.label)
+            reason = Reason(ModelNameReason.MODEL_TYPE, quote=quote, family=row.label)
             yield _fact(Rule.KIND_MODEL_TYPE, "chat", "config.json", reason, quote)
     if ignore_name:
         return
     tags = snapshot.info.get("tags")
-    if isinstance(tags, (list, tuple)) and "conversational" in tags:
-        yield _fact(Rule.KIND_TAG, "chat", "tags", Reason(KindReason.CONVERSATIONAL), "conversational")
+    if isinstance(tags, (list, tuple)) and CONVERSATIONAL in tags:
+        reason = Reason(KindReason.TAG, field="tags", tag=CONVERSATIONAL)
+        yield _fact(Rule.KIND_TAG, "chat", "tags", reason, CONVERSATIONAL)
     words = _CHAT_WORDS.search(normalise(own_name(snapshot)).name)
     if words:
         quote = words.group().strip("-")
         yield _fact(Rule.KIND_NAME, "chat", Source.NAME, Reason(KindReason.NAME_HAS_WORD, word=quote), quote)
     row_match = match(parser_table(), own_name(snapshot))
     if row_match is not None and row_match.kind == "chat" and row_match.parsers:
-        reason = Reason(KindReason.FAMILY, family=row_match.row.label)
+        reason = Reason(ModelNameReason.FAMILY, base=None, family=row_match.row.label)
         yield _fact(Rule.KIND_NAME, "chat", "parser_defaults.json", reason, row_match.quote)
 
 
@@ -504,6 +489,15 @@ def _gguf(snapshot: Snapshot, ignore_name: bool) -> KindFinding:
 
 def _original(snapshot: Snapshot, ignore_name: bool) -> str | None:
     return None if ignore_name else made_from(snapshot, metadata(snapshot))
+
+
+def _of_class(kind: str, name: str) -> Evidence:
+    reason = Reason(KindReason.ARCHITECTURE, name=name, of=kind)
+    return _fact(Rule.KIND_ARCHITECTURE, kind, FILE, reason, name)
+
+
+def _of_file(path: str, kind: str) -> Evidence:
+    return _fact(Rule.KIND_FILES, kind, path, Reason(KindReason.FILE, file=path, of=kind), path)
 
 
 def _fact(rule: Rule, kind: str, source: str, reason: Reason, quote: str) -> Evidence:

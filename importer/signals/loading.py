@@ -267,7 +267,7 @@ def _loads_mlx(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> Loa
     if not able.methods:
         return LoadVerdict(None, _of(LoadReason.NOT_KNOWN, able, named))
     if method == "fp8" and is_mlx_lm and able.remapped.get(type_name, type_name) in able.fp8_types:
-        return LoadVerdict(True, _of(LoadReason.CONVERTED, able, named))
+        return LoadVerdict(True, _of(LoadReason.READS, able, named))
     if method not in able.methods:
         return LoadVerdict(False, _unread(able, named))
     if method == "compressed-tensors" and able.formats and quantised.form not in able.formats:
@@ -281,7 +281,7 @@ def _loads_mlx(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> Loa
         return LoadVerdict(False, _unread(able, named, tuple(f"{n} bits" for n in bits)))
     if (refused := _refused_tensor(quantised, snapshot, able)) is not None:
         return refused
-    return LoadVerdict(True, _of(LoadReason.CONVERTED, able, named))
+    return LoadVerdict(True, _of(LoadReason.READS, able, named))
 
 
 def _library(snapshot: Snapshot, able: Abilities) -> Abilities:
@@ -439,9 +439,9 @@ def mistral_evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
         return []
     facts = []
     if present.own_tokenizer and not present.tokenizer:
-        facts.append(_fact(TOKENIZER_MODE, "mistral", FormReason.ONLY_OWN_TOKENIZER))
+        facts.append(_fact(TOKENIZER_MODE, "mistral", FormReason.ONLY_OWN))
     elif present.own_tokenizer:
-        facts.append(_fact(TOKENIZER_MODE, "hf", FormReason.BOTH_TOKENIZERS))
+        facts.append(_fact(TOKENIZER_MODE, "hf", FormReason.BOTH_FORMS))
     own = present.own_config and (present.own_weights or not present.weights)
     if own and not (present.config and present.weights):
         facts.append(_fact(CONFIG_FORMAT, "mistral", FormReason.ONLY_OWN))

@@ -44,12 +44,6 @@ class CacheReason(ReasonKind):
         "checkpoint's scales",
     )
     PREFIX_CACHING = "prefix-caching", _by_itself("prefix caching"), "{engine}"
-    CHUNKED_PREFILL = "chunked-prefill", _by_itself("chunked prefill"), "{engine}"
-    LATENT_ATTENTION = (
-        "latent-attention",
-        "on processors without AMX it is off for models with multi-head latent attention (kv_lora_rank)",
-        "without AMX",
-    )
 
 
 SHORT_MODES = {None: "", "thinking": ", thinking", "non_thinking": ", non-thinking"}
@@ -83,10 +77,8 @@ class CodeReason(ReasonKind):
     """Reasons about a repository's code."""
 
     NAMED = "named", "code of the repository is named in {places:and} for {parts}", "{places}"
-    UNLISTED = "unlisted", "the repository does not list {files}"
     ELSEWHERE = "elsewhere", "code of other repositories is named, which no commit pins: {repos}"
     NEEDED = "needed", "{engine} will not start without this code"
-    OWN_TYPE = "own-type", "{engine} has the model type {model_type} itself, so the code is not needed for it"
     NOT_KNOWN = (
         "not-known",
         "whether {engine} starts without this code is not known",
@@ -127,7 +119,6 @@ class LengthReason(ReasonKind):
         "with longrope up to {tokens} can be asked for, at some cost to short prompts",
         "longrope",
     )
-    ORIGINAL = "original", "{key}: {tokens}", "{key}"
     BELOW = (
         "below",
         "the model reads its rotary embedding in {part}: {key} is written there, too",
@@ -147,16 +138,6 @@ class LengthReason(ReasonKind):
         "window",
         "layers with a sliding window look back {tokens} tokens only (sliding_window)",
         "sliding window",
-    )
-    STRETCHABLE = (
-        "stretchable",
-        "the card tells how YaRN stretches it to {tokens}, at a cost to short prompts; it stays off",
-        "model card",
-    )
-    TOKENIZER = (
-        "tokenizer",
-        "{file} says model_max_length: {tokens}, which engines do not heed when they generate",
-        "{file}",
     )
     AFTER_PADDING = (
         "after-padding",
@@ -289,13 +270,6 @@ class KindRemedy(ReasonKind):
     )
     LIBRARY = "library", "Serve it with {library}, the library that its page on the Hub names."
     TRANSFORMERS = "transformers", "Serve it with transformers, also behind LocalAI."
-    CTRANSLATE2 = (
-        "ctranslate2",
-        (
-            "Serve it with CTranslate2 or, for Whisper, faster-whisper; or import the repository with the "
-            "original weights."
-        ),
-    )
     OWN_LIBRARY = (
         "own-library",
         (
@@ -310,19 +284,8 @@ class KindRemedy(ReasonKind):
             "MLX weights."
         ),
     )
-    MADE_FROM = (
-        "made-from",
-        "Serve the GGUF files with llama.cpp, or import {repo}, their origin.",
-    )
     ADAPTED = "adapted", "Import {repo}, its base model, with {adapter} as its adapter."
     ADAPTED_UNNAMED = "adapted-unnamed", "Import its base model, with this adapter."
-    ORIGINAL = (
-        "original",
-        (
-            "Serve the GGUF files with llama.cpp, or import the repository with the original safetensors "
-            "weights; the card does not name it."
-        ),
-    )
 
 
 def _of_kind(text: str) -> Text:
@@ -344,10 +307,7 @@ class KindReason(ReasonKind):
         "its {field} says {tag}: the chat template may be the base model's, and its answers may be no text",
     )
     TEMPLATE = "template", "it has a chat template in {where}", "chat template"
-    MODEL_TYPE = "model-type", "config.json says {quote}, which is {family}", "config.json"
-    CONVERSATIONAL = "conversational", "the Hub's tags say conversational", "Hub tags"
     NAME_HAS_WORD = "name-has-word", "its name says {word}", "model name"
-    FAMILY = "family", "its name belongs to the family {family}", "family {family}"
     NO_TEMPLATE = "no-template", "it has a {file} and no chat template anywhere", "no chat template"
     NOTHING_ELSE = "nothing-else", "nothing says that it is anything but a chat model", "default"
     IN_FOLDERS = "in-folders", "no model lies at its top, and one in each of {folders:and}"
@@ -438,7 +398,6 @@ class LoadReason(ReasonKind):
         "{engine} reads a quantisation in config.json alone, and only {file} describes this one",
     )
     READS = "reads", "{engine} reads {quantisation} and detects it by itself", "{engine}"
-    CONVERTED = "converted", "{engine} converts {quantisation} while it loads", "{engine}"
     DOES_NOT_READ = "does-not-read", _does_not_read
     NOT_KNOWN = (
         "not-known",
@@ -449,16 +408,14 @@ class LoadReason(ReasonKind):
 class FormReason(ReasonKind):
     """Reasons for the form of the files to read."""
 
-    ONLY_OWN_TOKENIZER = "only-own-tokenizer", "its only tokenizer is Mistral's own", "listed files"
-    BOTH_TOKENIZERS = (
-        "both-tokenizers",
-        "it has both tokenizers, and the chat template goes with this one",
+    ONLY_OWN = (
+        "only-own",
+        "its tokenizer, its config or its weights are in Mistral's own form alone",
         "listed files",
     )
-    ONLY_OWN = "only-own", "its config or its weights are in Mistral's own form alone", "listed files"
     BOTH_FORMS = (
         "both-forms",
-        "it has Mistral's own form too, which versions of vLLM would take by themselves",
+        "it has Mistral's own form too; the chat template goes with this one",
         "listed files",
     )
 
@@ -527,14 +484,6 @@ class GenerationReason(ReasonKind):
         "new-tokens",
         "the vendor's {file} says {quote} (new tokens), a limit for transformers' own generate()",
     )
-    ALL_TOKENS = (
-        "all-tokens",
-        (
-            "the vendor's {file} says {quote} (tokens of prompt and answer together), a limit for "
-            "transformers' own generate()"
-        ),
-    )
-    NOT_DONE = "not-done", "the vendor's {file} says {quote}, and no engine here does that"
     PASSED_OVER = (
         "passed-over",
         "{file} is not valid JSON: engines start without its sampling values and end tokens",
@@ -550,15 +499,6 @@ class SisterReason(ReasonKind):
 class DraftReason(ReasonKind):
     """Reasons why heads for multi-token prediction draft, or do not."""
 
-    NOT_OF_THIS_TYPE = (
-        "not-of-this-type",
-        "config.json says {quote}, and {engine} does not draft with this model type's own heads",
-    )
-    NOT_ON_PROCESSORS = (
-        "not-on-processors",
-        "config.json says {quote}, and {engine} does not draft on processors",
-    )
-    NOT_HELD = "not-held", "config.json says {quote}, but {how}, so nothing is drafted"
     OFFERED = (
         "offered",
         (
@@ -568,11 +508,6 @@ class DraftReason(ReasonKind):
         "config.json",
     )
     HOLDS = "holds", "the weights hold them ({place})"
-    NO_TENSOR = "no-tensor", "none of the {count} tensors in {file} is of such heads"
-    MADE_ANEW = (
-        "made-anew",
-        "its weights were made anew ({of}), and no {file} was read that shows whether they still hold them",
-    )
     AS_TRAINED = "as-trained", "nothing shows that its weights were made again without them"
 
 
@@ -711,10 +646,6 @@ class TokenNumberReason(ReasonKind):
         "beyond",
         "the embedding has {rows} rows, and none for {tokens:and}: a message with it may end the engine",
     )
-    BEYOND_CONFIG = (
-        "beyond-config",
-        "config.json names {rows} tokens, and {tokens:and} lies beyond: its weights may have no row",
-    )
 
     NO_BEGIN = (
         "no-begin",
@@ -797,17 +728,9 @@ class WeightDoubt(ReasonKind):
         "ghosts",
         "{index} names {count:tensor|tensors} that no file of weights has, such as {tensor}",
     )
-    INDEX_UNREAD = (
-        "index-unread",
-        "{index} was not read ({problem}): towers and weights that are missing go unseen",
-    )
-    SCHEME_UNREAD = (
-        "scheme-unread",
-        "{file} was not read ({problem}): weights that it quantises pass for plain ones",
-    )
-    NAME = (
-        "name",
-        "its name has {word}, and {file} names no quantisation: engines take the weights for plain ones",
+    UNREAD = (
+        "unread",
+        "{file} was not read ({problem}): what it says of quantised, missing or absent tensors goes unseen",
     )
     PICKLES = (
         "pickles",
@@ -831,18 +754,6 @@ class WeightDoubt(ReasonKind):
             "refuses tensors, move them away"
         ),
     )
-
-
-class UnservedReason(ReasonKind):
-    """Reasons why no engine here generates text with a model."""
-
-    ENCODER_DECODER = (
-        "encoder-decoder",
-        "{name} has an encoder and a decoder, and {engine} wraps decoders alone",
-    )
-    NO_HEAD = "no-head", "{name} has no head for text, and {engine} does not know it"
-    NAMES_NOTHING = "names-nothing", "{file} names no model type and no architecture"
-    ADAPTS = "adapts", "it has {file} and no weights of a model"
 
 
 def _checked(fields: Fields) -> str:

@@ -13,6 +13,7 @@ from importer.signals.reasons import GenerationReason, StopReason
 from importer.signals.sampling_values import GREEDY, is_number, usable
 
 FILE = "generation_config.json"
+LENGTH = "max_new_tokens"  # transformers' limit of an answer
 
 # transformers' name and LocalAI's YAML name.
 KEYS = (
@@ -24,21 +25,12 @@ KEYS = (
     ("presence_penalty", "presence_penalty"),
     ("frequency_penalty", "frequency_penalty"),
 )
-# Settings of transformers that the engines lack, each with its neutral value.
-OTHERS = {
-    "num_beams": 1, "typical_p": 1, "epsilon_cutoff": 0, "eta_cutoff": 0, "no_repeat_ngram_size": 0,
-    "encoder_repetition_penalty": 1, "diversity_penalty": 0, "num_beam_groups": 1, "penalty_alpha": 0,
-}  # fmt: skip
-
-
-# transformers' limits on length, each by what it counts: the answer, or prompt and answer together.
-LENGTHS = (("max_new_tokens", GenerationReason.NEW_TOKENS), ("max_length", GenerationReason.ALL_TOKENS))
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:
     """Return one fact for each value; zero is one, null is not. What no engine takes is shown without one."""
     data = snapshot.json(FILE)
-    return [*_greedy(data), *_values(data), *_implied(data), *_lengths(data), *_others(data)]
+    return [*_greedy(data), *_values(data), *_implied(data), *_length(data)]
 
 
 def unread_evidence(snapshot: Snapshot, engine: str) -> Iterator[Evidence]:
@@ -77,25 +69,12 @@ def _implied(data: Mapping[str, object]) -> Iterator[Evidence]:
         yield Evidence(Rule.GENERATION_CONFIG_IMPLIED, "parameters.temperature", 1.0, FILE, reason, quote)
 
 
-def _lengths(data: Mapping[str, object]) -> Iterator[Evidence]:
-    for key, kind in LENGTHS:
-        tokens = usable("max_tokens", data.get(key))
-        if tokens is not None:
-            quote = f"{key}: {tokens}"
-            reason = Reason(kind, file=FILE, quote=quote)
-            yield Evidence(
-                Rule.GENERATION_CONFIG_LENGTH, "parameters.max_tokens", tokens, FILE, reason, quote
-            )
-
-
-def _others(data: Mapping[str, object]) -> Iterator[Evidence]:
-    for key, neutral in OTHERS.items():
-        value = data.get(key)
-        if is_number(value) and value != neutral:
-            quote = f"{key}: {value}"[:60]
-            reason = Reason(GenerationReason.NOT_DONE, file=FILE, quote=quote)
-            place = f"generation_config.{key}"
-            yield Evidence(Rule.GENERATION_CONFIG_OTHER, place, None, FILE, reason, quote)
+def _length(data: Mapping[str, object]) -> Iterator[Evidence]:
+    tokens = usable("max_tokens", data.get(LENGTH))
+    if tokens is not None:
+        quote = f"{LENGTH}: {tokens}"
+        reason = Reason(GenerationReason.NEW_TOKENS, file=FILE, quote=quote)
+        yield Evidence(Rule.GENERATION_CONFIG_LENGTH, "parameters.max_tokens", tokens, FILE, reason, quote)
 
 
 def _fact(key: str, value: float, quote: str) -> Evidence:

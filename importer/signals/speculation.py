@@ -12,7 +12,7 @@ from importer.hub.snapshot import Snapshot, listed, mapping, text, whole
 from importer.reasons import Reason
 from importer.signals import quantisation
 from importer.signals.architecture import architectures, config_of, model_types, text_config
-from importer.signals.comparison import INDEX, head_tensor, tensors
+from importer.signals.comparison import head_tensor, tensors
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.reasons import DraftReason
@@ -50,26 +50,16 @@ def read(config: Mapping[str, object]) -> Heads | None:
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
-    """Return the offer of these heads for vLLM, or why there is none; only the user switches them on."""
+    """Return the offer of these heads, where vLLM drafts with them; only the user switches them on."""
     heads = read(config_of(snapshot))
-    if heads is None or not backends.of(able.engine).adapts:
+    if heads is None or not backends.of(able.engine).adapts or not _drafts(snapshot, able):
         return []
-    quote = heads.quote
-    if not _drafts(snapshot, able):
-        reason = Reason(DraftReason.NOT_OF_THIS_TYPE, quote=quote, engine=able.label)
-        return [Evidence(Rule.ENGINE, KEY, None, able.label, reason, quote)]
-    if machine.kind == "cpu" and not able.drafts_on_processors:
-        reason = Reason(DraftReason.NOT_ON_PROCESSORS, quote=quote, engine=able.label)
-        return [Evidence(Rule.ENGINE, KEY, None, able.label, reason, quote)]
-    held, how = holds(snapshot)
-    if not held:
-        reason, source = Reason(DraftReason.NOT_HELD, quote=quote, how=how), "config.json"
-        known = tensors(snapshot)
-        source = source if held is None or known is None else known.source
-        return [Evidence(Rule.CONFIG, KEY, None, source, reason, quote)]
+    how = _held(snapshot)
+    if how is None or (machine.kind == "cpu" and not able.drafts_on_processors):
+        return []
     offer = json.dumps(spelled_out(OWN_HEADS))
-    reason = Reason(DraftReason.OFFERED, quote=quote, how=how, offer=offer)
-    return [Evidence(Rule.CONFIG, KEY, None, "config.json", reason, quote)]
+    reason = Reason(DraftReason.OFFERED, quote=heads.quote, how=how, offer=offer)
+    return [Evidence(Rule.CONFIG, KEY, None, "config.json", reason, heads.quote)]
 
 
 @frozen
@@ -110,19 +100,15 @@ def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
     )
 
 
-def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
-    """Return whether the weights hold the heads, with the reason; re-uploads often leave them out."""
+def _held(snapshot: Snapshot) -> Reason | None:
+    """Return what shows that the weights hold the heads; re-uploads often leave them out."""
     from importer.signals.family import base_models
 
-    found, known = head_tensor(snapshot), tensors(snapshot)
+    found = head_tensor(snapshot)
     if found is not None:
-        return True, Reason(DraftReason.HOLDS, place=found)
-    if known is not None:
-        return False, Reason(DraftReason.NO_TENSOR, count=len(known.names), file=known.source)
-    made_from = next(iter(base_models(snapshot)), None)
-    if made_from is not None:
-        return None, Reason(DraftReason.MADE_ANEW, of=made_from, file=INDEX)
+        return Reason(DraftReason.HOLDS, place=found)
     quantised = quantisation.read(snapshot)
-    if quantised is not None and quantised.method not in AS_TRAINED:
-        return None, Reason(DraftReason.MADE_ANEW, of=quantised.method, file=INDEX)
-    return True, Reason(DraftReason.AS_TRAINED)
+    requantised = quantised is not None and quantised.method not in AS_TRAINED
+    if tensors(snapshot) is not None or base_models(snapshot) or requantised:
+        return None
+    return Reason(DraftReason.AS_TRAINED)

@@ -67,13 +67,12 @@ def beyond(
     return tuple(sorted(found, key=lambda token: not token.needed))
 
 
-def evidence(found: Sequence[BeyondToken], rows: int, *, exact: bool) -> Evidence:
-    """Return the tokens that a user may write; a warning where ``rows`` are exact: those of the weights."""
-    kind = TokenNumberReason.BEYOND if exact else TokenNumberReason.BEYOND_CONFIG
+def evidence(found: Sequence[BeyondToken], rows: int) -> Evidence:
+    """Return the warning about tokens that a user may write; ``rows`` are those of the weights."""
     names = tuple(token.content for token in found[:3])
-    reason = Reason(kind, tokens=names, count=len(found), rows=rows)
+    reason = Reason(TokenNumberReason.BEYOND, tokens=names, count=len(found), rows=rows)
     value = {str(token.number): token.content for token in found}
-    return Evidence(Rule.TOKENIZER, KEY, value, CONFIG, warning(reason) if exact else reason)
+    return Evidence(Rule.TOKENIZER, KEY, value, CONFIG, warning(reason))
 
 
 def _ends(snapshot: Snapshot) -> Iterator[int]:

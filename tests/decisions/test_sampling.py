@@ -191,14 +191,10 @@ CONTEXT = fact("config", 131072, "max_model_len")
 
 
 def test_transformers_limits_are_shown_and_never_taken() -> None:
-    limit, whole = (
-        *sampling.evidence(repository(max_new_tokens=512)),
-        *sampling.evidence(repository(max_length=2048)),
-    )
+    [limit] = sampling.evidence(repository(max_new_tokens=512))
     on_vllm = decided(limit)[LENGTH]
     assert isinstance(on_vllm, KnownNone), "vLLM would take it from the file"
     assert on_vllm.overruled[0].value == 512
-    assert isinstance(decided(whole)[LENGTH], Undecided), "vLLM does not take this one"
     on_mlx = decided(limit, CONTEXT, backend="mlx")[LENGTH]
     assert (on_mlx.value, on_mlx.status, on_mlx.overruled[0].value) == (32768, "engine-default", 512)
 
@@ -228,7 +224,7 @@ rules = st.sampled_from(
 )  # fmt: skip
 places = st.sampled_from(
     [*KEYS, "sampling_modes.thinking.temperature", "sampling_modes.non_thinking.temperature",
-     "sampling_modes.thinking.top_p", "generation_config.num_beams"]
+     "sampling_modes.thinking.top_p"]
 )  # fmt: skip
 thoughts = st.sampled_from([None, BY_DEFAULT, ON_REQUEST, ALWAYS, NEVER])
 

@@ -32,19 +32,17 @@ UNDECIDING = {
     f"{name}.{kind}"
     for name, kinds in {
         "CardReason": "unclear",
-        "CodeReason": (
-            "configuration elsewhere lacking model needed not-known not-needed own-type tokenizer unlisted"
-        ),
+        "CodeReason": ("configuration elsewhere lacking model needed not-known not-needed tokenizer"),
         "DerivedReason": "limits",
-        "DraftReason": ("as-trained holds made-anew no-tensor not-held not-of-this-type not-on-processors"),
+        "DraftReason": "as-trained holds",
         "FitReason": "neutral no-length quantised-is-smaller would-hold would-hold-all",
         "ForeignReason": "tools-given would-offer",
         "FrontendReason": "elsewhere guessed",
-        "GenerationReason": "all-tokens new-tokens not-done passed-over unusable",
+        "GenerationReason": "new-tokens passed-over unusable",
         "KindReason": "in-folders only-gguf tagged",
         "KindRemedy": (
-            "adapted adapted-unnamed ctranslate2 drafted drafted-for image-engine library made-from no-mlx "
-            "original own-library speech-engine transformers"
+            "adapted adapted-unnamed drafted drafted-for image-engine library no-mlx own-library "
+            "speech-engine transformers"
         ),
         "LoadReason": (
             "does-not-read needs-card no-code no-config no-model-type no-tokenizer no-tower not-in-config "
@@ -67,9 +65,8 @@ UNDECIDING = {
         "InputReason": "no-processor",
         "TaskReason": "no-way sparse",
         "ThinkingSign": "base block card family name switch tokens",
-        "TokenNumberReason": "beyond beyond-config no-begin no-control",
+        "TokenNumberReason": "beyond no-begin no-control",
         "Unavailable": "not-fetched not-installed not-known not-run-here nothing-known nothing-rendered",
-        "UnservedReason": "adapts encoder-decoder names-nothing no-head",
         "CoverageEffect": "loses template-offered tools-hidden tools-off tools-sometimes",
         "CoverageReason": "checked variables",
         "WeighReason": "heard-first lost stands-beside user-decides",

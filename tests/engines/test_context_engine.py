@@ -13,7 +13,6 @@ from importer.engines import registries
 from importer.engines.install import Installed
 from importer.hub.snapshot import Snapshot
 from importer.signals import caching, context, overrides
-from importer.signals.engine_capabilities import Machine
 from tests.recordings import RECORDINGS
 from tests.waiting import PATIENCE
 
@@ -101,9 +100,8 @@ def test_the_length_is_vllms_own(name: str, told: dict[str, dict[str, Any]], vll
     found = context.derive(snapshot, able)
     assert found is not None
     assert found.tokens == told[name]["length"], told[name]
-    said = {e.key: e.value for e in caching.evidence(snapshot, able, Machine("cpu"))}
+    said = {e.key: e.value for e in caching.evidence(snapshot, able)}
     assert said[caching.PREFIX] == told[name]["prefix_caching"]
-    assert said[caching.CHUNKS] == told[name]["chunked_prefill"]
 
 
 def _completed(engine: Installed) -> dict[str, overrides.Overrides]:

@@ -42,8 +42,8 @@ def test_the_file_of_a_reference(text: str, file: str | None) -> None:
         (snapshot(base_models=["acme/toy"]), "acme/toy"),
         (snapshot(tags=["gguf", "base_model:acme/toy", "base_model:quantized:acme/toy"]), "acme/toy"),
         (snapshot("x/toy-GGUF", "model.safetensors", base_models=["acme/toy"]), "x/toy-GGUF itself"),
-        (snapshot(base_models=["./mine", "x/toy-GGUF", "evil/\x1b[31m"]), "does not name it"),
-        (snapshot(), "does not name it"),
+        (snapshot(base_models=["./mine", "x/toy-GGUF", "evil/\x1b[31m"]), "original safetensors weights"),
+        (snapshot(), "original safetensors weights"),
     ],
 )
 def test_a_gguf_file_is_refused_with_the_repository_to_import(found: Snapshot, named: str) -> None:
@@ -58,7 +58,7 @@ def test_a_gguf_file_is_refused_with_the_repository_to_import(found: Snapshot, n
     [
         (snapshot("x/toy-GGUF", "toy-Q4_K_M.gguf", base_models=["acme/toy"]), "acme/toy"),
         (snapshot("x/toy", "model.safetensors"), "x/toy itself"),
-        (snapshot("x/toy-GGUF", "toy-Q4_K_M.gguf"), "does not name it"),
+        (snapshot("x/toy-GGUF", "toy-Q4_K_M.gguf"), "original safetensors weights"),
     ],
 )
 def test_a_tag_is_answered_with_the_repository_to_import(found: Snapshot, named: str) -> None:

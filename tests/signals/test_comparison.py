@@ -155,10 +155,10 @@ GONE, POINTER = Reason(UnreadReason.GONE), Reason(UnreadReason.POINTER)
          None, ""),
         (snapshot({"a": 1}, [*TEXT, "mtp.a"], tensors=tuple(TEXT)), "vllm", WeightDoubt.GHOSTS, "mtp"),
         (snapshot({"a": 1}, TEXT, tensors=tuple(TEXT)), "vllm", None, ""),
-        (snapshot({}, unknown={INDEX: LARGE}), "vllm", WeightDoubt.INDEX_UNREAD, "larger than 16 MiB"),
+        (snapshot({}, unknown={INDEX: LARGE}), "vllm", WeightDoubt.UNREAD, "larger than 16 MiB"),
         (snapshot({}, unknown={INDEX: Reason(UnreadReason.NOT_AMONG, most=6)}), "vllm", None, ""),
-        (snapshot({}, texts={"quantize_config.json": "[]"}), "vllm", WeightDoubt.SCHEME_UNREAD, "quantises"),
-        (snapshot({}, texts={"hf_quant_config.json": "{"}), "vllm", WeightDoubt.SCHEME_UNREAD, "quantises"),
+        (snapshot({}, texts={"quantize_config.json": "[]"}), "vllm", WeightDoubt.UNREAD, "quantised"),
+        (snapshot({}, texts={"hf_quant_config.json": "{"}), "vllm", WeightDoubt.UNREAD, "quantised"),
     ],
 )  # fmt: skip
 def test_each_contradiction_is_one_finding(one: Snapshot, engine: str, found: Any, words: str) -> None:
@@ -166,20 +166,6 @@ def test_each_contradiction_is_one_finding(one: Snapshot, engine: str, found: An
     assert [finding.reason.kind for finding in came] == ([] if found is None else [found])
     assert all(words in render(finding.reason) for finding in came)
     assert all(finding.stops == isinstance(found, WeightFault) for finding in came)
-
-
-@pytest.mark.parametrize(
-    ("name", "config", "warned"),
-    [
-        ("a/Qwen3-8B-4bit", {"model_type": "qwen3"}, True),
-        ("a/Qwen3-8B-4bit", {"quantization_config": {"quant_method": "gptq"}}, False),
-        ("a/Phi-4", {"model_type": "phi3"}, False),
-    ],
-)
-def test_a_name_with_bits_over_plain_weights(name: str, config: Any, warned: bool) -> None:
-    facts = evidence(snapshot(config, model_id=name), "vllm")
-    assert [f.reason.fields["reason"].kind for f in facts] == [WeightDoubt.NAME] * warned
-    assert not evidence(snapshot(config, model_id=name), "vllm", ignore_name=True)
 
 
 def test_findings_need_attention_and_name_their_files() -> None:
@@ -207,7 +193,7 @@ def test_a_hostile_index_says_nothing_and_is_named(text: str) -> None:
     one = snapshot(SEES, files={"model.safetensors": GIB})
     one = Snapshot("r", "a/b", "0" * 40, one.files, {**one.texts, INDEX: text})
     assert comparison.tensors(one) is None
-    assert kinds(one) == [WeightDoubt.INDEX_UNREAD]
+    assert kinds(one) == [WeightDoubt.UNREAD]
     assert modalities.sees(one)
 
 

@@ -13,7 +13,7 @@ from importer.engines import registries
 from importer.hub.snapshot import Snapshot
 from importer.sentences import render
 from importer.signals import caching, context, overrides
-from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
+from importer.signals.engine_capabilities import UNKNOWN, Abilities
 from tests.facts import whys
 
 NEW, OLD = registries.load_capabilities("vllm", "0.32.0"), registries.load_capabilities("vllm", "0.14.1")
@@ -107,45 +107,24 @@ def test_what_bears_on_it_is_said() -> None:
     assert len(reasons(snapshot({**config, "use_sliding_window": False}))) == 1
 
 
-def test_a_card_that_tells_how_to_stretch_it_is_quoted_and_not_followed() -> None:
-    card = """Long texts: add to `config.json`
-    { "rope_scaling": { "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768 } }"""
-    told = snapshot({"max_position_embeddings": 32768}, card)
-    decided = decide(context.evidence(told, NEW), Preferences(), Target("vllm"))
-    assert decided["max_model_len"].value == 32768
-    assert any("131072" in r for r in whys(decided["max_model_len"]))
-    assert [k for k in decided if "rope" in k or "hf_overrides" in k] == []
-    assert len(reasons(snapshot({"max_position_embeddings": 131072}, card))) == 1
-
-
-def test_the_tokenizers_length_is_shown_and_not_heard() -> None:
-    facts = context.evidence(snapshot({"max_position_embeddings": 8192}, model_max_length=131072), NEW)
-    decided = decide(facts, Preferences(), Target("vllm"))["max_model_len"]
-    assert (decided.value, [o.value for o in decided.overruled]) == (8192, [131072])
-    unlimited = snapshot({"max_position_embeddings": 8192}, model_max_length=10**30)
-    assert len(context.evidence(unlimited, NEW)) == 1
-
-
 # what vLLM does by itself with prompts
 
 
 @pytest.mark.parametrize(
     ("config", "old", "new"),
     [
-        ({"architectures": ["LlamaForCausalLM"]}, (True, True), (True, True)),
-        ({"architectures": ["FalconH1ForCausalLM"]}, (False, True), (True, True)),
-        ({"architectures": ["GraniteMoeHybridForCausalLM"], "layer_types": ["attention"]},
-         (True, True), (True, True)),
-        ({"architectures": ["MambaForCausalLM"]}, (False, True), (False, True)),
+        ({"architectures": ["LlamaForCausalLM"]}, True, True),
+        ({"architectures": ["FalconH1ForCausalLM"]}, False, True),
+        ({"architectures": ["GraniteMoeHybridForCausalLM"], "layer_types": ["attention"]}, True, True),
+        ({"architectures": ["MambaForCausalLM"]}, False, False),
         ({"architectures": ["NeverHeardOf"]}, None, None),
         ({}, None, None),
     ],
 )  # fmt: skip
-def test_prefixes_and_chunks(config: Any, old: Any, new: Any) -> None:
+def test_prefix_caching_by_the_class_of_attention(config: Any, old: Any, new: Any) -> None:
     for able, found in ((OLD, old), (NEW, new)):
-        facts = caching.evidence(snapshot(config), able, Machine("cpu"))
-        told = {e.key: e.value for e in facts}
-        assert told == ({} if found is None else {caching.PREFIX: found[0], caching.CHUNKS: found[1]})
+        facts = caching.evidence(snapshot(config), able)
+        assert {e.key: e.value for e in facts} == ({} if found is None else {caching.PREFIX: found})
         assert {e.rule for e in facts} <= {"engine"}
 
 

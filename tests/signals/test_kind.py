@@ -159,7 +159,7 @@ def test_gguf_only_without_a_card() -> None:
     error = found.error("x")
     assert found.made_from is None
     assert error is not None
-    assert "does not name it" in hint(error)
+    assert "original safetensors weights" in hint(error)
 
 
 def test_gguf_beside_other_weights_is_no_reason_to_refuse() -> None:

@@ -152,9 +152,9 @@ NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
         (BITSANDBYTES, "vllm", H100, False, "does not read bitsandbytes"),
         ({"quant_method": "quark"}, "vllm", CPU, None, "on processors is not known"),
         (MLX["quantization"], "mlx", CPU, True, "reads mlx"),
-        (AWQ, "mlx", CPU, True, "while it loads"),
+        (AWQ, "mlx", CPU, True, "detects it by itself"),
         (AWQ, "mlx-vlm", CPU, False, "does not read awq"),
-        (NVFP4, "mlx", CPU, True, "while it loads"),
+        (NVFP4, "mlx", CPU, True, "detects it by itself"),
         ({"quant_method": "modelopt", "quant_algo": "FP8"}, "mlx", CPU, False, "NVFP4 alone"),
         (tensors(FP8, FP8, "float-quantized"), "mlx", CPU, False, "in the format float-quantized"),
         ({"quant_method": "fp8"}, "mlx", CPU, None, "not known"),
@@ -242,7 +242,7 @@ def test_a_method_on_its_way_out_is_allowed() -> None:
 )  # fmt: skip
 def test_what_the_cache_holds(block: Any, version: str, rule: str | None) -> None:
     given = snapshot({**LLAMA, "quantization_config": block})
-    facts = caching.evidence(given, registries.load_capabilities("vllm", version), H100)
+    facts = caching.evidence(given, registries.load_capabilities("vllm", version))
     assert [(e.value, e.rule) for e in facts if e.key == caching.CACHE] == ([("fp8", rule)] if rule else [])
 
 

@@ -165,8 +165,7 @@ def test_mlx_weights_of_such_a_kind_are_refused_with_their_engine() -> None:
         ({"architectures": ["NewForDepth"]}, {}, "no-text", "transformers"),
         ({"architectures": ["T5ForConditionalGeneration"], "is_encoder_decoder": True}, {}, "encoder-decoder",
          "transformers"),
-        ({"alignment_heads": [[7, 0]], "lang_ids": [5]}, {"model.bin": ""}, "unnamed", "faster-whisper"),
-        ({"add_source_bos": False}, {"model.bin": "", "vocabulary.txt": ""}, "unnamed", "CTranslate2"),
+        ({"alignment_heads": [[7, 0]], "lang_ids": [5]}, {"model.bin": ""}, "unnamed", "library"),
     ],
 )  # fmt: skip
 def test_what_no_engine_generates_text_with_is_refused(
