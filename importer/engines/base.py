@@ -118,7 +118,6 @@ OFFERS: dict[str, str] = {
     "completions": "plain completions of a prompt given as text",
     "tool-choice": "tool_choice: required, none, or one function by name",
     "structured": "an answer shaped by a JSON schema",
-    "guided": "an answer shaped by a choice, a regular expression or a grammar",
     "logprobs": "log-probabilities of what was written",
     "drawn": "log-probabilities of the tokens that were drawn, not of the likeliest ones",
     "bias": "a bias of single tokens in a request",

@@ -30,32 +30,10 @@ def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnFo
     return next(found, None)
 
 
-def ended(ctx: Context, prompts: Sequence[Prompt]) -> TurnForm | None:
-    """Return the first form in which all questions are answered right, and each answer ends as a turn does.
-
-    A model that was never trained to chat goes on behind an answer.
-    """
-    forms = (form for form in FORMS if form.markers and _has(ctx, form.markers))
-    return next((f for f in islice(forms, TRIED) if all(_ends(ctx, f, p) for p in prompts)), None)
-
-
-def _ends(ctx: Context, form: TurnForm, prompt: Prompt) -> bool:
-    written, end = greedily(ctx, text_of(form, prompt), ANSWER), form.answer_end.strip()
-    numbers = tokens_of(ctx, (written,)) or ()
-    stopped = end in written if end else False
-    told = written.partition(end)[0] if stopped else written
-    return prompt.answered_by(told) and (stopped or any(len(ids) < ANSWER - 1 for ids in numbers))
-
-
 def right_by_itself(ctx: Context, prompts: Sequence[Prompt]) -> bool:
     """Return whether the weights answer all questions right behind the template's own text."""
     lacks = ctx.promise.lacks("completions")
     return lacks is None and _own_right(ctx, prompts, THOUGHT) == len(prompts)
-
-
-def by_itself(ctx: Context, prompt: Prompt) -> str:
-    """Return what the weights write behind the template's own text."""
-    return greedily(ctx, ctx.rendered(prompt) or "", THOUGHT)
 
 
 def _candidates(ctx: Context, prompt: Prompt, *, gaps: bool) -> Iterator[TurnForm]:

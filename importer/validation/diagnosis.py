@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation import mutations, proof_check
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
@@ -43,6 +44,7 @@ from importer.validation.tool_markup import (
     looks_like_call,
     next_turn,
     outside,
+    thinking_markup,
     thinks,
 )
 
@@ -53,6 +55,17 @@ def swallowed(reply: Reply) -> bool:
     """Return whether the engine counts more tokens than an empty answer's end and shows none of them."""
     empty = not (reply.content.strip() or reply.reasoning.strip() or reply.tool_calls)
     return empty and (reply.usage.completion or 0) > 4
+
+
+def misread(kind: ReasonKind, **fields: Any) -> Fail:
+    """Return the fault of a reasoning parser that does not read the model."""
+    return Fail(Reason(kind, **fields), Stage.PARSED, OTHER_REASONING_PARSER)
+
+
+def thought_shown(place: str, text: str) -> Fail | None:
+    """Return the fault of a thinking marker in a part of an answer."""
+    marker = thinking_markup(text)
+    return None if marker is None else misread(CommonReason.THINKING_MARKER, marker=marker, place=place)
 
 
 def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:

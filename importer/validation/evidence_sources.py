@@ -333,11 +333,8 @@ class Render(Protocol):
     def knows(self, variable: str, /) -> bool:
         """Return whether the template names a variable."""
 
-    def at(self, prompt: Prompt, later: float, /, *, template: str | None = None) -> str | None:
-        """Return the text of the prompt, rendered ``later`` seconds after the fixed time.
-
-        ``template``  in place of the model's own.
-        """
+    def at(self, prompt: Prompt, later: float, /) -> str | None:
+        """Return the text of the prompt, rendered ``later`` seconds after the fixed time."""
 
     def __call__(self, prompt: Prompt, /) -> str | None:
         """Return the text of the prompt, ``None`` where it is unknown; raises TemplateRefusedError."""

@@ -30,7 +30,6 @@ from importer.validation.outcome import (
 from importer.validation.probe import Rests
 from importer.validation.probes import every
 from importer.validation.probes.message_forms import message_forms
-from importer.validation.probes.sampling import OptionReason
 from importer.validation.progress import not_asked
 from importer.validation.prompts import TALK
 from importer.validation.remedy import NAMES_PARSER, PARSER_OF, TEMPLATES, Need, Remedy, needed
@@ -38,7 +37,6 @@ from importer.validation.tool_markup import thinking_markup
 
 # What breaks every answer: judges of answers have no verdict of their own then.
 EVERY_ANSWER = (Remedy.RAISE_LIMITS, Remedy.HEED_OPTIONS, Remedy.SEND_VALUES)
-OF_TEMPERATURE = (OptionReason.COLD_DIFFERS, OptionReason.ALL_ALIKE)
 PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS)
 BEHIND = (Stage.PARSED, Stage.WHOLE, Stage.STREAM)
 READ = (Stage.TEMPLATE, Stage.PROMPT, Stage.TOKENS)  # how the prompt is made
@@ -119,11 +117,12 @@ class Seen:
         if self.part == "model":
             otherwise = self.stage is Stage.DRAWN or asks_for(failure, Remedy.DECODE_ONCE_MORE)
             return Rank.MODEL if otherwise else None
-        if (
-            self.stage in (Stage.SAMPLED, Stage.DRAWN) and not failure.facts
-        ):  # damaged weights heed no other option either
-            other = asks_for(failure, Remedy.HEED_OPTIONS) and not failure.gives(*OF_TEMPERATURE)
-            return None if other else Rank.DRAWN
+        if self.stage in (Stage.SAMPLED, Stage.DRAWN) and not failure.facts:
+            other = failure.remedy is not None and failure.remedy.fields.get("option") not in (
+                None,
+                "temperature",
+            )
+            return None if other else Rank.DRAWN  # damaged weights heed no other option either
         return self._configured(failure)
 
     def _configured(self, failure: Fail) -> Rank | None:
@@ -142,7 +141,7 @@ class Seen:
             return True
         if asks_for(cause.row.outcome, *REFUSING):
             return self.row.outcome.gives(AnswerFailure.REFUSED)
-        if rank is Rank.ON_THE_WAY or needed(cause.row.outcome.remedy, Need.RENDER_TEXT):
+        if rank is Rank.ON_THE_WAY:
             return self.rests_on is not Rests.NOTHING
         return self._rests_on(cause, rank)
 

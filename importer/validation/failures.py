@@ -2,8 +2,7 @@
 
 The engine's end, its log, the template and the other exchanges of the probe show it.
 
-What explains a prompt with other tokens than the template's text: how the engine was started, or several
-servers behind one address.
+What explains a prompt with other tokens than the template's text: several servers behind one address.
 
 A request that failed, sent again: whether the request fails, or its moment, or one of several servers.
 """
@@ -12,12 +11,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum, auto
 
 from importer.chat_template.render import now
-from importer.engines.base import grouped
 from importer.engines.deaths import Attribution
 from importer.engines.lacking import Lacking, in_text
 from importer.reasons import Reason, ReasonKind
@@ -32,13 +30,11 @@ from importer.validation.errors import (
     TemplateRefusedError,
     TimedOut,
 )
-from importer.validation.evidence_sources import Ended, Journal
+from importer.validation.evidence_sources import Ended
 from importer.validation.expectations import REQUEST_NAMES, CommonReason
 from importer.validation.outcome import STAGE, Fail, Inconclusive, Outcome, Stage, failing
-from importer.validation.progress import PATH as LIGHT
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import Need, Remedy, template
-from importer.validation.tokens import tokens_of
 
 RESENDS = 2  # a gateway may keep more than one connection that the server has ended
 TURNS = 5  # of servers that take turns, until all of them are taken for alike
@@ -113,10 +109,6 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
             Fail(Reason(AnswerFailure.DIED, says=error.reason), Stage.WHOLE, Reason(Remedy.READ_LOG)),
             True,
         )
-    if isinstance(error, ServerUnreachable) and journal is not None and _unwritten(ctx, journal):
-        space = Reason(Lacking.LOG_SPACE, path=str(journal.path))
-        provide = Reason(Remedy.PROVIDE, lacking=space)
-        return failing(outcome, Stage.MACHINE, provide, Reason(AnswerFailure.LOG_LACKS, lacking=space))
     if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
         return failing(outcome, Stage.START, correction)
     if isinstance(outcome, Fail) and (stream := broken(error, ctx)) is not None:
@@ -144,20 +136,6 @@ def _refuses_all(error: ExchangeError, ctx: Context) -> bool:
         ctx.ask(GREETING, max_tokens=1)
     except RequestRefused as refused:
         return (refused.status, refused.words) == (error.status, error.words)
-    except ExchangeError:
-        pass
-    return False
-
-
-def _unwritten(ctx: Context, journal: Journal) -> bool:
-    """Return whether one more request is lost, too, and the log takes nothing of it, as it did of others."""
-    before = journal.size
-    if before <= journal.ready:
-        return False
-    try:
-        ctx.client.get(LIGHT, [])
-    except ServerUnreachable:
-        return journal.alive() and journal.size == before
     except ExchangeError:
         pass
     return False
@@ -229,11 +207,6 @@ def refusal(ctx: Context) -> Reason | None:
 class PromptCause(ReasonKind):
     """What gives a prompt other tokens."""
 
-    SWITCHED = (
-        "switched",
-        "the prompt is that of the template with {switches}, which the document does not set",
-    )
-    OTHER_TEMPLATE = "other-template", "the prompt is what {argument} of the start renders: {text!r}"
     READ_TWICE = (
         "read-twice",
         "the same request has {first} tokens of prompt, and {again} each time that it is sent again",
@@ -245,20 +218,14 @@ class PromptCause(ReasonKind):
 
 
 TIMES = 5  # equal requests: one server of three shows among them
-Counted = tuple[Prompt, int | None]  # a conversation, and the engine's count of its tokens
 
 
-def text_now(ctx: Context, prompt: Prompt, template: str | None = None) -> str | None:
+def text_now(ctx: Context, prompt: Prompt) -> str | None:
     """Return the text of a prompt, rendered now; templates may write the date."""
     try:
-        return None if ctx.render is None else ctx.render.at(prompt, now(), template=template)
+        return None if ctx.render is None else ctx.render.at(prompt, now())
     except TemplateRefusedError:
         return None
-
-
-def of_start(ctx: Context, counted: Sequence[Counted]) -> Fail | None:
-    """Return the fault of a start with variables or a template of its own, if that explains every count."""
-    return _switched(ctx, counted) or _other_template(ctx, counted)
 
 
 def of_repetition(ctx: Context, prompt: Prompt, first: int | None) -> Fail | None:
@@ -277,58 +244,6 @@ def of_repetition(ctx: Context, prompt: Prompt, first: int | None) -> Fail | Non
     shown = tuple(sorted(filter(None, counts)))
     reason = Reason(PromptCause.SERVERS_DIFFER, counts=shown, trials=TIMES)
     return Fail(reason, Stage.GATEWAY, Reason(Remedy.SERVERS_ALIKE), trials=TIMES, agreed=1)
-
-
-def _switched(ctx: Context, counted: Sequence[Counted]) -> Fail | None:
-    thinking = None if ctx.render is None or ctx.render.analysis is None else ctx.render.analysis.thinking
-    for switches in () if thinking is None else (thinking.off, thinking.on):
-        prompts = [replace(one, switches={**(switches or {}), **one.switches}) for one, _ in counted]
-        if switches and _explains(ctx, [text_now(ctx, prompt) for prompt in prompts], counted):
-            reason = Reason(PromptCause.SWITCHED, switches=dict(switches))
-            argument = next((flag for flag, text in _arguments(ctx) if _sets(text, switches)), None)
-            remedy = (
-                Reason(Remedy.START_WITH, names=("chat_template_kwargs",))
-                if argument is None
-                else _without(argument)
-            )
-            return Fail(reason, Stage.TEMPLATE, remedy, trials=len(counted))
-    return None
-
-
-def _other_template(ctx: Context, counted: Sequence[Counted]) -> Fail | None:
-    for flag, text in _arguments(ctx):
-        texts = [text_now(ctx, one, text) for one, _ in counted] if "template" in flag else []
-        if texts and _explains(ctx, texts, counted):
-            shown = " ".join(text.split())[:80]
-            reason = Reason(PromptCause.OTHER_TEMPLATE, argument=flag, text=shown)
-            return Fail(reason, Stage.TEMPLATE, _without(flag), trials=len(counted))
-    return None
-
-
-def _explains(ctx: Context, texts: Sequence[str | None], counted: Sequence[Counted]) -> bool:
-    """Return whether each text has as many tokens as the engine counts."""
-    if any(text is None for text in texts):
-        return False
-    tokens = tokens_of(ctx, tuple(text or "" for text in texts)) or ()
-    return [len(ids) for ids in tokens] == [count for _, count in counted]
-
-
-def _arguments(ctx: Context) -> Iterator[tuple[str, str]]:
-    """Yield the arguments of the engine's start, each with its last value."""
-    return ((flag, values[-1]) for flag, values in grouped(list(ctx.argv)) if values)
-
-
-def _sets(text: str, switches: Mapping[str, object]) -> bool:
-    """Return whether an argument is an object of JSON with one of the variables at its value."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(data, dict) and any(data.get(name) == value for name, value in switches.items())
-
-
-def _without(argument: str) -> Reason:
-    return Reason(Remedy.TAKE_OUT_ARGUMENT, argument=argument)
 
 
 AGAIN = 2  # further streams that are broken off, until a limit is named

@@ -162,6 +162,7 @@ STAGE: Final[Mapping[Attribution, Stage]] = {  # that a part's own words show, a
 OF_WEIGHTS: Final = ("simple-answers",)  # the probes whose failure may show damaged weights
 Contract = Literal["holds", "broken", "no verdict"]
 Health = Literal["whole", "damaged", "no verdict"]
+QUOTED = 100  # characters of a value in a reason
 Z = 1.959964  # the normal distribution's quantile for 95 %, both sides
 
 
@@ -354,6 +355,22 @@ def not_compared(outcome: Fail | Inconclusive) -> NotApplicable:
 def named(outcome: AnyOutcome, name: str) -> AnyOutcome:
     """Return the outcome with ``name`` as its outermost part."""
     return replace(outcome, within=(name, *outcome.within))
+
+
+class SeenReason(ReasonKind):
+    """What a comparison has shown: one wording for all probes."""
+
+    DIFFERS = "differs", "{what}: {came}, not {expected}"
+
+
+def differs(
+    what: str, came: object, expected: object, stage: Stage, remedy: Reason | None = None, **more: Any
+) -> Fail:
+    """Return the failure of a comparison; ``stage`` is the first that does not hold."""
+    shown = (one if isinstance(one, Reason) else repr(one)[:QUOTED] for one in (came, expected))
+    return Fail(
+        Reason(SeenReason.DIFFERS, what=what, came=next(shown), expected=next(shown)), stage, remedy, **more
+    )
 
 
 def failing(outcome: Outcome, stage: Stage | None, remedy: Reason | None = None, *notes: Reason) -> Fail:

@@ -124,7 +124,6 @@ class Need(ReasonKind):
     NO_ESCAPING = "no-escaping", "does not escape what it writes"
     RENDER_EVERYTHING = "render-everything", _render_everything
     RENDER_UNALTERED = "render-unaltered", "writes every field of a request as it was sent"
-    RENDER_TEXT = "render-text", "writes content that is a plain text, and not parts alone"
 
 
 class Remedy(ReasonKind):
@@ -212,10 +211,6 @@ class Remedy(ReasonKind):
         "raise-limits",
         "Raise max_tokens in parameters, or max_model_len: every answer is cut there.",
     )
-    TAKE_OUT_ARGUMENT = (
-        "take-out-argument",
-        "Take {argument} out of the engine's start, or start it from the document.",
-    )
     TAKE_OUT_ADDED = (
         "take-out-added",
         "Take {tokens:and} out of the files of the tokenizer, or use weights with a row for each.",
@@ -243,7 +238,6 @@ class Remedy(ReasonKind):
         "offer-no-tools",
         "Leave out the tool parser: in no form that was tried do its calls arrive.",
     )
-    SEND_INSTEAD = "send-instead", "Let clients send {instead} in place of {form}."
     REFUSE_NAMES = "refuse-names", "Let the client refuse names that it did not offer."
     ASK_BY_NAME = "ask-by-name", "Ask for the model by a name that is listed: {listed}."
     ALLOW_OR_OTHER_PARSER = (
@@ -284,13 +278,6 @@ class Remedy(ReasonKind):
         (
             "Use a version of the engine whose prefix cache changes no answer, or switch that cache off: it "
             "loses or mixes up tokens of a prompt."
-        ),
-    )
-    NO_OWN_STOPS = (
-        "no-own-stops",
-        (
-            "Take out the stop string that the server, or what stands before it, adds to requests: answers "
-            "end before {before!r}."
         ),
     )
     RAISE_BODY_LIMIT = (

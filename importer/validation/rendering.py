@@ -1,7 +1,4 @@
-"""Prompts of the served model, rendered with its chat template in the sandbox.
-
-Faults of streams: what is changed in them, and at which length they are broken off.
-"""
+"""Prompts of the served model, rendered with its chat template in the sandbox."""
 
 from __future__ import annotations
 
@@ -113,18 +110,15 @@ class PromptRendering(Closing):
         """Return the text of the prompt; raises TemplateRefusedError with the message of the template."""
         return self.at(prompt, 0)
 
-    def at(self, prompt: Prompt, later: float, *, template: str | None = None) -> str | None:
-        """Return the text of the prompt, rendered ``later`` seconds after the fixed time.
-
-        ``template``  in place of the model's own.
-        """
+    def at(self, prompt: Prompt, later: float) -> str | None:
+        """Return the text of the prompt, rendered ``later`` seconds after the fixed time."""
         if self._template is None:
             return None
-        inputs = [prompt.messages, prompt.tools, prompt.switches, prompt.begins, later, template]
+        inputs = [prompt.messages, prompt.tools, prompt.switches, prompt.begins, later]
         key = json.dumps(inputs, default=str)
         with self._lock:
             if key not in self._known:
-                self._known[key] = self._render(template or self._text(prompt), prompt, later)
+                self._known[key] = self._render(self._text(prompt), prompt, later)
             known = self._known[key]
         if isinstance(known, TemplateRefusedError):
             raise known

@@ -93,13 +93,6 @@ def untagged(text: str) -> str:
     return _THINKING.sub("", _CALL.sub("", _CONTROL.sub("", text)))
 
 
-def blanked(text: str) -> str:
-    """Return the text with spaces in place of control tokens and of the markers of calls and thoughts."""
-    for pattern in (_CONTROL, _CALL, _THINKING):
-        text = pattern.sub(lambda match: " " * len(match.group()), text)
-    return text
-
-
 def without_thinking(text: str) -> str:
     """Return the text without markers of thinking blocks."""
     return _THINKING.sub("", text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -23,7 +22,6 @@ from importer.validation.errors import ExchangeError, ReplyError
 from importer.validation.other_apis import RESPONSES, from_response_events
 from importer.validation.outcome import Pass
 from importer.validation.probes.ends import TAIL, judge_truncated_call
-from importer.validation.probes.sampling import GUIDES
 from importer.validation.prompts import (
     COUNT,
     FORBIDDEN,
@@ -108,13 +106,6 @@ def tool_choice(server: Server) -> bool:
 
 def structured(server: Server) -> bool:
     return server.content(GREETING, response_format=ONE_WORD) == '"violet"'
-
-
-def guided(server: Server) -> bool:
-    return all(
-        re.fullmatch(pattern, server.content(SUM_SILENT, structured_outputs={name: guide}))
-        for name, (guide, pattern) in GUIDES.items()
-    )
 
 
 def tokens(server: Server, **extra: Any) -> list[dict[str, Any]]:
@@ -278,7 +269,7 @@ def metrics(server: Server) -> bool:
 
 
 TRIALS: dict[str, Callable[[Server], bool]] = {
-    "completions": completions, "tool-choice": tool_choice, "structured": structured, "guided": guided,
+    "completions": completions, "tool-choice": tool_choice, "structured": structured,
     "logprobs": logprobs, "drawn": drawn, "usage": usage, "renamed-limit": renamed_limit, "stop": stop,
     "bias": bias, "seed": seed, "top-k": top_k, "penalties": penalties, "cut-calls": cut_calls,
     "tools-as-sent": tools_as_sent, "tokenize": tokenize, "cached": cached, "messages": messages,

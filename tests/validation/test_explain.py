@@ -182,12 +182,8 @@ def test_weights_that_heed_no_option_are_damaged_and_a_temperature_of_the_server
     noise = ProbeRow(
         "simple-answers", "", Fail(as_reason("noise"), Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
     )
-    for option, fields, part in (
-        (OptionReason.IGNORED, {"option": "logit_bias"}, "model"),
-        (OptionReason.ALL_ALIKE, {"option": "temperature"}, "engine"),
-    ):
-        heed = Reason(Remedy.HEED_OPTIONS, option="x")
-        ignored = Fail(Reason(option, **fields), Stage.SAMPLED, heed)
+    for option, part in (("logit_bias", "model"), ("temperature", "engine")):
+        ignored = Fail(as_reason("ignored"), Stage.SAMPLED, Reason(Remedy.HEED_OPTIONS, option=option))
         rows = explained([noise, ProbeRow("request-options", "", ignored)])
         assert {row.outcome.attribution for row in rows} == {part}
 

@@ -50,8 +50,7 @@ def test_a_file_that_is_no_json_is_the_environment_s_and_explains_the_others(tmp
         Context(promise_of({"name": "x"}), "x", Client("http://127.0.0.1:1"), broken=broken)
     )
     assert isinstance(found, Fail)
-    assert (found.attribution, found.reason.fields["files"]) == ("environment", (path.name,))
-    assert words(found) == "generation_config.json is not JSON; the engine may go on without it"
+    assert (found.attribution, found.reason.fields["what"]) == ("environment", path.name)
     call = Fail(as_reason("no call"), Stage.START, Reason(Remedy.END_AT))
     rows = [ProbeRow(files_as_imported.name, "", found), ProbeRow(tool_call.name, "", call)]
     assert [row.outcome.attribution for row in explained(rows)] == ["environment"] * 2

@@ -392,10 +392,10 @@ def test_promises() -> None:
 def test_what_an_engine_lacks_is_a_reason_and_what_nobody_knows_is_none() -> None:
     some = Expectations(offers=frozenset({"stop", "logprobs"}))
     assert some.lacks("stop") is None
-    assert some.lacks("stop", "guided", "tokenize") == Reason(
-        PromiseReason.NOT_OFFERED, names=("guided", "tokenize"), engine=""
+    assert some.lacks("stop", "seed", "tokenize") == Reason(
+        PromiseReason.NOT_OFFERED, names=("seed", "tokenize"), engine=""
     )
-    assert Expectations().lacks("guided") is None
+    assert Expectations().lacks("seed") is None
 
 
 def test_each_probe_says_who_was_bitten() -> None:

@@ -21,7 +21,7 @@ from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Probe
 from importer.validation.probes.cache import judge_whole
 from importer.validation.probes.chat import judge_missed
 from importer.validation.probes.ends import answer_ends, judge_calls, words_between
-from importer.validation.probes.prompt import judge_history, judge_start, judge_taken, prompt_rendered
+from importer.validation.probes.prompt import judge_history, judge_start, prompt_rendered
 from importer.validation.probes.reasoning import reasoning_apart, switch_dropped
 from importer.validation.prompts import GREETING, SUM, WEATHER
 from importer.validation.remedy import Need, Remedy, template
@@ -63,13 +63,6 @@ def test_variables_are_there_from_the_start() -> None:
     lost = judge_start(10, 14)
     assert lost is not None
     assert (lost.attribution, "chat_template_kwargs" in remedy(lost)) == ("configuration", True)
-
-
-def test_some_variables_are_the_engines_to_set() -> None:
-    assert judge_taken([]) is None
-    taken = judge_taken(["add_generation_prompt"])
-    assert taken is not None
-    assert "add_generation_prompt" in remedy(taken)
 
 
 def test_a_prompt_has_a_token_for_each_word() -> None:
@@ -115,13 +108,11 @@ def test_a_refusal_that_names_a_setting_of_the_document(said: str, mend: str) ->
 
 
 def test_what_is_written_wrong_is_the_documents_where_it_changes_the_numbers() -> None:
-    found = judge_missed(None, 3, 3)
+    found = judge_missed(3, 3)
     dice = promise_of({"load_format": "dummy"})
     told = cause.altered(found, dice)
     assert (told.attribution, "load_format" in remedy(told)) == ("configuration", True)
     assert cause.altered(found, Expectations()) is found
-    foreign = judge_missed("<|im_start|>", 3, 3)
-    assert cause.altered(foreign, dice) is foreign
     lost = Fail(as_reason("the parser lost it"), Stage.WHOLE, Reason(Remedy.OTHER_VERSION_READS, parser="x"))
     assert cause.altered(lost, dice).attribution == "configuration"
     count = Fail(as_reason("counts nothing"), Stage.WHOLE)

@@ -17,7 +17,6 @@ from importer.validation.probes.prompt import (
     judge_beginning,
     judge_counts,
     judge_switches,
-    judge_text,
     judge_turn,
     judge_variables,
     prompt_rendered,
@@ -164,18 +163,6 @@ def test_of_two_results_both_reach_the_prompt() -> None:
     lost = judge_rendered("only rainy")
     assert lost is not None
     assert verdict(lost) == "fail configuration"
-
-
-@pytest.mark.parametrize(
-    ("text", "counts", "expected"),
-    [
-        ("<|im_start|>user\nSay hello.<|im_end|>", (9, 9), "pass"),
-        ("<|im_start|>user\n<|im_end|>", (5, 5), "fail configuration"),
-        ("<|im_start|>user\n<|im_end|>", (8, 5), "pass"),
-    ],
-)
-def test_an_engine_may_make_parts_of_a_text(text: str, counts: tuple[int, int], expected: str) -> None:
-    assert verdict(judge_text(text, *counts)) == expected
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,8 @@ from importer.validation.probes.prompt import (
     TurnsReason,
     _turns,
     judge_markers,
-    judge_template,
     judge_template_coverage,
-    judge_tokenizer_text,
-    judge_vocabulary,
+    judge_tokenizer,
     prompt_rendered,
     template_coverage,
     tokenizer_whole,
@@ -50,7 +48,7 @@ from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM, SYSTEM
 from importer.validation.remedy import Need, Remedy, template
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.tokens import OWN, TEXT
+from importer.validation.tokens import KINDS, OWN, TEXT
 from tests.analysing import analysed
 from tests.coverage_faults import FAULTS
 from tests.facts import as_reason
@@ -221,13 +219,13 @@ def test_defects_of_tools_are_of_documents_with_tools(tmp_path: Path) -> None:
     [
         ("{%- else -%}\n    {{- message.content or '' -}}",
          "{%- else -%}\n    {{- (message.content or '').split('</think>')[-1] -}}",
-         "where a user writes </think>, the rest is not in the prompt: 'The maple fell.'"),
-        ("'<|im_start|>system\\n' ~", "'<|im_start|>system\\n' ~ strftime_now('%H:%M') ~", "time of day"),
+         "'The maple fell.'"),
+        ("'<|im_start|>system\\n' ~", "'<|im_start|>system\\n' ~ strftime_now('%H:%M') ~", "an hour later"),
         ("message.role ~ '\\n' -}}", "('bot' if message.role == 'assistant' else message.role) ~ '\\n' -}}",
          "begin"),
         ("{{- '<|im_end|>\\n' -}}\n{%- endfor",
          "{{- '<|im_end|>\\n' if message.role != 'assistant' -}}\n{%- endfor",
-         "nothing ends an earlier answer"),
+         "behind an earlier answer"),
     ],
 )  # fmt: skip
 def test_what_a_template_loses_or_adds(tmp_path: Path, old: str, new: str, says: str) -> None:
@@ -303,15 +301,17 @@ def test_a_switch_that_is_turned_round(tmp_path: Path) -> None:
 
 
 def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_blame() -> None:
-    assert judge_template(same=True) is None
-    found = judge_template(same=False)
-    assert isinstance(found, Fail)
     declined = Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN)
     ctx = context(MODEL)
     assert ctx.render is not None
     for digest, part in ((ctx.render.digest, "model"), ("another", "configuration")):
         asked = context(MODEL, proof=Proof("mlx", "1", digest, verdicts={}, written={}))
         assert cause.by_proof(declined, asked).attribution == part
+
+
+def tokenized(back: str, sampled: int = 0, reached: int = 0) -> tokenizer.Tokenized:
+    """What came back of a text, and of those of all kinds."""
+    return tokenizer.Tokenized((back, "", KINDS, ""), sampled, reached)
 
 
 def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() -> None:
@@ -322,8 +322,8 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
     models = row("plain-chat", Inconclusive(as_reason("the answer is empty"), Stage.DRAWN))
     own = row("stops-cleanly", Fail(as_reason("the port is taken"), Stage.WHOLE))
     for first in (
-        row(prompt_rendered.name, judge_template(same=False)),
-        row(tokenizer_whole.name, judge_tokenizer_text("say hello to zoe, from koln!")),
+        row(prompt_rendered.name, Fail(as_reason("another"), Stage.TEMPLATE, Reason(Remedy.IMPORT_AGAIN))),
+        row(tokenizer_whole.name, judge_tokenizer(tokenized("say hello to zoe, from koln!"))),
     ):
         told = explained([first, engines, models, own])
         assert [r.outcome.attribution for r in told] == ["configuration"] * 3 + ["engine"]
@@ -340,7 +340,7 @@ def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
 
 
 def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
-    noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
+    noise = ProbeRow(simple_answers.name, "", judge_missed(3, 3))
     other = ProbeRow(
         "tool-call", "", Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN)
     )
@@ -367,12 +367,12 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
     ],
 )
 def test_letters_that_a_tokenizer_keeps(back: str, whole: bool) -> None:
-    assert (judge_tokenizer_text(back) is None) is whole
+    assert (judge_tokenizer(tokenized(back)) is None) is whole
 
 
 @pytest.mark.parametrize(("sampled", "reached", "whole"), [(300, 0, False), (300, 280, True), (5, 0, True)])
 def test_words_that_a_text_can_yield(sampled: int, reached: int, whole: bool) -> None:
-    assert (judge_vocabulary(tokenizer.Tokenized((), sampled, reached)) is None) is whole
+    assert (judge_tokenizer(tokenized(TEXT, sampled, reached)) is None) is whole
 
 
 @pytest.mark.parametrize(
@@ -400,19 +400,15 @@ def test_no_tokenizer_and_no_library_are_no_answer(tmp_path: Path) -> None:
 def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
     python = install.need(get("mlx")).python
     for recipe in FORMATS.values():
-        found = tokenizer.asker(python, recipe.folder)((TEXT,))
+        found = tokenizer.asker(python, recipe.folder)((TEXT, TEXT, KINDS, TEXT))
         assert found is not None
-        assert found.back == (TEXT,)
-        assert judge_vocabulary(found) is None
+        assert judge_tokenizer(found) is None
     data = json.loads((MODEL / "tokenizer.json").read_text())
-    for change, judge in (
-        ({"normalizer": {"type": "Lowercase"}}, lambda t: judge_tokenizer_text(t.back[0])),
-        ({"model": {**data["model"], "merges": []}}, judge_vocabulary),
-    ):
+    for change in ({"normalizer": {"type": "Lowercase"}}, {"model": {**data["model"], "merges": []}}):
         (tmp_path / "tokenizer.json").write_text(json.dumps({**data, **change}))
-        found = tokenizer.asker(python, tmp_path)((TEXT,))
+        found = tokenizer.asker(python, tmp_path)((TEXT, TEXT, KINDS, TEXT))
         assert found is not None
-        assert isinstance(judge(found), Fail)
+        assert isinstance(judge_tokenizer(found), Fail)
 
 
 def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from importer.demo import MODEL
-from importer.engines import get, install, tokenizer
-from importer.hub import local
 from importer.reasons import Reason
 from importer.validation import failures
 from importer.validation.calls import judge_call
@@ -27,9 +24,8 @@ from importer.validation.probes.prompt import prompt_counts
 from importer.validation.probes.sampling import request_options
 from importer.validation.probes.server import LONG
 from importer.validation.probes.server import counted as counts
-from importer.validation.prompts import GREETING, WEATHER, Prompt
+from importer.validation.prompts import GREETING, WEATHER
 from importer.validation.remedy import Remedy
-from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage, from_stream, from_whole
 from tests.facts import as_reason
 from tests.scripted import Request, serve
@@ -162,12 +158,12 @@ def test_a_prompt_of_no_token_is_not_counted_and_an_answer_of_nothing_is_a_failu
     assert caught.value.reason.kind is AnswerFailure.NOTHING
 
 
-@pytest.mark.parametrize("remedy", [Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT])
+@pytest.mark.parametrize("remedy", [Remedy.SERVERS_ALIKE, Remedy.ONE_TEMPLATE])
 def test_every_answer_follows_from_servers_that_differ_and_from_a_start(remedy: Remedy) -> None:
     stage = Stage.GATEWAY if remedy is Remedy.SERVERS_ALIKE else Stage.TEMPLATE
-    shown = Fail(as_reason("prompt"), stage, Reason(remedy, argument="--x"))
+    shown = Fail(as_reason("prompt"), stage, Reason(remedy, files=("x",)))
     crossed = Fail(as_reason("crossed"), Stage.SAMPLED, Reason(Remedy.ANSWERS_UNALTERED))
-    noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
+    noise = ProbeRow(simple_answers.name, "", judge_missed(3, 3))
     rows = [ProbeRow(prompt_counts.name, "", shown), ProbeRow(request_options.name, "", crossed), noise]
     traced = explained(rows)
     assert {row.outcome.attribution for row in traced} == {PART[stage]}
@@ -184,46 +180,3 @@ def test_a_call_in_the_field_from_before_there_were_several(streamed: bool) -> N
     assert told.attribution == "engine"
     assert told.remedy == Reason(Remedy.ANSWERS_UNALTERED, change=told.reason)
     assert Reply().old_field is None
-
-
-@pytest.fixture
-def rendered() -> Iterator[Context]:
-    with PromptRendering(local.resolve(str(MODEL), MODEL)) as render:
-        tokens = tokenizer.asker(install.need(get("mlx")).python, MODEL)
-        promise = Expectations(tool_parser="any", context=2048)
-        yield Context(promise, "m", Client("http://127.0.0.1:1"), render=render, tokens=tokens)
-
-
-def counted(ctx: Context, prompt: Prompt, template: str | None = None) -> tuple[Prompt, int]:
-    text = failures.text_now(ctx, prompt, template) or ""
-    [ids] = failures.tokens_of(ctx, (text,)) or ((),)
-    return prompt, len(ids)
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize("joined", [True, False])
-def test_a_template_of_the_start_is_named(rendered: Context, joined: bool) -> None:
-    path = "/srv/templates/hermes.jinja"
-    words = (f"--chat-template={path}",) if joined else ("--chat-template", path)
-    ctx = replace(rendered, argv=("-m", "server", "--model", "/m", *words))
-    found = failures.of_start(ctx, [counted(ctx, one, path) for one in (GREETING, WEATHER)])
-    assert found is not None
-    assert (found.attribution, found.reason.kind) == ("configuration", PromptCause.OTHER_TEMPLATE)
-    assert found.remedy == Reason(Remedy.TAKE_OUT_ARGUMENT, argument="--chat-template")
-    longer = [(one, counted(ctx, one)[1] + 3) for one in (GREETING, WEATHER)]
-    assert failures.of_start(ctx, longer) is None
-
-
-@pytest.mark.engine
-def test_a_variable_of_the_start_is_named(rendered: Context) -> None:
-    assert rendered.render is not None
-    assert rendered.render.analysis is not None
-    off = dict(rendered.render.analysis.thinking.off or {})
-    switched = [(one, counted(rendered, replace(one, switches=off))[1]) for one in (GREETING, WEATHER)]
-    plain = failures.of_start(rendered, switched)
-    assert plain is not None
-    assert plain.remedy == Reason(Remedy.START_WITH, names=("chat_template_kwargs",))
-    ctx = replace(rendered, argv=("-m", "server", "--chat-template-args", json.dumps(off)))
-    named = failures.of_start(ctx, switched)
-    assert named is not None
-    assert named.remedy == Reason(Remedy.TAKE_OUT_ARGUMENT, argument="--chat-template-args")

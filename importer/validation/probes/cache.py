@@ -13,7 +13,7 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, Expectations, no_chat
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage, differs
 from importer.validation.probe import probe
 from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
@@ -31,13 +31,7 @@ class PrefixCacheReason(ReasonKind):
     )
     FAILED = "failed", "with {count} at once on one prefix: {error}"
     REFUSED = "refused", "a turn of {size} bytes is refused, and the context holds it: {error}"
-    CUT_IN_SILENCE = (
-        "cut-in-silence",
-        "of {words:,} words {tokens:,} tokens reach the prompt: it is cut in silence",
-    )
     NOT_HELD = "not-held", "the second turn's prompt does not hold the first: see history"
-    MORE_THAN_ALL = "more-than-all", "{cached} of {prompt} tokens are cached"
-    NOT_FOUND = "not-found", "{cached} of its {prompt} tokens in the cache, {first} were there before"
     FOUND = "found", "{least} tokens and more of {first} found again"
     NOT_COUNTED = "not-counted", "the engine counts no cached tokens"
 
@@ -103,11 +97,8 @@ def prefix_cache(ctx: Context) -> Outcome:
         batch = list(pool.map(lambda prompt: _tried(ctx, prompt), prompts))
     for answer in batch:
         if isinstance(answer, ExchangeError):
-            return Fail(
-                Reason(PrefixCacheReason.FAILED, count=TOGETHER, error=answer.reason),
-                Stage.SAMPLED,
-                trials=TOGETHER,
-            )
+            failure = Reason(PrefixCacheReason.FAILED, count=TOGETHER, error=answer.reason)
+            return Fail(failure, Stage.SAMPLED, trials=TOGETHER)
         answers.append((f"of {TOGETHER} at once", answer))
     answers.append(("alone after a batch", _brief(ctx, _second(opening))))
     return judge_prefix_cache(first.usage.prompt, [_cache_use(when, reply) for when, reply in answers])
@@ -178,8 +169,8 @@ def judge_whole(words: int, counted: int | None) -> Fail | None:
     """Return the fault where a prompt has fewer tokens than words."""
     if counted is None or counted >= words:
         return None
-    remedy = Reason(Remedy.SET_CONTEXT)
-    return Fail(Reason(PrefixCacheReason.CUT_IN_SILENCE, words=words, tokens=counted), Stage.SAMPLED, remedy)
+    what, least = "prompt_tokens", f"{words} or more, one for each word"
+    return differs(what, counted, least, Stage.SAMPLED, Reason(Remedy.SET_CONTEXT))
 
 
 def judge_prefix_cache(first: int, answers: Sequence[CacheUse]) -> Outcome:
@@ -187,14 +178,12 @@ def judge_prefix_cache(first: int, answers: Sequence[CacheUse]) -> Outcome:
     if any(use.prompt < first for use in answers):
         return NotApplicable(Reason(PrefixCacheReason.NOT_HELD))
     for use in answers:
+        most = f"up to {use.prompt}, those of the prompt"
         if use.cached > use.prompt:
-            return Fail(
-                Reason(PrefixCacheReason.MORE_THAN_ALL, cached=use.cached, prompt=use.prompt),
-                Stage.SAMPLED,
-                within=(use.when,),
-            )
+            return differs("cached_tokens", use.cached, most, Stage.SAMPLED, within=(use.when,))
         if use.cached < SHARE * first:
-            reason = Reason(PrefixCacheReason.NOT_FOUND, cached=use.cached, prompt=use.prompt, first=first)
-            return Fail(reason, Stage.SAMPLED, trials=len(answers), within=(use.when,))
+            kept = f"most of {first}, the first turn's"
+            when = (use.when,)
+            return differs("cached_tokens", use.cached, kept, Stage.SAMPLED, trials=len(answers), within=when)
     least = min(use.cached for use in answers)
     return Pass(Reason(PrefixCacheReason.FOUND, least=least, first=first), trials=len(answers))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,8 +12,7 @@ from importer.proof.verdicts import canonical_arguments
 from importer.reasons import Reason, ReasonKind
 from importer.validation import alternate_forms, proof_check
 from importer.validation.context import STEADY, Context, ask_both_ways, holds, together
-from importer.validation.diagnosis import endless, streaming_fault, swallowed
-from importer.validation.errors import ExchangeError
+from importer.validation.diagnosis import endless, streaming_fault, swallowed, thought_shown
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
 from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import (
@@ -25,6 +23,7 @@ from importer.validation.outcome import (
     Pass,
     Stage,
     asks_for,
+    differs,
     failing,
 )
 from importer.validation.probe import probe
@@ -42,7 +41,6 @@ from importer.validation.prompts import (
 )
 from importer.validation.remedy import (
     NO_REASONING_PARSER,
-    OTHER_REASONING_PARSER,
     OTHER_TOOL_PARSER,
     WHOLE_ANSWERS,
     Remedy,
@@ -50,11 +48,9 @@ from importer.validation.remedy import (
 from importer.validation.reply import Reply, other_bytes
 from importer.validation.tokens import OWN, altered
 from importer.validation.tool_markup import (
-    blanked,
     call_markup,
     control_token,
     drafted,
-    thinking_markup,
     undecoded,
 )
 
@@ -64,7 +60,6 @@ class PlainChatReason(ReasonKind):
 
     BEGINS_A_CALL = "begins-a-call", "the model begins a call to say hello"
     CALL_NOT_OFFERED = "call-not-offered", "a tool call arrived where no tool was offered"
-    ALL_REASONING = "all-reasoning", "content is empty: the whole answer arrived as reasoning"
     NO_WORD = "no-word", "the model ended its turn without a word"
 
 
@@ -114,7 +109,7 @@ def judge_plain_chat(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     if reply.content.strip():
         return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
     if reply.reasoning.strip():
-        return Fail(Reason(PlainChatReason.ALL_REASONING), Stage.PARSED, NO_REASONING_PARSER)
+        return Fail(Reason(CommonReason.ANSWER_INSIDE), Stage.PARSED, NO_REASONING_PARSER)
     if swallowed(reply):
         return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), Stage.PARSED)
     return Inconclusive(Reason(PlainChatReason.NO_WORD), None)
@@ -129,8 +124,6 @@ class SimpleAnswersReason(ReasonKind):
         "the template begins an answer without the {rest!r} that stands before earlier ones",
     )
     WRONG = "wrong", "{missed} of {asked} simple questions are answered wrong"
-    UNKNOWN_MARKER = "unknown-marker", "the template's {marker} is no token of the tokenizer's"
-    GAP = "gap", "counting to ten, the model leaves out {gap!r} and goes on"
     OTHER_FORM = "other-form", "in turns of {form} all of them are right"
     RIGHT_BY_ITSELF = (
         "right-by-itself",
@@ -138,9 +131,7 @@ class SimpleAnswersReason(ReasonKind):
     )
 
 
-SHOWN = 12  # characters behind the end of an answer
 QUESTIONS = (SUM, COUNT, NAME_RECALL)
-NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 @probe(
@@ -157,8 +148,7 @@ def simple_answers(ctx: Context) -> Outcome:
         steady = {prompt.name: _steadily(ctx, prompt, answers[prompt.name]) for prompt in missed}
         answers, trials = answers | steady, trials + len(missed)
         missed = _missed(answers)
-    gap = left_out_simple_answers(answers[COUNT.name])
-    if 2 * len(missed) <= len(QUESTIONS) and gap is None:
+    if 2 * len(missed) <= len(QUESTIONS):
         right = len(QUESTIONS) - len(missed)
         signs = token_signs(ctx.promise)
         clean = [p for p in QUESTIONS if p not in missed and leak(answers[p.name], signs) is None]
@@ -169,14 +159,14 @@ def simple_answers(ctx: Context) -> Outcome:
         cut_failure = endless(cut[0], ctx.promise.markers) if cut else None
         if isinstance(cut_failure, Fail):
             return cut_failure
-    failure = judge_missed(unknown_marker(ctx), len(missed), len(QUESTIONS), gap)
+    failure = judge_missed(len(missed), len(QUESTIONS))
     noise = len(missed) == len(QUESTIONS)
     return (
         template_fault(failure, ctx)
         or form_fault(failure, ctx, noise=noise)
         or tokenizer_fault(failure, ctx)
         or options_fault(failure, ctx, answers)
-        or of_weights(failure, ctx, certain=noise or gap is not None)
+        or of_weights(failure, ctx, certain=noise)
     )
 
 
@@ -270,84 +260,13 @@ def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> 
     if counts is None or counts[0] != counts[1] or not alternate_forms.right_by_itself(ctx, missed):
         return None
     note = Reason(SimpleAnswersReason.RIGHT_BY_ITSELF)
-    own = alternate_forms.by_itself(ctx, missed[0])
-    before = ended_before(own, answers[missed[0].name])
-    remedy = (
-        Reason(Remedy.HEED_OPTIONS, option="logit_bias")
-        if before is None
-        else Reason(Remedy.NO_OWN_STOPS, before=before)
-    )
-    return failing(failure, Stage.SAMPLED, remedy, note)
+    return failing(failure, Stage.SAMPLED, Reason(Remedy.HEED_OPTIONS, option="logit_bias"), note)
 
 
-def ended_before(own: str, reply: Reply) -> str | None:
-    """Return the text that an answer ends before, where it is the beginning of what the weights write."""
-    came = "".join(f"{reply.reasoning}{reply.content}".split())
-    if reply.finish_reason != "stop" or not came:
-        return None
-    shown = [(place, letter) for place, letter in enumerate(blanked(own)) if not letter.isspace()]
-    if "".join(letter for _, letter in shown[: len(came)]) != came:
-        return None
-    place = shown[len(came) - 1][0] + 1
-    return own[place : place + SHOWN] or None
-
-
-def judge_missed(marker: str | None, missed: int, questions: int, gap: str | None = None) -> Fail:
-    """Return the failure of wrong answers; ``marker`` is one of the template that the tokenizer does not
-    know.
-
-    ``gap`` is a number that was left out in the middle of counting.
-    """
+def judge_missed(missed: int, questions: int) -> Fail:
+    """Return the failure of wrong answers."""
     reason = Reason(SimpleAnswersReason.WRONG, missed=missed, asked=questions)
-    if gap is not None:
-        reason = Reason(SimpleAnswersReason.GAP, gap=gap)
-    if marker is not None:
-        note = Reason(SimpleAnswersReason.UNKNOWN_MARKER, marker=marker)
-        return Fail(reason, Stage.TOKENS, OWN, notes=(note,))
     return Fail(reason, Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
-
-
-def unknown_marker(ctx: Context) -> str | None:
-    """Return a control token of the prompt that the engine counts as several, or ``None``."""
-    marker = control_token(ctx.rendered(GREETING) or "")
-    if marker is None or ctx.promise.lacks("completions"):
-        return None
-    try:
-        one, two = (_tokens(ctx, marker * times) for times in (1, 2))
-    except ExchangeError:
-        return None
-    return marker if one is not None and two is not None and two - one > 1 else None
-
-
-def _tokens(ctx: Context, text: str) -> int | None:
-    body = {"model": ctx.model, "prompt": text, "max_tokens": 1}
-    return ctx.client.completion(body, ctx.log).usage.prompt
-
-
-def left_out_simple_answers(reply: Reply) -> str | None:
-    """Return the first number that an answer to a count to ten leaves out in the middle.
-
-    An answer counts in words if it has half of the numbers in order; dots stand for omitted ones.
-    """
-    text = reply.content.casefold()
-    if reply.finish_reason != "stop" or "..." in text or "…" in text:
-        return None
-    numbers = in_order(text)
-    gaps = [
-        n for n in NUMBERS if n not in numbers and any(NUMBERS.index(s) > NUMBERS.index(n) for s in numbers)
-    ]
-    return gaps[0] if gaps and 2 * len(numbers) >= len(NUMBERS) and numbers[:2] == list(NUMBERS[:2]) else None
-
-
-def in_order(text: str) -> list[str]:
-    """Return the numbers in words that ``text`` holds, each behind the one before."""
-    numbers, position = [], 0
-    for number in NUMBERS:
-        match = re.compile(rf"\b{number}\b").search(text, position)
-        if match is not None:
-            numbers.append(number)
-            position = match.end()
-    return numbers
 
 
 class StreamReason(ReasonKind):
@@ -487,9 +406,8 @@ def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
             remedy = OWN
             return Fail(Reason(SpecialTokensReason.PIECES, piece=piece, place=place), Stage.TOKENS, remedy)
         # A block that no parser took is the document's; a lone token is what this probe is for.
-        if marker := thinking_markup(text):
-            return Fail(Reason(CommonReason.THINKING_MARKER, marker=marker, place=place), Stage.PARSED,
-                        OTHER_REASONING_PARSER)  # fmt: skip
+        if (shown := thought_shown(place, text)) is not None:
+            return shown
         thought = place == "reasoning" and bool(reply.tool_calls or drafted(text, reply.content))
         if (marker := call_markup(text)) and not thought:
             return Fail(Reason(SpecialTokensReason.CALL_MARKER, marker=marker, place=place), Stage.PARSED,
@@ -522,8 +440,6 @@ class UsageReason(ReasonKind):
 
     NO_COUNT = "no-count", "the engine does not count tokens"
     FLAWED = "flawed", "{way}: {flaw}"
-    PROMPTS_DIFFER = "prompts-differ", "prompt: {whole} tokens whole, {streamed} streamed"
-    ANSWERS_DIFFER = "answers-differ", "the same answer: {whole} tokens whole, {streamed} streamed"
     COUNTED = "counted", "{prompt} tokens of prompt, {completion} of answer, whole and streamed"
     ODD = "odd", "counts {prompt} tokens of prompt and {completion} of answer"
     ANSWER_NOT_COUNTED = "answer-not-counted", "counts no token of an answer that has text"
@@ -569,14 +485,11 @@ def judge_usage_counts(whole: Reply, streamed: Reply) -> Outcome:
         if flaw is not None:
             return flawed(name, flaw)
     if whole.usage.prompt != streamed.usage.prompt:
-        return Fail(
-            Reason(UsageReason.PROMPTS_DIFFER, whole=whole.usage.prompt, streamed=streamed.usage.prompt),
-            Stage.WHOLE,
-        )
-    counts = whole.usage.completion, streamed.usage.completion
+        return differs("prompt_tokens, streamed", streamed.usage.prompt, whole.usage.prompt, Stage.WHOLE)
+    counts = streamed.usage.completion, whole.usage.completion
     same = (whole.content, whole.reasoning) == (streamed.content, streamed.reasoning)
     if same and counts[0] != counts[1]:
-        return Fail(Reason(UsageReason.ANSWERS_DIFFER, whole=counts[0], streamed=counts[1]), Stage.WHOLE)
+        return differs("completion_tokens of the same answer, streamed", *counts, Stage.WHOLE)
     reason = Reason(UsageReason.COUNTED, prompt=whole.usage.prompt, completion=whole.usage.completion)
     return Pass(reason, trials=2)
 
@@ -611,14 +524,7 @@ class LogProbabilitiesReason(ReasonKind):
     """The reasons of log-probabilities."""
 
     NOT_SHOWN = "not-shown", "the engine shows none"
-    FLAWED = "flawed", "token {place}, {token!r}: {flaw}"
-    COUNT_DIFFERS = "count-differs", "{entries} log-probabilities of {count} tokens"
-    OTHER_TOKENS = "other-tokens", "the tokens are not the answer's: {written!r}"
     SHOWN = "shown", "{entries} tokens, which make the answer"
-    OTHER_BYTES = "other-bytes", "its bytes make {text!r}"
-    NO_NUMBER = "no-number", "a log-probability is no number"
-    ABOVE_ZERO = "above-zero", "a log-probability is above zero: {value}"
-    NOT_IN_ORDER = "not-in-order", "the best are not in order: {values}"
 
 
 TOP = 3
@@ -632,41 +538,27 @@ def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
     entries = [entry for entry in reply.logprobs if isinstance(entry, dict)]
     if not entries:
         return NotApplicable(Reason(LogProbabilitiesReason.NOT_SHOWN))
-    for place, entry in enumerate(entries):
-        flaw = _probability_flaw(entry)
-        if flaw is not None:
-            return Fail(
-                Reason(
-                    LogProbabilitiesReason.FLAWED, place=place, token=str(entry.get("token"))[:20], flaw=flaw
-                ),
-                Stage.WHOLE,
-            )
+    flawed = next((flaw for entry in entries if (flaw := _probability_flaw(entry)) is not None), None)
+    if flawed is not None:
+        return flawed
     count = reply.usage.completion if counts else None
     if count is not None and not count - 1 <= len(entries) <= count:  # the end token may be left out
-        return Fail(
-            Reason(LogProbabilitiesReason.COUNT_DIFFERS, entries=len(entries), count=count), Stage.WHOLE
-        )
+        return differs("log-probabilities", len(entries), count, Stage.WHOLE)
     if not holds(reply.written, reply.content):
-        return Fail(Reason(LogProbabilitiesReason.OTHER_TOKENS, written=reply.written[:80]), Stage.WHOLE)
+        return differs("the tokens of log-probabilities", reply.written, reply.content, Stage.WHOLE)
     return Pass(Reason(LogProbabilitiesReason.SHOWN, entries=len(entries)))
 
 
-def _probability_flaw(entry: Mapping[str, object]) -> Reason | None:
+def _probability_flaw(entry: Mapping[str, object]) -> Fail | None:
     """Return the fault of one token's entry, or ``None``."""
     top = [t for t in listed(entry.get("top_logprobs")) if isinstance(t, dict)]
     values = [e.get("logprob") for e in (entry, *top)]
     made = next((text for e in (entry, *top) if (text := other_bytes(e)) is not None), None)
     if made is not None:
-        return Reason(LogProbabilitiesReason.OTHER_BYTES, text=made[:20])
-    numbers = [v for v in values if isinstance(v, int | float)]
-    if len(numbers) < len(values):
-        return Reason(LogProbabilitiesReason.NO_NUMBER)
-    if max(numbers) > SLACK:
-        return Reason(LogProbabilitiesReason.ABOVE_ZERO, value=max(numbers))
+        return differs("the bytes of a token", made, entry.get("token"), Stage.WHOLE)
+    if not all(isinstance(v, int | float) and v <= SLACK for v in values):
+        return differs("log-probabilities", values, "numbers below zero", Stage.WHOLE)
     # The drawn token may stand among the best, before or behind them.
     ranked = [t["logprob"] for t in top if t.get("token") != entry.get("token")]
-    return (
-        None
-        if ranked == sorted(ranked, reverse=True)
-        else Reason(LogProbabilitiesReason.NOT_IN_ORDER, values=numbers[1:])
-    )
+    best = sorted(ranked, reverse=True)
+    return None if ranked == best else differs("the order of the best tokens", ranked, best, Stage.WHOLE)

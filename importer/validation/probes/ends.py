@@ -10,15 +10,25 @@ from itertools import pairwise
 from typing import Any
 
 from importer.hub.snapshot import listed
-from importer.reasons import Fields, Reason, ReasonKind
+from importer.reasons import Reason, ReasonKind
 from importer.validation import proof_check
 from importer.validation.calls import first_call
 from importer.validation.context import STEADY, TOKENS, Context, ask_both_ways, in_turn, together
-from importer.validation.diagnosis import endless
+from importer.validation.diagnosis import endless, thought_shown
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_reasoning, no_tools
 from importer.validation.mutations import ends_otherwise
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, Tried, named
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    Stage,
+    Tried,
+    differs,
+    named,
+)
 from importer.validation.probe import probe
 from importer.validation.probes.sampling import heed
 from importer.validation.prompts import (
@@ -33,9 +43,8 @@ from importer.validation.prompts import (
     Prompt,
     user,
 )
-from importer.validation.remedy import OTHER_REASONING_PARSER, Remedy, end_at
+from importer.validation.remedy import Remedy, end_at
 from importer.validation.reply import Reply, holds_object
-from importer.validation.tool_markup import thinking_markup
 
 
 @probe(
@@ -60,10 +69,7 @@ class StopStringsReason(ReasonKind):
     """The reasons of stop strings."""
 
     NO_MIDDLE = "no-middle", "the answer has no middle to stop in: {content!r}"
-    SHOWN = "shown", "the stop string is shown"
-    CUT_OUT = "cut-out", "the stop string is cut out, and the answer goes on after it"
-    PART_SHOWN = "part-shown", "a part of the stop string is shown: {shown!r}"
-    NOT_WHOLE = "not-whole", "the text before the stop string is not whole: it ends in {shown!r}"
+    GOES_ON = "goes-on", "the stop string is {how}, and the answer goes on"
     ENDS = "ends", "ends before {stop!r}"
     OTHER = "other", "the model wrote something else this time: {shown!r}"
 
@@ -131,31 +137,20 @@ def middle(full: Reply) -> tuple[str, ...]:
 
 def judge_stop_strings(reply: Reply, full: Reply, stop: str) -> Outcome:
     """Judge an answer that must end before ``stop``, beside one without a stop string."""
-    shown, before = reply.content.strip(), full.content.partition(stop)[0].strip()
-    if stop in reply.content:
-        return Fail(Reason(StopStringsReason.SHOWN), Stage.SAMPLED, heed("stop"))
-    if shown == full.content.replace(stop, "").strip():
-        return Fail(Reason(StopStringsReason.CUT_OUT), Stage.SAMPLED, heed("stop"))
-    if shown == before and reply.finish_reason == "stop":
+    shown, raw = reply.content.strip(), full.content.partition(stop)[0]
+    before = raw.strip()
+    if stop in reply.content or shown == full.content.replace(stop, "").strip():
+        how = "shown" if stop in reply.content else "cut out"
+        return Fail(Reason(StopStringsReason.GOES_ON, how=how), Stage.SAMPLED, heed("stop"))
+    if shown == before and reply.finish_reason != "stop":
+        remedy = ends_otherwise("stop", reply)
+        return differs("finish_reason", reply.finish_reason, "stop", Stage.SAMPLED, remedy)
+    if shown == before or stopped_at(reply) == stop:
         return Pass(Reason(StopStringsReason.ENDS, stop=stop))
-    if shown == before:
-        return Fail(
-            Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
-            Stage.SAMPLED,
-            ends_otherwise("stop", reply),
-        )
-    if any(shown == (before_raw(full, stop) + stop[:n]).strip() for n in range(1, len(stop))):
-        return Fail(Reason(StopStringsReason.PART_SHOWN, shown=shown[-20:]), Stage.SAMPLED)
-    if shown and before.startswith(shown) and len(before) - len(shown) < len(stop):
-        return Fail(Reason(StopStringsReason.NOT_WHOLE, shown=shown[-20:]), Stage.SAMPLED)
-    if stopped_at(reply) == stop:
-        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
+    half = any(shown == (raw + stop[:n]).strip() for n in range(1, len(stop)))
+    if half or (shown and before.startswith(shown) and len(before) - len(shown) < len(stop)):
+        return differs("the text before a stop string", shown[-20:], before[-20:], Stage.SAMPLED)
     return Inconclusive(Reason(StopStringsReason.OTHER, shown=shown[:80]), Stage.DRAWN)
-
-
-def before_raw(full: Reply, stop: str) -> str:
-    """Return the text before the stop string, with white space."""
-    return full.content.partition(stop)[0]
 
 
 def stopped_at(reply: Reply) -> object:
@@ -174,9 +169,7 @@ class StopWordsReason(ReasonKind):
         "between-calls",
         "the stop word {word!r} stands between two calls: the second is never written",
     )
-    IN_ANSWER = "in-answer", "the stop word {word!r} stands within an answer, before {after!r}"
-    IN_THOUGHT = "in-thought", "the stop word {word!r} stands within a thought, before {after!r}"
-    IN_TEXT = "in-text", "the stop word {word!r} stands within what the model writes, before {after!r}"
+    WITHIN = "within", "the stop word {word!r} stands within what the model writes, before {after!r}"
     NONE = "none", "no stop word within {answers} answers"
 
 
@@ -221,15 +214,11 @@ def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
 def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
     """Judge answers that no stop word has ended."""
     for reply in replies:
-        for place, text in (
-            (StopWordsReason.IN_ANSWER, reply.content),
-            (StopWordsReason.IN_THOUGHT, reply.reasoning),
-            (StopWordsReason.IN_TEXT, reply.written),
-        ):
+        for text in (reply.content, reply.reasoning, reply.written):
             word = next((w for w in stops if w in text), None)
             after = text.partition(word)[2].strip() if word else ""
             if word and after:
-                seen = Reason(place, word=word, after=after[:40])
+                seen = Reason(StopWordsReason.WITHIN, word=word, after=after[:40])
                 whole = sum(each.finish_reason != "length" for each in replies)
                 if not whole:  # tried, and no answer ends without it: nothing else ends a turn
                     ends = Tried(len(replies), len(replies))
@@ -239,14 +228,6 @@ def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcom
     return Pass(Reason(StopWordsReason.NONE, answers=len(replies)), trials=len(replies))
 
 
-class TokenLimitReason(ReasonKind):
-    """The reasons of a limit."""
-
-    TOO_MANY = "too-many", "{count} tokens where {limit} were allowed"
-    CUT = "cut", "cut at {limit} tokens, finish_reason 'length'"
-    NOT_SAID = "not-said", "the answer was cut, and finish_reason is {finish_reason!r}, not 'length'"
-
-
 FEW = 5  # tokens
 
 
@@ -254,28 +235,25 @@ def judge_token_limit(reply: Reply) -> Outcome:
     """Judge an answer longer than ``FEW`` tokens."""
     count, finish = reply.usage.completion, reply.finish_reason
     if count is not None and count > FEW:
-        too_many = Reason(TokenLimitReason.TOO_MANY, count=count, limit=FEW)
-        return Fail(too_many, Stage.WHOLE, Reason(Remedy.HEED_OPTIONS, option="max_tokens"))
+        return differs("tokens of an answer", count, FEW, Stage.WHOLE, heed("max_tokens"))
     if finish == "length":
-        return Pass(Reason(TokenLimitReason.CUT, limit=FEW))
+        return Pass(Reason(CommonReason.CUT))
     if finish == "stop" and (count is None or count < FEW):
         return Inconclusive(Reason(CommonReason.DONE_BEFORE), Stage.DRAWN)
-    return Fail(
-        Reason(TokenLimitReason.NOT_SAID, finish_reason=finish), Stage.WHOLE, ends_otherwise("length", reply)
-    )
+    return _not_said("length", reply)
 
 
-def _cut(fields: Fields) -> str:
-    tokens = "few" if fields["tokens"] is None else fields["tokens"]
-    return f"without max_tokens in the request an answer is cut after {tokens} tokens"
+def _not_said(expected: str, reply: Reply) -> Fail:
+    """Return the fault of an answer that was cut and does not say so."""
+    remedy = ends_otherwise(expected, reply)
+    return differs("finish_reason of a cut answer", reply.finish_reason, expected, Stage.WHOLE, remedy)
 
 
 class OwnLimitReason(ReasonKind):
     """The reasons of an answer without ``max_tokens``."""
 
-    ALL_CUT = "all-cut", "answers are cut after {tokens} tokens where {allowed} are allowed"
+    CUT = "cut", "where {allowed} tokens are allowed an answer is cut after {tokens}"
     ANY_LIMIT = "any-limit", "the answer comes to any limit: see plain-chat"
-    CUT = "cut", _cut
     ENDS = "ends", "ends by itself, finish_reason {finish_reason!r}"
 
 
@@ -305,11 +283,11 @@ def judge_default_max_tokens(reply: Reply, full: Reply, allowed: int, own: int |
     """
     if full.finish_reason == "length":
         if full.usage.completion is not None and full.usage.completion < allowed:
-            reason = Reason(OwnLimitReason.ALL_CUT, tokens=full.usage.completion, allowed=allowed)
+            reason = Reason(OwnLimitReason.CUT, tokens=full.usage.completion, allowed=allowed)
             return Fail(reason, Stage.START, CAPPED)
         return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
     if reply.finish_reason == "length":
-        cut = Reason(OwnLimitReason.CUT, tokens=reply.usage.completion)
+        cut = Reason(OwnLimitReason.CUT, tokens=reply.usage.completion or "a few", allowed=own or "more")
         if own is not None and (reply.usage.completion or 0) < own:  # the document allows more already
             return Fail(cut, Stage.START, Reason(Remedy.START_WITH, names=("max_tokens",)))
         if (reply.usage.completion or 0) >= allowed:
@@ -326,9 +304,6 @@ class ReasoningCutReason(ReasonKind):
     KNOWN = "known", "{parser} is proved to miss a thought that is cut: {why}"
     NO_THOUGHT_NOW = "no-thought-now", "the model answers without a thought this time"
     IN_CONTENT = "in-content", "the cut thought is in the content: {content!r}"
-    IN_BOTH = "in-both", "the cut thought is in the content, too"
-    CUT = "cut", "thought {reasoning!r}, no content, finish_reason 'length'"
-    NOT_SAID = "not-said", "the thought was cut, and finish_reason is {finish_reason!r}, not 'length'"
 
 
 WITHIN = 4  # tokens; thoughts are longer
@@ -362,34 +337,28 @@ def _known_miss(ctx: Context) -> NotApplicable | None:
 def judge_reasoning_cut(reply: Reply, full: Reply) -> Outcome:
     """Judge an answer that was cut inside its thought; ``full`` is a whole one."""
     content, thought = reply.content.strip(), full.reasoning.strip()
-    if marker := thinking_markup(content):
-        return Fail(
-            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"),
-            Stage.PARSED,
-            OTHER_REASONING_PARSER,
-        )
+    if (shown := thought_shown("content", content)) is not None:
+        return shown
     if content and not reply.reasoning.strip():
         if full.content.strip().startswith(content) and not thought.startswith(content):
             return Inconclusive(Reason(ReasoningCutReason.NO_THOUGHT_NOW), Stage.DRAWN)
         return Fail(Reason(ReasoningCutReason.IN_CONTENT, content=content[:60]), Stage.WHOLE,
                     Reason(Remedy.ALLOW_OR_OTHER_PARSER))  # fmt: skip
     if content and content == reply.reasoning.strip():
-        return Fail(Reason(ReasoningCutReason.IN_BOTH), Stage.WHOLE)
+        return Fail(Reason(ReasoningCutReason.IN_CONTENT, content=content[:60]), Stage.WHOLE)
     if reply.finish_reason == "length":
-        return Pass(Reason(ReasoningCutReason.CUT, reasoning=reply.reasoning.strip()[:40]))
+        return Pass(Reason(CommonReason.CUT))
     if content:
         return Inconclusive(Reason(CommonReason.DONE_BEFORE), Stage.DRAWN)
-    return Fail(Reason(ReasoningCutReason.NOT_SAID, finish_reason=reply.finish_reason), Stage.WHOLE)
+    return _not_said("length", reply)
 
 
 class TruncatedCallReason(ReasonKind):
     """The reasons of a cut call."""
 
     NOT_COUNTED = "not-counted", "the engine does not count the tokens of a call"
-    SAYS_CUT = "says-cut", "the answer says that it was cut"
     HALF = "half", "half a call is given out as a whole one: {arguments!r}"
     WHOLE = "whole", "the call was whole before the cut"
-    NOT_SAID = "not-said", "the call was cut, and finish_reason says {finish_reason!r}"
 
 
 TAIL = 5  # tokens before the end of a call that are surely inside it
@@ -420,19 +389,12 @@ def judge_truncated_call(reply: Reply) -> Outcome:
     """Judge an answer that was cut inside a call."""
     broken = [call for call in reply.tool_calls if not holds_object(call.arguments)]
     if reply.finish_reason == "length":
-        return Pass(Reason(TruncatedCallReason.SAYS_CUT))
+        return Pass(Reason(CommonReason.CUT))
     if broken:
         return Fail(Reason(TruncatedCallReason.HALF, arguments=broken[0].arguments[:80]), Stage.WHOLE)
     if reply.tool_calls:
         return Pass(Reason(TruncatedCallReason.WHOLE))
-    return Fail(Reason(TruncatedCallReason.NOT_SAID, finish_reason=reply.finish_reason), Stage.WHOLE)
-
-
-class LongPromptReason(ReasonKind):
-    """The reasons of a prompt beyond the context."""
-
-    ANY_LENGTH = "any-length", "the server takes a prompt of any length"
-    ANSWERED = "answered", "{words:,} words were answered: {content!r}"
+    return _not_said("length", reply)
 
 
 LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to send and to count
@@ -447,9 +409,6 @@ def _long_prompt(ctx: Context) -> Outcome:
     except RequestRefused as refused:
         return ctx.refused(refused, prompt)
     if ctx.promise.remote:
-        return NotApplicable(Reason(LongPromptReason.ANY_LENGTH))
-    return Fail(
-        Reason(LongPromptReason.ANSWERED, words=context + 64, content=reply.content[:80]),
-        Stage.PROMPT,
-        Reason(Remedy.SET_CONTEXT),
-    )
+        return NotApplicable(Reason(CommonReason.ANSWERED, content=reply.content[:80]))
+    words = f"an answer to {context + 64} words"
+    return differs("a prompt beyond the context", words, "refused", Stage.PROMPT, Reason(Remedy.SET_CONTEXT))

@@ -36,7 +36,7 @@ from importer.validation.expectations import (
 )
 from importer.validation.failures import text_now
 from importer.validation.mutations import CHANGES
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage, differs
 from importer.validation.probe import Rests, probe
 from importer.validation.probes.ends import words_between
 from importer.validation.prompts import (
@@ -72,27 +72,12 @@ class PromptReason(ReasonKind):
     """The reasons of ``prompt-rendered``."""
 
     BEGINS_TWICE = "begins-twice", "the template writes {bos} twice"
-    TAKEN = "taken", "{variable} is the engine's to say to the template"
+    NOT_SET = "not-set", "{variable} is no variable of the template, or the engine itself sets it"
     NO_TURN = (
         "no-turn",
         "the template begins no turn of the assistant, though {shown!r} stands before its words",
     )
-    UNKNOWN = "unknown", "the template does not know {variable}: it changes nothing"
-    NOT_STARTED = (
-        "not-started",
-        "the prompt has {plain} tokens, and {told} where a request names the document's variables",
-    )
-    HISTORY_DIFFERS = (
-        "history-differs",
-        "calls and results take {more} tokens, and {rendered} as the template renders them",
-    )
     TAKEN_FOR_YES = "taken-for-yes", "the template takes {variable}, the text {value!r}, for yes"
-    DIFFERS = "differs", "the prompt has {chat} tokens, and what the template renders {rendered}"
-    ANOTHER_READ = "another-read", "the engine reads another template"
-    TEXT_LOST = (
-        "text-lost",
-        "{words!r} does not reach the prompt: the template writes no content that is a plain text",
-    )
 
 
 SLACK = 8  # tokens: a template may write the date, and importer renders a fixed one
@@ -118,20 +103,19 @@ def prompt_rendered(ctx: Context) -> Outcome:
     text = ctx.rendered(GREETING)
     if ctx.render is None or text is None:
         return NotApplicable(Reason(CommonReason.NOT_RENDERED))
-    taken = [name for name in ctx.promise.variables if name in TAKEN]
-    unknown = [name for name in ctx.promise.variables if not ctx.render.knows(name)]
+    unset = [name for name in ctx.promise.variables if name in TAKEN or not ctx.render.knows(name)]
     outcomes: dict[str, Outcome | None] = {
         "beginning": judge_beginning(text, ctx.render.bos),
-        "taken": judge_taken(taken),
-        "variables": judge_variables(unknown),
+        "variables": judge_variables(unset),
     }
     greeted, unasked = ctx.rendered(GREETED), ctx.rendered(replace(GREETING, begins=False))
     if greeted is not None and unasked is not None:
         outcomes["turn"] = judge_turn(text, unasked, greeted.partition(ANSWER)[0])
         if not no_tools(ctx.promise):
             outcomes["turn behind results"] = _behind_results(ctx, text.removeprefix(unasked).strip())
-    if ctx.proof is not None:
-        outcomes["template"] = judge_template(same=proof_check.same_template(ctx, ctx.proof))
+    if ctx.proof is not None and not proof_check.same_template(ctx, ctx.proof):
+        not_proved = Reason(CommonReason.NOT_PROVED)
+        outcomes["template"] = Fail(not_proved, Stage.TEMPLATE, Reason(Remedy.IMPORT_AGAIN))
     outcomes["switches"] = judge_switches(
         {k: v for k, v in ctx.promise.variables.items() if isinstance(v, str)},
         lambda name, value: ctx.rendered(replace(GREETING, switches={name: value})),
@@ -140,8 +124,6 @@ def prompt_rendered(ctx: Context) -> Outcome:
         counts = ctx.counted(prompt)
         if counts is not None:
             outcomes[prompt.name] = judge_counts(*counts, ctx.render.others)
-        if prompt is GREETING and counts is not None:
-            outcomes["text"] = judge_text(text, *counts)
     if not no_tools(ctx.promise):
         outcomes["history"] = judge_history(
             *(ctx.counted(prompt) for prompt in (WEATHER_TWO_TOOLS, ROUNDS[-1]))
@@ -183,14 +165,6 @@ def judge_beginning(text: str, bos: str) -> Fail | None:
     return None
 
 
-def judge_taken(taken: list[str]) -> Fail | None:
-    """Judge template variables of the document that the engine itself sets."""
-    if not taken:
-        return None
-    remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=taken[0], variables=tuple(taken))
-    return Fail(Reason(PromptReason.TAKEN, variable=taken[0]), Stage.START, remedy)
-
-
 def judge_turn(prompt: str, without_turn: str, history: str) -> Fail | None:
     """Judge the beginning of a turn: the prompt, the prompt without it, and the history up to an answer."""
     header = history.removeprefix(prompt)
@@ -201,36 +175,22 @@ def judge_turn(prompt: str, without_turn: str, history: str) -> Fail | None:
     return Fail(reason, Stage.TEMPLATE, HEED_TURN)
 
 
-def judge_template(*, same: bool) -> Fail | None:
-    """Judge the served template: ``same`` if it is the one of the proof, or renders as it does."""
-    if same:
+def judge_variables(unset: list[str]) -> Fail | None:
+    """Judge template variables of the document that a request of the document cannot set."""
+    if not unset:
         return None
-    return Fail(Reason(CommonReason.NOT_PROVED), Stage.TEMPLATE, Reason(Remedy.IMPORT_AGAIN))
-
-
-def judge_variables(unknown: list[str]) -> Fail | None:
-    """Judge template variables of the document that the template does not name."""
-    if not unknown:
-        return None
-    remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=unknown[0], variables=(unknown[0],))
-    return Fail(Reason(PromptReason.UNKNOWN, variable=unknown[0]), Stage.START, remedy)
+    remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=unset[0], variables=tuple(unset))
+    return Fail(Reason(PromptReason.NOT_SET, variable=unset[0]), Stage.START, remedy)
 
 
 def judge_start(plain: int | None, switched: int | None) -> Fail | None:
     """Judge prompt tokens of a request, and of one with the template variables of the document."""
     if plain == switched:
         return None
-    reason = Reason(PromptReason.NOT_STARTED, plain=plain, told=switched)
     remedy = Reason(Remedy.START_WITH, names=("chat_template_kwargs",))
-    return Fail(reason, Stage.START, remedy, trials=2)
-
-
-def judge_text(text: str, chat: int, rendered: int) -> Fail | None:
-    """Judge a question in the rendered text; an engine that makes parts of a text has more tokens."""
-    words = str(GREETING.messages[0]["content"])
-    if words.casefold() in text.casefold() or chat != rendered:
-        return None
-    return Fail(Reason(PromptReason.TEXT_LOST, words=words), Stage.TEMPLATE, template(Need.RENDER_TEXT))
+    return differs(
+        "prompt_tokens", plain, f"{switched} as with the document's variables", Stage.START, remedy
+    )
 
 
 def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Fail | None:
@@ -240,8 +200,7 @@ def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None)
     more, rendered = longer[0] - short[0], longer[1] - short[1]
     if abs(more - rendered) <= FORM:
         return None
-    reason = Reason(PromptReason.HISTORY_DIFFERS, more=more, rendered=rendered)
-    return Fail(reason, Stage.PROMPT, trials=2)
+    return differs("tokens of calls and results", more, rendered, Stage.PROMPT, trials=2)
 
 
 def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], str | None]) -> Fail | None:
@@ -257,12 +216,11 @@ def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Fail
     """Judge prompt tokens of a chat and of the rendered text; ``others`` hold another template."""
     if abs(chat - rendered) <= SLACK + SHARE * rendered:
         return None
-    reason = Reason(PromptReason.DIFFERS, chat=chat, rendered=rendered)
+    what, expected = "prompt_tokens", f"{rendered} as the template renders it"
     if others:
-        one = Reason(Remedy.ONE_TEMPLATE, files=others)
-        note = Reason(PromptReason.ANOTHER_READ)
-        return Fail(reason, Stage.TEMPLATE, one, trials=2, notes=(note,))
-    return Fail(reason, Stage.PROMPT, Reason(Remedy.OTHER_VERSION_TEMPLATE), trials=2)
+        one, note = Reason(Remedy.ONE_TEMPLATE, files=others), Reason(CommonReason.ANOTHER_READ)
+        return differs(what, chat, expected, Stage.TEMPLATE, one, trials=2, notes=(note,))
+    return differs(what, chat, expected, Stage.PROMPT, Reason(Remedy.OTHER_VERSION_TEMPLATE), trials=2)
 
 
 class PromptCountsReason(ReasonKind):
@@ -455,9 +413,6 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
     if ctx.render is not None and ctx.render.others:
         remedy = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
         return replace(_failure(wrong, None), remedy=remedy)
-    started = failures.of_start(ctx, [(one.nonce.prompt, one.counted) for one in wrong])
-    if started is not None:
-        return started
     alteration = explanation(ctx, wrong)
     if alteration is None and _rendered_alike(ctx, wrong):
         return Pass(Reason(PromptCountsReason.OTHER_TOKENS, conversations=len(wrong)), trials=len(wrong))
@@ -662,18 +617,7 @@ def remedy(finding: CoverageFinding) -> Reason:
 class TurnsReason(ReasonKind):
     """The reasons of turns as the template renders them."""
 
-    NOT_ENDED = "not-ended", "nothing ends an earlier answer in the prompt: {behind!r} stands behind it"
-    TAG_CUTS = "tag-cuts", "where a user writes </think>, the rest is not in the prompt: {words!r}"
-    EMPTY_DIFFERS = (
-        "empty-differs",
-        "a call without arguments is no JSON in the prompt, and one with arguments is",
-    )
     BEGIN_DIFFERS = "begin-differs", "earlier answers begin with {earlier!r}, a new one with {new!r}"
-    CLOCK = "clock", "the template writes the time of day: no prompt begins like another, and no cache helps"
-    ENDED_BETWEEN = (
-        "ended-between",
-        "{token} ends answers, and the template writes it between two calls of one turn",
-    )
     DATED = "dated", "prompts have the date of this machine's clock: {date}"
 
 
@@ -735,7 +679,8 @@ def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Fail | None:
     before, new = beginnings(text, opening)
     behind = text.partition(answer)[2].partition(other)[0]
     if any(stop in before for stop in stops) and not any(stop in behind for stop in stops):
-        return Fail(Reason(TurnsReason.NOT_ENDED, behind=behind), Stage.TEMPLATE, template(Need.END_TURNS))
+        ends = template(Need.END_TURNS)
+        return differs("what stands behind an earlier answer", behind, "its end", Stage.TEMPLATE, ends)
     return judge_beginnings(before, new)
 
 
@@ -751,8 +696,8 @@ def judge_tagged(text: str) -> Fail | None:
     lost = [part for part in parts if part not in text]
     if len(lost) != 1:
         return None
-    reason = Reason(TurnsReason.TAG_CUTS, words=lost[0])
-    return Fail(reason, Stage.TEMPLATE, template(Need.TAKE_THOUGHTS_OFF))
+    whole = template(Need.TAKE_THOUGHTS_OFF)
+    return differs("words beside a user's </think>", "lost", lost[0], Stage.TEMPLATE, whole)
 
 
 def judge_empty(called: str, empty: str) -> Fail | None:
@@ -760,7 +705,8 @@ def judge_empty(called: str, empty: str) -> Fail | None:
     with_some, with_none = (names_in_json(text) for text in (called, empty))
     if "find_events" not in with_some or not empty or "list_events" in with_none:
         return None
-    return Fail(Reason(TurnsReason.EMPTY_DIFFERS), Stage.TEMPLATE, template(Need.WRITE_EMPTY))
+    remedy = template(Need.WRITE_EMPTY)
+    return differs("a call without arguments", "no JSON", "JSON as other calls", Stage.TEMPLATE, remedy)
 
 
 def judge_calls(between: str, stops: Sequence[str]) -> Fail | None:
@@ -769,7 +715,9 @@ def judge_calls(between: str, stops: Sequence[str]) -> Fail | None:
     if token is None:
         return None
     remedy = Reason(Remedy.TAKE_OUT_END, token=token)
-    return Fail(Reason(TurnsReason.ENDED_BETWEEN, token=token), Stage.TOKENS, remedy)
+    return differs(
+        "a token between two calls of one turn", token, "none that ends answers", Stage.TOKENS, remedy
+    )
 
 
 def names_in_json(text: str) -> set[str]:
@@ -804,25 +752,8 @@ def judge_clock(
     if later is None or later == first:
         dated = years is not None and years != first
         return Pass(Reason(TurnsReason.DATED, date=date_at(today))) if dated else None
-    return Fail(Reason(TurnsReason.CLOCK), Stage.TEMPLATE, template(Need.NO_CLOCK))
-
-
-class TokenizerReason(ReasonKind):
-    """The reasons of ``tokenizer-whole``."""
-
-    CHANGED = "changed", "the tokenizer makes {back!r} of {text!r}"
-    UNUSED = "unused", "of {sampled} words of its vocabulary the tokenizer makes {reached}"
-    ADDED_BEHIND = "added-behind", "the tokenizer adds {token} behind each text by itself"
-    CROSSED = "crossed", "the model closes a thought with {marker}: added tokens have each other's number"
-    BY_CHANCE = "by-chance", "the tokenizer makes other tokens of the same text each time"
-    SPLIT = "split", "the marker {marker} is no token of its own within a prompt"
-    OTHERS_DRAWN = (
-        "others-drawn",
-        (
-            "the model draws {tokens} tokens, and the tokenizer makes {other} of them otherwise in the same "
-            "text, such as {example!r}"
-        ),
-    )
+    remedy = template(Need.NO_CLOCK)
+    return differs("a prompt, an hour later", "another", "the same, for a cache", Stage.TEMPLATE, remedy)
 
 
 UNKNOWN = "<unk>"
@@ -841,8 +772,8 @@ LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is m
 def tokenizer_whole(ctx: Context) -> Outcome:
     """Judge numbers of tokens, texts there and back, and drawn tokens."""
     outcomes: dict[str, Outcome | None] = {}
-    if ctx.table is not None:
-        outcomes["numbers"] = judge_token_numbers(ctx.table)
+    if ctx.table is not None and ctx.table.beyond:
+        outcomes["numbers"] = judge_beyond(ctx.table)
     pools = ctx.promise.kind in evidence.TASKS  # tokenizers of such models drop letters by design
     if ctx.merges is not None and ctx.merges.exchanged:
         exchanged = Reason(CommonReason.EXCHANGED, words=ctx.merges.exchanged)
@@ -850,66 +781,46 @@ def tokenizer_whole(ctx: Context) -> Outcome:
     result = None if pools else round_trip(ctx)
     if result is None:
         return together(outcomes) if outcomes else NotApplicable(ctx.no_tokenizer)
-    outcomes |= {"text": judge_tokenizer_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
-    outcomes |= {"kinds": judge_kinds(result), "tokens": judge_tokens(result)}
+    outcomes["text"] = judge_tokenizer(result, chats=no_chat(ctx.promise) is None)
     if not no_chat(ctx.promise):
-        outcomes["end"] = judge_end(result)
         seen = ctx.look(SUM)
         outcomes["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
-        other = tokens.compare_sampled(ctx)
-        outcomes |= {} if other is None else {"drawn": judge_drawn(other)}
+        drawn = tokens.compare_sampled(ctx)
+        outcomes |= {} if drawn is None else {"drawn": judge_drawn(drawn)}
     return together(outcomes)
 
 
-def judge_tokenizer_text(back: str) -> Fail | None:
-    """Judge ``TEXT`` after tokenization and back; spaces may move, and some vocabularies lack a letter."""
-    if UNKNOWN in back or letters(back) == letters(TEXT):
-        return None
-    return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=TEXT), Stage.TOKENS, OWN)
+def judge_tokenizer(result: Tokenized, *, chats: bool = True) -> Fail | None:
+    """Judge texts through the tokenizer and back; some vocabularies lack a letter, and spaces may move.
 
-
-def judge_kinds(result: Tokenized) -> Fail | None:
-    """Judge ``KINDS`` after tokenization and back: tokens of bytes keep all, accents as they are composed."""
-    back = result.back[2]
-    if not result.exact or back == normalize("NFC", KINDS):
-        return None
-    return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=KINDS), Stage.TOKENS, OWN)
-
-
-def judge_tokens(result: Tokenized) -> Fail | None:
-    """Judge the tokens of the texts: the same each time, and each marker of the template one of its own."""
-    if not result.steady:
-        return Fail(Reason(TokenizerReason.BY_CHANCE), Stage.TOKENS, OWN)
-    if result.split:
-        return Fail(Reason(TokenizerReason.SPLIT, marker=result.split[0]), Stage.TOKENS, OWN)
-    return None
-
-
-def judge_end(result: Tokenized) -> Fail | None:
-    """Judge what the tokenizer adds behind a text: a text that ends so is not gone on with."""
-    if not result.behind:
-        return None
-    reason = Reason(TokenizerReason.ADDED_BEHIND, token=result.behind[0])
-    return Fail(reason, Stage.TOKENS, OWN)
-
-
-def judge_drawn(other: OtherTokens) -> Fail | None:
-    """Judge the tokens of greedy answers: a model draws those that it has learnt."""
-    if not other.many:
-        return None
-    reason = Reason(
-        TokenizerReason.OTHERS_DRAWN, other=other.other, tokens=other.tokens,
-        example=other.example,
-    )  # fmt: skip
-    return Fail(reason, Stage.TOKENS, OWN)
-
-
-def judge_vocabulary(result: Tokenized) -> Fail | None:
-    """Judge the share of the vocabulary that texts can yield."""
+    Tokens of bytes keep all, accents as they are composed. A chat is not gone on with behind an end.
+    """
+    text, kinds = result.back[0], result.back[2]
+    if UNKNOWN not in text and letters(text) != letters(TEXT):
+        return _altered_by_tokenizer("a text, to tokens and back", text, TEXT)
     if result.sampled >= ENOUGH and result.reached < LEAST * result.sampled:
-        reason = Reason(TokenizerReason.UNUSED, sampled=result.sampled, reached=result.reached)
-        return Fail(reason, Stage.TOKENS, OWN)
+        return _altered_by_tokenizer("words of the vocabulary in use", result.reached, result.sampled)
+    if result.exact and kinds != normalize("NFC", KINDS):
+        return _altered_by_tokenizer("a text, to tokens and back", kinds, KINDS)
+    if not result.steady:
+        return _altered_by_tokenizer("the tokens of one text", "others each time", "the same")
+    if result.split:
+        return _altered_by_tokenizer(f"the marker {result.split[0]} in a prompt", "split", "one token")
+    if chats and result.behind:
+        return _altered_by_tokenizer("the end of each text", result.behind[0], "none")
     return None
+
+
+def _altered_by_tokenizer(what: str, came: object, expected: object) -> Fail:
+    return differs(what, came, expected, Stage.TOKENS, OWN)
+
+
+def judge_drawn(drawn: OtherTokens) -> Fail | None:
+    """Judge the tokens of greedy answers: a model draws those that it has learnt."""
+    if not drawn.many:
+        return None
+    what = f"tokens that the tokenizer makes of an answer, such as {drawn.example!r}"
+    return _altered_by_tokenizer(what, f"{drawn.other} of {drawn.tokens} others", "those drawn")
 
 
 def judge_markers(written: str) -> Fail | None:
@@ -919,23 +830,14 @@ def judge_markers(written: str) -> Fail | None:
     crossed = call_markup(behind) if thinking_markup(behind) is None else None
     if crossed is None:
         return None
-    reason = Reason(TokenizerReason.CROSSED, marker=crossed)
-    return Fail(reason, Stage.TOKENS, OWN)
-
-
-class TokenRowReason(ReasonKind):
-    """The reasons of the tokens' numbers beside the embedding."""
-
-    BEYOND = "beyond", "the embedding has {rows} rows, and none for {tokens:and}"
+    return _altered_by_tokenizer("the marker that closes a thought", crossed, "one of thoughts")
 
 
 ROWS_SHOWN = 3  # tokens of a reason
 
 
-def judge_token_numbers(table: TokenTable) -> Fail | None:
-    """Judge the tokens that a message may hold."""
-    if not table.beyond:
-        return None
-    tokens = tuple(token.content or str(token.number) for token in table.beyond[:ROWS_SHOWN])
-    reason = Reason(TokenRowReason.BEYOND, tokens=tokens, rows=table.rows)
-    return Fail(reason, Stage.TOKENS, Reason(Remedy.TAKE_OUT_ADDED, tokens=tokens))
+def judge_beyond(table: TokenTable) -> Fail:
+    """Return the fault of tokens that a message may hold, and the embedding has no row for."""
+    names = tuple(token.content or str(token.number) for token in table.beyond[:ROWS_SHOWN])
+    remedy = Reason(Remedy.TAKE_OUT_ADDED, tokens=names)
+    return differs("tokens of the tokenizer", names, f"one of {table.rows} rows each", Stage.TOKENS, remedy)

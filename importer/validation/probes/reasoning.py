@@ -5,13 +5,20 @@ from __future__ import annotations
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import TRIALS, WAYS, Context, together
-from importer.validation.diagnosis import endless, only_streamed, streaming_fault, unread
+from importer.validation.diagnosis import (
+    endless,
+    misread,
+    only_streamed,
+    streaming_fault,
+    thought_shown,
+    unread,
+)
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.expectations import CommonReason, no_chat, no_reasoning
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, failing
 from importer.validation.probe import probe
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
-from importer.validation.remedy import OTHER_REASONING_PARSER, Need, Remedy, template
+from importer.validation.remedy import Need, Remedy, template
 from importer.validation.reply import Reply
 from importer.validation.tool_markup import closing_marker, thinking_markup, thinks
 
@@ -27,7 +34,6 @@ class ReasoningOffReason(ReasonKind):
         "the template closes the thinking block where it is asked to think, and not where it is told not to",
     )
     LEFT_OPEN = "left-open", "told not to think, the template opens {marker} and does not close it"
-    AS_REASONING = "as-reasoning", "the answer arrives as reasoning"
     THINKS = "thinks", "the model thinks though it is told not to"
 
 
@@ -132,34 +138,22 @@ def judge_reasoning_off(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     content, reasoning = reply.content.strip(), reply.reasoning.strip()
     if reply.finish_reason == "length":
         return endless(reply, markers)
-    if marker := thinking_markup(reply.content):
-        return Fail(
-            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"),
-            Stage.PARSED,
-            OTHER_REASONING_PARSER,
+    if (shown := thought_shown("content", content)) is not None:
+        return shown
+    if reasoning and content in ("", reasoning):
+        return misread(CommonReason.GIVEN_TWICE if content else CommonReason.ANSWER_INSIDE)
+    if reasoning or not content:
+        return Inconclusive(
+            Reason(ReasoningOffReason.THINKS if reasoning else CommonReason.EMPTY), Stage.DRAWN
         )
-    if reasoning and not content:
-        return Fail(Reason(ReasoningOffReason.AS_REASONING), Stage.PARSED, OTHER_REASONING_PARSER)
-    if reasoning and reasoning == content:
-        return Fail(Reason(CommonReason.GIVEN_TWICE), Stage.PARSED,
-                    OTHER_REASONING_PARSER)  # fmt: skip
-    if reasoning:
-        return Inconclusive(Reason(ReasoningOffReason.THINKS), Stage.DRAWN)
-    return (
-        Pass(Reason(CommonReason.ANSWERED, content=content[:60]))
-        if content
-        else Inconclusive(Reason(CommonReason.EMPTY), Stage.DRAWN)
-    )
+    return Pass(Reason(CommonReason.ANSWERED, content=content[:60]))
 
 
 class ReasoningApartReason(ReasonKind):
     """The reasons of ``reasoning-apart``."""
 
     SWITCHED_OFF = "switched-off", "the document switches thinking off"
-    IN_CONTENT = "in-content", "the model thinks, and its thoughts are in the content"
     OTHER_FIELD = "other-field", "no thought arrives as reasoning, and {field!r} holds a text"
-    NOT_APART = "not-apart", "the model thinks, and no thought arrives as reasoning"
-    ANSWER_INSIDE = "answer-inside", "the answer is inside the reasoning, content is empty"
     APART = "apart", "thought {reasoning!r}, answered {content!r}"
 
 
@@ -210,7 +204,7 @@ def _thinks_always(ctx: Context) -> bool:
 def _none_missing(ctx: Context, none: Reason) -> Outcome:
     seen = ctx.look(SUM)
     if seen is not None and unread(seen, SUM) is not None:
-        return Fail(Reason(ReasoningApartReason.IN_CONTENT), Stage.PARSED, OTHER_REASONING_PARSER)
+        return misread(CommonReason.THOUGHT_UNREAD)
     return NotApplicable(none)
 
 
@@ -227,30 +221,18 @@ def unknown_field(reply: Reply) -> str | None:
 
 def judge_reasoning_apart(reply: Reply) -> Outcome:
     """Judge an answer to a question worth a thought."""
-    for place, text in (("content", reply.content), ("reasoning", reply.reasoning)):
-        marker = thinking_markup(text)
-        if marker is not None:
-            return Fail(
-                Reason(CommonReason.THINKING_MARKER, marker=marker, place=place),
-                Stage.PARSED,
-                OTHER_REASONING_PARSER,
-            )
-    if not reply.reasoning.strip():
+    shown = thought_shown("content", reply.content) or thought_shown("reasoning", reply.reasoning)
+    if shown is not None:
+        return shown
+    content, reasoning = reply.content.strip(), reply.reasoning.strip()
+    if not reasoning:
         if (field := unknown_field(reply)) is not None:
             return Fail(Reason(ReasoningApartReason.OTHER_FIELD, field=field), Stage.WHOLE)
         if thinks(reply.written):
-            return Fail(Reason(ReasoningApartReason.NOT_APART), Stage.PARSED, OTHER_REASONING_PARSER)
+            return misread(CommonReason.THOUGHT_UNREAD)
         return Inconclusive(Reason(CommonReason.NO_THOUGHT), Stage.DRAWN)
-    if not reply.content.strip():
-        if reply.finish_reason == "length":
-            return Inconclusive(Reason(CommonReason.STILL_THINKING), Stage.DRAWN)
-        return Fail(Reason(ReasoningApartReason.ANSWER_INSIDE), Stage.PARSED, OTHER_REASONING_PARSER)
-    if reply.content.strip() == reply.reasoning.strip():
-        return Fail(Reason(CommonReason.GIVEN_TWICE), Stage.PARSED, OTHER_REASONING_PARSER)
-    return Pass(
-        Reason(
-            ReasoningApartReason.APART,
-            reasoning=reply.reasoning.strip()[:60],
-            content=reply.content.strip()[:60],
-        )
-    )
+    if not content and reply.finish_reason == "length":
+        return Inconclusive(Reason(CommonReason.STILL_THINKING), Stage.DRAWN)
+    if content in ("", reasoning):
+        return misread(CommonReason.GIVEN_TWICE if content else CommonReason.ANSWER_INSIDE)
+    return Pass(Reason(ReasoningApartReason.APART, reasoning=reasoning[:60], content=content[:60]))

@@ -26,6 +26,8 @@ from importer.validation.outcome import (
     Outcome,
     Pass,
     Stage,
+    asks_for,
+    differs,
     failing,
 )
 from importer.validation.probe import probe
@@ -61,18 +63,11 @@ class SamplingArrivesReason(ReasonKind):
     NO_SEED = "no-seed", "the engine takes no seed: {error}"
     ALIKE = "alike", "{count} answers alike"
     NEVER_ALIKE = "never-alike", "the engine never repeats itself, whatever is sent"
-    DIFFER = "differ", "{different} answers of {asked} differ; with the document's values sent they are one"
     SEED_IGNORED = "seed-ignored", "a seed does not decide what the model writes"
-    SEEDS_DIFFER = (
-        "seeds-differ",
-        "for {differ} of {steady} seeds the answer is another once the document's values are sent",
-    )
     SEEDS_ALIKE = "seeds-alike", "{alike} of {steady} seeds give the answer that the document's values give"
     NO_EFFECT = "no-effect", "{name} changes nothing in what the model writes"
     HEARD = "heard", "{name} is heard without being sent"
-    UNHEARD = "unheard", "{name} is not heard unless it is sent"
     NOT_TOLD = "not-told", "it was started without {names:and}"
-    NAME_NEVER_ALIKE = "name-never-alike", "{name}: the engine never repeats itself"
 
 
 NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
@@ -164,9 +159,9 @@ def _form(reply: Reply) -> tuple[str, str]:
     return reply.reasoning.strip(), reply.content.strip()
 
 
-def send(name: str) -> Reason:
-    """Return the remedy for an engine that ignores a value at its start."""
-    return Reason(Remedy.SEND_VALUES, names=(name,))
+def send(*names: str) -> Reason:
+    """Return the remedy for an engine that ignores values at its start."""
+    return Reason(Remedy.SEND_VALUES, names=names)
 
 
 def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
@@ -181,10 +176,9 @@ def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
     if len(set(sent)) > 1:
         return NotApplicable(Reason(SamplingArrivesReason.NEVER_ALIKE))
     different = len({answer for answers in unsent for answer in answers})
-    return Fail(
-        Reason(SamplingArrivesReason.DIFFER, different=different, asked=count),
-        Stage.SAMPLED, send("temperature"), trials=count,
-    )  # fmt: skip
+    what = f"different answers of {count} with the values of the start"
+    remedy = send("temperature")
+    return differs(what, different, "one, as where they are sent", Stage.SAMPLED, remedy, trials=count)
 
 
 def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
@@ -194,11 +188,13 @@ def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
         return NotApplicable(Reason(SamplingArrivesReason.SEED_IGNORED))
     differ = sum(unsent != sent for unsent, sent in steady)
     if 2 * differ > len(steady):
-        return Fail(
-            Reason(SamplingArrivesReason.SEEDS_DIFFER, differ=differ, steady=len(steady)),
-            Stage.SAMPLED, Reason(Remedy.SEND_VALUES, names=("temperature", "top_p", "top_k")),
-            trials=len(steady), agreed=differ,
-        )  # fmt: skip
+        what, remedy = (
+            f"answers to {len(steady)} seeds once the values are sent",
+            send("temperature", "top_p", "top_k"),
+        )
+        return differs(
+            what, f"{differ} others", "the same", Stage.SAMPLED, remedy, trials=len(steady), agreed=differ
+        )
     reason = Reason(SamplingArrivesReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
     return Pass(reason, trials=len(steady), agreed=len(steady) - differ)
 
@@ -219,8 +215,8 @@ def judge_penalty(
     if unsent == sent:
         return Pass(Reason(SamplingArrivesReason.HEARD, name=name), trials=3)
     if unsent == none:
-        return Fail(Reason(SamplingArrivesReason.UNHEARD, name=name), Stage.SAMPLED, send(name), trials=3)
-    return NotApplicable(Reason(SamplingArrivesReason.NAME_NEVER_ALIKE, name=name))
+        return differs(name, "not heard", "as where it is sent", Stage.SAMPLED, send(name), trials=3)
+    return NotApplicable(Reason(SamplingArrivesReason.NEVER_ALIKE))
 
 
 class OptionReason(ReasonKind):
@@ -228,20 +224,11 @@ class OptionReason(ReasonKind):
 
     NOT_FORCED = "not-forced", "the server heeds no logit_bias, so no answer can be forced"
     IGNORED = "ignored", "{option} {sent!r} has no effect"
-    OTHER_LENGTH = (
-        "other-length",
-        "{option} is {asked}, and the answer has {came} tokens and the finish_reason {finish_reason!r}",
-    )
-    CAPPED = "capped", "{option} is {asked}, and the answer has {came} tokens: something caps answers"
-    LETTERS_BROKEN = "letters-broken", "streamed, {asked!r} over and over comes as {came!r}"
     BUFFERED = (
         "buffered",
         "a stream of {tokens} tokens came at once: its first byte after {first:.2f} of {seconds:.2f} s",
     )
     CROSSED = "crossed", "a request for {asked!r} was given the answer {came!r}"
-    COLD_DIFFERS = "cold-differs", "{option} {sent}: {different} of {trials} answers differ"
-    SEED_DIFFERS = "seed-differs", "{option} {sent}: {different} of {trials} answers differ"
-    ALL_ALIKE = "all-alike", "{option} {sent}: all of {trials} answers are one"
     HEEDED = "heeded", "{option} takes effect"
 
 
@@ -351,11 +338,9 @@ def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: s
         came = reply.usage.completion
     if came == limit and reply.finish_reason == "length":
         return Pass(Reason(OptionReason.HEEDED, option=option))
-    reason = Reason(
-        OptionReason.OTHER_LENGTH, option=option, asked=limit, came=came,
-        finish_reason=reply.finish_reason,
-    )  # fmt: skip
-    return Fail(reason, Stage.SAMPLED, heed(option) if came != limit else ends_otherwise("length", reply))
+    what = f"tokens and finish_reason of an answer with the {option} {limit}"
+    ends = heed(option) if came != limit else ends_otherwise("length", reply)
+    return differs(what, (came, reply.finish_reason), (limit, "length"), Stage.SAMPLED, ends)
 
 
 def _shown(reply: Reply) -> str:
@@ -374,7 +359,7 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
         reply, silent = (send(), math.inf) if trial == 1 else listened(ctx.client, send)
         outcome = judge_streamed(reply, word, long, usage=ctx.promise.lacks("usage") is None)
         if isinstance(outcome, Fail):
-            capped = outcome.gives(OptionReason.CAPPED)
+            capped = asks_for(outcome, Remedy.NO_CAP)
             whole = repeats(ask_forced(ctx, GREETING, [word], long), word) if capped else 0
             return replace(outcome, remedy=WHOLE_ANSWERS) if whole == long else outcome
         exchange = ctx.log[-1]
@@ -404,11 +389,14 @@ def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outc
     """Judge a long streamed answer; ``usage`` if the engine counts the tokens of streams."""
     came = repeats(reply, word)
     if came == 0:
-        reason = Reason(OptionReason.LETTERS_BROKEN, asked=word.letters, came=_shown(reply))
-        return Fail(reason, Stage.STREAM, _of_letters(reply, word.letters * limit))
+        over = f"{word.letters!r} over and over"
+        return differs(
+            "a stream", _shown(reply), over, Stage.STREAM, _of_letters(reply, word.letters * limit)
+        )
     if came < limit:
-        reason = Reason(OptionReason.CAPPED, option="max_tokens", asked=limit, came=came)
-        return Fail(reason, Stage.WHOLE, Reason(Remedy.NO_CAP))
+        return differs(
+            "tokens of an answer with that max_tokens", came, limit, Stage.WHOLE, Reason(Remedy.NO_CAP)
+        )
     if usage and reply.usage.completion is None:
         return ignored("stream_options", "include_usage", stage=Stage.STREAM)
     return Pass(Reason(OptionReason.HEEDED, option="stream"))
@@ -478,7 +466,7 @@ def _draws(ctx: Context, words: Sequence[Word]) -> Outcome:
         hot += _drawn(ctx, words, MORE_SEEDS, temperature=HOT)
     elif again[0] != hot[0]:
         again += _drawn(ctx, words, REQUEST_OPTIONS_SEEDS[:1] * 2, temperature=HOT)
-    outcomes = {"temperature": judge_cold(cold), "hot": judge_hot(hot)}
+    outcomes: dict[str, Outcome | None] = {"temperature": judge_cold(cold), "hot": judge_hot(hot)}
     if not ctx.promise.lacks("seed"):
         outcomes["seed"] = judge_seed([hot[0], *again])
     return together(outcomes)
@@ -492,34 +480,31 @@ def _drawn(ctx: Context, words: Sequence[Word], seeds: Sequence[int], *, tempera
     ]
 
 
-def judge_cold(answers: Sequence[str]) -> Outcome:
+def judge_cold(answers: Sequence[str]) -> Fail | None:
     """Judge answers at temperature 0, that should be one."""
-    if len({*answers}) <= STEADY:
-        return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
-    reason = Reason(
-        OptionReason.COLD_DIFFERS, option="temperature", sent=0, different=len({*answers}),
-        trials=len(answers),
-    )  # fmt: skip
-    return Fail(reason, Stage.SAMPLED, heed("temperature"), trials=len(answers))
+    different = len({*answers})
+    return None if different <= STEADY else _drawn_wrong("temperature", 0, different, 1, answers)
 
 
-def judge_hot(answers: Sequence[str]) -> Outcome:
+def judge_hot(answers: Sequence[str]) -> Fail | None:
     """Judge answers at a high temperature, that should not all be one."""
-    if len({*answers}) > STEADY or (len(answers) == len(REQUEST_OPTIONS_SEEDS) and len({*answers}) > 1):
-        return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
-    reason = Reason(OptionReason.ALL_ALIKE, option="temperature", sent=HOT, trials=len(answers))
-    return Fail(reason, Stage.SAMPLED, heed("temperature"), trials=len(answers))
+    different = len({*answers})
+    if different > STEADY or (len(answers) == len(REQUEST_OPTIONS_SEEDS) and different > 1):
+        return None
+    return _drawn_wrong("temperature", HOT, different, "several", answers)
 
 
-def judge_seed(answers: Sequence[str]) -> Outcome:
+def judge_seed(answers: Sequence[str]) -> Fail | None:
     """Judge answers with one seed; two alike among several are enough, for a cache may round otherwise."""
-    if len({*answers}) < len(answers):
-        return Pass(Reason(OptionReason.HEEDED, option="seed"), trials=len(answers))
-    reason = Reason(
-        OptionReason.SEED_DIFFERS, option="seed", sent=REQUEST_OPTIONS_SEEDS[0],
-        different=len({*answers}), trials=len(answers),
-    )  # fmt: skip
-    return Fail(reason, Stage.SAMPLED, heed("seed"), trials=len(answers))
+    different = len({*answers})
+    if different < len(answers):
+        return None
+    return _drawn_wrong("seed", REQUEST_OPTIONS_SEEDS[0], different, 1, answers)
+
+
+def _drawn_wrong(option: str, sent: float, came: int, expected: object, answers: Sequence[str]) -> Fail:
+    what = f"different answers of {len(answers)} with {option} {sent}"
+    return differs(what, came, expected, Stage.SAMPLED, heed(option), trials=len(answers))
 
 
 class StructuredReason(ReasonKind):

@@ -21,7 +21,7 @@ from importer.validation.diagnosis import unread
 from importer.validation.errors import ExchangeError, Overloaded, RequestRefused, ServerUnreachable, TimedOut
 from importer.validation.expectations import Expectations, always, no_chat
 from importer.validation.failures import failed
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage, differs
 from importer.validation.probe import Rests, probe
 from importer.validation.prompts import (
     AGAIN,
@@ -163,8 +163,6 @@ def paced(promise: Expectations, outcome: Outcome) -> Expectations:
 class ModelListedReason(ReasonKind):
     """The reasons of ``model-listed``."""
 
-    NO_LIST = "no-list", "/v1/models is not a list of models"
-    ABSENT = "absent", "{model} is not among the models listed: {listed}"
     LISTED = "listed", "{model} is listed"
 
 
@@ -172,7 +170,6 @@ class ContextLengthReason(ReasonKind):
     """The reasons of a context beside that of the document."""
 
     NOT_TOLD = "not-told", "the engine does not tell its context"
-    OTHER = "other", "it serves {served:,} tokens, the document says {promised:,}"
     SAME = "same", "{served:,} tokens"
 
 
@@ -189,11 +186,11 @@ def model_listed(ctx: Context) -> Outcome:
         entries = json.loads(ctx.client.get("/v1/models", ctx.log))["data"]
         served = {entry["id"]: entry.get("max_model_len") for entry in entries}
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        return Fail(Reason(ModelListedReason.NO_LIST), Stage.WHOLE)
+        return differs("/v1/models", "another answer", "a list of models", Stage.WHOLE)
     if ctx.model not in served:
         listed = tuple(map(str, [*served][:20]))
         remedy = Reason(Remedy.ASK_BY_NAME, listed=listed) if served else None
-        return Fail(Reason(ModelListedReason.ABSENT, model=ctx.model, listed=listed), Stage.START, remedy)
+        return differs("the models listed", listed, ctx.model, Stage.START, remedy)
     outcomes: dict[str, Outcome] = {"name": Pass(Reason(ModelListedReason.LISTED, model=ctx.model))}
     if ctx.promise.context is not None:
         outcomes["context"] = judge_context_length(served[ctx.model], ctx.promise.context)
@@ -206,7 +203,7 @@ def judge_context_length(served: object, promised: int | None) -> Outcome:
         return NotApplicable(Reason(ContextLengthReason.NOT_TOLD))
     if served != promised:
         remedy = Reason(Remedy.SET_CONTEXT, served=served, promised=promised)
-        return Fail(Reason(ContextLengthReason.OTHER, served=served, promised=promised), Stage.START, remedy)
+        return differs("the context that is served", served, promised, Stage.START, remedy)
     return Pass(Reason(ContextLengthReason.SAME, served=served))
 
 
@@ -218,11 +215,6 @@ def _own_choice(fields: Fields) -> str:
     return f"{_parser(fields)} by its own choice"
 
 
-def _other_parser(fields: Fields) -> str:
-    runs = fields["runs"] or f"no {noun(fields['key'])}"
-    return f"the engine runs with {runs}, the document says {fields['promised'] or 'none'}"
-
-
 class SettingsReason(ReasonKind):
     """The reasons of ``settings-read-back``."""
 
@@ -231,12 +223,10 @@ class SettingsReason(ReasonKind):
     READS = "reads", "it does not tell its parsers; it reads the model's calls as {promised} does"
     PARSERS_NOT_TOLD = "parsers-not-told", "the engine does not tell its parsers"
     NOT_RUN = "not-run", "it does not read the model's call: it does not run with {promised}"
-    OTHER_SAMPLING = "other-sampling", "the engine samples with {key} {runs:g}, the document says {value:g}"
     VALUE = "value", "{key} {value:g}"
     VALUES = "values", "{values}"
     PARSER = "parser", _parser
     OWN_CHOICE = "own-choice", _own_choice
-    OTHER_PARSER = "other-parser", _other_parser
     NO_VALUE = "no-value", "the document sets no sampling value at the start"
 
 
@@ -332,8 +322,7 @@ def judge_parser(key: str, reported: str, promised: str | None, *, infers: bool,
     if infers and (promised is None or reads):
         return Pass(Reason(SettingsReason.OWN_CHOICE, key=key, parser=reported))
     remedy = OTHER_TOOL_PARSER if infers else Reason(Remedy.START_WITH, names=(noun(key),))
-    reason = Reason(SettingsReason.OTHER_PARSER, key=key, runs=reported, promised=promised)
-    return Fail(reason, Stage.START, remedy)
+    return differs(f"the {noun(key)} in use", reported or None, promised, Stage.START, remedy)
 
 
 def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, object]) -> Outcome:
@@ -343,9 +332,7 @@ def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, object]
         runs = reported.get(key, DEFAULTS[key])
         if abs(_one(key, runs) - _one(key, value)) > 1e-6:
             remedy = Reason(Remedy.START_WITH, names=(key,))
-            return Fail(
-                Reason(SettingsReason.OTHER_SAMPLING, key=key, runs=runs, value=value), Stage.START, remedy
-            )
+            return differs(f"the engine's {key}", runs, value, Stage.START, remedy)
     reasons = tuple(Reason(SettingsReason.VALUE, key=key, value=value) for key, value in expected.items())
     if not reasons:
         return NotApplicable(Reason(SettingsReason.NO_VALUE))
@@ -364,7 +351,6 @@ class FilesReason(ReasonKind):
     OF_A_SERVER = "of-a-server", "the files of a running server are unknown"
     SAME = "same", "{count} files are as they were"
     CHANGED = "changed", "changed since the import: {files:and}"
-    BROKEN = "broken", "{files:and} is not JSON; the engine may go on without it"
 
 
 WEIGHTS = ".safetensors"
@@ -381,7 +367,9 @@ WEIGHTS = ".safetensors"
 def files_as_imported(ctx: Context) -> Outcome:
     """Compare hashes of the receipt with those of the served files; no request is sent."""
     if ctx.broken:
-        return judge_broken(ctx.broken)
+        # What a copy or a download left of them, for an import reads them all.
+        remedy = Reason(Remedy.PUT_BACK, files=ctx.broken)
+        return differs(" and ".join(ctx.broken), "cut or harmed", "JSON", Stage.FILES, remedy)
     if ctx.render is None or not ctx.files:
         known = FilesReason.OF_A_SERVER if ctx.promise.remote else FilesReason.NOT_KNOWN
         return NotApplicable(Reason(known))
@@ -391,12 +379,6 @@ def files_as_imported(ctx: Context) -> Outcome:
         served = {name: now for name, now in served.items() if name not in TEMPLATES}
         served |= {name: was for name, was in ctx.files.items() if name in TEMPLATES}
     return judge_files_as_imported(ctx.files, served)
-
-
-def judge_broken(files: tuple[str, ...]) -> Fail:
-    """Judge files that are no JSON: what a copy or a download left of them, for an import reads them all."""
-    reason = Reason(FilesReason.BROKEN, files=files)
-    return Fail(reason, Stage.FILES, Reason(Remedy.PUT_BACK, files=files))
 
 
 def judge_files_as_imported(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
@@ -428,9 +410,7 @@ def comparable(imported: Mapping[str, str], served: Mapping[str, str]) -> list[s
 class ConcurrencyReason(ReasonKind):
     """The reasons of ``concurrency``."""
 
-    FAILED = "failed", "of {count} requests at once one failed: {error}"
-    MIXED = "mixed", "{prompt!r} got the answer to {other!r}"
-    FAILED_AFTER = "failed-after", "after {count} requests at once a single one failed: {error}"
+    FAILED = "failed", "of {count} requests one failed: {error}"
     ANSWERED = "answered", "{good} of {count} answered as each alone"
 
 
@@ -495,26 +475,18 @@ def judge_concurrency(
     """Judge answers to parallel questions; ``again`` repeats the first one by itself."""
     for answer in answers:
         if isinstance(answer, ExchangeError):
-            return Fail(
-                Reason(ConcurrencyReason.FAILED, count=len(answers), error=answer.reason),
-                Stage.WHOLE,
-                trials=len(answers),
-            )
+            failure = Reason(ConcurrencyReason.FAILED, count=len(answers), error=answer.reason)
+            return Fail(failure, Stage.WHOLE, trials=len(answers))
     for prompt, answer in zip(prompts, answers, strict=True):
         other = next((p for p in prompts if p.name != prompt.name and right(answer, p)), None)
         # The beginning of one answer may hold the word of another: who counts comes past four.
         whole = isinstance(answer, Reply) and answer.finish_reason != "length"
         if whole and not right(answer, prompt) and other is not None:
-            return Fail(
-                Reason(ConcurrencyReason.MIXED, prompt=prompt.name, other=other.name),
-                Stage.WHOLE,
-                trials=len(answers),
-            )
+            what = f"the answer to {prompt.name!r}"
+            return differs(what, f"that to {other.name!r}", "its own", Stage.WHOLE, trials=len(answers))
     last = again()
     if isinstance(last, ExchangeError):
-        return Fail(
-            Reason(ConcurrencyReason.FAILED_AFTER, count=len(answers), error=last.reason), Stage.WHOLE
-        )
+        return Fail(Reason(ConcurrencyReason.FAILED, count=len(answers) + 1, error=last.reason), Stage.WHOLE)
     good = sum(right(answer, prompt) for prompt, answer in zip(prompts, answers, strict=True))
     return Pass(
         Reason(ConcurrencyReason.ANSWERED, good=good, count=len(answers)), trials=len(answers), agreed=good

@@ -13,13 +13,12 @@ from math import isclose, isfinite, sqrt
 from typing import Any
 
 from importer.reasons import Reason, ReasonKind
-from importer.validation import alternate_forms
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused, TemplateRefusedError
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, differs
 from importer.validation.probe import Run, probe
-from importer.validation.prompts import COUNT, NAME_RECALL, SUM, Prompt
+from importer.validation.prompts import Prompt
 from importer.validation.remedy import Need, Remedy, template
 
 TEXTS = ("A boat is on the lake.", "The invoice is due on Friday.", "A boat is on the lake.")
@@ -31,12 +30,6 @@ SETTING = Reason(Remedy.CORRECT_SETTING, key="importer.outputs")
 class RowsReason(ReasonKind):
     """The reasons of a row of numbers for each text."""
 
-    NO_ROWS = "no-rows", "{count} rows arrived for {texts} texts"
-    OTHER_SIZE = "other-size", "a row has {size} values, the document promises {promised}"
-    NOT_NUMBERS = "not-numbers", "a row holds a value that is no number"
-    DIFFERS = "differs", "the rows of one text differ by {share:.1%}"
-    SAME_FOR_ALL = "same-for-all", "two different texts have the same vector"
-    OTHER_LENGTH = "other-length", "a vector has length {length:.3f}, the document promises 1"
     ROWS = "rows", "{size} values, length {length:.3f}"
     TOKENS = "tokens", "a vector for each of {count} tokens"
 
@@ -66,7 +59,7 @@ def vectors(answer: Any, key: str) -> list[Any]:
 def _no_rows(rows: list[Any]) -> Fail | None:
     if len(rows) == len(TEXTS) and all(isinstance(row, list) and row for row in rows):
         return None
-    return Fail(Reason(RowsReason.NO_ROWS, count=len(rows), texts=len(TEXTS)), Stage.WHOLE)
+    return differs("rows of numbers", len(rows), len(TEXTS), Stage.WHOLE)
 
 
 def judge_rows(rows: list[Any], promised: int | None) -> Outcome:
@@ -74,15 +67,14 @@ def judge_rows(rows: list[Any], promised: int | None) -> Outcome:
     if (none := _no_rows(rows)) is not None:
         return none
     if not all(isinstance(x, int | float) and isfinite(x) for row in rows for x in row):
-        return Fail(Reason(RowsReason.NOT_NUMBERS), Stage.DRAWN)
+        return differs("a row", "a value that is no number", "numbers", Stage.DRAWN)
     sizes = {len(row) for row in rows}
     if len(sizes) > 1 or (promised is not None and sizes != {promised}):
-        reason = Reason(RowsReason.OTHER_SIZE, size=max(sizes), promised=promised or min(sizes))
-        return Fail(reason, Stage.START, SETTING)
+        return differs("values of a row", max(sizes), promised or min(sizes), Stage.START, SETTING)
     first, again = rows[0], rows[2]
     apart = norm([a - b for a, b in zip(first, again, strict=True)]) / (norm(first) or 1.0)
     if apart > APART:
-        return Fail(Reason(RowsReason.DIFFERS, share=apart), Stage.WHOLE)
+        return differs("two rows of one text", f"{apart:.1%} apart", "alike", Stage.WHOLE)
     return Pass(Reason(RowsReason.ROWS, size=len(first), length=norm(first)))
 
 
@@ -90,9 +82,9 @@ def judge_embedding(rows: list[Any], dimensions: int | None, normalized: bool | 
     """Judge the vectors of ``TEXTS`` against the document's size and length, where it has them."""
     outcome = judge_rows(rows, dimensions)
     if isinstance(outcome, Pass) and rows[0] == rows[1]:
-        return Fail(Reason(RowsReason.SAME_FOR_ALL), Stage.DRAWN)
+        return differs("the vectors of two texts", "one", "two", Stage.DRAWN)
     if isinstance(outcome, Pass) and normalized is True and abs(norm(rows[0]) - 1) > UNIT:
-        return Fail(Reason(RowsReason.OTHER_LENGTH, length=norm(rows[0])), Stage.START, SETTING)
+        return differs("the length of a vector", round(norm(rows[0]), 3), 1, Stage.START, SETTING)
     return outcome
 
 
@@ -114,9 +106,6 @@ CLOSE = 1e-2  # relative difference of two scores of one pair; batches round oth
 class RerankReason(ReasonKind):
     """The reasons of a ranking."""
 
-    NO_SCORES = "no-scores", "{count} scores arrived for {texts} documents"
-    NOT_SORTED = "not-sorted", "the best document is not the first"
-    DIFFERS = "differs", "two requests gave different scores"
     OTHER_FIRST = "other-first", "the model puts {text!r} first"
     BEST_FIRST = "best-first", "the right document is first, with {score:.3f}"
 
@@ -139,15 +128,16 @@ def scores(answer: Any) -> list[tuple[int, float]]:
 def judge_rerank(first: list[tuple[int, float]], again: list[tuple[int, float]]) -> Outcome:
     """Judge two rankings of ``DOCUMENTS``."""
     for ranking in (first, again):
+        scored = [score for _, score in ranking]
         if sorted(i for i, _ in ranking) != [*range(len(DOCUMENTS))]:
-            return Fail(Reason(RerankReason.NO_SCORES, count=len(ranking), texts=len(DOCUMENTS)), Stage.WHOLE)
-        if not all(isfinite(s) for _, s in ranking):
-            return Fail(Reason(RerankReason.NO_SCORES, count=0, texts=len(DOCUMENTS)), Stage.DRAWN)
-        if [s for _, s in ranking] != sorted((s for _, s in ranking), reverse=True):
-            return Fail(Reason(RerankReason.NOT_SORTED), Stage.WHOLE)
+            return differs("scores", len(ranking), len(DOCUMENTS), Stage.WHOLE)
+        if not all(map(isfinite, scored)):
+            return differs("scores", scored, "numbers", Stage.DRAWN)
+        if scored != sorted(scored, reverse=True):
+            return differs("scores", scored, "the best first", Stage.WHOLE)
     one, other = dict(first), dict(again)
     if not all(isclose(one[i], other[i], rel_tol=CLOSE, abs_tol=1e-4) for i in one):
-        return Fail(Reason(RerankReason.DIFFERS), Stage.WHOLE)
+        return differs("the scores of a second request", other, one, Stage.WHOLE)
     if first[0][0] != BEST:
         return Inconclusive(
             Reason(RerankReason.OTHER_FIRST, text=DOCUMENTS[first[0][0]]), Stage.DRAWN, trials=2
@@ -173,7 +163,6 @@ RATE, SECONDS, PITCH = 16_000, 1, 440  # samples a second, seconds, hertz
 class TranscriptionReason(ReasonKind):
     """The reasons of a transcription."""
 
-    NO_TEXT = "no-text", "the answer has no text"
     TEXT = "text", "text {text!r}"
 
 
@@ -182,7 +171,7 @@ def _transcription(ctx: Context) -> Outcome:
     answer = ctx.client.upload(PATH, {"model": ctx.model, "temperature": "0"}, tone(), ctx.log)
     text = answer.get("text") if isinstance(answer, dict) else None
     if not isinstance(text, str):
-        return Fail(Reason(TranscriptionReason.NO_TEXT), Stage.WHOLE)
+        return differs("a transcript", "no text", "a text", Stage.WHOLE)
     return Pass(Reason(TranscriptionReason.TEXT, text=text.strip()[:80]))
 
 
@@ -205,10 +194,6 @@ class CompletionReason(ReasonKind):
     CHATS = "chats", "the model chats"
     NOTHING = "nothing", "the model had nothing to add"
     WENT_ON = "went-on", "went on {text!r}"
-    ENDS_TURNS = (
-        "ends-turns",
-        "it has no chat template, and in turns of {form} it answers and ends its answers",
-    )
 
 
 TEXT = "The capital of France is"
@@ -216,14 +201,11 @@ LENGTH = 16  # tokens of a completion
 
 
 def _completion(ctx: Context) -> Outcome:
-    """Request a few tokens more; a model that ends turns of a known form has lost its template."""
+    """Request a few tokens more."""
     body = {"model": ctx.model, "prompt": TEXT, "max_tokens": LENGTH, **ctx.promise.client_sampling}
     text = ctx.client.complete(body, ctx.log)
     if not text.strip():
         return Inconclusive(Reason(CompletionReason.NOTHING), Stage.DRAWN)
-    if ctx.without_template and (form := alternate_forms.ended(ctx, (SUM, COUNT, NAME_RECALL))) is not None:
-        lost = Reason(CompletionReason.ENDS_TURNS, form=form.name)
-        return Inconclusive(lost, Stage.TEMPLATE, Reason(Remedy.FETCH_TEMPLATE))
     return Pass(Reason(CompletionReason.WENT_ON, text=text.strip()[:80]))
 
 
@@ -253,9 +235,6 @@ class ImagesReason(ReasonKind):
     """The reasons of images."""
 
     NOT_COUNTED = "not-counted", "all are answered; whether an image is seen, no count of tokens tells"
-    NO_MORE = "no-more", "{more}: {tokens} tokens, {less}: {fewer}"
-    UNSEEN = "unseen", "the image does not reach the prompt: {counts}"
-    COUNTED = "counted", "{name} {tokens}"
     SEEN = "seen", "tokens of the prompt: {counts}"
 
 
@@ -333,10 +312,10 @@ def judge_images(results: Mapping[str, Counted | RequestRefused], *, rendered: b
     known = {name: count or 0 for name, count in counts.items()}
     for more, less in (("an image", "text only"), ("two images", "an image")):
         if more in known and known[more] <= known[less]:
-            what = Reason(ImagesReason.NO_MORE, more=more, tokens=known[more], less=less, fewer=known[less])
-            return Fail(Reason(ImagesReason.UNSEEN, counts=what), Stage.TEMPLATE, REMEDY, len(known))
-    reasons = tuple(Reason(ImagesReason.COUNTED, name=name, tokens=count) for name, count in known.items())
-    return Pass(Reason(ImagesReason.SEEN, counts=reasons), trials=len(known))
+            what, least = f"prompt_tokens with {more}", f"more than {known[less]}, those with {less}"
+            return differs(what, known[more], least, Stage.TEMPLATE, REMEDY, trials=len(known))
+    shown = ", ".join(f"{name} {count}" for name, count in known.items())
+    return Pass(Reason(ImagesReason.SEEN, counts=shown), trials=len(known))
 
 
 def png(colour: tuple[int, int, int], side: int = SIDE) -> bytes:

@@ -17,7 +17,16 @@ from importer.validation.context import Context, tally, together
 from importer.validation.diagnosis import endless, left_out, results_unseen, swallowed, tools_unseen, unseen
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, Expectations, no_tools
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, named
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    Stage,
+    differs,
+    named,
+)
 from importer.validation.probe import probe
 from importer.validation.probes.chat import answered, judge_plain_chat
 from importer.validation.prompts import (
@@ -83,7 +92,6 @@ def _further(
 class ParallelCallsReason(ReasonKind):
     """The reasons of two calls at once."""
 
-    SHARED = "shared", "{count} calls share an id or an index"
     ARRIVED = "arrived", "{count} calls: {names}"
     LOST = "lost", "the model wrote a call for {name} and it did not arrive"
     ONE_AT_A_TIME = "one-at-a-time", "the model calls one tool at a time"
@@ -107,7 +115,7 @@ def judge_parallel_calls(reply: Reply) -> Outcome:
         return one
     calls, cities = reply.tool_calls, TWO_CITIES.expects
     if len({c.id for c in calls}) < len(calls) or len({c.index for c in calls}) < len(calls):
-        return Fail(Reason(ParallelCallsReason.SHARED, count=len(calls)), Stage.WHOLE)
+        return differs(f"ids and indexes of {len(calls)} calls", "shared", "one each", Stage.WHOLE)
     called = [city for city in cities if any(city in plain(c.arguments) for c in calls)]
     if len(called) == len(cities):
         return Pass(Reason(ParallelCallsReason.ARRIVED, count=len(calls), names=", ".join(called)))
@@ -116,12 +124,6 @@ def judge_parallel_calls(reply: Reply) -> Outcome:
         lost = next(city for city in cities if city not in called)
         return Fail(Reason(ParallelCallsReason.LOST, name=lost), Stage.PARSED, OTHER_TOOL_PARSER)
     return NotApplicable(Reason(ParallelCallsReason.ONE_AT_A_TIME))
-
-
-class TypedArgumentsReason(ReasonKind):
-    """The reasons of arguments of every type."""
-
-    POINTED = "pointed", "a whole number arrives as {number}, and the model did not write it so"
 
 
 def _types(ctx: Context) -> Outcome:
@@ -168,7 +170,7 @@ def judge_pointed(pointed: Sequence[str], written: str) -> Fail | None:
     number = next((n for n in pointed if n not in written), None)
     if number is None or not written.strip():
         return None
-    return Fail(Reason(TypedArgumentsReason.POINTED, number=number), Stage.WHOLE, trials=2)
+    return differs("a whole number", number, "as the model writes it", Stage.WHOLE, trials=2)
 
 
 class ToolChoiceReason(ReasonKind):
@@ -178,9 +180,7 @@ class ToolChoiceReason(ReasonKind):
     NAMED = "named", "{name} was named"
     AT_LIMIT = "at-limit", "{asked}, and the answer came to the limit of tokens"
     NONE_CAME = "none-came", "{asked}, and none came: {content!r}"
-    OTHER_CALLED = "other-called", "{asked}, and {called} was called"
     CALLED = "called", "{asked}: {called}"
-    FORBIDDEN_CALLED = "forbidden-called", "tools were forbidden, and {name} was called"
     FORBIDDEN_KEPT = "forbidden-kept", "tools were forbidden: no call"
     PARSER_REJECTS = "parser-rejects", "the parser {parser} rejects a required or named tool choice"
 
@@ -220,7 +220,7 @@ def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
         return Fail(Reason(ToolChoiceReason.NONE_CAME, asked=demand, content=content), Stage.WHOLE)
     called = reply.tool_calls[0].name
     if name is not None and called != name:
-        return Fail(Reason(ToolChoiceReason.OTHER_CALLED, asked=demand, called=called), Stage.WHOLE)
+        return differs("the tool that was called", called, name, Stage.WHOLE)
     outcome = judge_call(reply, prompt)
     # Engines end a forced call with either finish_reason, and its arguments are the model's own.
     if isinstance(outcome, Fail) and not outcome.gives(CallReason.NOT_FINISHED):
@@ -231,8 +231,10 @@ def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
 def judge_forbidden(reply: Reply) -> Outcome:
     """Judge an answer that must not call."""
     if reply.tool_calls:
-        called = Reason(ToolChoiceReason.FORBIDDEN_CALLED, name=reply.tool_calls[0].name)
-        return Fail(called, Stage.WHOLE, Reason(Remedy.HEED_OPTIONS, option="tool_choice"))
+        remedy = Reason(Remedy.HEED_OPTIONS, option="tool_choice")
+        return differs(
+            "calls where tools were forbidden", reply.tool_calls[0].name, None, Stage.WHOLE, remedy
+        )
     return Pass(Reason(ToolChoiceReason.FORBIDDEN_KEPT))
 
 
@@ -240,7 +242,6 @@ class InventedToolReason(ReasonKind):
     """The reasons of a question that no tool answers."""
 
     NONE = "none", "no call of a tool that was not offered"
-    NOT_WRITTEN = "not-written", "{name!r} was called; nobody offered it and the model did not write it"
     WRITTEN = "written", "{name!r} was called and nobody offered it"
 
 
@@ -258,7 +259,7 @@ def judge_invented_tool(reply: Reply) -> Outcome:
     if not made_up:
         return Pass(Reason(InventedToolReason.NONE))
     if reply.written and made_up[0] not in reply.written:
-        return Fail(Reason(InventedToolReason.NOT_WRITTEN, name=made_up[0]), Stage.WHOLE)
+        return differs("the tool that was called", made_up[0], "one that the model wrote", Stage.WHOLE)
     remedy = Reason(Remedy.REFUSE_NAMES)
     return Fail(Reason(InventedToolReason.WRITTEN, name=made_up[0]), Stage.DRAWN, remedy)
 
@@ -266,11 +267,6 @@ def judge_invented_tool(reply: Reply) -> Outcome:
 class ToolResultReason(ReasonKind):
     """The reasons of ``tool-result-turn``."""
 
-    OTHER_ORDER = (
-        "other-order",
-        "of two results the engine's answer tells {here}, and the model {there} by its template",
-    )
-    ONE_OF_TWO = "one-of-two", "of the results of two calls only one reaches the prompt"
     CALLS_AGAIN = "calls-again", "the model calls the tool again"
     NOT_USED = "not-used", "the answer does not use the result: {text!r}"
 
@@ -325,8 +321,7 @@ def judge_order(answer: str, alone: str) -> Fail | None:
         or _order(answer, cities) != _order(alone, cities)
     ):
         return None
-    reason = Reason(ToolResultReason.OTHER_ORDER, here=served[0], there=completed[0])
-    return Fail(reason, Stage.WHOLE, trials=2)
+    return differs("the first of two results", served[0], completed[0], Stage.WHOLE, trials=2)
 
 
 def _order(text: str, words: Sequence[str]) -> list[str]:
@@ -340,7 +335,8 @@ def judge_rendered(text: str | None) -> Fail | None:
     lost = [word for word in BOTH_ANSWERED.expects if text and word not in text]
     if not lost or len(lost) == len(BOTH_ANSWERED.expects):
         return None
-    return Fail(Reason(ToolResultReason.ONE_OF_TWO), Stage.TEMPLATE, template(Need.RENDER_EVERY_RESULT))
+    remedy = template(Need.RENDER_EVERY_RESULT)
+    return differs("results of two calls in the prompt", 1, 2, Stage.TEMPLATE, remedy)
 
 
 def judge_tool_result_turn(reply: Reply) -> Outcome:
@@ -373,10 +369,6 @@ class CallsKeptReason(ReasonKind):
     """The reasons of earlier calls in the prompt."""
 
     CALLS_UNSEEN = "calls-unseen", "earlier calls do not reach the prompt: a longer one makes it no longer"
-    NULL_IS_TEXT = (
-        "null-is-text",
-        "a call's turn whose content is null makes {null} tokens of prompt, one without text {empty}",
-    )
     OTHER_FORM = (
         "other-form",
         "the template writes a call's arguments as {form}: {quote!r}; the model does not",
@@ -420,11 +412,9 @@ def judge_null(null: int, empty: int) -> Fail | None:
     """Judge prompt tokens where the turn of a call has null as its text, and where it has an empty one."""
     if null == empty:
         return None
-    return Fail(
-        Reason(CallsKeptReason.NULL_IS_TEXT, null=null, empty=empty),
-        Stage.TEMPLATE,
-        template(Need.WRITE_NULL_AS_NOTHING),
-        trials=2,
+    remedy = template(Need.WRITE_NULL_AS_NOTHING)
+    return differs(
+        "prompt_tokens where a call's content is null", null, empty, Stage.TEMPLATE, remedy, trials=2
     )
 
 
@@ -433,21 +423,9 @@ def judge_call_history(rendered: str, written: str) -> Fail | None:
     for name, form in FORMS.items():
         match = form.search(rendered)
         if match and written and not form.search(written):
-            return Fail(
-                Reason(CallsKeptReason.OTHER_FORM, form=name, quote=match.group()),
-                Stage.TEMPLATE,
-                template(Need.WRITE_ARGUMENTS),
-            )
+            other = Reason(CallsKeptReason.OTHER_FORM, form=name, quote=match.group())
+            return Fail(other, Stage.TEMPLATE, template(Need.WRITE_ARGUMENTS))
     return None
-
-
-class ToolsInPromptReason(ReasonKind):
-    """The reasons of tools in a prompt."""
-
-    NOT_SHOWN_LATER = (
-        "not-shown-later",
-        "once a tool has answered, the template shows no tools any more: a second one changes nothing",
-    )
 
 
 TOOLS_IN_PROMPT_LATER = (replace(ROUNDS[-1], name="round-one-tool", tools=ROUNDS[-1].tools[:1]), ROUNDS[-1])
@@ -467,7 +445,8 @@ def judge_later(one: str | None, two: str | None, later: str | None, later_two: 
     """
     if None in (one, two, later, later_two) or one == two or later != later_two:
         return None
-    return Fail(Reason(ToolsInPromptReason.NOT_SHOWN_LATER), Stage.TEMPLATE, template(Need.SHOW_TOOLS))
+    remedy = template(Need.SHOW_TOOLS)
+    return differs("a second tool, once one has answered", "not shown", "shown", Stage.TEMPLATE, remedy)
 
 
 def _later_turns(ctx: Context) -> Outcome:
