@@ -40,7 +40,6 @@ class Purpose(StrEnum):
     PARSERS = "parsers"
     TOKENIZER = "tokenizer"
     SYSTEM = "system"
-    PACKAGES = "packages"
     EDITOR = "editor"
     REMOTE = "remote"
 
@@ -53,8 +52,7 @@ PURPOSES: Mapping[Purpose, str] = {
     Purpose.ENGINE: "an engine's server",
     Purpose.PARSERS: "an engine's parsers, with a repository's template and tokenizer",
     Purpose.TOKENIZER: "an engine's tokenizer library, with a repository's tokenizer",
-    Purpose.SYSTEM: "`nvidia-smi`, `dpkg-deb`, `git`",
-    Purpose.PACKAGES: "`apt-get download`",
+    Purpose.SYSTEM: "`nvidia-smi`, `git`",
     Purpose.REMOTE: "a command that runs importer elsewhere, such as `ssh`",
     Purpose.EDITOR: "your editor, in your terminal and your folder",
 }
@@ -99,7 +97,6 @@ ENVIRONMENT: Mapping[Purpose, tuple[str, ...]] = {
     Purpose.PARSERS: COMPUTE,
     Purpose.TOKENIZER: INTERPRETER,
     Purpose.SYSTEM: (*BASE, "CUDA_VISIBLE_DEVICES", "NVIDIA_*"),
-    Purpose.PACKAGES: (*BASE, *NETWORK, "APT_CONFIG"),
     Purpose.REMOTE: (
         *BASE,
         *NETWORK,

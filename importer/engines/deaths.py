@@ -99,13 +99,6 @@ class Died(ReasonKind):
             "tokenizer and the weights with the vendor's"
         ),
     )
-    PACKAGE_UNFIT = (
-        "package-unfit",
-        (
-            "{package} asks for {requirement}, and {installed} is installed ({problem}): install the engine "
-            "again"
-        ),
-    )
     PARSER_UNFIT = "parser-unfit", "{words}; another parser, or none, is this model's"
     PARSER_WITH_ANOTHER = "parser-with-another", "{problem}. {remedy}"
     PORT_TAKEN = "port-taken", "the port is taken"

@@ -1,8 +1,7 @@
 """The environments of engines: installed under ``IMPORTER_HOME``, or found on this machine.
 
 A managed environment is a folder with a virtual environment and, once it is complete, a stamp. Without the
-right stamp it does not count, so an interrupted install is repeated and a new pin is installed anew. System
-libraries that the wheels leave out are unpacked beside it.
+right stamp it does not count, so an interrupted install is repeated and a new pin is installed anew.
 """
 
 from __future__ import annotations
@@ -205,8 +204,6 @@ def distribution_name(name: str) -> str:
 
 
 def _make(engine: Environment, root: Path, report: Progress, deadline: float) -> Installed:
-    from importer.engines import system_libraries
-
     venv, log = root / "venv", root / LOG
     root.mkdir(exist_ok=True)
     (root / STAMP).unlink(missing_ok=True)
@@ -226,9 +223,8 @@ def _make(engine: Environment, root: Path, report: Progress, deadline: float) ->
             absent = Reason(InstallReason.PACKAGE_ABSENT)
             raise EngineError("install-failed", name=engine.name, problem=absent, log=log)
         installed = Installed(engine.name, version, python_of(root), "managed", root)
-        libraries = system_libraries.bring(root, installed.python, dict(engine.system), report)
         stamp = {"digest": digest(engine), "engine": engine.name, "version": version, "python": sys.version}
-        write_stamp(root, stamp | {"libraries": " ".join(libraries)})
+        write_stamp(root, stamp)
         complete = True
         return installed
     finally:

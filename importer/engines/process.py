@@ -15,7 +15,7 @@ from importer import config, demo, launcher, tracing
 from importer.document import environment, template_file
 from importer.document.document import Document
 from importer.document.template_file import ChatTemplate
-from importer.engines import logs, model_folder, package_conflicts, start_trials
+from importer.engines import logs, model_folder, start_trials
 from importer.engines.base import Engine, Launch
 from importer.engines.deaths import CONFIGURATION, ENGINE, OF_FILES, OF_WEIGHTS, DeathCause, Died
 from importer.engines.ports import LOOPBACK, free_port, is_free
@@ -356,7 +356,6 @@ def _death(start: _Start, never: NeverError, log: Path, port: int) -> EngineErro
     if cause is None:
         code = never.code if isinstance(never.code, int) else None
         cause = start.cause(logs.explain(log, start.engine.deaths, code), log)
-        cause = package_conflicts.judged(cause, start.python, start.engine.distributions)
     return EngineError(
         "engine-died",
         name=start.engine.name,

@@ -65,7 +65,7 @@ _REASONS = {
         app.preferences service.settings engines.parser_sources""",
     "it asks this machine and what is installed on it": """
         engines.doctor.host engines.doctor.case engines.doctor.memory engines.doctor.model
-        launcher engines.install engines.package_conflicts engines.machine engines.tokenizer
+        launcher engines.install engines.machine engines.tokenizer
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx engines.renderers.rust hub.client service.http.overview service.http.query service.http.review

@@ -45,7 +45,7 @@ def test_every_check_runs_here(importer_home: Path, monkeypatch: pytest.MonkeyPa
 def test_the_table_of_traps_is_the_registrys() -> None:
     page = reference.probes()
     names = [c.name for c in CHECKS]
-    assert len(set(names)) == len(names) == 17
+    assert len(set(names)) == len(names) == 16
     for check in CHECKS:
         assert f"| `{check.name}` |" in page
         assert check.trap.endswith(".")

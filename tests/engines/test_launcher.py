@@ -64,7 +64,6 @@ def test_the_persons_editor_gets_all_but_secrets(monkeypatch: pytest.MonkeyPatch
         (Purpose.ENGINE, "DYLD_LIBRARY_PATH MLX_METAL_DEBUG CONDA_PREFIX TOKENIZERS_PARALLELISM PATH HOME"),
         (Purpose.PARSERS, "CUDA_VISIBLE_DEVICES VLLM_TARGET_DEVICE HF_HOME XDG_CACHE_HOME PYENV_ROOT"),
         (Purpose.INSTALL, "PIP_INDEX_URL PIP_CERT https_proxy NO_PROXY SSL_CERT_FILE CMAKE_ARGS CC HOME"),
-        (Purpose.PACKAGES, "PATH http_proxy"),
         (Purpose.SYSTEM, "PATH LD_LIBRARY_PATH"),
         (Purpose.QUESTION, "PATH HOME PYENV_VERSION CONDA_PREFIX"),
     ],
@@ -79,7 +78,7 @@ def test_a_purpose_gets_what_it_needs(purpose: Purpose, wanted: str, monkeypatch
 def test_the_index_and_proxies_are_for_the_network_only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "https://ann:secret@example.org")
     given = {purpose for purpose in Purpose if name in launcher.environment(purpose)}
-    assert given - {Purpose.INSTALL, Purpose.PACKAGES, Purpose.REMOTE} == {Purpose.EDITOR}
+    assert given - {Purpose.INSTALL, Purpose.REMOTE} == {Purpose.EDITOR}
 
 
 def test_more_variables_on_purpose(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,8 +46,6 @@ CHECKS: tuple[Check, ...] = (
           "Install the engine.", packages.installed),
     Check("package", "engine", "Metadata without its package, or two distributions that overwrote each other: the version is right and the import fails.",
           "Install the engine again.", packages.metadata),
-    Check("requirements", "engine", "A package is away: the parsers that import it end the server, and the proof cannot judge them.",
-          "Install the engine again.", packages.requirements, before=False),
     Check("torch", "engine", "PyPI's torchvision beside PyTorch's torch for processors: 'operator torchvision::nms does not exist'; or a torch the engine was not built with.",
           "Install the engine again; PyTorch's index has matching builds.", packages.torch),
     Check("instructions", "engine", "A wheel compiled for AVX2 or AVX-512 dies of SIGILL in a child process; numpy from 2.4 on needs x86-64-v2; a virtual machine may hide it.",
@@ -109,7 +107,7 @@ def refuse(case: DoctorCase, name: str, *, fetched: bool = True) -> list[DoctorF
     of its own in the table of errors is that error. Before weights are fetched, checks of their folder are
     skipped.
     """
-    selected = [check for check in CHECKS if check.before and (fetched or check.name not in INSIDE)]
+    selected = [check for check in CHECKS if fetched or check.name not in INSIDE]
     troubles = [(f, f.result) for f in examine(case, selected) if isinstance(f.result, Trouble)]
     stopping = [(finding, trouble) for finding, trouble in troubles if finding.stops]
     if not stopping:

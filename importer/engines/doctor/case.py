@@ -188,17 +188,13 @@ VERDICTS = {Fine: "fine", Trouble: "trouble", CheckSkipped: "not-applicable"}
 
 @frozen
 class Check:
-    """One trap: its name, its victims, its remedy, and the function that checks.
-
-    ``before``  whether a validation runs it first; such a check imports no engine and uses no network.
-    """
+    """One trap: its name, its victims, its remedy, and the function that checks, without a network."""
 
     name: str
     about: About
     trap: str
     helps: str
     look: Callable[[DoctorCase], Result]
-    before: bool = True
 
 
 class DoctorRow(TypedDict):

@@ -8,7 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
-from importer.engines import system_libraries
+from importer import launcher
 from importer.engines.doctor.case import (
     GB,
     SOUND,
@@ -31,6 +31,7 @@ from importer.engines.ports import free_port, is_free
 from importer.errors import EngineError
 from importer.hub import cache
 from importer.hub.snapshot import mapping
+from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
 
 # Measured bytes of an environment on Linux, twice that during pip; other engines bring CUDA's libraries.
@@ -55,6 +56,8 @@ AVX512_ALONE = AVX512 | {"avx512_vnni", "avx512_bf16"}
 X86_V2 = frozenset({"pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm"})
 NUMPY_V2 = (2, 4)
 BUILDS = ("_C_AVX2", "_C_AVX512")
+LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+LOAD_SECONDS = 30.0
 
 
 def disk(case: DoctorCase) -> Result:
@@ -227,7 +230,8 @@ def libraries(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
     if case.engine is None or case.installed is None or not any(case.files("vllm/_C*.so")):
         return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
-    lacking = system_libraries.missing(case.installed.python, dict(case.engine.system))
+    python, system = case.installed.python, case.engine.system
+    lacking = {library: package for library, package in system if not _loads(python, library)}
     if not lacking:
         return SOUND
     remedy = DoctorRemedy.INSTALL_PACKAGES
@@ -235,3 +239,13 @@ def libraries(case: DoctorCase) -> Result:
         Reason(DoctorReason.LIBRARIES_LACKING, missing=sorted(lacking)),
         Reason(remedy, packages=" ".join(sorted(set(lacking.values()))), again=again(case)),
     )
+
+
+def _loads(python: Path, library: str) -> bool:
+    try:
+        done = launcher.run(
+            isolated("-c", LOAD, library, python=python), Purpose.QUESTION, seconds=LOAD_SECONDS
+        )
+    except OSError:
+        return False
+    return done.code == 0

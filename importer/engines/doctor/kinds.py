@@ -94,10 +94,6 @@ class DoctorReason(ReasonKind):
     TORCH = "torch", "{packages}"
     TORCH_FOR_PROCESSORS = "torch-for-processors", "its torch is a build for processors"
     TORCH_OTHER = "torch-other", "{name} {version} was built with torch {wanted:or}, and torch {here} is here"
-    REQUIREMENTS_AWAY = (
-        "requirements-away",
-        "its environment lacks {packages:and}: parsers that import them are not judged, and end the server",
-    )
     TORCH_SISTER = (
         "torch-sister",
         "{name} {version} is built for another torch than {here}: importing transformers would fail",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from importer.engines import install, package_conflicts
+from importer.engines import install
 from importer.engines.doctor.case import (
     SOUND,
     X86,
@@ -14,11 +14,9 @@ from importer.engines.doctor.case import (
     Package,
     Result,
     Trouble,
-    TroubleSeverity,
     of_error,
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
-from importer.engines.machine import has_gpu
 from importer.errors import EngineError
 from importer.reasons import Reason
 
@@ -118,23 +116,6 @@ def _sisters(case: DoctorCase, have: Package, packages: dict[str, Package]) -> I
         if other_build or (wants and have.release not in wants):
             apart = Reason(DoctorReason.TORCH_SISTER, name=name, version=sister.version, here=have.version)
             yield Trouble(apart, Reason(DoctorRemedy.MATCHING_TORCH, again=again(case), name=name))
-
-
-def requirements(case: DoctorCase) -> Result:
-    """Return whether every package is there that parsers may import."""
-    if case.engine is None or case.installed is None:
-        return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
-    if case.engine.needs_card and not has_gpu():
-        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
-    rows = package_conflicts.missing_of(case.installed.python, case.engine.distributions)
-    lacking = [
-        f"{row.requirement} ({row.package})" for row in rows if not row.requirement.startswith(SISTERS)
-    ]
-    if not lacking:
-        return SOUND
-    return Trouble(
-        Reason(DoctorReason.REQUIREMENTS_AWAY, packages=lacking), again(case), TroubleSeverity.WARNING
-    )
 
 
 def again(case: DoctorCase) -> Reason:
