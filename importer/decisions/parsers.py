@@ -622,9 +622,8 @@ def _proved(
     lost = lacking + _beaten(declared, proof)
     unsettled = next((e for e in declared if e.value in proof.value.get("unsettled", ())), None)
     if not reads and unsettled is None and not _unjudged(proof):
-        near = proof.value.get("near")
         none = Reason(ParserReason.NONE_READS, engine=target.backend)
-        return Undecided((proof.reason, none, *(() if near is None else (warning(near),))), lost)
+        return Undecided((proof.reason, none), lost)
     for claim in declared:
         if claim.value in _unjudged(proof):
             why = (*_agreeing(claim, usable), *_not_judged(proof, str(claim.value)), proof.reason)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -315,10 +315,8 @@ def difference(case: str, ours: str, theirs: str, leaves: Sequence[Leaf]) -> Rea
         return Reason(PromptDifference.DROPPED, place=lost, **fields)
     if len(PART.findall(theirs)) > len(PART.findall(ours)):
         return Reason(PromptDifference.PARTS_PRINTED, place=there, **fields)
-    for kind, alike in ALIKE.items():
-        if alike(ours) == alike(theirs):
-            return Reason(kind, place=there, **fields)
-    return Reason(PromptDifference.OTHER, place=there, **fields)
+    same = _plain_words(ours) == _plain_words(theirs)
+    return Reason(PromptDifference.FORM if same else PromptDifference.OTHER, place=there, **fields)
 
 
 def _lost(ours: str, theirs: str, there: str, leaves: Sequence[Leaf]) -> str | None:
@@ -359,11 +357,7 @@ def place_at(text: str, at: int, leaves: Sequence[Leaf]) -> str:
     return place(None)
 
 
-def _spaceless(text: str) -> str:
-    return "".join(text.split())
-
-
-def without_entities(text: str) -> str:
+def _without_entities(text: str) -> str:
     """Return the text without HTML's entities; unchanged where a number is too long for Python."""
     try:
         return html.unescape(text)
@@ -371,25 +365,12 @@ def without_entities(text: str) -> str:
         return text
 
 
-def _formless(text: str) -> str:
-    """Return the text without the marks by which Python's and JSON's values differ."""
+def _plain_words(text: str) -> list[str]:
+    """Return the words and signs of a text in one order, in Python's and JSON's values alike."""
     for python, constant in CONSTANTS.items():
         text = re.sub(rf"\b{python}\b", constant, text)
     text = re.sub(r"\\u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), text)
-    return re.sub(r"""[\s"'\\]""", "", without_entities(text))
-
-
-def _words_in_order_of_letters(text: str) -> list[str]:
-    """Return every word and sign of the text, sorted: equal for texts that differ in an order alone."""
-    return sorted(re.findall(r"\w+|[^\w\s]", text))
-
-
-# What two texts have in common where they differ in one respect alone.
-ALIKE: Mapping[PromptDifference, Callable[[str], object]] = {
-    PromptDifference.WHITESPACE: _spaceless,
-    PromptDifference.VALUE_FORM: _formless,
-    PromptDifference.KEY_ORDER: _words_in_order_of_letters,
-}
+    return sorted(re.findall(r"""\w+|[^\w\s"'\\]""", _without_entities(text)))
 
 
 def _first_difference(one: str, other: str) -> int:
@@ -435,10 +416,9 @@ class Ours:
         asked: Sequence[PromptCase],
         variables: Mapping[str, object] | None = None,
         *,
-        sort: bool = False,
         moments: Sequence[float] = (0.0,),
     ) -> dict[PromptCase, Reference]:
-        """Return the reference of each case; ``sort`` orders the keys of tools.
+        """Return the reference of each case.
 
         ``moments`` are times of the engine's rendering in seconds after the fixed time: a prompt of any of
         them is meant.
@@ -448,11 +428,7 @@ class Ours:
             some = [case for case in asked if bool(CONVERSATIONS[case].tools) is offered]
             text = self.template.text if offered else self.template.plain or self.template.text
             forms = [(later, shape) for later in moments for shape in SHAPES]
-            jobs = [
-                self._job(case, shape, variables or {}, sort, later)
-                for case in some
-                for later, shape in forms
-            ]
+            jobs = [self._job(case, shape, variables or {}, later) for case in some for later, shape in forms]
             if jobs:
                 results = self.renderer.render(text, jobs, self.vocabulary.variables).results
                 for number, case in enumerate(some):
@@ -461,20 +437,13 @@ class Ours:
         return found
 
     def _job(
-        self, case: PromptCase, shape: Any, variables: Mapping[str, object], sort: bool, later: float
+        self, case: PromptCase, shape: CaseStyle, variables: Mapping[str, object], later: float
     ) -> RenderJob:
         conversation = CONVERSATIONS[case]
-        tools = [_sorted(tool) if sort else tool for tool in conversation.tools]
         return RenderJob(
-            shaped(conversation, shape), tools or None, add_generation_prompt=True, kwargs=variables,
-            later=later,
+            shaped(conversation, shape), [*conversation.tools] or None, add_generation_prompt=True,
+            kwargs=variables, later=later,
         )  # fmt: skip
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _sorted(value[name]) for name in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def _reference(case: PromptCase, results: Sequence[Result]) -> Reference:
@@ -539,7 +508,7 @@ class _Judge:
 
     def __init__(self, ours: Ours, asked: Sequence[PromptCase], moments: Sequence[float]) -> None:
         self._ours, self._asked, self._moments = ours, asked, moments
-        self._known: dict[tuple[str, bool], dict[PromptCase, Reference]] = {}
+        self._known: dict[str, dict[PromptCase, Reference]] = {}
         self._left = MOST_COMPARED
 
     def outcome(self, answers: Mapping[PromptCase, Answer]) -> FormatOutcome:
@@ -557,35 +526,25 @@ class _Judge:
             if reference.refused:
                 return None
             return Reason(PromptDifference.REFUSED, case=case, place="prompt", words=answer.reason)
-        if reference.refused:
-            return Reason(PromptDifference.ONLY_ENGINE, case=case, place="prompt")
-        if answer.text in reference.texts:
+        if reference.refused or answer.text in reference.texts:
             return None
         text = answer.text[: LONGEST + 1]  # longer than any of ours, so it equals none
         if case is PromptCase.IMAGE:
             return self._image(case, text, reference)
-        return self._varied(case, text) or self._nearest(case, text, reference)
-
-    def _varied(self, case: PromptCase, text: str) -> Reason | None:
-        """Return the finding where a switch, or another order of keys, explains the whole difference."""
-        for variables in ({}, *self._switches()):
-            for sort in (False, True):
-                if text in self._references(variables, sort=sort)[case].texts:
-                    if variables:
-                        name, value = next(iter(variables.items()))
-                        return Reason(
-                            PromptDifference.SWITCHED, case=case, place="prompt", variable=name, value=value
-                        )
-                    return Reason(PromptDifference.KEY_ORDER, case=case, place="tools")
-        return None
+        return self._nearest(case, text, reference)
 
     def _nearest(self, case: PromptCase, text: str, reference: Reference) -> Reason | None:
         """Return the lightest finding over all that the template may mean, the likeliest first of many."""
         parts = leaves(CONVERSATIONS[case])
         texts = dict.fromkeys(reference.texts)
         for variables in self._switches():
-            for sort in (False, True):
-                texts |= dict.fromkeys(self._references(variables, sort=sort)[case].texts)
+            switched = self._references(variables)[case].texts
+            if text in switched:
+                name, value = next(iter(variables.items()))
+                return Reason(
+                    PromptDifference.SWITCHED, case=case, place="prompt", variable=name, value=value
+                )
+            texts |= dict.fromkeys(switched)
         found = [f for one in self._few([*texts]) if (f := difference(case, one, text, parts)) is not None]
         order = [*PromptDifference]
         return max(found, key=lambda f: order.index(PromptDifference(f.kind)), default=None)
@@ -614,14 +573,10 @@ class _Judge:
         thinking = self._ours.analysis.thinking
         return [variables for variables in (thinking.on, thinking.off) if variables]
 
-    def _references(
-        self, variables: Mapping[str, object], *, sort: bool = False
-    ) -> dict[PromptCase, Reference]:
-        key = repr(sorted(variables.items())), sort
+    def _references(self, variables: Mapping[str, object]) -> dict[PromptCase, Reference]:
+        key = repr(sorted(variables.items()))
         if key not in self._known:
-            self._known[key] = self._ours.references(
-                self._asked, variables, sort=sort, moments=self._moments
-            )  # fmt: skip
+            self._known[key] = self._ours.references(self._asked, variables, moments=self._moments)
         return self._known[key]
 
 

@@ -1,13 +1,10 @@
 """Proofs: every parser of an engine reads the samples of a template.
 
 Parsers that the samples cannot refute.
-
-The parser that would read the calls of a template with another spelling of one marker.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,7 +12,7 @@ from dataclasses import replace
 
 from importer import backends
 from importer.chat_template.learnt_format import learn_format
-from importer.chat_template.markers import SHAPE, mirror
+from importer.chat_template.markers import SHAPE
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.tool_calls import as_instructed
@@ -25,8 +22,8 @@ from importer.engines import registries
 from importer.engines.install import sources_of
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Tokens
 from importer.proof.completeness import complete, ranked
-from importer.proof.response_template import read_as_data, unread
-from importer.proof.result import HARMONY, NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
+from importer.proof.response_template import read_as_data
+from importer.proof.result import HARMONY, NO_CALLS, NO_THINKING, ParserVerdict, Proof
 from importer.proof.verdicts import Question, ask_pairs, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.name_likeness import plain_name
@@ -69,54 +66,6 @@ def unsettled(
 def _fails_first_on(asked: Sequence[str], verdict: ParserVerdict) -> bool:
     failed = [case for case in verdict.needed if case in verdict.lost]
     return bool(failed) and all(case in asked for case in failed)
-
-
-ALIKE = 0.75  # likeness of two spellings of one marker
-MOST = 8  # parsers that are tried
-
-
-def near_miss(
-    samples: Sequence[Sample], ways: Sequence[Tokens], parsers: Sequence[EngineParser], worker: ParserWorker
-) -> Reason | None:
-    """Return the first parser that reads a call with one marker, or its pair, in the parser's spelling.
-
-    Raises EngineError("worker-failed").
-    """
-    one = next((s for s in samples if s.case == "one-call"), None)
-    learnt = learn_format(samples)
-    if one is None or learnt is None:
-        return None
-    known = load_parser_markers(worker.engine, KINDS["tool_parser"])
-    tried = 0
-    for parser in (p for p in parsers if p.kind == KINDS["tool_parser"] and p.name in known):
-        changes = _changes(learnt.markers, known[parser.name].markers)
-        if not changes or tried >= MOST:
-            continue
-        tried += 1
-        text = one.completion
-        for written, read in changes.items():
-            text = text.replace(written, read)
-        question = Question("tool_parser", (replace(one, completion=text),), ("one-call",))
-        spelled = [replace(w, tokens=(*w.tokens, *((m, False) for m in changes.values()))) for w in ways]
-        verdict = ask_whole(question, spelled, [parser], worker)[parser.name]
-        if verdict.reads:
-            return Reason(
-                ProofReason.NEAR_MISS,
-                parser=parser.name,
-                written=tuple(changes),
-                read=tuple(changes.values()),
-            )
-    return None
-
-
-def _changes(written: Sequence[str], known: Sequence[str]) -> dict[str, str]:
-    """Return the spelling of the parser for one foreign marker, or for both of a pair; else nothing."""
-    foreign = [marker for marker in written if marker not in known]
-    pair = len(foreign) == 2 and mirror(foreign[0]) == foreign[1]
-    if len(foreign) != 1 and not pair:
-        return {}
-    close = {m: difflib.get_close_matches(m, known, 1, ALIKE) for m in foreign}
-    return {m: found[0] for m, found in close.items()} if all(close.values()) else {}
 
 
 # Required cases: a parser that reads the template reads these; the others rank the parsers.
@@ -191,7 +140,6 @@ def prove(
     tools = [v for v in verdicts.get("tool_parser", ()) if v.parser in best]
     texts = {"{}": analysis.samples, **{str(s.kwargs): s.samples for s in analysis.settings}}
     together = {} if worker.frontend == RUST else ask_pairs(texts, tools, thoughts, ways[0], worker)
-    lost = data is None and unread(verdicts)
     return Proof(
         engine=worker.engine,
         version=version,
@@ -207,7 +155,6 @@ def prove(
         plain=plain,
         renders=analysis.renders,
         heeds=_heeded(analysis, ways[0], verdicts.get("reasoning_parser", ()), worker),
-        near=near_miss(by_field["tool_parser"], ways, parsers, worker) if lost else None,
         pairs=together,
         alone=sources_of(worker.python) is not None,
         unloaded=worker.unloaded,

@@ -68,11 +68,8 @@ class PromptDifference(ReasonKind):
     PARTS_PRINTED = "parts-printed", _excerpts("the parts of {place} are printed as data")
     MOVED = "moved", _excerpts("the image does not stand between the texts of {place}")
     OTHER = "other", _excerpts("the prompt differs at {place}")
-    VALUE_FORM = "value-form", _excerpts("a value at {place} is printed in another form")
     SWITCHED = "switched", "case {case}: the engine sets {variable} to {value} by itself"
-    KEY_ORDER = "key-order", _excerpts("keys at {place} stand in another order")
-    WHITESPACE = "whitespace", _excerpts("white space differs at {place}")
-    ONLY_ENGINE = "only-engine", "case {case}: transformers refuses the conversation, the engine renders it"
+    FORM = "form", _excerpts("the same words stand in another form or order at {place}")
 
 
 LOSSES = (
@@ -241,7 +238,6 @@ class ProofReason(ReasonKind):
     )
     ENGINE_FAILED = "engine-failed", "{problem}"
     CASE = "case", "{case}: {problem}"
-    NEAR_MISS = "near-miss", "{parser} would read the calls if {written:and} were {read:and}"
     WHOLE_ONLY = "whole-only", "whole-only ({cases:;})"
     STREAMED = "streamed", "{case}: the stream is another answer than the whole"
     NOT_REPLAYED = "not-replayed", "{case}: not replayed, {words}"
@@ -425,7 +421,6 @@ class Proof:
     ``prompts``   the prompts of each frontend of the engine, beside those of transformers.
     ``renders``   digest of what the template rendered; a template that renders the same is this one.
     ``heeds``     the variables of a request under which a reasoning parser reads the same answer otherwise.
-    ``near``      where no parser reads the calls: the parser that would, but for the spelling of a marker.
     ``plain``     for a template that shows no reasoning: the reasoning parsers that lose its plain answer.
     ``pairs``     reasoning parser to the tool parsers beside which the server loses more than each alone.
     ``alone``     whether the engine's parsers were asked without the engine.
@@ -448,7 +443,6 @@ class Proof:
     plain: Mapping[str, Reason] = field(default_factory=dict)
     renders: str = ""
     heeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    near: Reason | None = None
     pairs: Mapping[str, Mapping[str, Reason]] = field(default_factory=dict)
     alone: bool = False
     unloaded: str | None = None
@@ -499,7 +493,6 @@ class Proof:
                 "incomplete": incomplete(registered),
                 "equal": equals(registered),
                 "settings": {v.parser: dict(v.setting) for v in verdicts if v.reads and v.setting},
-                "near": self.near if key == "tool_parser" else None,
                 "tools_rendered": self.tools_rendered,
                 "derived": [] if self.derived is None else list(self.derived.fields),
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
@@ -565,7 +558,6 @@ class Proof:
             "prompts": [one.to_json() for one in self.prompts],
             "plain": {name: reason.to_json() for name, reason in self.plain.items()},
             "heeds": {name: list(switches) for name, switches in self.heeds.items()},
-            "near": None if self.near is None else self.near.to_json(),
             "pairs": {k: {n: r.to_json() for n, r in v.items()} for k, v in self.pairs.items()},
         }
 
@@ -595,7 +587,6 @@ class Proof:
             plain={name: recorded("", twin) for name, twin in data["plain"].items()},
             renders=data["renders"],
             heeds={name: tuple(switches) for name, switches in data.get("heeds", {}).items()},
-            near=None if data["near"] is None else recorded("", data["near"]),
             pairs={k: {n: recorded("", r) for n, r in v.items()} for k, v in data.get("pairs", {}).items()},
         )
 

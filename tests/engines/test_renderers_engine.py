@@ -113,7 +113,7 @@ def test_plain_templates_are_rendered_as_transformers_does(
 
 def test_mlx_vlm_sorts_the_keys_of_tools(mlx_vlm: WorkerRenderer, renderer: Renderer) -> None:
     found = prompts(mlx_vlm, renderer, texts.CHATML_JSON)
-    assert kinds(found) == {"key-order"}
+    assert kinds(found) == {"form"}
     assert found.outcomes["auto"].losses == ()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +14,6 @@ from importer.proof.completeness import (
     ranked,
     shortfall,
 )
-from importer.proof.prove import _changes
 from importer.proof.result import ParserVerdict
 from importer.sentences import render
 from tests.facts import as_reason
@@ -128,17 +126,3 @@ def test_the_most_complete_read_and_no_strict_parser_reads_more(found: list[Pars
         assert one not in strict or not any(less)
     assert set(incomplete(found)) == {v.parser for v in found if v.reads} - set(best)
     assert [v.parser for v in ranked(found, {})][:1] == [*best][:1] or len(best) > 1 or not best
-
-
-@pytest.mark.parametrize(
-    ("written", "changes"),
-    [
-        (["<toolcall>", "</toolcall>"], {"<toolcall>": "<tool_call>", "</toolcall>": "</tool_call>"}),
-        (["<tool_call>", "</toolcall>"], {"</toolcall>": "</tool_call>"}),
-        (["<tool_call>", "</tool_call>"], {}),  # it was asked as it is
-        (["<action>", "</action>"], {}),
-        (["<toolcall>", "</tool-call>", "<tool_cal>"], {}),
-    ],
-)
-def test_a_near_miss_is_one_marker_or_its_pair(written: list[str], changes: dict[str, str]) -> None:
-    assert _changes(written, ["<tool_call>", "</tool_call>"]) == changes

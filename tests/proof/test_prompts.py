@@ -149,10 +149,9 @@ RESULTS = {
     one_of_each([
         (parts_printed, "parts-printed", "tool.content", RESULTS),
         (without_result, "dropped", "tool.content", RESULTS),
-        (lambda _, text: text.replace("null", "None"), "value-form", None, {"nested", "tools"}),
-        (lambda _, text: text.replace("\n<tool_call>", "\n\n<tool_call>"), "whitespace", None, {"call"}),
+        (lambda _, text: text.replace("null", "None"), "form", None, {"nested", "tools"}),
         (lambda _, text: text.replace("user\n", "user: "), "other", None, {"plain", "system", "turns"}),
-        (name_behind, "key-order", "tools", {"tools"}),
+        (name_behind, "form", "tools", {"tools"}),
     ], tier="slow"),
 )  # fmt: skip
 def test_a_planted_difference_is_found(change: Change, kind: str, place: str | None, cases: set[str]) -> None:
@@ -170,7 +169,7 @@ def test_a_planted_difference_is_found(change: Change, kind: str, place: str | N
 def test_arguments_that_an_engine_passes_as_an_object_are_a_value_in_another_form() -> None:
     """The template needs JSON text; every engine passes an object, and Python prints its own form."""
     prompts = compared(REPR)
-    assert found(prompts)["nested"] == ("value-form", "assistant.arguments")
+    assert found(prompts)["nested"] == ("form", "assistant.arguments")
 
 
 def test_a_template_of_parts_gets_the_form_that_keeps_its_text() -> None:

@@ -103,7 +103,7 @@ def test_what_a_proof_says() -> None:
         "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "alone": False, "liberal": [],
         "forbidden": {}, "unsettled": [], "unjudged": {}, "streamed": {}, "complete": ["xml"],
         "incomplete": {}, "equal": {}, "settings": {},
-        "tools_rendered": True, "derived": [], "guessed": [], "near": None,
+        "tools_rendered": True, "derived": [], "guessed": [],
         "failed": {"xml": {"quotes": as_reason("lost 'text'")}},
     }  # fmt: skip
     assert "1 of 2 tool parsers of vllm 9.9 read" in render(tool.reason)
