@@ -53,9 +53,8 @@ class Recordings:
         versions = _versions(worker.python)
         if not any(version.split("-")[0] in ENGINES for version in versions):
             return None
-        engine, *_ = worker._arguments
-        modules = _program(parsers.SCRIPT.parent, f"{engine.replace('-', '_')}_worker")
-        return RecordedWorker(self, _digest(versions, modules, _named(worker)), start)
+        modules = _program(parsers.SCRIPT.parent, f"{worker._script.replace('-', '_')}_worker")
+        return RecordedWorker(self, _digest(versions, modules, [worker._script]), start)
 
     def kept(self, key: str) -> str | None:
         """Return the text under a key, where this run replays or compares."""
@@ -157,11 +156,6 @@ def _versions(python: Path) -> list[str]:
     return sorted(named | ({"alone"} if alone else set()))
 
 
-@cache
-def _code(folder: Path) -> str:
-    return _digest({str(file.relative_to(folder)): _meaning(file) for file in sorted(folder.rglob("*.py"))})
-
-
 def _meaning(file: Path) -> str:
     """Return the digest of a module without its comments, docstrings and layout: these decide no answer."""
     tree = ast.parse(file.read_text("utf-8"))
@@ -183,11 +177,6 @@ def _program(folder: Path, worker: str) -> dict[str, str]:
             nodes = ast.walk(ast.parse(file.read_text("utf-8")))
             left += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
     return found
-
-
-def _named(worker: ParserWorker) -> list[str]:
-    """Return the words of a worker; a plugin is its whole folder."""
-    return [_code(Path(word).parent) if Path(word).is_file() else word for word in worker._arguments]
 
 
 def _with_files(fields: dict[str, Any]) -> dict[str, Any]:

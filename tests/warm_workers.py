@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Hashable
-from pathlib import Path
 
 import pytest
 
@@ -82,11 +81,10 @@ class WarmWorkers:
 
 
 def _kind(worker: ParserWorker) -> Hashable:
-    """What a process was started with: its Python, its words, the files among them, its environment."""
-    files = [Path(word) for word in worker._arguments if Path(word).is_file()]
+    """What a process was started with: its Python, its script, its environment."""
     variables = launcher.environment(Purpose.PARSERS, SETTINGS)
     return (
-        str(worker.python), str(parsers.SCRIPT), *worker._arguments, *(file.read_bytes() for file in files),
+        str(worker.python), str(parsers.SCRIPT), worker._script,
         *sorted((name, value) for name, value in variables.items() if name not in UNREAD),
     )  # fmt: skip
 
