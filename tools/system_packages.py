@@ -28,6 +28,7 @@ PACKAGES = {
     "postgresql": Package(
         ("postgres", "usr/lib/postgresql/*/bin/postgres"), "running the service on a real PostgreSQL"
     ),
+    "libnuma1": Package(("usr/lib/*/libnuma.so.1",), "starting vLLM on processors"),
     "podman": Package(("podman",), "building and starting the image"),
     "podman-compose": Package(("podman-compose",), "starting the Compose file"),
     "runc": Package(("runc",), "running containers"),
