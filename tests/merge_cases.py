@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -16,7 +14,6 @@ class Case(NamedTuple):
     theirs: str
     result: str = ""
     conflicts: tuple[str, ...] = ()
-    remarks: Mapping[tuple[str | int, ...], str] = MappingProxyType({})
 
 
 CASES = [
@@ -67,7 +64,7 @@ CASES = [
     Case("a list with changes of one side", "s:\n- a\n- b\nt: 1\n", "s:\n- a  # mine\n- b\nt: 5\n", "s:\n- a\n- c\nt: 1\n",
          "s:\n- a  # mine\n- c\nt: 5\n"),
     Case("the person's value is now also ours", "a: 1  # vendor: 1\n", "a: 2  # edited in this file; imported: 1\n",
-         "a: 2  # vendor: 2\n", "a: 2  # vendor: 2\n", remarks={("a",): "edited in this file; imported: 1"}),
+         "a: 2  # vendor: 2\n", "a: 2  # vendor: 2\n"),
     Case("the head is ours", "# h\n# attention: x\na: 1\n", "# h\n# attention: x\na: 1\nb: 2\n", "# h\n# attention: y\na: 1\n",
          "# h\n# attention: y\na: 1\nb: 2\n"),
     Case("the person wrote into the head", "# h\n# attention: x\na: 1\n", "# h\n# mine\na: 1\nb: 2\n", "# h\na: 1\n",

@@ -29,12 +29,11 @@ from importer.document.attention import (
 from importer.document.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
 from importer.document.check import faults as check_values
 from importer.document.document import Document, document_of
-from importer.document.document_keys import Change, KeyPath, differences, digest, dotted
+from importer.document.document_keys import Change, differences, digest, dotted
 from importer.document.merge import Conflict, Merge, Take, of_conflicts
 from importer.document.model_conflicts import model_faults
 from importer.document.model_facts import RecordedFacts, facts_json, read_model_facts
 from importer.document.name_allocator import Names, check
-from importer.document.records import Remark
 from importer.document.store import Store, StoredDocument
 from importer.errors import DocumentError
 from importer.frozen import frozen
@@ -267,9 +266,9 @@ def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[st
 class Settled:
     """A plan merged with the present file.
 
-    ``plan`` has the data after the merge; ``text`` is the file's. ``old`` is the file before, ``base`` the
-    importer's last data in it, and ``remarks`` the importer's comments at a person's values. ``take``, or for
-    a single path ``keys``, decides ``conflicts``; those ``unsettled`` hold the edited value.
+    ``plan`` has the data after the merge; ``text`` is the file's. ``old`` is the file before, and ``base``
+    the importer's last data in it. ``take``, or for a single path ``keys``, decides ``conflicts``; those
+    ``unsettled`` hold the edited value.
     """
 
     planned: Plan
@@ -278,7 +277,6 @@ class Settled:
     text: str
     old: StoredDocument | None = None
     base: Document | None = None
-    remarks: Mapping[KeyPath, str] = field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()
     unsettled: tuple[Conflict, ...] = ()
     keys: Mapping[str, Take] = field(default_factory=dict)
@@ -383,16 +381,15 @@ def compare(
     if old.model != planned.model or (base is None and old.digest != planned.digest):
         raise DocumentError("exists", path=path)
     wrote = old.receipt.base if old.receipt is not None else None
-    earlier = {} if old.receipt is None else old.receipt.remarked
     if base is None or wrote == imported:
         plan = replace(planned, built=Built(old.data, {}))
-        return Settled(planned, take, plan, old.text, old, base, earlier, keys=keys)
+        return Settled(planned, take, plan, old.text, old, base, keys=keys)
     merged = Merge(base, old.data, planned.built.data, take, keys)
     data = with_derived(merged.data)
-    written = merge.write(old.text, data, wrote, imported, path, earlier)
+    text = merge.write(old.text, data, wrote, imported, path)
     plan = replace(planned, built=Built(data, {}))
     return Settled(
-        planned, take, plan, written.text, old, base, written.remarks, tuple(merged.conflicts),
+        planned, take, plan, text, old, base, tuple(merged.conflicts),
         tuple(merged.unsettled), keys,
     )  # fmt: skip
 
@@ -451,8 +448,7 @@ def _receipt(settled: Settled) -> Receipt:
     """Return the plan's receipt with the parts of the last one that still hold."""
     from importer.document.validation_state import carry_over
 
-    remarks: list[Remark] = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
-    receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old
+    receipt, old = settled.planned.receipt(), settled.old
     last = None if old is None else old.receipt
     if old is None or last is None:
         return replace(receipt, digest=settled.plan.digest)

@@ -55,7 +55,6 @@ class _Comments:
         base = None if receipt is None else receipt.base
         self._editor = editor
         self._base_remarks = {} if base is None else remarks(base)
-        self._merged_remarks = {} if receipt is None else receipt.remarked
         self._imported = {} if receipt is None else dict(labelled(receipt.wrote or {}))
         self._old, self._new = dict(labelled(before.data)), dict(labelled(data))
 
@@ -68,8 +67,7 @@ class _Comments:
         return {at: note for at, note in wanted.items() if note != present.get(at)}
 
     def _is_ours(self, at: KeyPath, comment: str) -> bool:
-        known = (self._base_remarks.get(at), self._merged_remarks.get(at))
-        return comment in known or build.is_edit(comment)
+        return comment == self._base_remarks.get(at) or build.is_edit(comment)
 
     def _wanted(self, at: KeyPath, comment: str) -> str | None:
         if at not in self._new:

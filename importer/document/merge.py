@@ -170,49 +170,35 @@ def _entries(merged: Mapping[str, object], edited: Any, imported: Any) -> list[s
     return [o.text for o in done]
 
 
-@frozen
-class Written:
-    """The merged text, and the importer's comments in it that stand at a person's values."""
-
-    text: str
-    remarks: Mapping[KeyPath, str]
-
-
 def write(
     edited: str,
     data: Mapping[str, object],
     base: str | None,
     imported: str,
     path: object = "It",
-    earlier: Mapping[KeyPath, str] | None = None,
-) -> Written:
+) -> str:
     """Return ``edited`` with merged data; the importer's comments are renewed, also at a person's values.
 
-    A person's comment is never touched. The importer's are those of ``base``, and those that the last merge
-    wrote at a person's values (``earlier``). Raises DocumentError("cannot-edit").
+    A person's comment is never touched. The importer's are those of ``base``, and those of their form at a
+    person's values. Raises DocumentError("cannot-edit").
     """
     from importer.document.yaml_edit.patch import rewrite
     from importer.document.yaml_edit.source_map import read
 
-    earlier = earlier or {}
     base_remarks, old_remarks, new_remarks = (
         {} if text is None else remarks(text) for text in (base, edited, imported)
     )
     values, planned = dict(labelled(data)), dict(labelled(read(imported, path)))
     notes: dict[KeyPath, str | None] = {}
-    own: dict[KeyPath, str] = {}
     for place in {**old_remarks, **new_remarks}:
         old, new = old_remarks.get(place), new_remarks.get(place)
         if old is None and place in base_remarks:
             continue  # the person took it away
-        ours = old in (base_remarks.get(place), new, earlier.get(place))
-        if old is None or ours or build.is_edit(old):
+        if old is None or old in (base_remarks.get(place), new) or build.is_edit(old):
             note = _note(place, old, new, values, planned)
-            if note is not None and note != new:
-                own[place] = note
             if note != old:
                 notes[place] = note
-    return Written(rewrite(_headed(edited, base, imported), data, notes, path), own)
+    return rewrite(_headed(edited, base, imported), data, notes, path)
 
 
 def _headed(edited: str, base: str | None, imported: str) -> str:

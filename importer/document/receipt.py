@@ -15,7 +15,6 @@ from importer.document.records import (
     DecisionRecord,
     Fact,
     ProofVerdict,
-    Remark,
     Report,
     ReviewRecord,
 )
@@ -60,7 +59,6 @@ class Receipt:
     ``weights``     the digests of the weights, by path.
     ``content``     the digest of the files that engines read, or ``None`` where a hash is unknown.
     ``content_files``  path and hash of these files, for an engine that LocalAI can give no commit.
-    ``remarks``     our comments at a person's values in the file, by path.
     ``warnings``    what needs attention: kind, key, reason, message.
     ``description`` a paragraph of the model's card; ``None`` where it has none.
     ``model``       the facts of the model that its document is checked with.
@@ -90,7 +88,6 @@ class Receipt:
     earlier: Sequence[Report] = ()
     partial: Report | None = None
     files: Mapping[str, str] = field(default_factory=dict)
-    remarks: Sequence[Remark] = ()
     warnings: Sequence[Mapping[str, object]] = ()
     content: str | None = None
     content_files: Mapping[str, str] | None = None
@@ -121,11 +118,6 @@ class Receipt:
             return parse_yaml(self.base) if self.base else None
         except UnreadableYaml:
             return None
-
-    @property
-    def remarked(self) -> dict[tuple[str | int, ...], str]:
-        """``remarks`` by their paths."""
-        return {tuple(remark["path"]): remark["text"] for remark in self.remarks}
 
     def verdicts(self, key: str) -> list[ProofVerdict]:
         """Return the proof's verdicts on the parsers of a key, the best first; none of a damaged proof."""

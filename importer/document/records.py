@@ -63,13 +63,6 @@ class Approved(ReviewRecord, total=False):
     data: Document
 
 
-class Remark(TypedDict):
-    """A comment of importer at a person's value."""
-
-    path: Sequence[str | int]
-    text: str
-
-
 class OutcomeRecord(TypedDict, total=False):
     """What a probe found."""
 

@@ -25,7 +25,7 @@ SIDES: dict[type, Mapping[str, Any]] = {
     records.Overruled: DECISION["overruled"]["items"]["properties"],
     records.Fact: RECEIPT["$defs"]["evidence"]["properties"],
     records.ReviewRecord: OF_RECEIPT["review"]["properties"],
-    records.Remark: OF_RECEIPT["remarks"]["items"]["properties"], records.Report: REPORT,
+    records.Report: REPORT,
     records.Partial: REPORT["partial"]["properties"], records.Carried: REPORT["carried"]["properties"],
     records.OutcomeRecord: REPORT["outcomes"]["items"]["properties"],
 }  # fmt: skip

@@ -117,9 +117,9 @@ def test_an_import_keeps_the_name_while_the_value_is_the_persons() -> None:
     base = str(document().receipt and document().receipt.base)  # type: ignore[union-attr]
     imported = base.replace("temperature: 0.6", "temperature: 0.7")
     kept = write(edited.text, edited.data, base, imported)
-    assert "temperature: 0.9  # edited by ann, 2026-11-21; imported: 0.7\n" in kept.text
+    assert "temperature: 0.9  # edited by ann, 2026-11-21; imported: 0.7\n" in kept
     theirs = write(edited.text, read(imported, "x") | {}, base, imported)
-    assert "temperature: 0.7  # vendor: generation_config.json\n" in theirs.text
+    assert "temperature: 0.7  # vendor: generation_config.json\n" in theirs
 
 
 def test_an_effective_value_has_the_present_one_its_editor_and_every_offer() -> None:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 def merged(case: Case, take: Take | None = None) -> tuple[Merge, str]:
     data = [read(text, "x") for text in case[1:4]]
     found = Merge(data[0], data[1], data[2], take)
-    return found, merge.write(case.mine, found.data, case.base, case.theirs, "It", case.remarks).text
+    return found, merge.write(case.mine, found.data, case.base, case.theirs)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
@@ -50,7 +50,7 @@ def test_a_conflict_is_resolved_for_one_side(case: Case, take: Take) -> None:
 def test_without_a_base_text_every_comment_is_the_persons() -> None:
     text = merge.write(
         "a: 1  # vendor: 1\n", {"a": 2, "b": 1}, None, "a: 2  # vendor: 2\nb: 1  # vendor: 1\n"
-    ).text
+    )
     assert text == "a: 2  # vendor: 1\nb: 1  # vendor: 1\n"
 
 
