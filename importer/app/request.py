@@ -6,6 +6,7 @@ The command line, the service's body, the Python API and lists of imports are ma
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Union, get_args, get_origin, get_type_hints
@@ -115,3 +116,17 @@ def _declared() -> Mapping[str, Option]:
 OPTIONS = _declared()
 KEPT = tuple(option.name for option in OPTIONS.values() if option.kept)
 RULED = ("device", "frontend")  # kept, each by a rule of its own
+# Members of a receipt's request that a new import goes on with by itself.
+REMEMBERED = (
+    "reference", "observed", "measured", "preferences", "device", "memory", "goal", "concurrency", "context",
+)  # fmt: skip
+
+
+def again(request: Mapping[str, object], *more: str) -> str:
+    """Return the command that imports the same again, with ``more`` words behind it."""
+    words = ["importer", str(request["reference"])]
+    for key, value in request.items():
+        for one in () if key in REMEMBERED else value if isinstance(value, list) else (value,):
+            if one not in (None, False):
+                words += [f"--{key.replace('_', '-')}", *([] if one is True else [str(one)])]
+    return shlex.join([*words, *more])

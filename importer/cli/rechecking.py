@@ -8,10 +8,11 @@ from pathlib import Path
 
 from importer.app.recheck import Rechecked, check_version
 from importer.app.recheck import recheck as import_dry
+from importer.app.request import again
 from importer.app.session import ImportSession
 from importer.cli import bulk, messages, output
 from importer.cli.import_summary import attention
-from importer.cli.repeating import again
+from importer.cli.options import in_folder
 from importer.document.build import source
 from importer.document.store import Store
 from importer.errors import ImporterError, described
@@ -94,4 +95,4 @@ def _lines(found: Rechecked, folder: str) -> Iterator[str]:
             yield f"  {change.line()}" + ("" if decision is None else f"  ({source(decision)})")
     if found.weights:
         yield f"  other weights: {', '.join(found.weights)}"
-    yield f"  again: {again(found.request, folder)}"
+    yield f"  again: {again(found.request, *in_folder(folder))}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -225,7 +224,8 @@ def _better_form(records: Sequence[FormRecord], stored: StoredDocument) -> None:
 
     It repeats the document's own import, in its folder.
     """
-    from importer.cli.repeating import again
+    from importer.app.request import again
+    from importer.cli.options import in_folder
     from importer.signals.observed import CallForm, proposed
 
     forms = [CallForm.from_json(one) for one in records]
@@ -233,8 +233,7 @@ def _better_form(records: Sequence[FormRecord], stored: StoredDocument) -> None:
     if best.template and best.right:
         own = {"reference": stored.reference, "name": stored.name, "backend": stored.backend}
         request = own if stored.receipt is None else {**own, **stored.receipt.request}
-        repeated = again({**request, "template": None}, str(stored.path.parent))
-        command = f"{repeated} {shlex.join(['--template', best.template])}"
+        command = again({**request, "template": best.template}, *in_folder(str(stored.path.parent)))
         shares = f"{best.right} of {best.asked} calls arrive, now {served.right}"
         output.note(f"calls: with {command} {shares}.")
 

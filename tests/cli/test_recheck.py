@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.cli.repeating import again
+from importer.app.request import again
 from importer.engines import machine, registries
 from importer.engines.install import Installed
 from importer.memory import devices
@@ -343,4 +343,4 @@ def test_a_template_that_the_parser_no_longer_reads(desk: Desk, mlx_engine: Inst
 
 def test_a_measurement_is_no_option_of_the_command() -> None:
     request = {"reference": "a/b", "measured": {"engine": "vllm"}, "adapter": ["c/d", "e=f/g"]}
-    assert again(request, "models") == "importer a/b --adapter c/d --adapter e=f/g"
+    assert again(request) == "importer a/b --adapter c/d --adapter e=f/g"

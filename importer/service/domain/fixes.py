@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from importer.app.request import again
 from importer.document import document_keys
 from importer.document.records import OutcomeRecord
 from importer.document.store import StoredDocument
@@ -39,7 +39,7 @@ def fix_of(outcome: OutcomeRecord, stored: StoredDocument) -> Fix | None:
             words = [one for one in stored.data.get("stopwords") or () if one != remedy["word"]]
             return _changed(stored, {"stopwords": words or None})
         case Remedy.SERVE_TEMPLATE:
-            return _imported(stored, "--template", str(remedy["template"]))
+            return _imported(stored, template=str(remedy["template"]))
         case Remedy.IMPORT_AGAIN:
             return _imported(stored)
     return None
@@ -80,9 +80,10 @@ def _without(data: Mapping[str, Any], key: str) -> dict[str, object]:
     return {first: patch} if patch else {}
 
 
-def _imported(stored: StoredDocument, *words: str) -> Fix | None:
+def _imported(stored: StoredDocument, **changed: str) -> Fix | None:
     """Return the command that imports the model of a document again."""
     if stored.model is None:
         return None
-    named = ["importer", stored.model, "--name", stored.name, "--backend", stored.backend, *words]
-    return {"command": shlex.join(named)}
+    request = {} if stored.receipt is None else stored.receipt.request
+    own = {"name": stored.name, "backend": stored.backend}
+    return {"command": again({"reference": stored.model, **request, **own, **changed})}
