@@ -186,7 +186,7 @@ def test_the_command_of_another_form_repeats_the_import(
     told = capsys.readouterr()
     [command] = re.findall(r"calls: with (importer .*?) 9 of 12 calls arrive", told.out + told.err)
     words = shlex.split(command)
-    assert words[-2:] == ["--template", "none"]
+    assert "--template none" in command
     assert document(*words[1:], "--yes", "--no-validate").code == 0
     again = load(document.folder / "models" / "chat.yaml")
     assert (again.name, again.backend, again.reference) == (stored.name, stored.backend, stored.reference)
