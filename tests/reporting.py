@@ -7,7 +7,6 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
-from importer.document.receipt import Receipt, parse
 from importer.document.store import Store
 from importer.reasons import Reason
 from importer.reports.report_model import ProbeOutcome, ReportModel, Run
@@ -150,14 +149,3 @@ RECEIPT: dict[str, Any] = {
     "digest": "sha256:" + "0" * 64, "imported_at": "", "importer": "0", "engine": {}, "evidence": [],
     "unknown": {}, "decisions": {}, "review": {"state": "pending"}, "validation": None,
 }  # fmt: skip
-
-
-def receipt(*reports: Mapping[str, Any], **decisions: str) -> Receipt:
-    decided = {
-        key: {"value": value, "status": "user", "why": ["x"], "reasons": [], "overruled": []}
-        for key, value in decisions.items()
-    }
-    made = parse({**RECEIPT, "decisions": decided})
-    for one in reports:
-        made = made.with_validation(one, made.digest)
-    return made

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any, Literal
 
 from importer.frozen import frozen
@@ -397,37 +396,6 @@ def _count(plan: Mapping[str, object], key: str) -> str:
 
 def _list(data: object) -> Sequence[object]:
     return data if isinstance(data, list | tuple) else ()
-
-
-@frozen
-class PastValidation:
-    """A validation that ended: its engine, its outcomes by name, and its figures; 0 is unknown."""
-
-    engine: str
-    at: str
-    counts: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-    rate: float = 0.0
-    first: float = 0.0
-    error: str = ""
-
-
-PAST_HEADS = ("when", "engine", "passed", "in all", "seconds", "tokens/s", "first token", "error")
-
-
-def history(past: Sequence[PastValidation]) -> list[Figures]:
-    """Return the validations, the newest first; none of one validation."""
-    if len(past) < SEVERAL and not any(one.error for one in past):  # an error has no run that has it in words
-        return []
-    return [Figures("history", "Validations so far", PAST_HEADS, tuple(map(_past_row, reversed(past))))]
-
-
-def _past_row(one: PastValidation) -> tuple[str, ...]:
-    total = sum(int(number(one.counts.get(name))) for name in OUTCOMES)
-    return (
-        moment(one.at), one.engine, str(one.counts.get("pass", 0)) if total else "", str(total or ""),
-        _seconds(one.seconds), *_speed(one.rate, one.first), one.error,
-    )  # fmt: skip
 
 
 def of_memory(model: ReportModel) -> tuple[Figures, ...]:

@@ -17,7 +17,6 @@ from importer.document.validation_state import validation
 from importer.frozen import frozen
 
 if TYPE_CHECKING:
-    from importer.document.receipt import Receipt
     from importer.document.store import StoredDocument
 
 
@@ -277,23 +276,6 @@ def sheet(stored: StoredDocument, reports: Sequence[Report] | None = None) -> Re
         receipt.fit or {},
         receipt.importer,
         receipt.proof or {},
-    )
-
-
-def of_receipt(receipt: Receipt) -> ReportModel:
-    """Return the report model of a receipt without its document, as if that were the imported one."""
-    runs = tuple(run(report, receipt.digest) for report in receipt.runs)
-    return ReportModel(
-        receipt.name,
-        receipt.model_id or receipt.directory,
-        receipt.revision,
-        receipt.digest,
-        receipt.state(receipt.digest),
-        validation(receipt, receipt.wrote or {}, receipt.digest).state,
-        receipt.base,
-        runs,
-        decisions=receipt.decisions,
-        proof=receipt.proof or {},
     )
 
 

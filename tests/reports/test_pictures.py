@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.reports import html, pictures
-from importer.reports.pictures import GAP, LIMIT, Figures, PastValidation, device_title
+from importer.reports.pictures import GAP, LIMIT, Figures, device_title
 from importer.reports.report_model import ProbeOutcome, Run
 from tests.reporting import looked_at, told
 
@@ -84,9 +84,6 @@ def test_one_value_is_no_table() -> None:
     alone = told(fit={"plans": FIT["plans"][:1]}, runs=(RUN,))
     assert [one.name for one in pictures.of_memory(alone)] == ["measured"]
     assert pictures.of_runs((RUN,)) == ()
-    assert pictures.history([PastValidation("vllm 1", "2026-01-01T00:00:00+00:00", {"pass": 3})]) == []
-    (failed,) = pictures.history([PastValidation("vllm 1", "2026-01-01T00:00:00+00:00", error="stopped")])
-    assert failed.rows == (("2026-01-01 00:00 UTC", "vllm 1", "", "", "", "", "", "stopped"),)
 
 
 def test_a_small_model_is_drawn_once_more_by_itself() -> None:
@@ -130,19 +127,6 @@ def test_the_worst_probes_come_first_and_columns_are_even() -> None:
     assert [row.probe for row in rows][:3] == ["bad", "b", "odd"]
     assert [len(column) for column in pictures.columns(rows)] == [19, 19, 17]
     assert rows[0].outcome(2) is None
-
-
-def test_history_has_the_newest_validation_first() -> None:
-    past = [
-        PastValidation("vllm 1", "2026-01-01T00:00:00+00:00", {"pass": 3, "fail": 1}, 50.0, 40.0, 0.3),
-        PastValidation("vllm 2", "2026-01-03T00:00:00+00:00", error="stopped"),
-    ]
-    (one,) = pictures.history(past)
-    assert one.rows == (
-        ("2026-01-03 00:00 UTC", "vllm 2", "", "", "", "", "", "stopped"),
-        ("2026-01-01 00:00 UTC", "vllm 1", "3", "4", "50.0 s", "40.0", "0.30 s", ""),
-    )
-    assert pictures.history([]) == []
 
 
 PROOF = {

@@ -169,11 +169,25 @@ def test_a_gallery_is_searched_from_the_disk_and_below_a_path(desk: Desk) -> Non
         server.shutdown()
 
 
+PLACE = "[...document.querySelectorAll('a[href], input, select')].indexOf(document.activeElement)"
+
+
 def judged(page: Page) -> None:
     """Contrast, labels, names and roles, light and dark."""
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         assert grave(page) == [], scheme
+
+
+def reached(page: Page) -> None:
+    """Tab comes to each control once, in the order of the page, with an outline."""
+    seen = []
+    for _ in page.locator("a[href], input, select").all():
+        page.keyboard.press("Tab")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline not in ("none", ""), page.evaluate("document.activeElement.outerHTML")
+        seen.append(page.evaluate(PLACE))
+    assert seen == [*range(len(seen))]
 
 
 def searched(chrome: Browser, start: str, width: int) -> None:
@@ -183,6 +197,7 @@ def searched(chrome: Browser, start: str, width: int) -> None:
     page.on("console", lambda said: complaints.append(said.text))
     page.goto(start)
     judged(page)
+    reached(page)
     shown = page.get_by_role("heading", level=2)
     assert shown.all_inner_texts() == ["base", "chat"]
     page.get_by_label("Search").fill("CHAT acme")

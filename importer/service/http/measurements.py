@@ -1,4 +1,4 @@
-"""``/memory`` and ``/validations`` of a document: figures, as receipts and jobs have them."""
+"""``/memory`` and ``/validations`` of a document: figures, as receipts have them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from importer.hub.snapshot import mapping
 from importer.memory.choose import DeviceAnswer
 from importer.memory.devices import BY_MAKER
 from importer.reports import pictures
-from importer.reports.pictures import PastValidation, number
 from importer.reports.report_model import sheet
 from importer.service.desk import AtDesk
 from importer.service.problems import problems
 from importer.service.reads import Reads
 from importer.service.security import Reader
-from importer.storage import jobs
-from importer.storage.jobs import JobFilters
 
 router = APIRouter(prefix="/v1/configs", tags=["documents"], route_class=Reads)
 
@@ -120,13 +117,12 @@ class MatrixColumn(BaseModel):
 
 
 class ValidationsView(BaseModel):
-    """Runs of the receipt, the matrix of their probes, and the jobs of all validations."""
+    """Runs of the receipt, and the matrix of their probes."""
 
     runs: list[RunRow]
     matrix: list[MatrixRow] = Field(description="failures first")
     columns: list[MatrixColumn] = Field(description="the rows of the matrix in columns that fit one screen")
     figures: list[FiguresView] = Field(description="those of the HTML report: the runs side by side")
-    past: list[FiguresView] = Field(description="jobs of several validations; empty without")
 
 
 @router.get(
@@ -155,17 +151,12 @@ def _holds(stored: StoredDocument, places: AllowedFolders) -> list[dict[str, obj
 
 @router.get(
     "/{name}/validations", response_model=ValidationsView, responses=problems("no-such-document"),
-    summary="All validations: runs, probes by run, history",
+    summary="All validations: runs, probes by run",
 )  # fmt: skip
-def validations(
-    name: str, at: AtDesk, _who: Reader, limit: Annotated[int, Query(ge=1, le=200)] = 50
-) -> dict[str, object]:
-    """Return the runs that the receipt has, each probe in each run, and the jobs of all validations."""
+def validations(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
+    """Return the runs that the receipt has, and each probe in each run."""
     model = sheet(at.gallery.get(name)[1].stored)
-    with at.database.reading() as connection:
-        past = jobs.page(connection, limit, JobFilters(jobs.ENDED, "validation", name, None, None))
     found = pictures.rows(model.runs)
-    ran = [_past(job) for job in reversed(past) if not job.request.get("measure")]
     return {
         "runs": [
             {"run": at_, "engine": one.engine, "version": one.version, "state": one.state, "at": one.started}
@@ -176,20 +167,9 @@ def validations(
             for row in found
         ],
         "columns": [{"probes": [row.probe for row in column]} for column in pictures.columns(found)],
-        "figures": _shown(pictures.of_runs(model.runs)), "past": _shown(pictures.history(ran)),
+        "figures": _shown(pictures.of_runs(model.runs)),
     }  # fmt: skip
 
 
 def _shown(found: Iterable[pictures.Figures]) -> list[dict[str, object]]:
     return [asdict(one) for one in found]
-
-
-def _past(job: jobs.Job) -> PastValidation:
-    result = mapping(job.result)
-    engine, speed = mapping(result.get("engine")), mapping(result.get("speed"))
-    rate, first = (number(speed.get(key)) for key in ("tokens_per_second", "first_token_seconds"))
-    spent = sum(map(number, mapping(result.get("seconds")).values()))
-    ran = " ".join(str(one) for one in (engine.get("name") or job.engine, engine.get("version")) if one)
-    counts: dict[str, int] = dict(result.get("probes") or {})
-    error = str(mapping(job.error).get("kind") or "")
-    return PastValidation(ran, job.started_at or job.ended_at or "", counts, spent, rate, first, error)

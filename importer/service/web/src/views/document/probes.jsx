@@ -16,14 +16,12 @@ export async function load({ name, signal }) {
 }
 
 export function View({ data: { runs, measured }, found }) {
-  const past = measured.past.length ? <Section title={TEXTS.pictures.past}><Figures all={measured.past} /></Section> : null;
-  if (!runs.length) return [<p>{T.never}<Soft>{T.hint}</Soft></p>, past];
+  if (!runs.length) return <p>{T.never}<Soft>{T.hint}</Soft></p>;
   const names = [...new Set(runs.flatMap((r) => r.outcomes.map((o) => o.probe)))];
   return [
     <Troubles runs={runs} />,
     <Section title={T.matrix}><Matrix found={measured} go={(probe) => <Go probe={probe} />} /></Section>,
     <Section title={T.runs}>{runs.map((one, at) => <Run key={at} one={one} />)}<Figures all={measured.figures} /></Section>,
-    past,
     <Section title={T.each}>{names.map((probe) => <Each key={probe} probe={probe} runs={runs} />)}</Section>,
     <Saved name={found.name} />,
   ];
