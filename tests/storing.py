@@ -11,8 +11,8 @@ import pytest
 from importer.storage import jobs, processes, queue
 from importer.storage.database import Database
 from importer.storage.jobs import Job, Kind
-from importer.storage.migrations import migrate
 from importer.storage.processes import Executor
+from importer.storage.schema import prepare
 from tests.postgres import Postgres
 
 ON_BOTH = pytest.mark.parametrize("empty", ["sqlite", "postgresql"], indirect=True)  # where they may differ
@@ -30,7 +30,7 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture
 def database(empty: Database) -> Database:
-    migrate(empty)
+    prepare(empty)
     return empty
 
 

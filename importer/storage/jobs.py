@@ -6,12 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from statistics import median
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, func, insert, select, update
 
-from importer import tracing
 from importer.config import now
 from importer.errors import ServiceError
 from importer.frozen import frozen
@@ -106,7 +104,6 @@ class Job:
     device: str | None
     executor: str | None
     version: str | None
-    trace: str | None
     attempt: int
     claims: int
     events: int
@@ -139,7 +136,6 @@ def create(
         "request": json.dumps(request), "says": text, "by": by, "config": config, "engine": engine,
         "memory": memory, "device": device(pool), "attempt": 1, "claims": 0, "events": 0,
         "created_at": now(),
-        "trace": tracing.parent(),
     }  # fmt: skip
     connection.execute(insert(tables.jobs).values(**row))
     job = get(connection, ident)
@@ -399,7 +395,6 @@ def read(row: RowMapping) -> Job:
     return Job(**{f.name: row[f.name] for f in fields(Job)} | data)
 
 
-FORMER = 30  # jobs that a median is of
 RECENTLY = timedelta(hours=24)  # how long a failure is shown
 SHOWN = 5  # jobs that run, by name
 
@@ -413,17 +408,12 @@ class BegunStep:
     seconds: float | None
 
 
-@frozen
-class FormerSeconds:
-    """The median seconds of a step, and of how many jobs."""
-
-    seconds: float
-    jobs: int
-
-
 def begun(connection: Connection, job: Job) -> list[BegunStep]:
     """Return the steps of a job's present attempt that have begun, in their order."""
-    return _steps(_events(connection, [job.id], [job.root]).get(job.id, ()), job.attempt, job.ended_at)
+    query = select(E.at, E.data).where(E.root == job.root, E.job == job.id, E.type == "step")
+    rows = connection.execute(query.order_by(E.number))
+    events = [cast("StepEvent", {**json.loads(row.data), "at": row.at}) for row in rows]
+    return _steps(events, job.attempt, job.ended_at)
 
 
 def figures(connection: Connection, job: Job) -> dict[str, object]:
@@ -432,22 +422,6 @@ def figures(connection: Connection, job: Job) -> dict[str, object]:
     found = connection.execute(query.order_by(E.number.desc()).limit(1)).scalar()
     data: dict[str, object] = {} if found is None else json.loads(found)
     return data if data.get("attempt") == job.attempt else {}
-
-
-def former(connection: Connection, job: Job) -> dict[str, FormerSeconds]:
-    """Return by step how long it took in the newest jobs of the kind that succeeded, on the same engine."""
-    same = [J.kind == job.kind, J.state == "succeeded", J.id != job.id]
-    if job.engine is not None:
-        same.append(J.engine == job.engine)
-    query = select(J.id, J.root, J.attempt, J.ended_at).where(*same).order_by(J.id.desc()).limit(FORMER)
-    rows = connection.execute(query).all()
-    found = _events(connection, [row.id for row in rows], [row.root for row in rows])
-    spent: dict[str, list[float]] = {}
-    for row in rows:
-        for step in _steps(found.get(row.id, ()), row.attempt, row.ended_at):
-            if step.seconds is not None:
-                spent.setdefault(step.name, []).append(step.seconds)
-    return {name: FormerSeconds(median(seconds), len(seconds)) for name, seconds in spent.items()}
 
 
 def summary(connection: Connection) -> dict[str, object]:
@@ -474,16 +448,6 @@ def summary(connection: Connection) -> dict[str, object]:
             for row in connection.execute(running).mappings()
         ],
     }  # fmt: skip
-
-
-def _events(
-    connection: Connection, idents: Sequence[str], roots: Sequence[str]
-) -> dict[str, list[StepEvent]]:
-    query = select(E.job, E.at, E.data).where(E.root.in_({*roots}), E.job.in_(idents), E.type == "step")
-    found: dict[str, list[StepEvent]] = {}
-    for row in connection.execute(query.order_by(E.root, E.number)):
-        found.setdefault(row.job, []).append(cast("StepEvent", {**json.loads(row.data), "at": row.at}))
-    return found
 
 
 def _steps(events: Sequence[StepEvent], attempt: int, ended: str | None) -> list[BegunStep]:

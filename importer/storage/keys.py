@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Collection
 
@@ -15,12 +16,13 @@ from importer.errors import ServiceError, Setting, UsageError
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.storage import audit
-from importer.storage.actors import OWN, folded
+from importer.storage.actors import OWN
 from importer.storage.audit import AuditContext
 from importer.storage.tables import keys
 
-SCOPES = ("read", "import", "approve", "admin")  # every key has the first
+SCOPES = ("read", "import", "approve")  # every key has the first
 PREFIX = "imp"  # a key is imp_ID_SECRET
+FORM = re.compile(r"\w(?:[\w.@+-]| (?! ))*(?<! )", re.ASCII)
 NAME = 100  # characters
 SECRET = 32  # random bytes: too many to be guessed, so a plain hash keeps them
 NOBODY = hashlib.sha256(b"").hexdigest()
@@ -29,8 +31,8 @@ NOBODY = hashlib.sha256(b"").hexdigest()
 class KeyNameReason(ReasonKind):
     """Why a key cannot have a name."""
 
-    LINE = "line", "it is a line of at most {most} characters"
-    TAKEN = "taken", "a key has or had this name, or one that looks like it, and the audit log has it"
+    FORM = "form", "it has letters of ASCII, digits, spaces or any of . _ @ + -, at most {most}"
+    TAKEN = "taken", "a key has or had this name, and the audit log has it"
     OWN = "own", "the audit log has the service's own actions under this name"
 
 
@@ -46,18 +48,19 @@ class Key:
 def create(connection: Connection, name: str, scopes: Collection[str], context: AuditContext) -> str:
     """Return a new key, which cannot be shown again; ``scopes`` are of ``SCOPES``.
 
-    Raises UsageError("bad-value") for a name that does not print in one line, for one of the product's own,
-    and for one that a key has or had: an entry of the audit log names one key.
+    Raises UsageError("bad-value") for a name of other characters, so that no two look alike, for one of the
+    product's own, and for one that a key has or had: an entry of the audit log names one key.
     """
-    form = folded(name)
-    if not 0 < len(name) <= NAME or not name.isprintable() or not form:
-        raise _refused(name, Reason(KeyNameReason.LINE, most=NAME))
-    if form in OWN:
+    if len(name) > NAME or not FORM.fullmatch(name):
+        raise _refused(name, Reason(KeyNameReason.FORM, most=NAME))
+    if name.lower() in OWN:
         raise _refused(name, Reason(KeyNameReason.OWN))
     ident, secret = secrets.token_hex(6), secrets.token_urlsafe(SECRET)
     row = {"id": ident, "name": name, "hash": _hash(secret), "scopes": " ".join(sorted(set(scopes)))}
     try:
-        connection.execute(insert(keys).values(**row, folded=form, created_at=now(), created_by=context.who))
+        connection.execute(
+            insert(keys).values(**row, folded=name.lower(), created_at=now(), created_by=context.who)
+        )
     except IntegrityError:
         raise _refused(name, Reason(KeyNameReason.TAKEN)) from None
     audit.record(connection, context, f"key {ident}", {"name": name, "scopes": sorted(set(scopes))})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -22,8 +22,8 @@ from sqlalchemy import (
 
 from importer.config import now
 from importer.frozen import frozen
-from importer.storage import document_rows, tables
-from importer.storage.jobs import Failure
+from importer.storage import document_rows, jobs, tables
+from importer.storage.jobs import Failure, Job
 
 Outcome = Literal["unchanged", "differs", "left-out", "failed", "gone"]
 K = tables.rechecks.c
@@ -50,12 +50,13 @@ class Compared:
 COLUMNS = [K[f.name] for f in fields(Compared)]
 
 
-def select_names(connection: Connection, job: str, names: Iterable[str]) -> int:
-    """Record the documents that a recheck is to compare; return how many."""
-    rows = [{"job": job, "name": name} for name in dict.fromkeys(names)]
+def ask(connection: Connection, names: Sequence[str], request: Mapping[str, object], by: str) -> Job:
+    """Queue a recheck of documents; what it compares is chosen now."""
+    job = jobs.create(connection, "recheck", {**request, "documents": len(names)}, by)
+    rows = [{"job": job.id, "name": name} for name in names]
     for at in range(0, len(rows), BATCH):
         connection.execute(insert(tables.rechecks), rows[at : at + BATCH])
-    return len(rows)
+    return job
 
 
 def waiting(connection: Connection, job: str, limit: int) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Protocol
@@ -14,7 +13,7 @@ from importer.frozen import frozen
 from importer.storage.tables import marks, published
 
 P = published.c
-NUMBER, WHEN = "published", "published_at"
+NUMBER = "published"
 OURS = ("device", "facts")  # for variants and lists of importer: LocalAI's lists have no such members
 
 
@@ -40,19 +39,9 @@ class Served:
     left: int | None = None
 
 
-@frozen
-class Mark:
-    """``number`` grows with every change; ``at`` is when the last one was, in epoch seconds."""
-
-    number: int
-    at: int
-
-
-def mark(connection: Connection) -> Mark:
-    """Return the mark of the index; what is read after it is at least as new."""
-    query = select(marks.c.key, marks.c.value).where(marks.c.key.in_((NUMBER, WHEN)))
-    values = {row[0]: row[1] for row in connection.execute(query)}
-    return Mark(values.get(NUMBER, 0), values.get(WHEN, 0))
+def mark(connection: Connection) -> int:
+    """Return the number of the index, that grows with every change; what is read after it is as new."""
+    return connection.execute(select(marks.c.value).where(marks.c.key == NUMBER)).scalar() or 0
 
 
 def items(connection: Connection) -> list[tuple[str, str, dict[str, object]]]:
@@ -67,10 +56,9 @@ def listed(connection: Connection) -> list[dict[str, object]]:
     return [{key: value for key, value in json.loads(text).items() if key not in OURS} for text in texts]
 
 
-def file(connection: Connection, name: str) -> tuple[str, str] | None:
-    """Return an entry's own file and the time of its last change; ``None`` for an unpublished one."""
-    row = connection.execute(select(P.file, P.at).where(P.name == name)).first()
-    return None if row is None else (row[0], row[1])
+def file(connection: Connection, name: str) -> str | None:
+    """Return an entry's own file; ``None`` for an unpublished one."""
+    return connection.execute(select(P.file).where(P.name == name)).scalar()
 
 
 def served(connection: Connection, name: str) -> Served | None:
@@ -102,11 +90,6 @@ def remove(connection: Connection, name: str) -> bool:
 
 
 def _grow(connection: Connection) -> None:
-    _set(connection, NUMBER, mark(connection).number + 1)
-    _set(connection, WHEN, int(time.time()))
-
-
-def _set(connection: Connection, key: str, value: int) -> None:
-    changed = update(marks).where(marks.c.key == key).values(value=value)
+    changed = update(marks).where(marks.c.key == NUMBER).values(value=marks.c.value + 1)
     if connection.execute(changed).rowcount == 0:
-        connection.execute(insert(marks).values(key=key, value=value))
+        connection.execute(insert(marks).values(key=NUMBER, value=1))

@@ -12,19 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    delete,
-    false,
-    func,
-    insert,
-    or_,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import Connection, delete, func, insert, or_, select, tuple_, update
 
 from importer.frozen import frozen
 from importer.storage import idempotency_store, queue, rechecks, tables
@@ -43,29 +31,20 @@ C, R, V, RECEIPTS = tables.configs.c, tables.published.c, tables.versions.c, tab
 
 
 @frozen
-class Keep:
-    """How long rows are kept, and how many of them; 0 is without a limit."""
-
-    days: int = 0
-    number: int = 0
-
-    @property
-    def oldest(self) -> str:
-        """Return the time before which rows are deleted; sorts before all times where there is no limit."""
-        return (
-            (datetime.now(UTC) - timedelta(days=self.days)).isoformat(timespec="seconds") if self.days else ""
-        )
-
-
-@frozen
 class Limits:
-    """The limits of each kind of row; versions are counted for each document."""
+    """Days that ended jobs, the audit log and deleted documents are kept, and versions of each document; 0 is
+    without a limit.
+    """
 
-    jobs: Keep
-    events: Keep
-    versions: Keep
-    audit: Keep
-    documents: Keep = Keep()
+    jobs: int = 0
+    versions: int = 0
+    audit: int = 0
+    documents: int = 0
+
+
+def _oldest(days: int) -> str:
+    """Return the time before which rows are deleted; sorts before all times where there is no limit."""
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds") if days else ""
 
 
 def due(connection: Connection) -> bool:
@@ -118,9 +97,9 @@ def _count(connection: Connection, kind: str, number: int) -> None:
 Deleted = tuple[int, bool]  # rows, and whether there may be more
 
 
-def _jobs(connection: Connection, keep: Keep) -> Deleted:
+def _jobs(connection: Connection, days: int) -> Deleted:
     """Delete ended jobs with their events and documents of a recheck, and lists with all their jobs."""
-    old = [J.root == J.id, J.state.in_(ENDED), or_(J.ended_at < keep.oldest, _beyond(connection, keep))]
+    old = [J.root == J.id, J.state.in_(ENDED), J.ended_at < _oldest(days)]
     roots = connection.execute(select(J.id).where(*old).order_by(J.id).limit(BATCH)).scalars().all()
     # Jobs are locked before their list, as their processes do; one that was tried again meanwhile stays.
     members = select(J.id).where(J.root.in_(roots), J.id != J.root).order_by(J.root, J.place)
@@ -135,44 +114,14 @@ def _jobs(connection: Connection, keep: Keep) -> Deleted:
     return rows, len(chosen) == BATCH
 
 
-def _beyond(connection: Connection, keep: Keep) -> ColumnElement[bool]:
-    """Return the condition of jobs behind the newest ``number`` ones, those of lists counted, too."""
-    if not keep.number:
-        return false()
-    newest = select(J.id).order_by(J.id.desc()).offset(keep.number).limit(1)
-    last = connection.execute(newest).scalar()
-    return false() if last is None else J.id <= last
-
-
-def _events(connection: Connection, keep: Keep) -> Deleted:
-    """Delete the events of jobs that ended long ago; of too many those of the jobs that ended first."""
-    ended = select(J.id).where(J.root == J.id, J.state.in_(ENDED))
-    ended = ended.where(select(E.number).where(E.root == J.id).exists())
-    roots = connection.execute(_first(ended.where(J.ended_at < keep.oldest))).scalars().all()
-    if not roots and keep.number:
-        surplus = (
-            connection.execute(select(func.count()).select_from(tables.events)).scalar_one() - keep.number
-        )
-        for root in connection.execute(_first(ended)).scalars() if surplus > 0 else ():
-            if surplus <= 0:
-                break
-            surplus -= connection.execute(select(func.count()).where(E.root == root)).scalar_one()
-            roots = [*roots, root]
-    rows = connection.execute(delete(tables.events).where(E.root.in_(roots))).rowcount
-    return rows, bool(roots)
-
-
-def _first(ended: Select[tuple[str]]) -> Select[tuple[str]]:
-    return ended.order_by(J.ended_at).limit(BATCH)
-
-
-def _versions(connection: Connection, keep: Keep) -> Deleted:
+def _versions(connection: Connection, number: int) -> Deleted:
     """Delete old versions, and the receipts that nothing names any more."""
+    if not number:
+        return 0, False
     released = select(R.name).where(R.name == V.name, or_(R.version == V.number, R.left == V.number)).exists()
-    beyond = V.number <= C.version - max(keep.number, KEPT) if keep.number else false()
-    old = or_((V.number <= C.version - KEPT) & (V.at < keep.oldest), beyond)
     query = select(V.name, V.number, V.receipt_hash).join(tables.configs, C.name == V.name)
-    rows = connection.execute(query.where(old, ~released).order_by(V.name, V.number).limit(BATCH)).all()
+    old = query.where(V.number <= C.version - max(number, KEPT), ~released)
+    rows = connection.execute(old.order_by(V.name, V.number).limit(BATCH)).all()
     places = [(row.name, row.number) for row in rows]
     connection.execute(delete(tables.versions).where(tuple_(V.name, V.number).in_(places)))
     _receipts(connection, {row.receipt_hash for row in rows if row.receipt_hash is not None})
@@ -194,10 +143,15 @@ def _receipts(connection: Connection, hashes: set[str]) -> None:
         connection.execute(delete(tables.pieces).where(P.hash == piece))
 
 
-def _audit(connection: Connection, keep: Keep) -> Deleted:
-    """Delete the oldest entries; the first transaction adds the entry that counts and permits them."""
+def _audit(connection: Connection, days: int) -> Deleted:
+    """Delete the oldest entries; the first transaction adds the entry that counts and permits them.
+
+    One that a wrong clock dated back stays until all before it go.
+    """
     until = connection.execute(select(func.max(A.until)).where(A.until.is_not(None))).scalar() or 0
-    older = select(A.id, A.at).where(A.id <= _surplus(connection, keep, until)).order_by(A.id.desc())
+    young = select(func.min(A.id)).where(A.at >= _oldest(days)).scalar_subquery()
+    newest = select(func.max(A.id) + 1).scalar_subquery()
+    older = select(A.id, A.at).where(A.id < func.coalesce(young, newest)).order_by(A.id.desc())
     last = connection.execute(older.limit(1)).first()
     if last is not None and last.id > until:
         until = last.id
@@ -210,27 +164,13 @@ def _audit(connection: Connection, keep: Keep) -> Deleted:
     return len(chosen), len(chosen) == BATCH
 
 
-def _surplus(connection: Connection, keep: Keep, until: int) -> int:
-    """Return the id up to which entries are too many or too old; those up to ``until`` are permitted already.
-
-    One that a wrong clock dated back stays until all before it go.
-    """
-    newest = connection.execute(select(func.max(A.id))).scalar() or 0
-    young = select(A.id).where(A.at >= keep.oldest).order_by(A.id).limit(1)
-    found = connection.execute(young).scalar()
-    aged = newest if found is None else found - 1
-    beyond = newest - keep.number if keep.number else 0
-    return max(aged, beyond + 1 if beyond > until else 0)  # the entry about them is one, too
-
-
-def _documents(connection: Connection, keep: Keep) -> Deleted:
+def _documents(connection: Connection, days: int) -> Deleted:
     """Delete documents for good that were deleted long ago, with the receipts that nothing names any more."""
-    number, hashes = purge(connection, keep.oldest, BATCH)
+    number, hashes = purge(connection, _oldest(days), BATCH)
     _receipts(connection, hashes)
     return number, number == BATCH
 
 
-WORK: Mapping[str, Callable[[Connection, Keep], Deleted]] = {
-    "jobs": _jobs, "events": _events, "versions": _versions, "audit": _audit,
-    "documents": _documents,
+WORK: Mapping[str, Callable[[Connection, int], Deleted]] = {
+    "jobs": _jobs, "versions": _versions, "audit": _audit, "documents": _documents,
 }  # fmt: skip

@@ -1,32 +1,44 @@
-"""The tables as queries see them; ``migrations`` makes them. Times are ISO 8601 in UTC, JSON is text."""
+"""The tables: times are ISO 8601 in UTC, JSON is text. ``schema`` makes them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy.types import TypeEngine
 
 METADATA = MetaData()
 
+
+def _columns(names: str, kind: type[TypeEngine[Any]] = Text, *, null: bool = False) -> Iterator[Column[Any]]:
+    """Yield columns of one type; ``null`` where a row may lack them."""
+    yield from (Column(name, kind, nullable=null) for name in names.split())
+
+
+def _key(*names: str) -> Iterator[Column[str]]:
+    yield from (Column(name, Text, primary_key=True) for name in names)
+
+
 # The newest version of each document in columns that lists are made of; ``reason``: why it is not published;
 # ``search``: what a search looks through, in small letters; ``release``: the version that is served. From
-# ``description`` on: what ``cards`` makes of data and receipt. ``tags``, ``modalities`` and ``attention`` are
-# words between spaces, ``urgency`` ranks the gravest word of attention.
+# ``description`` on: what ``listing`` makes of data and receipt. ``tags``, ``modalities`` and ``attention``
+# are words between spaces, ``urgency`` ranks the gravest word of attention.
 # ``links`` is JSON, and ``row`` that of these columns as lists have it. ``shown`` is the JSON that one
 # document's answer has besides, and ``shown_by`` the version of importer that rendered it.
 configs = Table(
     "configs",
     METADATA,
-    Column("name", Text, primary_key=True),
-    *(Column(name, Text) for name in ("digest", "model", "revision", "backend", "family", "kind")),
-    *(Column(name, Text) for name in ("state", "review", "validation", "reason", "search")),
-    *(Column(name, Text) for name in ("created_at", "updated_at", "deleted_at")),
-    *(Column(name, Integer) for name in ("version", "release")),
-    *(Column(name, Text) for name in ("description", "license", "tags", "quantization", "modalities")),
-    *(Column(name, Text) for name in ("tool_parser", "reasoning_parser", "size", "device", "attention")),
-    *(Column(name, Text) for name in ("run_engine", "run_version", "run_at", "checked_at")),
-    *(Column(name, Text) for name in ("links", "row", "shown", "shown_by")),
-    *(Column(name, BigInteger) for name in ("context", "parameters", "weights", "memory")),
-    *(Column(name, BigInteger) for name in ("whole_bytes", "part_bytes")),
-    *(Column(name, Integer) for name in ("devices", "run_passed", "run_failed", "run_total", "urgency")),
+    *_key("name"),
+    *_columns("digest state review validation search created_at updated_at links row shown shown_by"),
+    *_columns("version", Integer),
+    *_columns("model revision backend family kind reason deleted_at", null=True),
+    *_columns("description license tags quantization modalities", null=True),
+    *_columns("tool_parser reasoning_parser size device attention", null=True),
+    *_columns("run_engine run_version run_at checked_at", null=True),
+    *_columns("context parameters weights memory whole_bytes part_bytes", BigInteger, null=True),
+    *_columns("release devices run_passed run_failed run_total", Integer, null=True),
+    Column("urgency", Integer, nullable=False, server_default="0"),
     Column("run_seconds", Float),
 )
 
@@ -34,98 +46,84 @@ configs = Table(
 versions = Table(
     "versions",
     METADATA,
-    Column("name", Text, primary_key=True),
+    *_key("name"),
     Column("number", Integer, primary_key=True),
-    *(Column(name, Text) for name in ("action", "text", "data", "receipt_hash", "template", "digest")),
-    *(Column(name, Text) for name in ("state", "by", "at", "why")),
+    *_columns("action text data digest state by at"),
+    *_columns("receipt_hash template why", null=True),
 )
 
 # Receipts by the hash of their text: the hashes of their pieces as JSON, and the pieces, compressed.
-receipts = Table("receipts", METADATA, Column("hash", Text, primary_key=True), Column("pieces", Text))
-pieces = Table("pieces", METADATA, Column("hash", Text, primary_key=True), Column("content", LargeBinary))
+receipts = Table("receipts", METADATA, *_key("hash"), *_columns("pieces"))
+pieces = Table("pieces", METADATA, *_key("hash"), *_columns("content", LargeBinary))
 
 # The version of each document that is served, and ``left``, the one that was rolled back. Its entry for
 # LocalAI as it was rendered: its item of the index, a file of its own, and as JSON what is listed of it.
 published = Table(
     "published",
     METADATA,
-    Column("name", Text, primary_key=True),
-    *(Column(name, Integer) for name in ("version", "left")),
-    *(Column(name, Text) for name in ("digest", "by", "at", "item", "file", "about")),
+    *_key("name"),
+    *_columns("version", Integer),
+    *_columns("left", Integer, null=True),
+    *_columns("digest by at item file about"),
 )
 
-# ``published`` and ``configs`` grow whenever these tables change; ``published_at`` is when, in epoch seconds.
-marks = Table("marks", METADATA, Column("key", Text, primary_key=True), Column("value", BigInteger))
+# ``published`` and ``configs`` grow whenever these tables change.
+marks = Table("marks", METADATA, *_key("key"), *_columns("value", BigInteger))
 
 # ``until`` is the newest entry that the retention deleted when it added this one.
 audit = Table(
     "audit",
     METADATA,
-    Column("id", BigInteger, primary_key=True),
-    *(
-        Column(name, Text)
-        for name in ("at", "who", "action", "subject", "digest", "details", "request", "trace")
-    ),
-    Column("until", BigInteger),
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    *_columns("at who action"),
+    *_columns("subject digest details request", null=True),
+    *_columns("until", BigInteger, null=True),
+    sqlite_autoincrement=True,
 )
 
 # ``folded`` is the name as it is compared.
 keys = Table(
     "keys",
     METADATA,
-    Column("id", Text, primary_key=True),
-    *(Column(name, Text) for name in ("name", "folded", "hash", "scopes", "created_at")),
-    *(Column(name, Text) for name in ("created_by", "revoked_at")),
+    *_key("id"),
+    *_columns("name folded hash scopes created_at created_by"),
+    *_columns("revoked_at", null=True),
 )
 
 # Responses by idempotency key; ``asked`` is the hash of the request.
 answers = Table(
     "answers",
     METADATA,
-    Column("who", Text, primary_key=True),
-    Column("key", Text, primary_key=True),
-    *(Column(name, Text) for name in ("asked", "headers", "body", "at")),
-    Column("status", Integer),
+    *_key("who", "key"),
+    *_columns("asked headers body at"),
+    *_columns("status", Integer),
 )
 
 # ``root`` is the job of the list, else the job itself; its ``events`` number the events.
 # ``device`` is the one that has claimed a validation, ``memory`` the bytes it needs. ``executor`` is the
 # process that runs it, ``claims`` how often one has begun this attempt, ``version`` that of its steps.
-# ``trace`` is the span that asked for it, as a ``traceparent``.
 jobs = Table(
     "jobs",
     METADATA,
-    Column("id", Text, primary_key=True),
-    *(Column(name, Text) for name in ("kind", "root", "state", "step", "says", "request", "result", "error")),
-    *(Column(name, Text) for name in ("by", "config", "engine", "device", "executor", "version", "trace")),
-    *(Column(name, Text) for name in ("created_at", "started_at", "ended_at")),
-    Column("memory", BigInteger),
-    *(Column(name, Integer) for name in ("place", "attempt", "events", "claims")),
+    *_key("id"),
+    *_columns("kind root state request by created_at"),
+    *_columns("place attempt events claims", Integer),
+    *_columns("step says result error config engine device executor version started_at ended_at", null=True),
+    *_columns("memory", BigInteger, null=True),
 )
 
 # When a caller or a list had its last turn in the queue, by a clock that counts claims.
-turns = Table(
-    "turns",
-    METADATA,
-    *(Column(name, Text, primary_key=True) for name in ("kind", "lane", "flow")),
-    Column("number", BigInteger),
-)
+turns = Table("turns", METADATA, *_key("kind", "lane", "flow"), *_columns("number", BigInteger))
 
 # Results of finished steps as JSON, until the job ends.
-steps = Table(
-    "steps",
-    METADATA,
-    Column("job", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
-    Column("result", Text),
-)
+steps = Table("steps", METADATA, *_key("job", "name"), *_columns("result"))
 
 events = Table(
     "events",
     METADATA,
-    Column("root", Text, primary_key=True),
+    *_key("root"),
     Column("number", Integer, primary_key=True),
-    *(Column(name, Text) for name in ("job", "at", "type", "data")),
+    *_columns("job at type data"),
 )
 
 # The processes that run jobs; ``seen`` is epoch seconds, ``place`` where ``pid`` counts, ``version`` that of
@@ -133,13 +131,12 @@ events = Table(
 executors = Table(
     "executors",
     METADATA,
-    Column("id", Text, primary_key=True),
-    *(
-        Column(name, Text)
-        for name in ("place", "host", "device", "engines", "started_at", "version", "budget")
-    ),
-    *(Column(name, BigInteger) for name in ("pid", "memory")),
-    Column("seen", Float),
+    *_key("id"),
+    *_columns("place host started_at"),
+    *_columns("pid", BigInteger),
+    *_columns("seen", Float),
+    *_columns("device engines version budget", null=True),
+    *_columns("memory", BigInteger, null=True),
 )
 
 # The documents of a recheck, each with its outcome once it was compared: ``version`` is the one that was,
@@ -147,18 +144,7 @@ executors = Table(
 rechecks = Table(
     "rechecks",
     METADATA,
-    Column("job", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
-    *(Column(name, Text) for name in ("outcome", "found", "error", "at")),
-    Column("version", Integer),
-)
-
-# When work of all processes together is due, in epoch seconds, and its last job; ``every`` is in seconds.
-schedules = Table(
-    "schedules",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    *(Column(name, Text) for name in ("job", "at")),
-    Column("every", BigInteger),
-    Column("due", Float),
+    *_key("job", "name"),
+    *_columns("outcome found error at", null=True),
+    *_columns("version", Integer, null=True),
 )

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from importer.storage import audit, retention
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.retention import Keep, Limits
+from importer.storage.retention import Limits
 from tests.postgres import postgres
 from tests.storing import ON_BOTH, database, empty
 
@@ -57,9 +57,12 @@ OF_POSTGRES = (
 )
 
 
-def recorded(database: Database, count: int) -> None:
-    for number in range(count):
-        with database.writing() as connection:
+def recorded(database: Database, count: int, *, old: int = 0) -> None:
+    """Entries of today, before them ``old`` ones that the retention deletes."""
+    for number in range(old + count):
+        with database.writing() as connection, pytest.MonkeyPatch.context() as past:
+            if number < old:
+                past.setattr(audit, "now", lambda: OLD)
             audit.record(connection, AuditContext("ann", "edit"), f"m{number}", {})
 
 
@@ -80,9 +83,8 @@ def run(database: Database, *statements: str) -> None:
         other.close()
 
 
-def kept(database: Database, number: int, days: int = 0) -> int:
-    limits = Limits(Keep(), Keep(), Keep(), Keep(days, number))
-    return retention.run(database, limits)["audit"]
+def removed(database: Database) -> int:
+    return retention.run(database, Limits(audit=1))["audit"]
 
 
 def refused(database: Database, *statements: str) -> None:
@@ -110,8 +112,8 @@ def test_no_statement_alters_replaces_or_removes_an_entry(database: Database) ->
 @ON_BOTH
 def test_the_counter_of_ids_does_not_open_the_log(database: Database) -> None:
     """Whoever sets the counter back still reaches no id that an entry has or had."""
-    recorded(database, 6)
-    assert kept(database, 3) == 4
+    recorded(database, 2, old=4)
+    assert removed(database) == 4
     back = (
         "UPDATE sqlite_sequence SET seq = 0 WHERE name = 'audit'"
         if database.sqlite
@@ -138,42 +140,26 @@ def test_a_temporary_table_of_its_name_does_not_open_the_log(database: Database)
     refused(database, *made, f"INSERT INTO {place}.audit ({COLUMNS}) VALUES (98, {FORGED})")
 
 
-def test_the_retention_records_how_many_and_up_to_where(database: Database) -> None:
-    recorded(database, 10)
-    removed = entries(database)[6]
-    assert kept(database, 4) == 7
+def test_the_retention_records_how_many_and_up_to_where(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 2)  # of several batches there is one entry
+    recorded(database, 3, old=7)
+    assert removed(database) == 7
     [*left, told] = entries(database)
     assert [one.id for one in (*left, told)] == [8, 9, 10, 11]
     assert (told.who, told.action, told.subject, told.until) == ("importer", "delete entries", "audit", 7)
-    assert json.loads(told.details) == {"entries": 7, "until": 7, "at": removed.at}
-    assert kept(database, 4) == 0  # and is no reason for another run
+    assert json.loads(told.details) == {"entries": 7, "until": 7, "at": OLD}
+    assert removed(database) == 0  # and is no reason for another run
     assert entries(database)[-1] == told
-    recorded(database, 2)
-    assert kept(database, 4) == 3
-    assert [one.id for one in entries(database)] == [11, 12, 13, 14]
-    refused(database, "DELETE FROM audit WHERE id = 11")  # what permitted the first deletion
+    refused(database, "DELETE FROM audit WHERE id = 11")
 
 
-def test_what_is_deleted_in_batches_is_recorded_once(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recorded(database, 10)
-    monkeypatch.setattr(retention, "BATCH", 2)
-    assert kept(database, 3) == 8
-    told = [one for one in entries(database) if one.until is not None]
-    assert [json.loads(one.details)["entries"] for one in told] == [8]
-
-
-def test_an_entry_with_a_wrong_time_does_not_empty_the_log(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_entry_with_a_wrong_time_does_not_empty_the_log(database: Database) -> None:
     """Only the oldest entries go: one that a wrong clock dated back takes none before it along."""
     recorded(database, 3)
-    with monkeypatch.context() as past:
-        past.setattr(audit, "now", lambda: OLD)
-        recorded(database, 1)
-    recorded(database, 1)
-    assert kept(database, 0, days=1) == 0
+    recorded(database, 1, old=1)
+    assert removed(database) == 0
     assert len(entries(database)) == 5
 
 

@@ -1,23 +1,21 @@
-"""Jobs as rows, on SQLite and on a real PostgreSQL: migrations, claims, ends and events of many at once."""
+"""Jobs as rows, on SQLite and on a real PostgreSQL: tables, claims, ends and events of many at once."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from importer.storage import jobs, migrations, processes, queue, tables
+from importer.storage import jobs, processes, queue, schema, tables
 from importer.storage.database import Database
-from importer.storage.migrations import NUMBERED, migrate
 from importer.storage.processes import Executor, LeaseMonitor
+from importer.storage.schema import prepare
 from tests.postgres import postgres
 from tests.storing import ON_BOTH, asked, claim, claimed, database, empty, worker
 
@@ -45,25 +43,13 @@ def test_the_tables_are_what_queries_see(database: Database) -> None:
         assert found.get_pk_constraint(table.name)["constrained_columns"] == [
             c.name for c in table.primary_key
         ]
-    assert migrate(database) == []
+    assert not prepare(database)
 
 
-@ON_BOTH
-def test_only_what_is_new_runs_on_a_database(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert migrate(empty) == [*NUMBERED]
-    number = max(NUMBERED) + 1
-    following = SimpleNamespace(STATEMENTS=("ALTER TABLE keys ADD COLUMN note TEXT",))
-    monkeypatch.setattr(migrations, "NUMBERED", {**NUMBERED, number: "following"})
-    monkeypatch.setitem(sys.modules, "importer.storage.migrations.following", following)
-    assert (migrate(empty), migrate(empty)) == ([number], [])
-    assert "note" in {column["name"] for column in inspect(empty.engine).get_columns("keys")}
-
-
-def test_a_migration_that_fails_leaves_nothing(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = (*migrations.statements(1), "CREATE TABLE broken (")
-    monkeypatch.setattr(migrations, "statements", lambda _: broken)
+def test_tables_that_cannot_be_made_leave_nothing(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "ROWS", ("CREATE TABLE broken (",))
     with pytest.raises(DBAPIError):
-        migrate(empty)
+        prepare(empty)
     assert inspect(empty.engine).get_table_names() == []
 
 
@@ -71,16 +57,16 @@ def test_a_migration_that_fails_leaves_nothing(empty: Database, monkeypatch: pyt
 def test_many_begin_at_once_on_an_empty_database(empty: Database) -> None:
     url = empty.url.render_as_string(hide_password=False)
 
-    def begin(_: int) -> list[int]:
+    def begin(_: int) -> bool:
         mine = Database(url)
         try:
-            return migrate(mine)
+            return prepare(mine)
         finally:
             mine.close()
 
-    assert max(at_once(begin), key=len) == [*NUMBERED]
+    assert at_once(begin).count(True) == 1
     with empty.reading() as connection:
-        assert [*connection.execute(text("SELECT number FROM migrations")).scalars()] == [*NUMBERED]
+        assert [*connection.execute(text("SELECT number FROM migrations")).scalars()] == [schema.VERSION]
 
 
 @ON_BOTH

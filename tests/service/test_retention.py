@@ -1,4 +1,4 @@
-"""Old rows are deleted by age and number; what a release or the working copy needs stays."""
+"""Old rows are deleted; what a release or the working copy needs stays."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ import pytest
 from sqlalchemy import Table, func, insert, select, update
 
 from importer.errors import ServiceError
-from importer.storage import audit, documents, jobs, retention, tables
-from importer.storage.audit import AuditContext
+from importer.storage import documents, jobs, retention, tables
 from importer.storage.database import Database
 from importer.storage.documents import Version
-from importer.storage.retention import Keep, Limits
+from importer.storage.retention import Limits
 from tests.postgres import postgres
 from tests.service.test_jobs_store import at_once
 from tests.storing import ON_BOTH, asked, claim, database, empty, worker
@@ -27,7 +26,7 @@ from tests.storing import ON_BOTH, asked, claim, database, empty, worker
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 ROOT = Path(__file__).parents[2]
-NONE = Limits(Keep(), Keep(), Keep(), Keep())
+NONE = Limits()
 OLD = "2020-01-01T00:00:00+00:00"
 LISTED = {
     "model": "org/m", "revision": None, "backend": "vllm", "family": None, "kind": "chat", "review": "draft",
@@ -92,7 +91,7 @@ def test_old_jobs_go_with_their_lists_and_events_and_open_ones_stay(database: Da
     gone, alone = ended(database, list_of=3), ended(database)
     aged(database, tables.jobs, ended_at=OLD)
     recent, waiting = ended(database), asked(database, "import")
-    assert retention.run(database, replace(NONE, jobs=Keep(days=30)))["jobs"] == 5
+    assert retention.run(database, replace(NONE, jobs=30))["jobs"] == 5
     with database.reading() as connection:
         for ident in (gone.id, alone.id):
             with pytest.raises(ServiceError):
@@ -101,31 +100,6 @@ def test_old_jobs_go_with_their_lists_and_events_and_open_ones_stay(database: Da
         assert jobs.get(connection, waiting.id).state == "queued"
         roots = set(connection.execute(select(tables.events.c.root)).scalars())
     assert roots == {recent.id, waiting.id}
-
-
-def test_of_too_many_jobs_the_newest_stay(database: Database) -> None:
-    idents = [ended(database).id for _ in range(5)]
-    waiting = asked(database, "import")
-    retention.run(database, replace(NONE, jobs=Keep(number=3)))  # the one that waits is counted
-    with database.reading() as connection:
-        assert [job.id for job in jobs.page(connection, 99)] == [waiting.id, *reversed(idents[3:])]
-
-
-def test_events_go_and_their_job_stays_with_its_end(database: Database) -> None:
-    old = ended(database)
-    aged(database, tables.jobs, ended_at=OLD)
-    recent = ended(database)
-    removed = retention.run(database, replace(NONE, events=Keep(days=30)))
-    with database.reading() as connection:
-        assert jobs.get(connection, old.id).state == "succeeded"
-        assert jobs.events(connection, old, 0, 99) == []
-        left = len(jobs.events(connection, recent, 0, 99))
-        assert retention.removed(connection)["events"] == removed["events"] > 0
-    for _ in range(3):
-        ended(database)
-    retention.run(database, replace(NONE, events=Keep(number=2 * left)))
-    assert number(database, tables.events) == 2 * left
-    assert number(database, tables.jobs) == 5
 
 
 @ON_BOTH
@@ -138,8 +112,9 @@ def test_versions_go_but_the_working_copy_s_the_one_that_is_served_and_the_one_i
         pointer = {"version": 2, "left": 4, "digest": "d", "by": "ann", "at": OLD}
         shown = {"item": "", "file": "", "about": "{}"}
         connection.execute(insert(tables.published).values(name="m", **pointer, **shown))
-    assert retention.run(database, replace(NONE, versions=Keep(days=1)))["versions"] == 4
+    assert retention.run(database, replace(NONE, versions=2))["versions"] == 4
     assert kept(database, "m") == [8, 7, 4, 2]
+    assert retention.run(database, replace(NONE, versions=1))["versions"] == 0  # two stay in any case
     assert kept(database, "other") == [1]
     assert number(database, tables.receipts) == 5
     with database.reading() as connection:
@@ -152,30 +127,6 @@ def test_versions_go_but_the_working_copy_s_the_one_that_is_served_and_the_one_i
             for piece in json.loads(order)
         }
         assert set(connection.execute(select(tables.pieces.c.hash)).scalars()) == pieces
-
-
-def test_of_too_many_versions_the_newest_stay(database: Database) -> None:
-    with_versions(database, "m", 9)
-    retention.run(database, replace(NONE, versions=Keep(number=4)))
-    assert kept(database, "m") == [9, 8, 7, 6]
-    retention.run(database, replace(NONE, versions=Keep(number=1)))
-    assert kept(database, "m") == [9, 8]
-
-
-def test_the_audit_log_has_its_own_limits(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    def recorded() -> None:
-        for _ in range(5):
-            with database.writing() as connection:
-                audit.record(connection, AuditContext("ann", "edit"), "m", {})
-
-    with monkeypatch.context() as past:  # an entry cannot be changed
-        past.setattr(audit, "now", lambda: OLD)
-        recorded()
-    recorded()
-    retention.run(database, replace(NONE, audit=Keep(days=1)))
-    assert number(database, tables.audit) == 5 + 1  # the deletion has an entry, too
-    retention.run(database, replace(NONE, jobs=Keep(days=1), audit=Keep(number=2)))
-    assert number(database, tables.audit) == 2
 
 
 def test_one_process_of_many_runs_it(database: Database) -> None:
@@ -194,7 +145,7 @@ def test_a_run_that_ends_early_goes_on_with_the_next(
         ended(database)
     aged(database, tables.jobs, ended_at=OLD)
     looks = chain([False], repeat(True))
-    limits = replace(NONE, jobs=Keep(days=1))
+    limits = replace(NONE, jobs=1)
     assert retention.run(database, limits, lambda: next(looks))["jobs"] == 2
     assert retention.run(database, limits)["jobs"] == 3
     with database.reading() as connection:
@@ -205,7 +156,7 @@ KILLED = """
 import os, signal, sys
 from importer.storage import retention
 from importer.storage.database import Database
-from importer.storage.retention import Keep, Limits
+from importer.storage.retention import Limits
 kind, when, calls = sys.argv[2], sys.argv[3], [0]
 retention.BATCH = 2
 real = retention._count
@@ -216,7 +167,7 @@ def count(connection, what, number):
         if calls[0] == 2 or when == "first":
             os.kill(os.getpid(), signal.SIGKILL)
 retention._count = count
-retention.run(Database(sys.argv[1]), Limits(*(Keep(days=1) for _ in range(4))))
+retention.run(Database(sys.argv[1]), Limits(1, 2, 1))
 """
 
 
@@ -243,7 +194,7 @@ def test_a_run_that_is_killed_deletes_a_batch_or_nothing_of_it(
         assert len(documents.receipt_texts(connection, hashes)) == len(hashes)
         roots = set(connection.execute(select(tables.jobs.c.id)).scalars())
         assert set(connection.execute(select(tables.events.c.root)).scalars()) <= roots
-    retention.run(database, Limits(*(Keep(days=1) for _ in range(4))))
+    retention.run(database, Limits(1, 2, 1))
     assert number(database, tables.jobs) == number(database, tables.events) == 0
     assert kept(database, "m") == [7, 6]
     assert number(database, tables.receipts) == 2

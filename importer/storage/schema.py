@@ -1,4 +1,4 @@
-"""The first tables, with their indexes and the guards of the audit log.
+"""The database's tables as they are made, with indexes and the guards of the audit log.
 
 An entry of the log has the next id, and stays. One with ``until`` permits to delete those up to an older id,
 so a deletion cannot happen without an entry that records it.
@@ -6,62 +6,24 @@ so a deletion cannot happen without an entry that records it.
 
 from __future__ import annotations
 
-DOCUMENTS = (
-    """CREATE TABLE configs (
-        name TEXT PRIMARY KEY, version INTEGER NOT NULL, release INTEGER, digest TEXT NOT NULL,
-        model TEXT, revision TEXT, backend TEXT, family TEXT, kind TEXT,
-        state TEXT NOT NULL, review TEXT NOT NULL, validation TEXT NOT NULL, reason TEXT,
-        search TEXT NOT NULL,
-        created_at TEXT NOT NULL, updated_at TEXT NOT NULL, deleted_at TEXT,
-        description TEXT, license TEXT, tags TEXT, quantization TEXT, modalities TEXT,
-        tool_parser TEXT, reasoning_parser TEXT, context BIGINT, parameters BIGINT, size TEXT,
-        weights BIGINT, memory BIGINT, device TEXT, devices INTEGER,
-        whole_bytes BIGINT, part_bytes BIGINT,
-        run_engine TEXT, run_version TEXT, run_at TEXT, run_passed INTEGER, run_failed INTEGER,
-        run_total INTEGER, run_seconds DOUBLE PRECISION, checked_at TEXT,
-        attention TEXT, urgency INTEGER NOT NULL DEFAULT 0,
-        links TEXT NOT NULL, row TEXT NOT NULL, shown TEXT NOT NULL, shown_by TEXT NOT NULL)""",
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from importer.errors import ServiceError
+from importer.storage.database import MIGRATIONS, Database, driver_message
+from importer.storage.tables import METADATA
+
+VERSION = 1  # of the tables; a later one brings the steps that lead to it
+INDEXES = (
     "CREATE INDEX configs_by_model ON configs (model)",
     "CREATE INDEX configs_released ON configs (name) WHERE release IS NOT NULL",
     "CREATE INDEX configs_deleted ON configs (deleted_at) WHERE deleted_at IS NOT NULL",
     "CREATE INDEX configs_updated ON configs (updated_at, name)",
     "CREATE INDEX configs_urgent ON configs (urgency, name)",
-    """CREATE TABLE versions (
-        name TEXT NOT NULL, number INTEGER NOT NULL, action TEXT NOT NULL,
-        text TEXT NOT NULL, data TEXT NOT NULL, receipt_hash TEXT, template TEXT,
-        digest TEXT NOT NULL, state TEXT NOT NULL,
-        "by" TEXT NOT NULL, at TEXT NOT NULL, why TEXT, PRIMARY KEY (name, number))""",
     "CREATE INDEX versions_by_receipt ON versions (receipt_hash)",
-    "CREATE TABLE receipts (hash TEXT PRIMARY KEY, pieces TEXT NOT NULL)",
-    "CREATE TABLE pieces (hash TEXT PRIMARY KEY, content BINARY NOT NULL)",
-    """CREATE TABLE published (
-        name TEXT PRIMARY KEY, version INTEGER NOT NULL, "left" INTEGER, digest TEXT NOT NULL,
-        "by" TEXT NOT NULL, at TEXT NOT NULL, item TEXT NOT NULL, file TEXT NOT NULL, about TEXT NOT NULL)""",
-    "CREATE TABLE marks (key TEXT PRIMARY KEY, value BIGINT NOT NULL)",
-    "INSERT INTO marks (key, value) VALUES ('retention', 0)",
-)
-CALLERS = (
-    """CREATE TABLE audit (
-        id COUNTED, at TEXT NOT NULL, who TEXT NOT NULL, action TEXT NOT NULL, subject TEXT, digest TEXT,
-        details TEXT, request TEXT, trace TEXT, until BIGINT)""",
     "CREATE INDEX audit_by_subject ON audit (subject)",
     "CREATE INDEX audit_until ON audit (until) WHERE until IS NOT NULL",
-    """CREATE TABLE keys (
-        id TEXT PRIMARY KEY, name TEXT NOT NULL, folded TEXT NOT NULL, hash TEXT NOT NULL,
-        scopes TEXT NOT NULL, created_at TEXT NOT NULL, created_by TEXT NOT NULL, revoked_at TEXT)""",
     "CREATE UNIQUE INDEX keys_folded ON keys (folded)",
-    """CREATE TABLE answers (
-        who TEXT NOT NULL, key TEXT NOT NULL, asked TEXT NOT NULL, status INTEGER NOT NULL,
-        headers TEXT NOT NULL, body TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY (who, key))""",
-)
-JOBS = (
-    """CREATE TABLE jobs (
-        id TEXT PRIMARY KEY, kind TEXT NOT NULL, root TEXT NOT NULL, place INTEGER NOT NULL,
-        state TEXT NOT NULL, step TEXT, says TEXT, request TEXT NOT NULL, result TEXT, error TEXT,
-        "by" TEXT NOT NULL, config TEXT, engine TEXT, memory BIGINT, device TEXT,
-        attempt INTEGER NOT NULL, events INTEGER NOT NULL, executor TEXT,
-        claims INTEGER NOT NULL DEFAULT 0, version TEXT, trace TEXT,
-        created_at TEXT NOT NULL, started_at TEXT, ended_at TEXT)""",
     # Each holds all that its queries look at: rows with their requests and results are large.
     """CREATE INDEX jobs_waiting ON jobs (
         kind, "by", root, place, id, state, claims, version, device, executor, ended_at)
@@ -72,29 +34,12 @@ JOBS = (
     "CREATE INDEX jobs_by_root ON jobs (root, place, id, state)",
     "CREATE INDEX jobs_by_config ON jobs (config, id)",
     "CREATE INDEX jobs_ended ON jobs (ended_at)",
-    """CREATE TABLE turns (
-        kind TEXT NOT NULL, lane TEXT NOT NULL, flow TEXT NOT NULL, number BIGINT NOT NULL,
-        PRIMARY KEY (kind, lane, flow))""",
-    "INSERT INTO turns (kind, lane, flow, number) VALUES ('', 'clock', '', 0)",
-    """CREATE TABLE steps (
-        job TEXT NOT NULL, name TEXT NOT NULL, result TEXT NOT NULL, PRIMARY KEY (job, name))""",
-    """CREATE TABLE events (
-        root TEXT NOT NULL, number INTEGER NOT NULL, job TEXT NOT NULL, at TEXT NOT NULL,
-        type TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (root, number))""",
-    """CREATE TABLE executors (
-        id TEXT PRIMARY KEY, place TEXT NOT NULL, host TEXT NOT NULL, pid BIGINT NOT NULL,
-        device TEXT, engines TEXT, memory BIGINT, version TEXT, budget TEXT, started_at TEXT NOT NULL,
-        seen DOUBLE PRECISION NOT NULL)""",
-)
-UPKEEP = (
-    """CREATE TABLE rechecks (
-        job TEXT NOT NULL, name TEXT NOT NULL, outcome TEXT, version INTEGER, found TEXT, error TEXT, at TEXT,
-        PRIMARY KEY (job, name))""",
     "CREATE INDEX rechecks_by_name ON rechecks (name, at)",
-    """CREATE TABLE schedules (
-        name TEXT PRIMARY KEY, every BIGINT NOT NULL, due DOUBLE PRECISION NOT NULL, job TEXT, at TEXT)""",
 )
-STATEMENTS = (*DOCUMENTS, *CALLERS, *JOBS, *UPKEEP)
+ROWS = (
+    "INSERT INTO marks (key, value) VALUES ('retention', 0)",
+    "INSERT INTO turns (kind, lane, flow, number) VALUES ('', 'clock', '', 0)",
+)
 SQLITE = (
     # Lists and facets come from an index with all that they look at; PostgreSQL's hold no long text. The name
     # comes first: a list by name ends at its limit, whatever its filters are.
@@ -153,3 +98,57 @@ POSTGRES = (
     """CREATE TRIGGER audit_no_truncation BEFORE TRUNCATE ON audit
         FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()""",
 )
+
+
+def open_database(url: str) -> Database:
+    """Return the database at a URL, with its tables.
+
+    Raises UsageError("bad-value") for another kind of URL, ServiceError: "no-gallery" where it cannot be
+    used, "newer-gallery" or "early-gallery" where another importer has made it.
+    """
+    try:
+        database = Database(url)
+    except OSError as error:
+        raise ServiceError("no-gallery", place=error.filename, problem=error.strerror) from None
+    try:
+        prepare(database)
+    except DBAPIError as error:
+        database.close()
+        raise ServiceError("no-gallery", place=database.place, problem=driver_message(error)) from None
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def prepare(database: Database) -> bool:
+    """Make the tables where there are none, all in one transaction; return whether there were none.
+
+    Raises ServiceError: "newer-gallery" where a newer importer has made them, "early-gallery" where they are
+    of the development before the first version.
+    """
+    with database.writing() as connection:
+        database.alone(connection, MIGRATIONS)
+        connection.execute(text("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)"))
+        found = connection.execute(text("SELECT max(number) FROM migrations")).scalar()
+        if found is None:
+            METADATA.create_all(connection)
+            for statement in (*INDEXES, *(SQLITE if database.sqlite else POSTGRES), *ROWS):
+                connection.execute(text(statement))
+            connection.execute(text("INSERT INTO migrations (number) VALUES (:n)"), {"n": VERSION})
+            return True
+        if not _is_whole(connection):
+            raise ServiceError("early-gallery", place=database.place)
+        if found > VERSION:
+            raise ServiceError("newer-gallery", place=database.place, number=found, known=VERSION)
+        return False
+
+
+def _is_whole(connection: Connection) -> bool:
+    """Return whether every table has its columns."""
+    found = inspect(connection)
+    return all(
+        found.has_table(table.name)
+        and {column["name"] for column in found.get_columns(table.name)} >= {*table.columns.keys()}
+        for table in METADATA.sorted_tables
+    )
