@@ -70,7 +70,7 @@ docs: .venv/ready-dev
 lock: .venv/ready-dev
 	$(LOCK) $(UPGRADE) -o requirements.lock
 	$(LOCK) $(UPGRADE) --extra service -c requirements.lock -o requirements-service.lock
-	$(LOCK) $(UPGRADE) --extra dev --extra docs --extra service --extra otel -c requirements-service.lock -o requirements-dev.lock
+	$(LOCK) $(UPGRADE) --extra dev --extra docs --extra service -c requirements-service.lock -o requirements-dev.lock
 	$(subst pyproject.toml,--group build,$(LOCK)) $(UPGRADE) -c requirements-dev.lock -o requirements-build.lock
 	$(subst pyproject.toml,--group publish,$(LOCK)) $(UPGRADE) -c requirements-dev.lock -o requirements-publish.lock
 

@@ -15,7 +15,7 @@ from benchmarks.row import Row
 from importer.storage import document_rows, documents, tables
 from importer.storage.database import Database
 from importer.storage.documents import Filters, Room
-from importer.storage.migrations import migrate
+from importer.storage.schema import prepare
 
 ENTRIES, TIMES, PAGE = 10_000, 60, 50
 PAGE_BUDGET, FACETS_BUDGET = 0.050, 0.150
@@ -32,7 +32,7 @@ def rows() -> Iterable[Row]:
     """Return median and 99th percentile of each query; the service caches none of them here."""
     with tempfile.TemporaryDirectory() as folder:
         database = Database(f"sqlite:///{Path(folder) / 'gallery.sqlite'}")
-        migrate(database)
+        prepare(database)
         chosen = random.Random(1)
         with database.writing() as connection:
             connection.execute(insert(tables.configs), [document(n, chosen) for n in range(ENTRIES)])

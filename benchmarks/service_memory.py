@@ -16,7 +16,7 @@ from tests.serving import Service
 SIZES = (1_000, 10_000)
 LISTS = (
     "/v1/configs?sort=-updated_at", "/v1/configs?review=approved&validation=passed", "/v1/jobs",
-    "/v1/configs?released=true", "/v1/audit",
+    "/v1/configs?released=true",
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from importer.service.domain.releases import release
 from importer.storage import keys
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.migrations import open_database
+from importer.storage.schema import open_database
 from tests.commandline import BASE
 from tests.hubserver import HubServer, Repo, isolate
 from tests.serving import Service

@@ -10,21 +10,26 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from socketserver import BaseServer
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import Connection
 
 from importer import config
 from importer.service.messages import detail_row
+from importer.storage import audit, keys
+from importer.storage.audit import AuditContext, AuditEvent
+from importer.storage.database import Database
 from tests.commandline import BASE, CHAT, REPO, TOKEN
 from tests.hubserver import HubServer, Repo
 from tests.waiting import PATIENCE, wait_until
 
 __all__ = ["PATIENCE"]
+ROOT = AuditContext("root", "create key")
 
 
 @contextmanager
@@ -174,6 +179,29 @@ class Service:
         """Change the document as it is at this moment."""
         tag = {"If-Match": self.etag(name)}
         return self.client.patch(f"/v1/configs/{name}", json=change, headers=tag, params=params)
+
+    def made_key(self, name: str, *scopes: str) -> dict[str, str]:
+        """A new key with its id, as the command makes one while the server runs."""
+        with self._rows() as connection:
+            key = keys.create(connection, name, scopes or ["read"], ROOT)
+        return {"id": key.split("_")[1], "key": key}
+
+    def revoke(self, ident: str) -> None:
+        with self._rows() as connection:
+            keys.revoke(connection, ident, ROOT)
+
+    def audit(self) -> list[AuditEvent]:
+        """The audit log, the oldest entry first."""
+        with self._rows() as connection:
+            return [*audit.exported(connection)]
+
+    @contextmanager
+    def _rows(self) -> Iterator[Connection]:
+        with (
+            closing(Database(self.env["IMPORTER_SERVE_DATABASE"])) as database,
+            database.writing() as connection,
+        ):
+            yield connection
 
     def etag(self, name: str) -> str:
         return self.client.get(f"/v1/configs/{name}").headers["ETag"]

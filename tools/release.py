@@ -37,7 +37,6 @@ PAGE = "import importer.service.web as w; open(w.__path__[0] + '/built/index.htm
 SHOWN = {
     "": "from importer.app import gallery",
     "[service]": f"import importer.service.app; {PAGE}",
-    "[service,otel]": "import importer.service.app, opentelemetry.sdk.trace",
 }
 # A shell without a network that still has its own loopback; root alone may have one.
 CUT = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
@@ -187,7 +186,7 @@ def _installed(wheel: Path, machine: Machine) -> None:
     (machine.root / "wheels").mkdir(parents=True)
     shutil.copy(wheel, machine.root / "wheels")
     machine.run(machine.python, "-m", "venv", "@get")
-    machine.run("@get/bin/pip", "download", "-q", "-d", "@wheels", f"@wheels/{wheel.name}[service,otel]")
+    machine.run("@get/bin/pip", "download", "-q", "-d", "@wheels", f"@wheels/{wheel.name}[service]")
     for number, (extras, shown) in enumerate(SHOWN.items()):
         machine.run(machine.python, "-m", "venv", f"@v{number}")
         from_folder = ("--no-index", "--find-links", "@wheels", f"model-importer{extras}")

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from importer import config, demo, launcher, tracing
+from importer import config, demo, launcher
 from importer.document import environment, template_file
 from importer.document.document import Document
 from importer.document.template_file import ChatTemplate
@@ -156,8 +156,7 @@ def serve(
             drop = _names(left_out)
             process = stack.enter_context(_group(python, launch, folder, log, chosen, hold, drop))
             try:
-                with tracing.span("engine start", importer__engine=engine.name):
-                    begun.wait(process, launch, chosen, log, started + limit)
+                begun.wait(process, launch, chosen, log, started + limit)
             except NeverError as never:
                 _stop(process, chosen)
                 if _port_lost(log) and port is None and left:

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from importer import tracing
 from importer.errors import HubError, Setting, UsageError
 from importer.frozen import frozen
 from importer.hub import endpoint, rate_limit
@@ -394,9 +393,7 @@ def _follow(
 ) -> HubResponse:
     """Return the response of one try, through checked redirects."""
     for _ in range(HOPS + 1):
-        with tracing.span("hub GET", client=True, server__address=urlsplit(url).hostname) as spanned:
-            answer = _exchange(url, limit, size, span, clock)
-            spanned.note(http__response__status_code=answer.status, importer__bytes=len(answer.body))
+        answer = _exchange(url, limit, size, span, clock)
         rate_limit.record(answer.url, answer.headers)
         target = answer.headers.get("location")
         if answer.status not in REDIRECTS or target is None:

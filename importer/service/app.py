@@ -23,7 +23,6 @@ from importer.service import messages
 from importer.service.desk import TEXTS, Desk, Pulse
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.index import GalleryIndex
-from importer.service.domain.rechecks import Duties
 from importer.service.http import routers
 from importer.service.http.openapi import describe, methods
 from importer.service.http.query import known_body, known_query, near_fields
@@ -35,13 +34,13 @@ from importer.service.settings import Settings
 from importer.service.telemetry import Metrics
 from importer.storage.database import driver_message
 from importer.storage.idempotency_store import AlreadyStored
-from importer.storage.migrations import open_database
+from importer.storage.schema import open_database
 from importer.version import __version__
 
 LOG = logging.getLogger(__name__)
 JSON = "application/json"
 OBJECTS = ("model_attributes_type", "dict_type")  # what pydantic calls a body that is no object
-OWN_TRACES: TelemetryConfig = {  # FastAPI makes no spans: ``tracing`` does
+NO_TRACES: TelemetryConfig = {  # spans of FastAPI would have addresses with their queries
     "auto_configure": False,
     "tracing": False,
     "metrics": False,
@@ -55,7 +54,7 @@ def create(settings: Settings) -> FastAPI:
     """Return the application; on its start the database is migrated and the runner started."""
     app = FastAPI(
         title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
-        docs_url=None, redoc_url=None, telemetry=OWN_TRACES, generate_unique_id_function=_id,
+        docs_url=None, redoc_url=None, telemetry=NO_TRACES, generate_unique_id_function=_id,
         redirect_slashes=False, dependencies=[Depends(known_query), Depends(known_body)],
     )  # fmt: skip
     app.state.settings, app.state.ending = settings, False
@@ -79,12 +78,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     desk = await run_in_threadpool(_open, settings)
     app.state.desk = desk
-    duties = Duties(desk.database, settings, desk.runner.hurry).__enter__()
     try:
         yield
     finally:
         app.state.ending = True
-        await run_in_threadpool(duties.__exit__)
         await run_in_threadpool(desk.runner.__exit__)
         desk.database.close()
 
@@ -143,7 +140,7 @@ def _http(request: Request, error: Exception) -> Response:
     }
     problem = str(getattr(error, "detail", error))
     if status == 405:
-        headers = {"Allow": ", ".join(methods(request.app, request.url.path))}
+        headers = {"Allow": ", ".join(methods(request.url.path))}
         return answer(request, kinds[405], headers=headers)
     return answer(request, kinds.get(status, ServiceError("bad-request", problem=problem)))
 

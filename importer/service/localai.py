@@ -17,13 +17,10 @@ from fastapi import Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from fastapi.security.api_key import APIKeyCookie, APIKeyHeader
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.config import JsonDict
+from pydantic import BaseModel, ValidationError
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
-from importer import backends
 from importer.app.decide import finalize
 from importer.app.study import Studied
 from importer.document import name_allocator
@@ -33,119 +30,15 @@ from importer.service.desk import AtDesk, json_answer
 from importer.service.domain.grants import Caller
 from importer.service.domain.import_request import Import
 from importer.service.problems import status_of
-from importer.service.security import SCHEMES, identify
+from importer.service.security import identify
 from importer.storage.jobs import Job
-
-EXAMPLE: JsonDict = {"uri": "huggingface://Qwen/Qwen3-8B", "preferences": {"backend": backends.DEFAULT}}
 
 
 class ImportUri(BaseModel):
     """What to import; unknown members are ignored, as LocalAI does."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
-
     uri: str
-    preferences: dict[str, object] | None = Field(
-        default=None, description="backend, name and description count"
-    )
-
-
-class Begun(BaseModel):
-    """An operation that has begun."""
-
-    uuid: str
-    status: str = Field(description="address of the state")
-    estimated_vram_bytes: int | None = Field(default=None, ge=0)
-    estimated_vram_display: str | None = None
-    estimated_size_bytes: int | None = Field(default=None, ge=0)
-    estimated_size_display: str | None = None
-
-
-class OpStatus(BaseModel):
-    """An operation's state; one that failed is processed and has an error."""
-
-    deletion: bool
-    file_name: str
-    error: str | None = None
-    processed: bool
-    message: str
-    progress: float = Field(ge=0, le=100)
-    phase: str | None = None
-    file_size: str
-    downloaded_size: str
-    gallery_element_name: str
-    cancelled: bool
-    cancellable: bool
-
-
-class GalleryOf(BaseModel):
-    """A gallery."""
-
-    url: str
-    name: str
-
-
-class Available(BaseModel):
-    """A model that a gallery has."""
-
-    name: str
-    description: str
-    icon: str | None = None
-    license: str | None = None
-    size: str | None = None
-    urls: list[str]
-    tags: list[str]
-    gallery: GalleryOf
-    backend: str
-
-
-class KnownBackend(BaseModel):
-    """A backend that imports may be for."""
-
-    name: str
-    modality: str
-    auto_detect: bool
-    description: str | None = None
-    installed: bool
-
-
-class Patched(BaseModel):
-    """What came of an edit."""
-
-    success: bool
-    message: str
-    config_revision: str
-    pending_cleanup: int
-
-
-class ErrorOf(BaseModel):
-    """What went wrong."""
-
-    code: int
-    message: str
-    type: str
-
-
-class Failed(BaseModel):
-    """The envelope of most failures."""
-
-    error: ErrorOf
-
-
-class Ambiguous(BaseModel):
-    """Several backends could serve the model."""
-
-    error: str = Field(examples=["ambiguous import"])
-    detail: str
-    modality: str
-    candidates: list[str]
-    hint: str
-
-
-class FlatFailed(BaseModel):
-    """The envelope of failures around a configuration."""
-
-    error: str
+    preferences: dict[str, object] | None = None  # backend, name and description count
 
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -234,7 +127,6 @@ def _headers(error: ImporterError) -> dict[str, str]:
 
 HEADERS = ("x-api-key", "xi-api-key")
 COOKIE = "token"
-OTHERS = (APIKeyHeader(name=HEADERS[1], auto_error=False), APIKeyCookie(name=COOKIE, auto_error=False))
 
 
 def sent_key(request: Request) -> str | None:
@@ -252,14 +144,7 @@ def sent_key(request: Request) -> str | None:
 def needs_keys(scope: str) -> Callable[..., Caller]:
     """Return a dependency that yields the caller and requires a scope."""
 
-    def checked(
-        request: Request,
-        at: AtDesk,
-        _bearer: Annotated[object, Depends(SCHEMES[0])],
-        _header: Annotated[object, Depends(SCHEMES[1])],
-        _other: Annotated[object, Depends(OTHERS[0])],
-        _cookie: Annotated[object, Depends(OTHERS[1])],
-    ) -> Caller:
+    def checked(request: Request, at: AtDesk) -> Caller:
         client = identify(request, at, sent_key(request))
         client.needs(scope)
         return client

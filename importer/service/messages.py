@@ -24,7 +24,6 @@ INSTEAD: Mapping[str, Text] = {
     "Setting.endpoint": "the server's HF_ENDPOINT",
     "Setting.hub_hosts": "the server's IMPORTER_HUB_HOSTS",
     "Setting.parsers": "the server's IMPORTER_PARSERS",
-    "Setting.key_name": "name",
 }  # fmt: skip
 
 
@@ -78,10 +77,8 @@ HINTS: Mapping[str, Text] = STEPS | {
     "wrong-method": "See /openapi.json for what it takes.",
     "no-such-job": "See /v1/jobs.",
     "no-such-version": "See /v1/configs/{name}/history.",
-    "no-such-key": "See /v1/keys for those that there are.",
     "precondition-failed": "Get it again and look at what is new; its ETag goes into If-Match.",
     "precondition-required": "Send If-Match with the ETag that GET answered.",
-    "key-made": "Ask with another Idempotency-Key, and revoke the one that was lost.",
     "key-reused": "Use a new key for a new request.",
     "not-ended": "One that failed or was cancelled can be; cancel one that still runs.",
     "has-ended": "See its result; a retry starts it again.",
@@ -106,18 +103,14 @@ HINTS: Mapping[str, Text] = STEPS | {
 # Kinds that are met at the command line alone, or before a server answers.
 ELSEWHERE = frozenset({
     "bad-option", "editor", "edited", "probes-failed", "output-closed", "bad-setting", "no-gallery",
-    "newer-gallery", "early-gallery", "not-listening", "no-documents",
+    "newer-gallery", "early-gallery", "not-listening", "no-documents", "no-such-key",
 })  # fmt: skip
 # Values that no request reaches, or whose schema refuses a wrong one first.
 UNREACHED = frozenset({
-    Setting.ADAPTER, Setting.DATABASE, Setting.ENDPOINT, Setting.GOAL, Setting.HUB_HOSTS, Setting.PARSERS, Setting.CONCURRENCY, Setting.CONTEXT,
+    Setting.ADAPTER, Setting.KEY_NAME, Setting.DATABASE, Setting.ENDPOINT, Setting.GOAL, Setting.HUB_HOSTS, Setting.PARSERS, Setting.CONCURRENCY, Setting.CONTEXT,
 })  # fmt: skip
 # The field of a request that a setting is.
-FIELDS: Mapping[Setting, str] = {
-    setting: "name" if setting is Setting.KEY_NAME else setting.value
-    for setting in Setting
-    if setting not in UNREACHED
-}
+FIELDS: Mapping[Setting, str] = {setting: setting.value for setting in Setting if setting not in UNREACHED}
 # By pydantic's type of error, over its context.
 MISTAKES: Mapping[str, str] = {
     "missing": "is required",

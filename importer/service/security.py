@@ -21,7 +21,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from importer import tracing
 from importer.errors import InternalError, ServiceError
 from importer.frozen import frozen
 from importer.service.desk import Desk, desk
@@ -29,7 +28,7 @@ from importer.service.domain.grants import Caller
 from importer.service.problems import answer
 from importer.service.reads import reads
 from importer.service.settings import Settings, is_loopback
-from importer.service.telemetry import METHODS, AnswerCut, Metrics, request_id
+from importer.service.telemetry import AnswerCut, Metrics, request_id
 from importer.storage import keys
 from importer.storage.actors import LOCAL
 from importer.storage.audit import AuditContext
@@ -140,8 +139,8 @@ MOST = 10_000  # callers that are remembered; a full bucket need not be
 class Limiter:
     """So many requests a minute for each caller, all at once or one by one; 0 sets no limit."""
 
-    def __init__(self, most: int, name: str = "requests") -> None:
-        self._most, self._name, self._lock = most, name, Lock()
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
         self._left: dict[str, tuple[float, float]] = {}  # what was left, and when
 
     def count(self, who: str) -> None:
@@ -158,20 +157,6 @@ class Limiter:
             while len(self._left) > MOST:
                 del self._left[next(iter(self._left))]
 
-    def headers(self, who: str) -> dict[str, str]:
-        """Return what a caller has left, as headers of draft-ietf-httpapi-ratelimit-headers; none without a
-        limit.
-        """
-        if not self._most:
-            return {}
-        with self._lock:
-            left = self._now(who, time.monotonic())
-        full = math.ceil((self._most - left) * MINUTE / self._most)
-        return {
-            "RateLimit-Policy": f'"{self._name}";q={self._most};w={MINUTE:.0f}',
-            "RateLimit": f'"{self._name}";r={math.floor(left)};t={full}',
-        }
-
     def _now(self, who: str, now: float) -> float:
         left, at = self._left.get(who, (float(self._most), now))
         return min(float(self._most), left + (now - at) * self._most / MINUTE)
@@ -184,7 +169,7 @@ OWN = ("same-origin", "none")
 HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]*))(?::[0-9]*)?", re.ASCII)
 SOON = 5  # seconds
 HEALTH = "/healthz"
-PROBES = (HEALTH, "/readyz")  # of a load balancer: any name, and no span
+PROBES = (HEALTH, "/readyz")  # of a load balancer: any name
 PLAIN = "identity"  # the only Content-Encoding of a body that is read
 ALIVE = {"status": "ok", "version": __version__}
 HEALTHY = JSONResponse(ALIVE)  # without a route, a thread or the database
@@ -216,15 +201,6 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        if scope["path"] in PROBES:
-            await self._answered(scope, receive, send, headers, tracing.OpenSpan())
-            return
-        with tracing.span(_method(scope), parent=headers.get("traceparent"), server=True) as spanned:
-            await self._answered(scope, receive, send, headers, spanned)
-
-    async def _answered(
-        self, scope: Scope, receive: Receive, send: Send, headers: Headers, spanned: tracing.OpenSpan
-    ) -> None:
         begun, ident = time.monotonic(), _id(headers)
         scope.setdefault("state", {})["id"] = ident
         request_id.set(ident)
@@ -238,8 +214,6 @@ class Guard:
                 status, response_headers = message["status"], MutableHeaders(scope=message)
                 streamed = response_headers.get("content-type", "").startswith("text/event-stream")
                 _dress(response_headers, ident)
-                for name, value in scope["state"].get("allowance", {}).items():
-                    response_headers.setdefault(name, value)
             await send(message)
 
         try:
@@ -258,11 +232,7 @@ class Guard:
                 await answer(Request(scope), fault)(scope, receive, sent)
         finally:
             seconds = time.monotonic() - begun
-            route = self._metrics.answered(inner, status, seconds, streamed=streamed)
-            spanned.name(f"{_method(scope)} {route}")
-            spanned.note(http__route=route, http__response__status_code=status, importer__request=ident)
-            if status >= 500:
-                spanned.failed(str(status))
+            self._metrics.answered(inner, status, seconds, streamed=streamed)
             _log(scope, status, seconds)
 
     async def _received(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
@@ -323,10 +293,6 @@ class Guard:
 
 def _is_health_check(scope: Scope) -> bool:
     return scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD")
-
-
-def _method(scope: Scope) -> str:
-    return str(scope["method"]) if scope["method"] in METHODS else "other"
 
 
 def _as_get(scope: Scope) -> Scope:
@@ -397,9 +363,7 @@ class Limits:
 
 def limits(settings: Settings) -> Limits:
     """Return the limiters with the settings' rates."""
-    return Limits(
-        Limiter(settings.rate, "changes"), Limiter(settings.reads, "reads"), Limiter(REFUSED, "refused")
-    )
+    return Limits(Limiter(settings.rate), Limiter(settings.reads), Limiter(REFUSED))
 
 
 def sent_key(request: Request) -> str | None:
@@ -428,20 +392,12 @@ def identify(request: Request, at: Desk, sent: str | None) -> Caller:
         with at.database.reading() as connection:
             key = keys.find(connection, sent or "")
         if key is None:
-            _count(request, limited.refused, address(request))
+            limited.refused.count(address(request))
             raise ServiceError("no-key", sent=sent is not None)
         client, ident = Caller(key.name, key.scopes), key.id
-    _count(request, limited.reads if request.method in SAFE else limited.changes, ident)
+    (limited.reads if request.method in SAFE else limited.changes).count(ident)
     request.state.caller = client.name
     return client
-
-
-def _count(request: Request, limiter: Limiter, who: str) -> None:
-    """Count a request, and put what is left into the headers of its answer."""
-    try:
-        limiter.count(who)
-    finally:
-        request.state.allowance = limiter.headers(who)
 
 
 def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
@@ -461,7 +417,6 @@ def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
 Reader = Annotated[Caller, Depends(needs("read"))]
 Importer = Annotated[Caller, Depends(needs("import"))]
 Approver = Annotated[Caller, Depends(needs("approve"))]
-Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
 def act(request: Request, who: Caller, action: str, why: str | None = None) -> AuditContext:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
 import logging
 import signal
@@ -21,11 +20,10 @@ from importer.errors import InternalError, ServiceError
 from importer.service import telemetry
 from importer.service.app import create
 from importer.service.domain.gallery import Gallery
-from importer.service.domain.rechecks import Duties
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
 from importer.storage import keys
-from importer.storage.migrations import open_database
+from importer.storage.schema import open_database
 
 
 class HeaderTimeout(H11Protocol):
@@ -69,45 +67,16 @@ def patience(seconds: float) -> type[HeaderTimeout]:
 
 
 BACKLOG = 2048  # connections that wait to be taken
-NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # such as ::1 of localhost where there is no IPv6
 
 
-def listening(host: str, port: int) -> list[socket.socket]:
-    """Return a socket for each address of the host, all on one port; raises ServiceError("not-listening")."""
-    sockets: list[socket.socket] = []
-    failed: OSError | None = None
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises ServiceError("not-listening")."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        for family, kind, number, _, place in socket.getaddrinfo(
-            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        ):
-            taken = sockets[0].getsockname()[1] if sockets else port
-            try:
-                sockets.append(_bound(socket.socket(family, kind, number), (place[0], taken, *place[2:])))
-            except OSError as error:
-                if error.errno not in NOT_HERE:
-                    raise
-                failed = error
-        if failed is not None and not sockets:
-            raise failed
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)
     except OSError as error:
-        for one in sockets:
-            one.close()
         problem = error.strerror or type(error).__name__
         raise ServiceError("not-listening", host=host, port=port, problem=problem) from None
-    return sockets
-
-
-def _bound(one: socket.socket, place: Any) -> socket.socket:
-    try:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if one.family == socket.AF_INET6:
-            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        one.bind(place)
-        one.listen(BACKLOG)  # only that keeps another server off
-    except OSError:
-        one.close()
-        raise
-    return one
 
 
 # Seconds until a thread that computes, as an import, lets another one run: with Python's five milliseconds
@@ -160,8 +129,7 @@ def serve(settings: Settings) -> None:
     telemetry.begin(settings)
     sys.setswitchinterval(SWITCH)
     _check(settings)
-    telemetry.requested()
-    sockets = listening(settings.host, settings.port)
+    listens = listening(settings.host, settings.port)
     app = create(settings)
     config = uvicorn.Config(
         app, host=settings.host, port=settings.port, log_config=None, access_log=False,
@@ -171,9 +139,8 @@ def serve(settings: Settings) -> None:
     )  # fmt: skip
     server = ImporterServer(config)
     app.state.connections = server.server_state.connections
-    ended = suppress(KeyboardInterrupt, SystemExit)  # the signal once more; that it did not start
-    with ended, telemetry.exported():
-        server.run(sockets)
+    with suppress(KeyboardInterrupt, SystemExit):  # the signal once more; that it did not start
+        server.run([listens])
     if not server.started:
         raise InternalError("internal", problem="the server did not start; see the log above")
 
@@ -185,11 +152,7 @@ def work(settings: Settings) -> None:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with (
-        telemetry.exported(),
-        Runner(Gallery(database), settings) as runner,
-        Duties(database, settings, runner.hurry),
-    ):
+    with Runner(Gallery(database), settings) as runner:
         LOG.info("working", extra={"fields": {"device": runner.device, "engines": runner.me.engines}})
         ending.wait()
     database.close()

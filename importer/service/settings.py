@@ -90,7 +90,11 @@ def _set(default: Any, help_text: str, **limits: Any) -> Any:
 
 
 SERVER = ("serve",)  # commands with an option for a setting of a server
-FILE: tuple[str, ...] = ()  # no command: the file and the environment alone
+
+
+def _kept(default: int, help_text: str) -> Any:
+    """Return the field of a limit of the retention; no command has an option for it."""
+    return _set(default, f"{help_text}; 0 sets no limit", least=0, most=36_500, flags=())
 
 
 @frozen
@@ -149,44 +153,11 @@ class Settings:
         check=_networks,
         flags=SERVER,
     )
-    recheck_every: int = _set(
-        24,
-        "hours between two rechecks of all documents, give or take a tenth; 0 for none",
-        least=0,
-        most=8760,
-    )
-    keep_deleted_days: int = _set(
-        90,
-        "days that deleted documents can be brought back; 0 sets no limit",
-        least=0,
-        most=36_500,
-        flags=FILE,
-    )
     previews: int = _set(4, "previews at a time", least=1, most=64)
-    keep_jobs_days: int = _set(
-        90, "days that ended jobs are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
-    )
-    keep_jobs: int = _set(
-        100_000, "ended jobs that are kept, the newest; 0 sets no limit", least=0, flags=FILE
-    )
-    keep_events_days: int = _set(
-        30, "days that events of ended jobs are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
-    )
-    keep_events: int = _set(
-        1_000_000, "events that are kept, the newest; 0 sets no limit", least=0, flags=FILE
-    )
-    keep_versions_days: int = _set(
-        730, "days that old versions are kept; 0 sets no limit", least=0, most=36_500, flags=FILE
-    )
-    keep_versions: int = _set(
-        200, "versions of one document that are kept; 0 sets no limit", least=0, flags=FILE
-    )
-    keep_audit_days: int = _set(
-        730, "days that the audit log is kept; 0 sets no limit", least=0, most=36_500, flags=FILE
-    )
-    keep_audit: int = _set(
-        1_000_000, "entries of the audit log that are kept, the newest; 0 sets no limit", least=0, flags=FILE
-    )
+    keep_jobs_days: int = _kept(90, "days that ended jobs are kept, with their events")
+    keep_versions: int = _kept(200, "versions of one document that are kept")
+    keep_audit_days: int = _kept(730, "days that the audit log is kept")
+    keep_deleted_days: int = _kept(90, "days that deleted documents can be brought back")
     log_level: str = _set(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
     )
@@ -216,15 +187,9 @@ class Settings:
     @property
     def limits(self) -> Limits:
         """Return what the retention keeps."""
-        from importer.storage.retention import Keep, Limits
+        from importer.storage.retention import Limits
 
-        return Limits(
-            jobs=Keep(self.keep_jobs_days, self.keep_jobs),
-            events=Keep(self.keep_events_days, self.keep_events),
-            versions=Keep(self.keep_versions_days, self.keep_versions),
-            audit=Keep(self.keep_audit_days, self.keep_audit),
-            documents=Keep(self.keep_deleted_days),
-        )
+        return Limits(self.keep_jobs_days, self.keep_versions, self.keep_audit_days, self.keep_deleted_days)
 
     @property
     def names(self) -> frozenset[str]:
@@ -261,31 +226,13 @@ def default(one: Field[Any]) -> Any:
     return one.default_factory() if one.default_factory is not MISSING else one.default
 
 
-@frozen
-class SourcedSettings:
-    """The settings, and for each the place of its value."""
-
-    settings: Settings
-    sources: Mapping[str, str]
-
-    def to_text(self) -> str:
-        """Return a TOML file with the same settings, without a password in a URL."""
-        lines = []
-        for one in all_fields():
-            value = getattr(self.settings, one.name)
-            shown = without_password(self.settings.url) if one.name == "database" else value
-            lines.append(f"{one.name} = {_toml(shown)}  # {self.sources[one.name]}")
-        return "\n".join(lines) + "\n"
-
-
 def read(
     flags: Mapping[str, object], file: str | None, environment: Mapping[str, str] = os.environ
-) -> SourcedSettings:
+) -> Settings:
     """Bring all sources together; raises ServiceError("bad-setting") naming the place of a mistake."""
     path = file or environment.get(f"{PREFIX}CONFIG")
     from_file = {} if path is None else _file(Path(path))
     values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
     for one in all_fields():
         variable, flag = f"{PREFIX}{one.name.upper()}", f"--{one.name.replace('_', '-')}"
         offers = (
@@ -295,8 +242,7 @@ def read(
         )
         place, raw = next(((p, v) for p, v in offers if v is not None), ("default", None))
         values[one.name] = default(one) if raw is None else _validated(one, raw, place)
-        sources[one.name] = place
-    return SourcedSettings(Settings(**values), sources)
+    return Settings(**values)
 
 
 def _file(path: Path) -> dict[str, object]:
@@ -355,15 +301,3 @@ def without_password(url: str) -> str:
     head, at, tail = SECRET.sub("", url).rpartition("@")
     scheme, slashes, user = head.partition("://")
     return f"{scheme}{slashes}{user.partition(':')[0]}{at}{tail}" if at else tail
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return f"[{', '.join(_toml(v) for v in value)}]"
-    return (
-        str(value)
-        if isinstance(value, int)
-        else '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
-    )

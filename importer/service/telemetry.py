@@ -1,7 +1,4 @@
-"""The log, as text or JSON, and the metrics for Prometheus, with few labels and no text of callers.
-
-The export of spans over OTLP/HTTP, where the standard variables of OpenTelemetry ask for it.
-"""
+"""The log, as text or JSON, and the metrics for Prometheus, with few labels and no text of callers."""
 
 from __future__ import annotations
 
@@ -10,11 +7,10 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -23,8 +19,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy import Connection, case, func, select
 from starlette.types import Scope
 
-from importer import config, tracing
-from importer.errors import ServiceError
+from importer import config
 from importer.service.settings import Settings
 from importer.storage import processes, retention, tables
 from importer.storage.database import Database
@@ -82,7 +77,7 @@ class Text(logging.Formatter):
 
 
 def _ids() -> dict[str, str]:
-    ids = {"request": request_id.get(), "job": job_id.get(), "trace": tracing.trace_id()}
+    ids = {"request": request_id.get(), "job": job_id.get()}
     return {name: ident for name, ident in ids.items() if ident is not None}
 
 
@@ -134,14 +129,13 @@ class Metrics:
             buckets=SECONDS, registry=self._registry,
         )  # fmt: skip
 
-    def answered(self, scope: Scope, status: int, seconds: float, *, streamed: bool) -> str:
-        """Count a request under its route's template, so that no name in an address is one; return it."""
+    def answered(self, scope: Scope, status: int, seconds: float, *, streamed: bool) -> None:
+        """Count a request under its route's template, so that no name in an address is one."""
         route = getattr(scope.get("route"), "path", None) or "other"
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._requests.labels(method, route, str(status)).inc()
         if not streamed:
             self._seconds.labels(method, route).observe(seconds)
-        return str(route)
 
     def text(self, database: Database) -> bytes:
         """Return all metrics in Prometheus's format."""
@@ -223,61 +217,3 @@ def _counted(name: str, description: str, labels: list[str], rows: Iterable[Iter
     for *values, number in rows:
         family.add_metric([str(v) for v in values], float(str(number)))
     return family
-
-
-ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-PROTOCOL = "http/protobuf"
-EXTRA = "traces need more packages: pip install 'model-importer[otel]'"
-
-
-def requested(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return the variable that asks for traces, if one does.
-
-    Raises ServiceError("bad-setting") for an address or a protocol that cannot be used.
-    """
-    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
-        return None
-    if environment.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() == "none":
-        return None
-    place = next((name for name in ENDPOINTS if environment.get(name, "").strip()), None)
-    if place is None:
-        return None
-    parts = urlsplit(environment[place].strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ServiceError("bad-setting", place=place, problem="it is no http or https URL")
-    for name in PROTOCOLS:
-        if environment.get(name, "").strip() not in ("", PROTOCOL):
-            raise ServiceError("bad-setting", place=name, problem=f"only {PROTOCOL} is known")
-    return place
-
-
-@contextmanager
-def exported() -> Iterator[None]:
-    """Export the spans of the block where the variables ask for it; at its end all of them are sent.
-
-    Raises ServiceError("bad-setting"), also where the packages of the extra ``otel`` are missing.
-    """
-    place = requested()
-    if place is None:
-        yield
-        return
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        raise ServiceError("bad-setting", place=place, problem=EXTRA) from None
-    named = {
-        "service.name": os.environ.get("OTEL_SERVICE_NAME") or "importer",
-        "service.version": __version__,
-    }
-    provider = TracerProvider(resource=Resource.create(named))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    tracing.use(provider.get_tracer("importer", __version__))
-    try:
-        yield
-    finally:
-        tracing.use(None)
-        provider.shutdown()

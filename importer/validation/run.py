@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from importer import tracing
 from importer.document.document import Document
 from importer.progress import Progress, silent
 from importer.reasons import Reason
@@ -156,15 +155,13 @@ def probe(
 
 def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:
     ctx, begun, package = bench.apart(), time.monotonic(), BY_NAME.package(one.name)
-    with tracing.span(f"probe {one.name}") as spanned:
-        try:
-            outcome = _outcome(one, ctx, shared)
-        except Exception as error:
-            if not package:
-                raise
-            reason = Reason(PartReason.FAILED, error=f"{type(error).__name__}: {error}")
-            outcome = Inconclusive(reason, Stage.MACHINE)
-        spanned.note(importer__outcome=outcome.outcome)
+    try:
+        outcome = _outcome(one, ctx, shared)
+    except Exception as error:
+        if not package:
+            raise
+        reason = Reason(PartReason.FAILED, error=f"{type(error).__name__}: {error}")
+        outcome = Inconclusive(reason, Stage.MACHINE)
     complaints = "" if counts_as_passed(outcome) or ctx.journal is None else ctx.journal.complaints()
     seconds = time.monotonic() - begun
     return ProbeRow(one.name, one.lesson, outcome, seconds, complaints, package, one.ability)

@@ -178,7 +178,18 @@ def test_the_compose_file_serves_and_its_worker_takes_jobs(containers: Container
         lambda: containers.podman("logs", "importer_db_1", check=False),
     )
     key = containers.compose(
-        "run", "--rm", "-T", "server", "admin", "api-keys", "create", "admin", "--scope", "admin"
+        "run",
+        "--rm",
+        "-T",
+        "server",
+        "admin",
+        "api-keys",
+        "create",
+        "ann",
+        "--scope",
+        "import",
+        "--scope",
+        "approve",
     ).split()[-1]
     assert key.startswith("imp_")
     containers.compose("up", "-d")

@@ -18,7 +18,7 @@ from importer.service.settings import Settings
 from importer.storage import documents
 from importer.storage.database import Database
 from importer.storage.documents import Version
-from importer.storage.migrations import migrate
+from importer.storage.schema import prepare
 from tests.commandline import Desk, load
 from tests.service.test_retention import LISTED
 from tests.serving import problem
@@ -72,7 +72,7 @@ def test_a_newer_receipt_in_a_gallery_is_a_problem(desk: Desk, monkeypatch: pyte
     row = Version("base", 1, "import", Path(desk.folder, "models", "base.yaml").read_text(), "{}", text,
                   None, "d", "draft", "ann", "2026-01-01T00:00:00+00:00", None)  # fmt: skip
     with closing(Database(database_of)) as database:
-        migrate(database)
+        prepare(database)
         with database.writing() as connection:
             documents.add(connection, row, LISTED)
     settings = Settings(validate=False, imports=0, database=database_of)

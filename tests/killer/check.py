@@ -80,11 +80,9 @@ def _document(service: Service, job: dict[str, Any]) -> Iterator[str]:
         yield f"versions of {name}: {[v['action'] for v in versions]}"
     if job["result"]["version"] not in [v["version"] for v in versions if v["action"] == action]:
         yield f"{name} has no version {job['result']['version']}"
-    entries = [
-        e for e in service.client.get("/v1/audit?limit=1000").json()["items"] if e["request"] == job["id"]
-    ]
-    if [e["action"] for e in entries] != [action]:
-        yield f"the audit log has {[e['action'] for e in entries]}"
+    entries = [e.action for e in service.audit() if e.request == job["id"]]
+    if entries != [action]:
+        yield f"the audit log has {entries}"
 
 
 def _queue(service: Service, job: dict[str, Any]) -> Iterator[str]:

@@ -14,13 +14,12 @@ from typing import Any
 
 from importer.__main__ import main
 from importer.engines import process
-from importer.service.domain import rechecks as schedule
 from importer.service.domain.gallery import Change, Gallery
 from importer.service.jobs import runner
 from importer.service.jobs.live_jobs import JobRun, LiveJob
 from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.runner import Runner
-from importer.storage import jobs, processes, queue, rechecks, releases
+from importer.storage import jobs, queue, rechecks, releases
 from importer.storage.audit import AuditContext
 from tests.impatient import shorten
 
@@ -81,8 +80,6 @@ def plant() -> None:
     around(releases, "remove", after=lambda *_: "withdraw written")
     behind_changes()
     around(jobs, "again", after=lambda *_: "again written")
-    around(processes, "began", after=lambda *_: "schedule written")
-    around(schedule, "begin_due", after=lambda *_: "schedule looked at")
     around(rechecks, "record", after=lambda *_, **__: "comparison written")
     around(RecheckSteps, "_one", after=lambda *_, **__: "document compared")
 

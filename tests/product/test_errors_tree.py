@@ -29,8 +29,8 @@ FRONT_ENDS: Mapping[str, tuple[Mapping[str, Text | tuple[str, ...]], frozenset[s
 # The command line may read any folder, so that the door of places never refuses it.
 OVER_HTTP_ALONE = ("importer.service.", "importer.storage.", "importer.hub.local")
 AT_THE_COMMAND_LINE = (
-    "importer.cli.", "importer.service.settings", "importer.service.server", "importer.service.telemetry",
-    "importer.storage.database", "importer.storage.migrations.",
+    "importer.cli.", "importer.service.settings", "importer.service.server", "importer.storage.database",
+    "importer.storage.schema", "importer.storage.keys",
 )  # fmt: skip
 
 

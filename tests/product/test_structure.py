@@ -22,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 # Each room imports only from rooms before it; CONTRIBUTING.md shows the same list.
 ROOMS = (
     "version", "frozen", "backends", "reasons", "sentences", "errors", "registry", "config", "kept",
-    "tracing", "storage", "progress", "launcher", "wheels", "yaml_reader", "sandbox",
+    "storage", "progress", "launcher", "wheels", "yaml_reader", "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "document",
     "engines", "exports", "proof", "validation", "reports", "transport", "analysis", "app", "service", "cli",
 )  # fmt: skip
@@ -113,7 +113,7 @@ def test_each_room_imports_only_from_rooms_before_it() -> None:
 
 
 def test_storage_knows_no_documents() -> None:
-    """It keeps rows and JSON of others, and depends on failures, reasons, settings and spans alone."""
+    """It keeps rows and JSON of others, and depends on failures, reasons and settings alone."""
     found = {
         room(name)
         for m in MODULES
@@ -121,7 +121,7 @@ def test_storage_knows_no_documents() -> None:
         for name in imports(m)
         if name.startswith("importer.")
     }
-    assert found == {"storage", "errors", "reasons", "config", "frozen", "tracing"}
+    assert found == {"storage", "errors", "reasons", "config", "frozen"}
 
 
 def joined(module: str) -> Iterator[str]:

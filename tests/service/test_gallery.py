@@ -31,7 +31,7 @@ from importer.storage.audit import AuditContext
 from importer.storage.database import Database, fresh
 from importer.storage.documents import Filters
 from importer.storage.idempotency_store import AlreadyStored, StoredResponse
-from importer.storage.migrations import migrate
+from importer.storage.schema import prepare
 from tests.publishing import stored
 
 __all__ = ["stored"]
@@ -42,7 +42,7 @@ REPORT = {"engine": {"name": "vllm", "version": "0.32.0"}, "passed": True, "outc
 @pytest.fixture
 def gallery(tmp_path: Path) -> Iterator[Gallery]:
     database = Database(f"sqlite:///{tmp_path / 'gallery.sqlite'}")
-    migrate(database)
+    prepare(database)
     yield Gallery(database)
     database.close()
 

@@ -17,7 +17,7 @@ from importer.service.settings import Settings
 from importer.storage import jobs, processes, queue
 from importer.storage.database import Database
 from importer.storage.jobs import Job
-from importer.storage.migrations import open_database
+from importer.storage.schema import open_database
 from tests import impatient
 from tests.commandline import BASE
 from tests.hubserver import HubServer, Repo

@@ -16,7 +16,7 @@ from importer.service.domain import document_text, import_request
 from importer.service.http import recheck
 from importer.service.jobs import live_jobs
 from importer.service.settings import Settings
-from importer.storage import keys, processes, queue
+from importer.storage import processes, queue
 from importer.validation import client as answers
 from importer.validation import reply
 from tests.serving import Service, problem, running, service
@@ -33,7 +33,7 @@ FIGURES = {
     "levels of JSON": security.DEPTH, "characters of an address": security.LONGEST_ADDRESS,
     "characters of a document's text": document_text.LONGEST, "keys of `set`": OPTIONS["settings"].most,
     "characters of a reference": reference.LONGEST, "characters of a note": import_request.NOTE,
-    "characters of an API key's name": keys.NAME, "references in one list": DEFAULT.references,
+    "references in one list": DEFAULT.references,
     "names of one recheck": recheck.MOST_NAMES,
     "entries on a page of documents": 500, "changes in a minute": DEFAULT.rate,
     "other requests in a minute": DEFAULT.reads, "wrong keys": security.REFUSED,
@@ -56,7 +56,6 @@ BEYOND: dict[str, tuple[str, dict[str, Any]]] = {
         "/v1/imports",
         {"reference": "acme/base", "set": {f"k{n}": 1 for n in range(OPTIONS["settings"].most + 1)}},
     ),
-    "characters of an API key's name": ("/v1/keys", {"name": "n" * (keys.NAME + 1)}),
     "names of one recheck": ("/v1/recheck", {"names": NAMES}),
     "references in one list": ("/v1/imports", {"references": ["acme/base"] * (DEFAULT.references + 1)}),
 }
@@ -93,16 +92,16 @@ def test_a_page_and_an_address_have_their_limits(service: Service) -> None:
 def test_a_disk_without_room_refuses_changes_and_is_read(tmp_path: Path) -> None:
     """A limit of a file's size stands for the disk: the database's log can grow no more."""
     with running(tmp_path, "--imports", "0", "--no-validate") as service:
-        pid = service.processes[0].pid
+        pid, body = service.processes[0].pid, {"reference": "acme/base", "backend": "vllm"}
         old = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         used = max(path.stat().st_size for path in tmp_path.glob("gallery.sqlite*"))
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (used, old[1]))
-        answers = [service.client.post("/v1/keys", json={"name": f"k{n}"}) for n in range(400)]
-        refused = [one for one in answers if one.status_code != 201]
+        answers = [service.client.post("/v1/imports", json=body) for _ in range(400)]
+        refused = [one for one in answers if one.status_code != 202]
         assert refused
         for one in refused:
             problem(one, 503, "no-database")
-        kept = {one["id"] for one in service.client.get("/v1/keys").json()["items"]}
-        assert kept == {one.json()["id"] for one in answers if one.status_code == 201}
+        total = service.client.get("/v1/jobs").json()["total"]
+        assert total == len(answers) - len(refused)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, old)
-        assert service.client.post("/v1/keys", json={"name": "again"}).status_code == 201
+        assert service.client.post("/v1/imports", json=body).status_code == 202

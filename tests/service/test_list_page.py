@@ -25,7 +25,7 @@ from importer.service.settings import Settings
 from importer.storage import tables
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.migrations import migrate
+from importer.storage.schema import prepare
 
 DOCUMENTS = 120
 YAML = """\
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A gallery of documents."""
     folder = tmp_path_factory.mktemp("gallery")
     database = Database(f"sqlite:///{folder / 'gallery.sqlite'}")
-    migrate(database)
+    prepare(database)
     with Gallery(database).change(AuditContext("ann", "import")) as change:
         for name in (f"m{number:03}" for number in range(DOCUMENTS)):
             change.checkout.find(name)
@@ -82,9 +82,7 @@ class Cost:
 def counted(folder: Path, route: Callable[..., object]) -> Iterator[tuple[TestClient, Cost]]:
     """The service in this process, whose calls are counted while a route's function runs."""
     cost = Cost(route.__code__)  # type: ignore[attr-defined]
-    settings = Settings(
-        database=f"sqlite:///{folder / 'gallery.sqlite'}", imports=0, validate=False, recheck_every=0
-    )
+    settings = Settings(database=f"sqlite:///{folder / 'gallery.sqlite'}", imports=0, validate=False)
     app, before = create(settings), (sys.getprofile(), threading.getprofile())
     threading.setprofile(cost.profile)
     try:
@@ -111,7 +109,7 @@ def test_a_page_is_two_statements_and_renders_no_row(folder: Path) -> None:
 def test_a_query_is_read_once_whatever_parameters_the_route_has(folder: Path) -> None:
     """The functions of FastAPI that a page and a document run."""
     url = f"sqlite:///{folder / 'gallery.sqlite'}"
-    app = create(Settings(database=url, imports=0, validate=False, recheck_every=0))
+    app = create(Settings(database=url, imports=0, validate=False))
     calls: list[str] = []
 
     def profile(frame: FrameType, what: str, _argument: object) -> None:

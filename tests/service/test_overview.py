@@ -228,13 +228,11 @@ def test_figures_of_memory_and_runs_are_those_of_the_receipt(service: Service) -
 
 
 @pytest.mark.slow
-def test_progress_has_the_seconds_of_former_jobs(service: Service) -> None:
-    fresh(service, "former")
+def test_progress_has_seconds_and_the_summary_streams(service: Service) -> None:
     job = service.imported("acme/base", name="later")
     progress = service.client.get(f"/v1/jobs/{job['id']}").json()["progress"]
     assert [one["step"] for one in progress["steps"]] == ["resolve", "decide", "prove", "store"]
-    assert all(one["state"] == "done" and one["former"] >= 1 for one in progress["steps"])
-    assert all(one["median"] is not None for one in progress["steps"])
+    assert all(one["state"] == "done" and one["seconds"] is not None for one in progress["steps"])
     refused = service.imported("acme/nothing", name="nothing")
     assert refused["state"] == "failed"
     before = service.client.get("/v1/jobs/summary").json()

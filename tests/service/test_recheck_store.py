@@ -1,19 +1,18 @@
-"""Rechecked documents and schedules as rows, on SQLite and on a real PostgreSQL."""
+"""Rechecked documents as rows, on SQLite and on a real PostgreSQL."""
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import select, update
 
-from importer.service.domain.rechecks import SCHEDULE, ask, begin_due
 from importer.service.settings import Settings
-from importer.storage import documents, jobs, processes, rechecks, retention, tables
+from importer.storage import documents, jobs, rechecks, retention, tables
 from importer.storage.database import Database
 from importer.storage.documents import Filters
-from tests.service.test_jobs_store import at_once, database, empty, postgres
+from importer.storage.rechecks import ask
+from tests.service.test_jobs_store import database, empty, postgres
 from tests.service.test_retention import with_versions
 
 __all__ = ["database", "empty", "postgres"]
@@ -49,28 +48,6 @@ def test_a_document_has_its_last_comparison(database: Database) -> None:
         rechecks.record(connection, second.id, "a", "unchanged", 1)
         assert rechecks.last(connection, "a") is None
         assert documents.total(connection, Filters(attention=["differs"])) == 0
-
-
-def test_one_of_many_processes_begins_what_is_due(database: Database) -> None:
-    with_document(database, "doc")
-    every = 3600
-    assert not any(at_once(lambda _: begin_due(database, every)))  # the first one is not due at once
-    with database.reading() as connection:
-        planned = processes.last(connection, SCHEDULE)
-    assert planned is not None
-    assert 0.9 * every - 60 < float(str(planned["due"])) - time.time() <= 1.1 * every
-    _make_due(database)
-    assert at_once(lambda _: begin_due(database, every)).count(True) == 1
-    _make_due(database)
-    assert not any(at_once(lambda _: begin_due(database, every)))  # the last one has not ended
-    with database.reading() as connection:
-        [job] = jobs.newest(connection, "recheck", 9)
-        assert rechecks.waiting(connection, job.id, 9) == ["doc"]
-
-
-def _make_due(database: Database) -> None:
-    with database.writing() as connection:
-        connection.execute(update(tables.schedules).values(due=0.0))
 
 
 def test_what_was_kept_long_enough_is_deleted(database: Database) -> None:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from importer.storage.audit import AuditContext
 from tests.browsing import (
@@ -21,7 +21,6 @@ from tests.browsing import (
     HOSTILE,
     ROOT,
     chrome,
-    copied,
     editor,
     folder,
     imported,
@@ -32,16 +31,12 @@ from tests.browsing import (
     write,
     written,
 )  # fmt: skip
-from tests.pages import LATER, PHONE, WIDE, Seen, picture
+from tests.pages import LATER, Seen, picture
 from tests.publishing import gallery_of
 from tests.serving import Service
 
 __all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("service-mlx")]
-SPILLING = (  # tables that do not fit
-    "[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
-    ".map((e) => e.getAttribute('aria-label'))"
-)
 
 
 def test_from_import_to_published_with_the_keyboard_alone(seen: Seen, folder: Path) -> None:
@@ -193,7 +188,9 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
     edited = service.edit("model", patch, why=HARM)
     assert edited.status_code == 200, edited.text
     service.client.post("/v1/configs/model/reject", json={"note": HARM})
-    tabs = [f"documents/model/{tab}" for tab in ("review", "decisions", "text", "probes", "history")]
+    tabs = [
+        f"documents/model/{tab}" for tab in ("review", "decisions", "text", "probes", "memory", "history")
+    ]
     places = ("documents", "documents?q=model", *tabs, "gallery", "jobs", f"jobs/{job['id']}")
     for place in places:
         page = seen.go(place)
@@ -232,28 +229,7 @@ def test_a_validation_shows_its_probes_as_they_are_asked(seen: Seen, service: Se
     expect(page.locator("table.matrix").first).to_be_visible()
     told = service.client.get(f"/v1/configs/{name}/validations").json()
     assert len(told["runs"]) == 1
-    assert told["past"] == []  # one validation is no table
     seen.check()
-
-
-@pytest.mark.nightly
-def test_it_is_read_in_the_dark_and_on_a_phone(chrome: Browser, service: Service, folder: Path) -> None:
-    copied(service, imported(service), "w" * 128)  # a name may be as long
-    places = ("", "/decisions", "/text", "/history")
-    for size in (WIDE, PHONE):
-        seen = Seen(chrome, service.url, viewport=size)
-        for place in ("documents", *(f"documents/demo{tab}" for tab in places), "import", "gallery", "jobs"):
-            page = seen.go(place)
-            for dark in (False, True):
-                page.emulate_media(color_scheme="dark" if dark else "light")
-                assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], place
-                assert page.evaluate(SPILLING) == [], place
-                ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-                assert ground == ("rgb(20, 23, 27)" if dark else "rgb(255, 255, 255)")
-        seen.go("documents/demo" if size == PHONE else "documents/demo/probes")
-        picture(seen, folder, "phone" if size == PHONE else "probes")
-        seen.check()
-        seen.close()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""The overview, its actions and the page of operations in Debian's chromium, with 10,000 documents."""
+"""The overview and its actions in Debian's chromium, with 10,000 documents."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -13,9 +12,8 @@ from sqlalchemy import insert
 
 from benchmarks.overview import ENTRIES, document
 from importer.storage import tables
-from importer.storage.audit import AuditContext, record
 from importer.storage.document_rows import changed, rendered
-from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen
+from tests.browsing import chrome, editor, folder, seen
 from tests.pages import PHONE, WIDE, Seen, picture
 from tests.publishing import gallery_of, published, validated
 from tests.serving import Service, fresh, running
@@ -45,26 +43,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def seeded(service: Service) -> None:
-    """Rows of an overview, as many as a large gallery has, and one that means harm."""
+    """Rows of an overview, as many as a large gallery has."""
     chosen = random.Random(1)
-    rows = [document(number, chosen) for number in range(ENTRIES - len(REAL) - 1)]
-    harm: dict[str, Any] = dict.fromkeys(
-        (
-            "description", "license", "quantization", "tool_parser", "reasoning_parser", "family", "reason",
-            "icon",
-        ),
-        HOSTILE[:8000] + "x" * 2000,
-    )  # fmt: skip
-    harm |= {"name": "evil", "model": f"evil/{HARM}", "search": "evil", "validation": "failed"}
-    harm |= {"run_engine": HARM, "run_version": HARM, "modalities": f" text {HARM.replace(' ', '')} "}
-    rows.append({**rows[0], **harm, "run_passed": 1, "run_failed": 1, "run_total": 2})
+    rows = [document(number, chosen) for number in range(ENTRIES - len(REAL))]
     columns = {name: None for row in rows for name in row}
     with gallery_of(service) as gallery, gallery.database.writing() as connection:
         whole = dict.fromkeys(tables.configs.columns.keys())
         listed = [one | {"row": rendered({**whole, **one})} for one in ({**columns, **row} for row in rows)]
         connection.execute(insert(tables.configs), listed)
         changed(connection)
-        record(connection, AuditContext(HARM, HARM, HOSTILE), HARM, {HARM: HOSTILE})
 
 
 def test_ten_thousand_are_searched_filtered_and_sorted_with_the_address(seen: Seen, service: Service) -> None:
@@ -121,19 +108,6 @@ def test_ten_thousand_are_searched_filtered_and_sorted_with_the_address(seen: Se
     seen.check()
 
 
-@pytest.mark.nightly
-def test_the_device_is_remembered(seen: Seen) -> None:
-    page = seen.go("documents?q=real")
-    page.get_by_label("My device").select_option("h100-80g")
-    expect(page.locator(".fits")).to_contain_text("3 fit")
-    expect(page.locator(".figures .fit")).to_have_count(3)
-    other = seen.context.new_page()
-    other.goto(f"{seen.url}/#/documents?q=real")
-    expect(other.get_by_label("My device")).to_have_value("h100-80g")
-    assert page.evaluate("Object.keys(localStorage).sort()") == ["importer-device"]
-    seen.check()
-
-
 def test_documents_are_chosen_by_keys_and_one_action_is_on_all_of_them(seen: Seen, service: Service) -> None:
     for name in ("go-a", "go-b", "go-c", "go-d"):
         fresh(service, name)
@@ -174,23 +148,6 @@ def test_documents_are_chosen_by_keys_and_one_action_is_on_all_of_them(seen: See
     expect(page.get_by_text("go-a is restored.")).to_be_visible()
     assert service.client.get("/v1/configs/go-a").status_code == 200
     seen.check("412")
-
-
-@pytest.mark.nightly
-def test_an_action_over_a_filter_is_refused_or_reports_each(seen: Seen, service: Service) -> None:
-    for name in ("far-a", "far-b"):
-        fresh(service, name)
-    page = seen.go("documents?sort=name")
-    page.get_by_label("Select all on this page").check()
-    page.get_by_role("button", name="Select all 10,0").click()
-    page.get_by_role("button", name="Recheck").click()
-    expect(page.get_by_role("alert")).to_contain_text("one action takes 500")  # one clear refusal
-    page = seen.go("documents?q=far-&sort=name")
-    page.get_by_label("Select far-a").check()
-    page.get_by_role("button", name="Release").click()
-    page.get_by_role("dialog", name="Release 1 document?").get_by_role("button", name="Release them").click()
-    expect(page.get_by_role("heading", name="Release: 1 refused.")).to_be_focused()
-    seen.check("409")
 
 
 @pytest.mark.nightly
@@ -266,36 +223,6 @@ def test_one_document_is_copied_saved_restored_and_deleted(seen: Seen, service: 
     seen.check()
 
 
-def test_texts_of_strangers_are_text_in_every_new_field(seen: Seen) -> None:
-    for place in ("documents?q=evil", f"documents?family={HARM}&license={HARM}", "operations", "gallery",
-                  "access", f"operations?by={HARM}", f"documents?attention={HARM}"):  # fmt: skip
-        page = seen.go(place)
-        page.locator("main[aria-busy=false]").wait_for()
-        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        seen.check("422")
-        assert "\u202e" not in page.locator("main").inner_text()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 1200, place
-    page = seen.go("documents?q=evil")
-    expect(page.locator(".item .about")).to_contain_text("\\u202etxt.exe")
-    page.set_viewport_size(PHONE)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-
-
-def test_operations_show_processes_and_the_audit(seen: Seen) -> None:
-    page = seen.go("operations")
-    workers = page.get_by_role("region", name="Workers").last
-    expect(workers.get_by_role("row")).to_have_count(2)
-    expect(workers).to_contain_text("alive")
-    expect(page.get_by_role("region", name="Engines on this server").last).to_contain_text("vllm")
-    expect(page.get_by_role("region", name="Retention").last).to_contain_text("90 days")
-    page.get_by_label("Action").fill("import")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**#/operations?action=import")
-    audit = page.get_by_role("region", name="Audit").last
-    expect(audit.get_by_role("row").filter(has_text="real-one")).to_have_count(1)
-    seen.check()
-
-
 @pytest.mark.nightly
 def test_a_service_that_is_away_is_told(chrome: Browser, service: Service) -> None:
     away = Seen(chrome, service.url)
@@ -311,13 +238,13 @@ def test_a_service_that_is_away_is_told(chrome: Browser, service: Service) -> No
 
 CUT = 700  # pixels of a picture that has much in it
 VIEWS = (
-    "documents", "documents?q=real", "documents?q=evil", "deleted", "import", "jobs", "gallery",
-    "operations", "access", "key", "nowhere",
+    "documents", "documents?q=real", "deleted", "import", "jobs", "gallery",
+    "key", "nowhere",
 )  # fmt: skip
 TABS = ("review", "decisions", "text", "probes", "memory", "history")
 PICTURED = {
     ("documents", False, False): "overview", ("documents", False, True): "overview-dark",
-    ("documents", True, False): "overview-phone", ("operations", False, False): "operations",
+    ("documents", True, False): "overview-phone",
 }  # place, on a phone, in the dark  # fmt: skip
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browsing import chrome, folder, seen
 from tests.commandline import BASE
 from tests.hubserver import Fault, Repo
-from tests.pages import PHONE, Seen, picture
-from tests.serving import Service, fresh, running, service
+from tests.pages import PHONE, Seen
+from tests.serving import Service, fresh, service
 from tests.tiers import one_of_each
 
 __all__ = ["chrome", "folder", "seen", "service"]
@@ -24,7 +22,7 @@ def test_each_view_is_shown_by_its_place(seen: Seen, service: Service) -> None:
     job = service.client.get("/v1/jobs").json()["items"][0]["id"]
     places = {
         "": "Documents", "documents": "Documents", "import": "Import", "jobs": "Jobs",
-        "gallery": "Gallery", "operations": "Operations", "access": "API keys",
+        "gallery": "Gallery",
         "deleted": "Deleted documents", "key": "API key", f"jobs/{job}": "Import of",
         **{f"documents/{name}{tab}": name for tab in ("", "/decisions", "/text", "/probes", "/history")},
         "nowhere": "Something went wrong", "gallery/odd": "Something went wrong",
@@ -38,7 +36,7 @@ def test_each_view_is_shown_by_its_place(seen: Seen, service: Service) -> None:
 
 # A field of each view that may have text in it when one leaves.
 WRITTEN = {
-    "documents": "Search", "import": "Models, one on each line", "operations": "Action",
+    "documents": "Search", "import": "Models, one on each line",
 }  # fmt: skip
 # In one turn of the page, for a search waits: what is written, then where one goes.
 WRITE = """(field) => {
@@ -66,19 +64,6 @@ def test_a_view_that_is_left_with_a_search_pending_stays_left(seen: Seen, servic
         assert page.url.endswith("#/gallery"), (place, page.url)
         seen.heading("Gallery")
         seen.check()
-
-
-@pytest.mark.nightly
-def test_what_is_written_outlasts_a_filter_and_the_focus_stays(seen: Seen, service: Service) -> None:
-    fresh(service, "filtered")
-    page = seen.go("documents")
-    draft = page.locator("[name=state][value=draft]")
-    draft.press("Space")
-    page.wait_for_url("**#/documents?state=draft")
-    expect(page.locator("main")).to_have_attribute("aria-busy", "false")
-    assert page.evaluate("document.activeElement.value") == "draft"
-    expect(draft).to_be_checked()
-    seen.check()
 
 
 @pytest.mark.nightly
@@ -180,34 +165,6 @@ def test_a_question_is_not_a_failure(seen: Seen, service: Service) -> None:
     seen.check()
 
 
-def test_keys_are_managed_on_the_page(seen: Seen, service: Service, folder: Path) -> None:
-    page = seen.go("access")
-    page.get_by_label("Name").fill("ci")
-    page.get_by_role("button", name="Create key").click()
-    shown = page.get_by_role("group", name="API key of ci.")
-    secret = str(shown.locator("code").text_content())
-    assert seen.focused().startswith("API key of ci. Copy it now")
-    with_key = {"Authorization": f"Bearer {secret}"}
-    me = service.client.get("/v1/me", headers=with_key).json()
-    assert (me["name"], sorted(me["scopes"])) == ("ci", ["import", "read"])
-    page.get_by_label("Name").fill("ci")
-    page.get_by_role("button", name="Create key").click()
-    expect(page.get_by_role("alert")).to_contain_text("has or had this name")
-    picture(seen, folder, "access")
-    page.reload()
-    expect(page.get_by_role("button", name="Revoke: ci")).to_be_visible()
-    assert secret not in page.content()
-    page.get_by_role("button", name="Revoke: ci").click()
-    page.get_by_role("dialog", name="Revoke the key of ci?").get_by_role("button", name="Revoke").click()
-    expect(page.get_by_text("There are no API keys.")).to_be_visible()
-    assert service.client.get("/v1/me", headers=with_key).status_code == 401
-    audit = service.client.get("/v1/audit", params={"limit": 50}).json()["items"]
-    done = [one["action"] for one in audit if one["action"].endswith("key")]
-    assert [done[0], done[-1]] == ["revoke key", "create key"]
-    assert seen.grave() == []
-    seen.check("422")
-
-
 @pytest.mark.nightly
 def test_views_documents_and_lists_are_reached_by_name(chrome: Browser, service: Service) -> None:
     fresh(service, "by-name")
@@ -233,18 +190,5 @@ def test_views_documents_and_lists_are_reached_by_name(chrome: Browser, service:
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-        seen.check()
-        seen.close()
-
-
-@pytest.mark.nightly
-def test_a_gallery_without_documents_leads_to_an_import(chrome: Browser, tmp_path: Path) -> None:
-    with running(tmp_path) as empty:
-        seen = Seen(chrome, empty.url)
-        page = seen.go("gallery")
-        expect(page.get_by_role("region", name="Published")).to_contain_text(
-            "No releases yet. Import a model."
-        )
-        expect(page.locator("main")).not_to_contain_text("Not published")
         seen.check()
         seen.close()

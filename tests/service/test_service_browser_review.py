@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,23 +118,6 @@ def test_the_steps_follow_a_document_to_its_release(seen: Seen, service: Service
     seen.check()
 
 
-@pytest.mark.nightly
-def test_a_digest_is_short_and_copied_whole_and_a_moment_is_near(seen: Seen, service: Service) -> None:
-    name = fresh(service, "shortened")
-    seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = seen.go(f"documents/{name}")
-    unfold(page)
-    digest = service.config(name)["digest"]
-    expect(page.locator(".facts").get_by_text(digest[7:14], exact=True)).to_be_visible()
-    page.get_by_role("button", name="Copy: digest").click()
-    expect(page.get_by_role("status")).to_have_text("Copied.")
-    assert page.evaluate("navigator.clipboard.readText()") == digest
-    moment = page.locator(".facts time")
-    expect(moment).to_have_text(re.compile(r"^(just now|\d+ min ago)$"))
-    assert re.search(r"20\d\d.*[A-Z]{2,}", str(moment.get_attribute("title")))  # with its zone
-    seen.check()
-
-
 def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
     seen: Seen, service: Service, folder: Path
 ) -> None:
@@ -231,30 +213,6 @@ def test_an_approval_counts_for_what_was_seen_alone(seen: Seen, service: Service
     page.get_by_role("button", name="Approve").click()
     state(page, "approved")
     seen.check("412")
-
-
-def test_a_case_shows_its_prompt_and_its_calls_and_is_chosen_by_keys(seen: Seen, service: Service) -> None:
-    job = service.imported("acme/chat", name="cased")
-    assert job["state"] == "succeeded", job
-    page = seen.go("documents/cased/review")
-    prompt = page.locator("pre[aria-label^=Prompt]")
-    expect(prompt).to_contain_text("<|im_start|>user")
-    expect(prompt).to_contain_text("<|im_start|>assistant")
-    expect(page.get_by_text("This case has no call.")).to_be_visible()
-    case = page.get_by_label("Case", exact=True)
-    case.focus()
-    page.keyboard.press("ArrowDown")  # the next one: one call
-    calls = page.locator("pre[aria-label^=Expected]")
-    expect(calls).to_contain_text("get_weather")
-    expect(page.get_by_text("no tool parser is set", exact=True)).to_be_visible()
-    expect(case).to_be_focused()
-    assert "case=one-call" in page.url
-    page.reload()
-    expect(calls).to_contain_text("get_weather")  # the address says it
-    seen.check()
-    seen.go("documents/cased/review?case=%3Cscript%3E")
-    expect(page.get_by_text("This case has no call.")).to_be_visible()
-    seen.check()
 
 
 def test_conflicts_are_settled_key_by_key(seen: Seen, service: Service, folder: Path) -> None:

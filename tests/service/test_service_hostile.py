@@ -110,7 +110,7 @@ def asked(service: Service, reference: str) -> str:
 
 
 def stored(job: Mapping[str, Any]) -> dict[str, Any]:
-    """The job with its own times alone: the medians of former jobs are those of now."""
+    """The job with the times of its steps alone."""
     return {**job, "progress": [(one["step"], one["seconds"]) for one in job["progress"]["steps"]]}
 
 

@@ -1,4 +1,4 @@
-"""Lists of imports: a result for each line, every fault in one answer, and events with their figures."""
+"""Lists of imports: a result for each line, and events with their figures."""
 
 from __future__ import annotations
 
@@ -38,21 +38,13 @@ def test_a_refused_line_refuses_only_itself(service: Service) -> None:
     assert [line["error"] for line in done["refused"]] == [line["error"] for line in found[1:6]]
 
 
-def test_an_atomic_list_is_refused_as_a_whole_with_all_faults(service: Service) -> None:
+def test_a_list_without_a_line_that_can_be_imported_is_refused(service: Service) -> None:
     before = service.client.get("/v1/jobs").json()["items"]
-    refused = problem(
-        ask(service, references=["acme/base", "no owner", 5], atomic=True), 422, "bad-reference"
-    )
-    assert [one["pointer"] for one in refused["errors"]] == ["/references/1", "/references/2"]
     nothing = problem(ask(service, references=["no owner", "none either"]), 422, "bad-reference")
     assert [one["pointer"] for one in nothing["errors"]] == ["/references/0", "/references/1"]
+    odd = problem(ask(service, references=["acme/base", "no owner"], device="tpu"), 422, "unknown-device")
+    assert [one["pointer"] for one in odd["errors"]] == ["/device"]
     assert service.client.get("/v1/jobs").json()["items"] == before
-
-
-def test_every_fault_of_a_request_is_in_one_answer(service: Service) -> None:
-    body = {"reference": "no owner", "backend": "tgi", "name": "A B", "device": "tpu"}
-    refused = problem(service.client.post("/v1/imports", json=body), 422, "bad-reference")
-    assert [one["pointer"] for one in refused["errors"]] == ["/reference", "/name", "/backend", "/device"]
 
 
 def test_events_have_the_step_its_place_and_what_is_done(service: Service) -> None:

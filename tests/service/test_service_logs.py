@@ -45,14 +45,14 @@ def test_every_change_is_in_the_audit_log(service: Service) -> None:
     finally:
         for name in spoofed:
             del service.client.headers[name]
-    log = [e for e in service.client.get("/v1/audit").json()["items"] if e["subject"] == "told"][::-1]
-    assert [e["action"] for e in log] == ["import", "edit", "approve", "reject", "delete"]
-    assert {e["who"] for e in log} == {"local"}
-    assert [e["details"].get("address") for e in log] == [None, *["127.0.0.1"] * 4]  # a job stored the first
-    assert [e["details"]["digest"] for e in log[1:4]] == [digest[2], digest[3], digest[4]]
-    assert [e["details"].get("why") for e in log] == [None, None, "fine", "not at all", "done"]
-    asked = [e for e in service.client.get("/v1/audit").json()["items"] if e["action"] == "ask"]
-    assert asked[0]["details"]["address"] == "127.0.0.1"
+    log = [e for e in service.audit() if e.target == "told"]
+    assert [e.action for e in log] == ["import", "edit", "approve", "reject", "delete"]
+    assert {e.actor for e in log} == {"local"}
+    assert [e.details.get("address") for e in log] == [None, *["127.0.0.1"] * 4]  # a job stored the first
+    assert [e.digest for e in log[1:4]] == [digest[2], digest[3], digest[4]]
+    assert [e.details.get("why") for e in log] == [None, None, "fine", "not at all", "done"]
+    asked = [e for e in service.audit() if e.action == "ask"]
+    assert asked[-1].details["address"] == "127.0.0.1"
 
 
 @slow

@@ -33,7 +33,7 @@ from importer.service.settings import Settings
 from importer.storage import idempotency_store, tables
 from importer.storage.database import Database
 from importer.storage.idempotency_store import StoredResponse
-from importer.storage.migrations import open_database
+from importer.storage.schema import open_database
 from tests.serving import PATIENCE, Service, events, problem, running, service
 from tests.waiting import wait_until
 

@@ -253,7 +253,7 @@ def test_a_report_comes_in_every_format(service: Service) -> None:
 
 def test_it_says_who_asks(service: Service) -> None:
     said = service.client.get("/v1/me").json()
-    assert (said["name"], said["scopes"]) == ("local", ["admin", "approve", "import", "read"])
+    assert (said["name"], said["scopes"]) == ("local", ["approve", "import", "read"])
     assert {"vllm", "mlx"} <= set(said["backends"])
     assert said["hub"] == service.hub.url
     problem(service.client.get("/v1/me", headers={"Authorization": "Bearer wrong"}), 401, "no-key")

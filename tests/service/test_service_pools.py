@@ -65,7 +65,7 @@ def far(tmp_path_factory: pytest.TempPathFactory, mlx_engine: Installed) -> Iter
     del mlx_engine
     folder = tmp_path_factory.mktemp("pools")
     with far_machine(folder / "machine") as machine:
-        words = (*ALONE, "--pool", f"far={machine.target}", "--pool", f"kept:admin={machine.target}")
+        words = (*ALONE, "--pool", f"far={machine.target}", "--pool", f"kept:approve={machine.target}")
         with running(folder, *words, engines=True) as service:
             machine.python.prepare({name: service.env[name] for name in ("HF_ENDPOINT", "HF_HOME")})
             yield Far(service, machine, words)
@@ -132,7 +132,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A server with pools that nothing is ever sent to."""
     words = (
         "--no-validate", "--pool-runs", "0", "--pool", "near=ssh:localhost", "--pool",
-        "own:admin=ssh:localhost",
+        "own:approve=ssh:localhost",
     )  # fmt: skip
     with running(tmp_path_factory.mktemp("small"), *words) as one:
         assert one.imported("acme/base")["state"] == "succeeded"
@@ -140,8 +140,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def keyed(service: Service, scope: str) -> dict[str, str]:
-    answer = service.client.post("/v1/keys", json={"name": f"of-{scope}", "scopes": [scope]})
-    return {"Authorization": f"Bearer {answer.json()['key']}"}
+    return {"Authorization": f"Bearer {service.made_key(f'of-{scope}', scope)['key']}"}
 
 
 @pytest.mark.slow
@@ -168,8 +167,8 @@ def test_a_request_names_a_pool_and_no_address(small: Service) -> None:
 
 
 def test_a_pool_is_known_by_its_name_and_needs_its_scope() -> None:
-    ann, ivo = Caller("ann", frozenset({"admin"})), Caller("ivo", frozenset({"import"}))
-    settings = Settings(pool=["near=ssh:localhost", "own:admin=ssh:localhost"])
+    ann, ivo = Caller("ann", frozenset({"import", "approve"})), Caller("ivo", frozenset({"import"}))
+    settings = Settings(pool=["near=ssh:localhost", "own:approve=ssh:localhost"])
     assert usable(settings, "own", ann) == "own"
     for who, on, kind in ((ann, "ssh:localhost", "unknown-pool"), (ivo, "own", "wrong-scope")):
         with pytest.raises(ImporterError) as told:

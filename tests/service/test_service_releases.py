@@ -9,8 +9,7 @@ import httpx
 import pytest
 import yaml
 
-from importer.storage import audit
-from tests.publishing import gallery_of, keys_by_scopes, published, validated
+from tests.publishing import keys_by_scopes, published, validated
 from tests.serving import Service, fresh, problem, running
 
 pytestmark = pytest.mark.slow
@@ -103,8 +102,8 @@ def test_a_version_is_served_until_another_one_is(service: Service) -> None:
     assert actions[:-1] == [
         ("withdraw", "loops"), ("roll back", "loops"), ("release", None), ("release", "a day in staging"),
     ]  # fmt: skip
-    logged = [e["details"]["release"] for e in gallery_log(service, name) if "release" in e["details"]]
-    assert logged == [first["release"], first["release"], newer["release"], first["release"]]
+    logged = [e.details["release"] for e in service.audit() if e.target == name and "release" in e.details]
+    assert logged == [first["release"], newer["release"], first["release"], first["release"]]
 
 
 def test_a_roll_back_is_judged_as_a_release_is(service: Service) -> None:
@@ -172,8 +171,8 @@ def test_an_approver_may_release_without_a_validation_and_it_is_recorded(service
     service.approve(name, publish=False).raise_for_status()
     problem(release(), 409, "not-ready-to-release")
     assert release(**asked).json()["release"] != made["release"]
-    rows = [row for row in gallery_log(service, name) if row["action"] == "release"]
-    assert [row["details"].get("unvalidated") for row in rows if "release" in row["details"]] == [True, True]
+    rows = [row.details for row in service.audit() if row.target == name and row.action == "release"]
+    assert [row.get("unvalidated") for row in rows if "release" in row] == [True, True]
     back = ask(service, ALL, "POST", f"{name}/release", json={"version": made["release"]})
     assert back.json()["release"] == made["release"]  # the decision holds for what was served
 
@@ -255,16 +254,9 @@ def test_an_approval_releases_what_is_validated(service: Service) -> None:
     assert service.config(name)["state"] == "ready"  # a validation alone releases nothing
     done = service.approve(name, note="fine").json()
     assert (done["state"], done["release"]) == ("published", done["version"])
-    log = [e for e in gallery_log(service, name) if e["action"] in ("approve", "release")]
-    assert [e["action"] for e in log[:2]] == ["approve", "release"]
+    log = [e.action for e in service.audit() if e.target == name and e.action in ("approve", "release")]
+    assert log[-2:] == ["release", "approve"]
     assert service.approve(name).json()["release"] == done["release"]  # served already
-
-
-def gallery_log(service: Service, name: str) -> list[dict[str, Any]]:
-    """The entries of the audit log, the newest first."""
-
-    with gallery_of(service) as gallery, gallery.database.reading() as connection:
-        return [e for e in audit.page(connection, 1000) if e["subject"] == name]
 
 
 def test_a_document_without_a_commit_is_not_released(service: Service) -> None:

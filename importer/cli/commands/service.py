@@ -10,7 +10,7 @@ from importer.cli import options
 from importer.cli.commands import Action, add_actions
 
 if TYPE_CHECKING:
-    from importer.service.settings import Settings, SourcedSettings
+    from importer.service.settings import Settings
 
 
 REST = """\
@@ -37,25 +37,13 @@ def add_settings(parser: argparse.ArgumentParser, command: str) -> None:
             parser.add_argument(name, action="append", metavar="NAME", help=text)
         else:
             parser.add_argument(name, metavar="N" if kind is int else "TEXT", help=text + more)
-    parser.add_argument("--show-config", action="store_true", help="print all settings and their sources")
 
 
-def settings_of(arguments: argparse.Namespace) -> SourcedSettings:
-    """Return the settings with their sources; raises ServiceError("bad-setting")."""
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """Return the settings; raises ServiceError("bad-setting")."""
     from importer.service import settings
 
     return settings.read(vars(arguments), arguments.config)
-
-
-def settings_to_run(arguments: argparse.Namespace) -> Settings | None:
-    """Return the settings of a process; ``None`` after ``--show-config`` has printed them."""
-    from importer.cli import output
-
-    sourced = settings_of(arguments)
-    if not arguments.show_config:
-        return sourced.settings
-    output.line(sourced.to_text().rstrip())
-    return None
 
 
 def add_arguments_serve(parser: argparse.ArgumentParser) -> None:
@@ -66,11 +54,10 @@ def add_arguments_serve(parser: argparse.ArgumentParser) -> None:
 def run_serve(arguments: argparse.Namespace) -> None:
     """Answer requests and run jobs until a signal ends it; a project's settings are for its commands."""
     config.PROJECT.set({})
-    settings = settings_to_run(arguments)
-    if settings is not None:
-        from importer.service.server import serve
+    settings = settings_of(arguments)  # before the libraries of the server, for a mistake in one
+    from importer.service.server import serve
 
-        serve(settings)
+    serve(settings)
 
 
 def add_arguments_admin(parser: argparse.ArgumentParser) -> None:
@@ -85,11 +72,10 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
 
 def _run_worker(arguments: argparse.Namespace) -> None:
     """Run jobs until a signal ends it."""
-    settings = settings_to_run(arguments)
-    if settings is not None:
-        from importer.service.server import work
+    settings = settings_of(arguments)
+    from importer.service.server import work
 
-        work(settings)
+    work(settings)
 
 
 def _add_api_keys(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +86,7 @@ def _add_api_keys(parser: argparse.ArgumentParser) -> None:
     create.add_argument(
         "--scope",
         action="append",
-        choices=("read", "import", "approve", "admin"),
+        choices=("read", "import", "approve"),
         help="repeatable",
     )
     listed = actions.add_parser("list", help="all keys, without their secrets")
@@ -119,9 +105,9 @@ def _run_api_keys(arguments: argparse.Namespace) -> None:
     from importer.service.settings import without_password
     from importer.storage import keys
     from importer.storage.audit import AuditContext
-    from importer.storage.migrations import open_database
+    from importer.storage.schema import open_database
 
-    url = settings_of(arguments).settings.url
+    url = settings_of(arguments).url
     database, who = open_database(url), user()
     with database.writing() as connection:
         if arguments.action == "create":
@@ -156,7 +142,7 @@ def _run_backup(arguments: argparse.Namespace) -> None:
     from importer.storage.database import backup
 
     target = Path(arguments.file)
-    size = backup(settings_of(arguments).settings.url, target)
+    size = backup(settings_of(arguments).url, target)
     output.note(f"Wrote {target}, {size:,} bytes.")
 
 
@@ -181,12 +167,12 @@ def _run_audit(arguments: argparse.Namespace) -> None:
     from importer.cli import output
     from importer.errors import ServiceError
     from importer.storage import audit
-    from importer.storage.migrations import open_database
+    from importer.storage.schema import open_database
 
     after = config.number(arguments.after, LAST, 0)
     if after is None:
         raise ServiceError("bad-setting", place="--after", problem="it is no entry's id")
-    database = open_database(settings_of(arguments).settings.url)
+    database = open_database(settings_of(arguments).url)
     with closing(database), database.reading() as connection:
         output.json_lines(asdict(one) for one in audit.exported(connection, after))
 

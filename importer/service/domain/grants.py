@@ -35,8 +35,8 @@ class Caller:
         return ", ".join(sorted(self.scopes)) or "none"
 
     def may(self, scope: str) -> bool:
-        """Return whether the caller has a scope; admin may do everything."""
-        return bool(self.scopes & {scope, "admin"})
+        """Return whether the caller has a scope."""
+        return scope in self.scopes
 
     def needs(self, scope: str) -> None:
         """Raise ServiceError("wrong-scope") where the caller has another."""

@@ -110,9 +110,6 @@ class _Sources(Body):
     references: list[Line] | None = Field(
         default=None, min_length=1, description="many references, imported as one job with a job for each"
     )
-    atomic: bool = Field(
-        default=False, description="refuse the whole list where one line is refused, and begin nothing"
-    )
 
 
 def _declared(option: Option) -> tuple[Any, Any]:
@@ -163,8 +160,6 @@ class Import(_Asked):
         if self.reference is None and any(getattr(self, word) for word in SINGLE):
             names = f"{', '.join(SINGLE[:-1])} and {SINGLE[-1]}"
             raise ValueError(f"{names} are for one reference, not for a list")
-        if self.atomic and self.references is None:
-            raise ValueError("atomic is for a list of references")
         return self
 
     @property

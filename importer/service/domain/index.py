@@ -6,9 +6,7 @@ import gzip
 import hashlib
 import json
 import re
-import time
 from collections.abc import Mapping, Sequence
-from email.utils import formatdate, parsedate_to_datetime
 from threading import Lock
 from typing import Any
 
@@ -16,7 +14,6 @@ from importer.document.name_allocator import slug
 from importer.frozen import frozen
 from importer.storage import releases
 from importer.storage.database import Database
-from importer.storage.releases import Mark
 
 
 @frozen
@@ -84,35 +81,17 @@ LEVEL = 4  # of gzip: an index of 10,000 entries within half a second
 
 @frozen
 class IndexPage:
-    """Something to send: ``packed`` is the same in gzip; ``at`` is when it changed, in epoch seconds."""
+    """Something to send: ``packed`` is the same in gzip."""
 
     body: bytes
     packed: bytes
     tag: str
-    at: int
 
     @classmethod
-    def of(cls, text: str, at: int) -> IndexPage:
-        """Return a page of a text that changed at ``at``."""
+    def of(cls, text: str) -> IndexPage:
+        """Return a page of a text."""
         body = text.encode()
-        digest = hashlib.sha256(body).hexdigest()[:32]
-        return cls(body, gzip.compress(body, LEVEL, mtime=0), digest, at)
-
-    @property
-    def modified(self) -> str | None:
-        """Return the time of the change for HTTP; ``None`` in the same second, when another change may
-        follow.
-        """
-        return formatdate(self.at, usegmt=True) if 0 < self.at < int(time.time()) else None
-
-    def unchanged_since(self, header: str | None) -> bool:
-        """Return whether the page is no newer than ``If-Modified-Since``."""
-        if header is None or self.modified is None:
-            return False
-        try:
-            return self.at <= parsedate_to_datetime(header).timestamp()
-        except (TypeError, ValueError, OverflowError):
-            return False
+        return cls(body, gzip.compress(body, LEVEL, mtime=0), hashlib.sha256(body).hexdigest()[:32])
 
 
 class GalleryIndex:
@@ -120,7 +99,7 @@ class GalleryIndex:
 
     def __init__(self, database: Database) -> None:
         self._database, self._lock = database, Lock()
-        self._pages: dict[str, tuple[Mark, IndexPage]] = {}
+        self._pages: dict[str, tuple[int, IndexPage]] = {}
 
     def get(self, base: str) -> IndexPage:
         """Return the present index; the first request after a change renders it, others wait."""
@@ -131,15 +110,15 @@ class GalleryIndex:
         with self._lock:
             return self._known(base, now) or self._render(base)
 
-    def _known(self, base: str, mark: Mark) -> IndexPage | None:
+    def _known(self, base: str, mark: int) -> IndexPage | None:
         held = self._pages.get(base)
-        return held[1] if held is not None and held[0].number >= mark.number else None
+        return held[1] if held is not None and held[0] >= mark else None
 
     def _render(self, base: str) -> IndexPage:
         with self._database.reading() as connection:
             mark = releases.mark(connection)
             items = [Served(*row) for row in releases.items(connection)]
-            page = IndexPage.of(text(items, base), mark.at)
+            page = IndexPage.of(text(items, base))
         recent = [*self._pages.items()][-(BASES - 1) :]
         self._pages = {key: held for key, held in recent if key != base} | {base: (mark, page)}
         return page

@@ -10,27 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
-from importer.app.local_evidence import snapshot_of
 from importer.app.overview import PublicationState, entry_of, publication_state
-from importer.chat_template import find
-from importer.chat_template.cases import CALLS, QUESTION, STYLES, Turn, tools_for
-from importer.chat_template.render import Rendered, Renderer, RenderJob, RenderRefused
-from importer.chat_template.vocabulary import read_vocabulary
-from importer.document import document_keys, schema
+from importer.document import schema
 from importer.document.document_keys import KeyPath, same
 from importer.document.effective import Editor, effective, value_at
-from importer.document.records import ProofVerdict
 from importer.document.store import StoredDocument
 from importer.document.validation_state import validation
-from importer.engines.registries import loader_of, sampling_defaults
-from importer.errors import HubError, ImporterError, ServiceError
+from importer.engines.registries import sampling_defaults
+from importer.errors import ServiceError
 from importer.frozen import frozen
-from importer.hub.local import AllowedFolders
 from importer.reasons import Reason
-from importer.sandbox import Sandbox
 from importer.sentences import render
 from importer.service.domain.fixes import fix_of
-from importer.service.domain.gallery import DocumentVersion, Gallery
+from importer.service.domain.gallery import Gallery
 from importer.service.domain.grants import Caller, need_approval
 from importer.storage import documents, releases
 
@@ -244,99 +236,3 @@ class _History:
 
 def _same(one: Any, other: Any) -> bool:
     return one is other or same(one, other)
-
-
-PLAIN = "question"  # a case without a call
-IDS = (PLAIN, *CALLS)
-
-
-def listed_parts(stored: StoredDocument) -> list[dict[str, object]]:
-    """Return each case with what the chosen parser makes of its calls."""
-    receipt, verdict = stored.need_receipt(), _verdict(stored)
-    proof = receipt.proof or {}
-    written = proof.get("written") or {}
-    return [{"id": one, "read": _read(verdict, one), "written": one in written} for one in IDS]
-
-
-def rendered_case(
-    version: DocumentVersion, ident: str, sandbox: Sandbox, places: AllowedFolders
-) -> dict[str, object]:
-    """Return a case with its messages, tools, prompt and calls.
-
-    The template is that of the document, or of its model's files on this disk: nothing is fetched. Where it
-    renders no text, ``refused`` has the kind and the message.
-    """
-    stored = version.stored
-    receipt = stored.need_receipt()
-    verdict, proof = _verdict(stored), receipt.proof or {}
-    calls = CALLS.get(ident, ())
-    turns = [Turn("user", QUESTION)] + ([Turn("assistant", calls=calls)] if calls else [])
-    tools = tools_for(calls) if calls else None
-    failed = {} if verdict is None else verdict["failed"]
-    shown = {
-        "id": ident,
-        "tools": None if tools is None else [*tools],
-        "calls": [{"name": one.name, "arguments": dict(one.arguments)} for one in calls],
-        "written": (proof.get("written") or {}).get(ident),
-        "parser": document_keys.parser(stored.data, "tool_parser"),
-        "read": _read(verdict, ident),
-        "why": failed.get(ident),
-    }
-    return shown | _rendered(version, turns, tools, sandbox, places)
-
-
-def _rendered(
-    version: DocumentVersion, turns: Sequence[Turn], tools: Any, sandbox: Sandbox, places: AllowedFolders
-) -> dict[str, object]:
-    """Return messages and prompt in the first form of messages that the template renders."""
-    stored, plain = version.stored, STYLES[0].messages(turns)
-    try:
-        template, variables = _template(version, stored, places)
-        if template is None:
-            return _refused(plain, "no-template", None)
-        offered = [style.messages(turns) for style in STYLES]
-        jobs = [RenderJob(one, tools, add_generation_prompt=len(turns) == 1) for one in offered]
-        results = Renderer(sandbox).render(template, jobs, variables).results
-    except HubError as error:
-        return _refused(plain, "not-here", error.kind)
-    except ImporterError as error:
-        return _refused(plain, "failed", error.message)
-    for messages, result in zip(offered, results, strict=True):
-        if isinstance(result, Rendered):
-            return {"messages": messages, "prompt": result.text, "refused": None}
-    first = results[0]
-    return _refused(plain, "refused", render(first.reason) if isinstance(first, RenderRefused) else None)
-
-
-def _template(
-    version: DocumentVersion, stored: StoredDocument, places: AllowedFolders
-) -> tuple[str | None, dict[str, object]]:
-    """Return the text of the document's own template, else of its model's, and the variables for it."""
-    own = version.chat_template(stored.data)
-    kwargs = stored.data.get("chat_template_kwargs")
-    extra = dict(kwargs) if isinstance(kwargs, Mapping) else {}
-    snapshot = snapshot_of(stored, places, offline=True)
-    known = read_vocabulary(snapshot).variables
-    if own is not None:
-        return own.text, known | extra
-    found = find.find(snapshot, loader_of(stored.backend))
-    return None if found is None else found.text, known | extra
-
-
-def _refused(messages: Any, kind: str, message: str | None) -> dict[str, object]:
-    return {"messages": messages, "prompt": None, "refused": {"kind": kind, "message": message}}
-
-
-def _verdict(stored: StoredDocument) -> ProofVerdict | None:
-    """Return the proof's verdict on the parser that the document names now."""
-    named = document_keys.parser(stored.data, "tool_parser")
-    verdicts = stored.need_receipt().verdicts("tool_parser")
-    return next((one for one in verdicts if one["parser"] == named), None)
-
-
-def _read(verdict: ProofVerdict | None, ident: str) -> str:
-    if verdict is None or ident not in CALLS:
-        return "unknown"
-    if ident in verdict["failed"]:
-        return "wrong"
-    return "right" if ident in verdict["passed"] else "unknown"

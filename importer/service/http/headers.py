@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from sqlalchemy import Connection
 
@@ -87,22 +87,13 @@ class Idempotency:
 
     def replay(self) -> Response | None:
         """Return the stored response of this key; ``None`` without one. Raises ServiceError("key-reused")."""
-        stored = self._stored()
-        if stored is None:
-            return None
-        headers = {**stored.headers, REPLAYED: "true"}
-        return Response(stored.body, stored.status, headers, "application/json")
-
-    def stored_body(self) -> dict[str, object] | None:
-        """Return the body of the stored response; ``None`` without one."""
-        stored = self._stored()
-        return None if stored is None else dict(json.loads(stored.body))
-
-    def _stored(self) -> StoredResponse | None:
         if self._key is None:
             return None
         with self._desk.database.reading() as connection:
-            return idempotency_store.load(connection, self._who, self._key, self._fingerprint)
+            stored = idempotency_store.load(connection, self._who, self._key, self._fingerprint)
+        if stored is None:
+            return None
+        return Response(stored.body, stored.status, {**stored.headers, REPLAYED: "true"}, "application/json")
 
     def answer(
         self, connection: Connection, data: object, status: int, headers: Mapping[str, str]
@@ -115,26 +106,19 @@ class Idempotency:
         return Response(body, status, dict(headers), "application/json")
 
 
-async def asked_key(
+async def once(
     request: Request,
     at: Annotated[Desk, Depends(desk)],
     who: Annotated[Caller, Depends(caller)],
     key: Key = None,
 ) -> Idempotency:
-    """Return the idempotency of this request under its key."""
+    """Return the idempotency of a request under its key, if it has one; raises AlreadyStored for a repeated
+    one.
+    """
     body = await request.body() if key is not None else b""
     fingerprint = hashlib.sha256(f"{request.method} {request.url.path}?{request.url.query}\n".encode() + body)
-    one = Idempotency(at, who.name, key, fingerprint.hexdigest())
-    request.state.once = one
-    return one
-
-
-Asked = Annotated[Idempotency, Depends(asked_key)]
-
-
-def once(one: Asked) -> Idempotency:
-    """Return the idempotency of a request that is new; raises AlreadyStored for a repeated one."""
-    if one.replay() is not None:
+    one = request.state.once = Idempotency(at, who.name, key, fingerprint.hexdigest())
+    if key is not None and await run_in_threadpool(one.replay) is not None:
         raise AlreadyStored
     return one
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -17,7 +17,6 @@ from importer.app.decide import finalize, prove_studied
 from importer.app.import_ import Plan, build_plan, compare
 from importer.app.study import Studied
 from importer.document.build import to_json
-from importer.document.grants import Grant, GrantReason
 from importer.document.name_allocator import Names
 from importer.document.receipt import evidence_json
 from importer.document.review import change_json
@@ -30,8 +29,8 @@ from importer.hub.search import search as hub_search
 from importer.sentences import render
 from importer.service import messages
 from importer.service.desk import AtDesk, Desk
-from importer.service.domain.grants import Caller, admitted, need_approver
-from importer.service.domain.import_request import SERVED, Import, Text, request_of
+from importer.service.domain.grants import Caller, admitted, check_reference
+from importer.service.domain.import_request import Import, Text, request_of
 from importer.service.http.editor import look_at_edit, turn
 from importer.service.http.headers import AskedOnce, Idempotency
 from importer.service.http.models import Job, Preview, job_json
@@ -42,11 +41,6 @@ from importer.storage import audit, jobs
 from importer.storage.audit import AuditContext
 from importer.storage.jobs import Job as JobsJob
 
-# Options that are judged together, each group without the others, so that all faults are found.
-GROUPS = (
-    ("name",), ("backend",), ("device", "memory", "per_device"), ("template",), ("set", "unset"),
-    ("engine_version", "frontend"),
-)  # fmt: skip
 PLACEHOLDER = "owner/name"  # a reference without a fault, to judge options alone
 SHOWN = 200  # characters of a refused line
 
@@ -75,115 +69,52 @@ class Line:
         }  # fmt: skip
 
 
-def check_request(body: Import, who: Caller, settings: Settings) -> None:
-    """Raise the first fault of a request of one reference, with all faults in its ``errors``."""
-    faults = [
-        *_faults(str(body.reference), body.options["revision"], who, settings),
-        *_option_faults(body, who, settings),
-    ]
-    _raise([("/reference", error) for error in faults])
-    admitted(body, who, settings)
-
-
 def read_lines(body: Import, references: Sequence[Any], who: Caller, settings: Settings) -> list[Line]:
     """Return every line of a list with its problem, where it has one.
 
-    Raises the first fault with all in its ``errors``: of an option, and where ``atomic`` or every line is
-    refused.
+    Raises the fault of an option, and, where every line is refused, the first fault with all in its
+    ``errors``.
     """
     if len(references) > settings.references:
         detail = f"a list has at most {settings.references} references"
         raise ServiceError(
             "bad-request", problem=detail, errors=[{"pointer": "/references", "detail": detail}]
         )
+    admitted(body.model_copy(update={"reference": PLACEHOLDER}), who, settings)
     found = [
         (f"/references/{place}", *_line(one, body.options["revision"], who, settings))
         for place, one in enumerate(references)
     ]
-    lines_faults = [(pointer, error) for pointer, _, errors in found for error in errors]
-    options = [("", error) for error in _option_faults(body, who, settings)]
-    if options or (lines_faults and (body.atomic or all(errors for _, _, errors in found))):
-        _raise([*options, *lines_faults])
+    faults = [(pointer, error) for pointer, _, error in found if error is not None]
+    if len(faults) == len(found):
+        errors = [{"pointer": pointer, "detail": messages.detail(error)} for pointer, error in faults]
+        raise faults[0][1].but(errors=errors)
     return [
-        Line(number, reference, _problem(pointer, errors) if errors else None)
-        for number, (pointer, reference, errors) in enumerate(found, 1)
+        Line(number, reference, None if error is None else _problem(pointer, error))
+        for number, (pointer, reference, error) in enumerate(found, 1)
     ]
 
 
 def _line(
     sent: Any, revision: str | None, who: Caller, settings: Settings
-) -> tuple[Any, list[ImporterError]]:
-    """Return the reference and all its faults."""
+) -> tuple[Any, ImporterError | None]:
+    """Return the reference and its fault."""
     if not isinstance(sent, str):
-        return sent, [_bad("must be a string")]
+        return sent, ServiceError("bad-request", problem="must be a string")
     reference = sent.strip()
     if not reference:
-        return reference, [_bad("must not be empty")]
+        return reference, ServiceError("bad-request", problem="must not be empty")
     if len(reference) > LONGEST:
-        return reference, [_bad(f"must have at most {LONGEST} characters")]
-    return reference, _faults(reference, revision, who, settings)
-
-
-def _bad(detail: str) -> ServiceError:
-    return ServiceError("bad-request", problem=detail)
-
-
-def _faults(reference: str, revision: str | None, who: Caller, settings: Settings) -> list[ImporterError]:
-    """Return all that is wrong with a reference for this caller."""
-    found: list[ImporterError] = []
+        return reference, ServiceError("bad-request", problem=f"must have at most {LONGEST} characters")
     try:
-        directory = parse(reference, revision).directory
+        check_reference(reference, revision, who, settings)
     except ImporterError as error:
-        return [error]
-    if directory is not None:
-        for check in (
-            lambda: need_approver(who, [Grant(GrantReason.FOLDER, reference)]),
-            lambda: settings.places.folder(directory),
-        ):
-            try:
-                check()
-            except ImporterError as error:
-                found.append(error)
-    return found
+        return reference, error
+    return reference, None
 
 
-def _option_faults(body: Import, who: Caller, settings: Settings) -> Iterator[ImporterError]:
-    """Yield the fault of each group of options alone, then that of all together."""
-    given = body.model_dump(exclude_unset=True)
-    seen: set[tuple[str, str]] = set()
-    alone = [{name: given[name] for name in group if name in given} for group in GROUPS]
-    together = {word: given[word] for word in SERVED if word in given and word != "revision"}
-    for options in (*filter(None, alone), together):
-        try:
-            admitted(Import(reference=PLACEHOLDER, **options), who, settings)
-        except ImporterError as error:
-            fault = (error.kind, repr(error.details))
-            if fault not in seen and not (options is together and seen):
-                seen.add(fault)
-                yield error
-
-
-def _raise(faults: Sequence[tuple[str, ImporterError]]) -> None:
-    """Raise the first fault, if there is one; several are all in its ``errors``."""
-    if not faults:
-        return
-    first = faults[0][1]
-    raise first.but(errors=[one for pointer, error in faults for one in _errors(pointer, error)])
-
-
-def _errors(pointer: str, error: ImporterError) -> list[dict[str, object]]:
-    """Return the faults of one failure with the field that each is about, for a line its place."""
-    named = problem(error).get("errors") or [{"pointer": "", "detail": messages.detail(error)}]
-    if not pointer:
-        return [dict(one) for one in named]
-    if pointer == "/reference":
-        return [{**one, "pointer": one["pointer"] or pointer} for one in named]
-    return [{"pointer": pointer, "detail": messages.detail(error)}]
-
-
-def _problem(pointer: str, errors: Sequence[ImporterError]) -> ProblemDetails:
-    listed = [one for error in errors for one in _errors(pointer, error)]
-    return problem(errors[0], listed)
+def _problem(pointer: str, error: ImporterError) -> ProblemDetails:
+    return problem(error, [{"pointer": pointer, "detail": messages.detail(error)}])
 
 
 router = APIRouter(prefix="/v1/imports", tags=["imports"])
@@ -215,7 +146,7 @@ def create(body: Import, request: Request, at: AtDesk, who: Importer, once: Aske
     each reference.
 
     A refused line of a list does not refuse the others: the answer is 207, and `lines` has the result of
-    each. With `atomic` one such line refuses the list.
+    each.
 
     Several backends may be able to serve a model. Where the request names none, a directory is analysed
     first, and this answers 409 with the candidates; a repository of the Hub is analysed by the job, which
@@ -223,7 +154,7 @@ def create(body: Import, request: Request, at: AtDesk, who: Importer, once: Aske
     """
     if body.references is not None:
         return _list(body, body.references, act(request, who, "ask", body.note), at, who, once)
-    check_request(body, who, at.settings)
+    admitted(body, who, at.settings)
     seen = _seen(body, at, who)
     with at.database.writing() as connection:
         made = jobs.create(connection, "import", body.model_dump(exclude_unset=True), who.name)
@@ -241,7 +172,7 @@ def _list(
 ) -> Response:
     """Queue a list: a job for each line that is not refused, and a result for each line."""
     lines = read_lines(body, references, who, at.settings)
-    options = body.model_dump(exclude_unset=True, exclude={"references", "atomic"})
+    options = body.model_dump(exclude_unset=True, exclude={"references"})
     refused = [line.refusal for line in lines if line.error is not None]
     accepted_lines = [line for line in lines if line.error is None]
     with at.database.writing() as connection:

@@ -37,7 +37,7 @@ from importer.service.problems import accepted, problems
 from importer.service.reads import Reads
 from importer.service.security import Importer, Reader, act
 from importer.storage import audit, jobs
-from importer.storage.jobs import BegunStep, Event, FormerSeconds, JobFilters
+from importer.storage.jobs import BegunStep, Event, JobFilters
 from importer.storage.jobs import Job as JobRow
 from importer.storage.jobs import Job as JobsJob
 
@@ -48,49 +48,26 @@ def progress_of(connection: Connection, job: JobsJob, names: Sequence[str]) -> d
     """Return the steps of a job and the figures of the present one; ``None`` for a list."""
     if job.kind == "imports":
         return None
-    begun = jobs.begun(connection, job)
-    former = jobs.former(connection, job)
-    present = begun[-1] if begun and job.state == "running" else None
-    steps = [_step(name, begun, present, former) for name in (*names, *_others(begun, names))]
+    begun = {one.name: one for one in jobs.begun(connection, job)}
+    present = [*begun][-1] if begun and job.state == "running" else None
+    steps = [_step(name, begun.get(name), present) for name in dict.fromkeys((*names, *begun))]
     figures = jobs.figures(connection, job) if present is not None else {}
-    same = present is not None and figures.get("step") in (None, present.name)
-    started = job.started_at
+    same = present is not None and figures.get("step") in (None, present)
     return {
-        "number": None if present is None else [one.step for one in steps].index(present.name) + 1,
+        "number": None if present is None else [one.step for one in steps].index(present) + 1,
         "of": len(steps),
-        "seconds": None if started is None else jobs.between(started, job.ended_at),
-        "remaining": _remaining(steps) if job.state in jobs.OPEN else None,
+        "seconds": None if job.started_at is None else jobs.between(job.started_at, job.ended_at),
         "steps": steps,
         **{key: figures.get(key) if same else None for key in FIGURES},
     }
 
 
-def _others(begun: Sequence[BegunStep], names: Sequence[str]) -> list[str]:
-    """Return steps of another version of importer."""
-    return [one.name for one in begun if one.name not in names]
-
-
-def _step(
-    name: str, begun: Sequence[BegunStep], present: BegunStep | None, former: Mapping[str, FormerSeconds]
-) -> JobStep:
-    found = next((one for one in begun if one.name == name), None)
-    known = former.get(name)
-    now = present is not None and present.name == name
-    seconds = None if found is None else found.seconds
-    if found is not None and now:
-        seconds = jobs.between(found.at)
-    return JobStep(
-        step=name, state="later" if found is None else "now" if now else "done", seconds=seconds,
-        median=None if known is None else known.seconds, former=0 if known is None else known.jobs,
-    )  # fmt: skip
-
-
-def _remaining(steps: Sequence[JobStep]) -> float | None:
-    left = [one for one in steps if one.state != "done"]
-    medians = [one.median for one in left if one.median is not None]
-    if len(medians) < len(left):
-        return None
-    return float(sum(max(0.0, m - (one.seconds or 0.0)) for m, one in zip(medians, left, strict=True)))
+def _step(name: str, found: BegunStep | None, present: str | None) -> JobStep:
+    if found is None:
+        return JobStep(step=name, state="later", seconds=None)
+    if name == present:
+        return JobStep(step=name, state="now", seconds=jobs.between(found.at))
+    return JobStep(step=name, state="done", seconds=found.seconds)
 
 
 class JobEvent(BaseModel):
@@ -253,9 +230,7 @@ async def _summaries(at: Desk, request: Request) -> AsyncIterator[str]:
     summary="One job",
 )
 def get_(job: str, at: AtDesk, _who: Reader) -> dict[str, object]:
-    """Return a job with its state, its result and its progress: each step with its seconds, and the median of
-    former jobs.
-    """
+    """Return a job with its state, its result and its progress: each step with its seconds."""
     with at.database.reading() as connection:
         row = jobs.get(connection, job)
         shown = job_json(row, _counts(connection, row))

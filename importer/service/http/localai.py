@@ -25,30 +25,13 @@ from importer.service.localai import Importer, Reader, estimates, import_request
 from importer.service.security import act
 from importer.storage import audit, jobs, processes, releases
 
-router = APIRouter(tags=["localai"], route_class=localai.Envelope)
+# LocalAI's clients know these routes; docs/gallery.md has them, and our description does not.
+router = APIRouter(tags=["localai"], route_class=localai.Envelope, include_in_schema=False)
 NEWEST = 1000  # operations that are listed
-FAILED: dict[int | str, dict[str, object]] = {
-    code: {"model": localai.Failed, "description": text}
-    for code, text in ((401, "No key, or a wrong one"), (403, "The key may not"), (429, "Too many requests"))
-}
 HINT = "Pass preferences.backend to pick one of the candidates."
 
 
-@router.post(
-    "/models/import-uri",
-    response_model=localai.Begun,
-    responses=FAILED
-    | {
-        400: {"model": localai.Ambiguous | localai.Failed, "description": "It cannot be imported, or not so"},
-        404: {"model": localai.Failed, "description": "There is no such repository"},
-        502: {"model": localai.Failed, "description": "The Hub does not answer as it should"},
-        503: {
-            "model": localai.Failed,
-            "description": "The Hub or the database is away, or many look at once",
-        },
-    },
-    summary="Import a model by its URI",
-)
+@router.post("/models/import-uri")
 def import_uri(body: localai.ImportUri, request: Request, at: AtDesk, who: Importer) -> Response:
     """Analyse a model, then queue its import; the document is a draft at first."""
     try:
@@ -76,12 +59,7 @@ def _refused(error: ImporterError) -> Response:
     return json_answer({**envelope, "candidates": candidates, "hint": HINT}, 400)
 
 
-@router.get(
-    "/models/jobs/{uuid}",
-    response_model=localai.OpStatus,
-    responses=FAILED | {404: {"model": localai.Failed, "description": "There is no such operation"}},
-    summary="An import's state",
-)
+@router.get("/models/jobs/{uuid}")
 def job(uuid: str, at: AtDesk, _who: Reader) -> Response:
     """Return the state of an import: progress 100, processed, and the message `completed` once it is
     written.
@@ -93,9 +71,7 @@ def job(uuid: str, at: AtDesk, _who: Reader) -> Response:
     return json_answer(status(row))
 
 
-@router.get(
-    "/models/jobs", response_model=dict[str, localai.OpStatus], responses=FAILED, summary="The newest imports"
-)
+@router.get("/models/jobs")
 def all_jobs(at: AtDesk, _who: Reader) -> Response:
     """Return the newest imports by uuid."""
     with at.database.reading() as connection:
@@ -103,9 +79,7 @@ def all_jobs(at: AtDesk, _who: Reader) -> Response:
     return json_answer({one.id: status(one) for one in rows})
 
 
-@router.get(
-    "/models/available", response_model=list[localai.Available], responses=FAILED, summary="What is published"
-)
+@router.get("/models/available")
 def available(request: Request, at: AtDesk, _who: Reader) -> Response:
     """Return what LocalAI can install from this gallery; members that are empty are left out."""
     gallery = at.address(request)
@@ -113,23 +87,13 @@ def available(request: Request, at: AtDesk, _who: Reader) -> Response:
         return json_answer([one | {"gallery": gallery} for one in releases.listed(connection)])
 
 
-@router.get(
-    "/models/galleries",
-    response_model=list[localai.GalleryOf],
-    responses=FAILED,
-    summary="The gallery itself",
-)
+@router.get("/models/galleries")
 def galleries(request: Request, at: AtDesk, _who: Reader) -> Response:
     """List the gallery as an entry of `GALLERIES`."""
     return json_answer([at.address(request)])
 
 
-@router.get(
-    "/backends/known",
-    response_model=list[localai.KnownBackend],
-    responses=FAILED,
-    summary="Backends that imports may be for",
-)
+@router.get("/backends/known")
 def backends(at: AtDesk, _who: Reader) -> Response:
     """List the backends; `installed` where a process of this service has the engine."""
     with at.database.reading() as connection:
@@ -147,45 +111,19 @@ def backends(at: AtDesk, _who: Reader) -> Response:
 
 
 router_localai_configs = APIRouter(
-    prefix="/api/models/config-json", tags=["localai"], route_class=localai.Flat
+    prefix="/api/models/config-json", tags=["localai"], route_class=localai.Flat, include_in_schema=False
 )
-READ: dict[int | str, dict[str, object]] = FAILED | {
-    404: {"model": localai.FlatFailed, "description": "There is no such document"},
-    429: {"model": localai.FlatFailed, "description": FAILED[429]["description"]},
-}
-CHANGED: dict[int | str, dict[str, object]] = READ | {
-    400: {"model": localai.FlatFailed, "description": "It is no patch, or the result is no document"},
-    409: {"model": localai.FlatFailed, "description": "Somebody was quicker"},
-}
-BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {"type": "object"}, "example": {"parameters": {"temperature": 0.5}},
-            }
-        },
-    }
-}  # fmt: skip
 EMPTY = "request body is empty or unreadable"
 
 
-@router_localai_configs.get(
-    "/{name}", response_model=dict[str, object], responses=READ, summary="A document's data"
-)
+@router_localai_configs.get("/{name}")
 def config(name: str, at: AtDesk, _who: Reader) -> Response:
     """Return the document's data as written, without defaults."""
     summary, version = at.gallery.get(name)
     return json_answer(version.stored.data, headers={"ETag": etag(summary.version)})
 
 
-@router_localai_configs.patch(
-    "/{name}",
-    response_model=localai.Patched,
-    responses=CHANGED,
-    openapi_extra=BODY,
-    summary="Change values of a document",
-)
+@router_localai_configs.patch("/{name}")
 async def patch_config(name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch) -> Response:
     """Apply a deep merge: lists replace, maps of free keys such as `engine_args` are replaced whole, null is
     a value.

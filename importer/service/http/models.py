@@ -363,13 +363,11 @@ class LineResult(BaseModel):
 
 
 class JobStep(BaseModel):
-    """A step of a job: how long it took or has taken, and how long such steps took before."""
+    """A step of a job, and how long it took or has taken."""
 
     step: str
     state: Literal["done", "now", "later"]
     seconds: float | None = Field(description="null for a later one")
-    median: float | None = Field(description="seconds in former jobs of the kind, on the same engine")
-    former: int = Field(description="jobs that the median is of")
 
 
 class JobProgress(BaseModel):
@@ -378,7 +376,6 @@ class JobProgress(BaseModel):
     number: int | None = Field(description="of the present step, from 1")
     of: int
     seconds: float | None = Field(description="seconds since the start")
-    remaining: float | None = Field(description="seconds by the medians; null where one is unknown")
     steps: list[JobStep]
     done: float | None
     total: float | None

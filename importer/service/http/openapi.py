@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
-from importer.service.http import jobs
+from importer.service.http import jobs, routers
 from importer.service.http.models import Problem
 from importer.service.problems import CONTENT, MEDIA_TYPE, title
 
@@ -26,15 +25,13 @@ STATUS = {
 BEFORE = {
     "configs": "the document's name", "versions": "the version's number, from 1",
     "jobs": "the job's id", "recheck": "the id of the recheck's job",
-    "keys": "the key's id", "problems": "the kind of problem",
+    "problems": "the kind of problem",
     "export": "the format of the export", "report": "the format of the report",
     "gallery": "the entry's file: its name and .yaml",
-    "config-json": "the document's name", "page": "the file of the page",
 }  # fmt: skip
 PARAMETERS = {
     "Idempotency-Key": "any text of yours: requests with one key are done once, and answered alike",
     "If-None-Match": "the ETag of the copy that you have: unchanged, the answer is 304",
-    "If-Modified-Since": "the time of the copy that you have: unchanged, the answer is 304",
     "Accept-Encoding": "gzip for a compressed answer",
     "Last-Event-ID": "the id of the last event that you have; those behind it follow",
     "If-Match": "the ETag of the state that you have seen; after another change the answer is 412",
@@ -86,11 +83,6 @@ METHODS = ("get", "put", "post", "patch", "delete")
 OF_FASTAPI = ("HTTPValidationError", "ValidationError")  # its own 422, for that importer has problems
 TEXT = {"type": "string"}
 DATA = {"type": "object", "title": "DocumentContent", "description": "A document's data, or a change of them"}
-# draft-ietf-httpapi-ratelimit-headers
-LIMITS = {
-    "RateLimit-Policy": {"description": "the limit of the caller: q requests in w seconds", "schema": TEXT},
-    "RateLimit": {"description": "r requests are left; in t seconds all are again", "schema": TEXT},
-}
 RETRY = {"description": "seconds to wait", "schema": TEXT}
 WAITING = ("Too many", "Too many connections")  # titles of problems with that header
 NEEDS_MATCH = ("put", "patch", "delete")
@@ -108,13 +100,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schemas |= jobs.schemas()
         for name in OF_FASTAPI:
             schemas.pop(name, None)
-        _times(schemas)
         for path, method, operation in _operations(document):
             _preconditions(method, operation)
             _bodies(operation)
             _limits(operation)
-            if "localai" in operation["tags"]:
-                operation["responses"].pop("422", None)  # LocalAI's is 400
             add_texts(path, operation, schemas)
             if app.state.settings.loopback and "security" in operation:
                 operation["security"] = [{}, *operation["security"]]  # on loopback no key is required
@@ -122,33 +111,17 @@ def describe(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def _times(schemas: Mapping[str, Any]) -> None:
-    """Give the format of RFC 3339 to every property that is a time: ``at``, and what ends with it."""
-    for schema in schemas.values():
-        for name, one in schema.get("properties", {}).items():
-            if name == "at" or name.endswith("_at"):
-                for text in (one, *one.get("anyOf", ())):
-                    if text.get("type") == "string":
-                        text["format"] = "date-time"
-
-
-def methods(app: FastAPI, path: str) -> list[str]:
+def methods(path: str) -> list[str]:
     """Return the methods of an address."""
-    paths = describe(app)["paths"]
-    taken = [
-        m.upper()
-        for p, operations in paths.items()
-        if _regex(p).fullmatch(path)
-        for m in METHODS
-        if m in operations
-    ]
-    taken = taken or ["GET"]  # any other address is the page's
+    found = {
+        method
+        for router in routers()
+        for route in router.routes
+        if isinstance(route, APIRoute) and route.path_regex.fullmatch(path)
+        for method in route.methods or ()
+    }
+    taken = [m.upper() for m in METHODS if m.upper() in found] or ["GET"]  # any other address is the page's
     return [*taken, "HEAD"] if "GET" in taken and not path.endswith("/events") else taken
-
-
-@cache
-def _regex(path: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
 
 
 def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -157,19 +130,16 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, 
 
 
 def _bodies(operation: dict[str, Any]) -> None:
-    """Describe the responses to a body that is not JSON, which no route reads, LocalAI's neither."""
+    """Describe the response to a body that is not JSON, which no route reads."""
     if JSON in operation.get("requestBody", {}).get("content", {}):
-        status, kind = ("400", "bad-json") if "localai" in operation["tags"] else ("415", "wrong-type")
-        response = operation["responses"].setdefault(status, {"description": title(kind), "content": {}})
+        response = operation["responses"].setdefault(
+            "415", {"description": title("wrong-type"), "content": {}}
+        )
         response["content"] = {**response["content"], **CONTENT}
 
 
 def _limits(operation: dict[str, Any]) -> None:
-    """Describe the headers of limits, of each answer of a route that needs a key."""
-    if "security" in operation:
-        for response in operation["responses"].values():
-            response.setdefault("headers", {})
-            response["headers"] = {**response["headers"], **LIMITS}
+    """Describe when to ask again, where a route says so."""
     for response in operation["responses"].values():
         if MEDIA_TYPE in response.get("content", {}) and response["description"].endswith(WAITING):
             response["headers"] = {**response.get("headers", {}), "Retry-After": RETRY}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Request
@@ -97,7 +96,6 @@ SAME: dict[int | str, dict[str, object]] = {304: {"description": "It has not cha
 # Without a type: clients that are generated do not read YAML, and have the text as it is.
 INDEX = {"title": "Index", "description": "a YAML list of entries"}
 ENTRY = {"title": "Entry", "description": "one entry in YAML"}
-Since = Annotated[str | None, Header(alias="If-Modified-Since", max_length=100)]
 Coding = Annotated[str | None, Header(alias="Accept-Encoding", max_length=500)]
 
 
@@ -108,11 +106,9 @@ Coding = Annotated[str | None, Header(alias="Accept-Encoding", max_length=500)]
     dependencies=[GalleryReader],
     summary="The gallery's index",
 )
-def index(
-    request: Request, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
-) -> Response:
+def index(request: Request, at: AtDesk, seen: IfNoneMatch = None, coding: Coding = None) -> Response:
     """Return every release that is served with its configuration, as one list that LocalAI reads."""
-    return _answer(at.index.get(at.base(request)), seen, since, coding)
+    return _answer(at.index.get(at.base(request)), seen, coding)
 
 
 @router_gallery.get(
@@ -122,9 +118,7 @@ def index(
     dependencies=[GalleryReader],
     summary="One published entry",
 )
-def entry(
-    file: str, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
-) -> Response:
+def entry(file: str, at: AtDesk, seen: IfNoneMatch = None, coding: Coding = None) -> Response:
     """Return `NAME.yaml`: the configuration as a file, for LocalAI's `POST /models/apply`."""
     entry_file = None
     if file.endswith(ENDING):
@@ -132,27 +126,15 @@ def entry(
             entry_file = releases.file(connection, file.removesuffix(ENDING))
     if entry_file is None:
         raise ServiceError("no-such-page", path=f"/gallery/{file}"[:200])
-    return _answer(
-        IndexPage.of(entry_file[0], int(datetime.fromisoformat(entry_file[1]).timestamp())),
-        seen,
-        since,
-        coding,
-    )
+    return _answer(IndexPage.of(entry_file), seen, coding)
 
 
-def _answer(page: IndexPage, seen: str | None, since: str | None, coding: str | None) -> Response:
+def _answer(page: IndexPage, seen: str | None, coding: str | None) -> Response:
     """Return the page in an accepted coding, or 304 where the client has it."""
     packed = _takes_gzip(coding)
     tags = {False: f'"{page.tag}"', True: f'"{page.tag}-gzip"'}
     headers = {"ETag": tags[packed], "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
-    if page.modified is not None:
-        headers["Last-Modified"] = page.modified
-    known = (
-        any(same_etag(seen, tag) for tag in tags.values())
-        if seen is not None
-        else page.unchanged_since(since)
-    )
-    if known:
+    if any(same_etag(seen, tag) for tag in tags.values()):
         return Response(status_code=304, headers=headers)
     if packed:
         headers["Content-Encoding"] = "gzip"

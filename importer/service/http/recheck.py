@@ -13,7 +13,6 @@ from importer.app.recheck import check_version
 from importer.errors import ServiceError
 from importer.service.desk import AtDesk
 from importer.service.domain.import_request import Spoken, Text
-from importer.service.domain.rechecks import ask
 from importer.service.http.headers import AskedOnce
 from importer.service.http.models import Conflict, Job, Problem, WarningEntry, job_json
 from importer.service.http.query import DocumentSelection, Ident, Limit
@@ -115,7 +114,9 @@ def recheck(
     check_version(asked.engine_version)
     with at.database.writing() as connection:
         names = _selected(connection, asked.names, asked.filters())
-        job = ask(connection, names, asked.model_dump(exclude_unset=True, exclude={"names"}), who.name)
+        job = rechecks.ask(
+            connection, names, asked.model_dump(exclude_unset=True, exclude={"names"}), who.name
+        )
         audit.record(
             connection, act(request, who, "ask", asked.note), f"job {job.id}", {"rechecks": len(names)}
         )

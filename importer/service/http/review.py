@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Annotated, Literal
+from typing import Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
@@ -153,10 +153,6 @@ def validate(
 
 
 router_review_page = APIRouter(prefix="/v1/configs", tags=["review"], route_class=Reads)
-Case = Literal[
-    "question", "one-call", "parallel", "no-arguments", "nested", "array", "numbers", "booleans", "null",
-    "numeric-text", "quotes", "newlines", "non-ascii",
-]  # fmt: skip
 
 
 class Blocked(BaseModel):
@@ -206,36 +202,6 @@ class ReviewChanges(BaseModel):
     served: list[dict[str, object]] | None
 
 
-class CaseRow(BaseModel):
-    """A case that can be chosen; ``read`` is what the chosen parser makes of its calls."""
-
-    id: Case
-    read: Literal["right", "wrong", "unknown"]
-    written: bool = Field(description="whether the proof has what the model would write")
-
-
-class Refusal(BaseModel):
-    """Why there is no prompt."""
-
-    kind: Literal["no-template", "not-here", "refused", "failed"]
-    message: str | None
-
-
-class CaseShown(BaseModel):
-    """A case with messages and tools, the prompt as it is rendered, and the calls as they are read."""
-
-    id: Case
-    messages: list[dict[str, object]]
-    tools: list[dict[str, object]] | None
-    prompt: str | None
-    refused: Refusal | None
-    calls: list[dict[str, object]] = Field(description="the calls that the text means")
-    written: str | None = Field(description="what the model would write for them, as the template has it")
-    parser: str | None
-    read: Literal["right", "wrong", "unknown"]
-    why: str | None = Field(description="what the parser makes of it instead")
-
-
 class ServedRelease(BaseModel):
     """The version that is served."""
 
@@ -274,8 +240,6 @@ class ReviewSheet(BaseModel):
     listed: bool = Field(description="whether LocalAI can have an entry, so that an approval may publish")
     changes: ReviewChanges
     maps: list[ProofMap] = Field(description="parsers by cases of the proof, the document's first")
-    cases: list[CaseRow]
-    case: CaseShown | None
     steps: list[WorkflowStep]
     next: NextStep
     actions: list[PossibleAction]
@@ -285,14 +249,9 @@ class ReviewSheet(BaseModel):
     "/{name}/review", response_model=ReviewSheet, response_model_exclude_unset=True,
     responses=problems("no-such-document", "no-receipt"), summary="Everything for a review, side by side",
 )  # fmt: skip
-def sheet(
-    name: str,
-    at: AtDesk,
-    who: Reader,
-    chosen: Annotated[Case | None, Query(alias="case", description="one case with its prompt")] = None,
-) -> dict[str, object]:
-    """Return the last recheck, each setting with its values and sources, losses, changes, one case, the steps
-    to a release and the actions that are possible.
+def sheet(name: str, at: AtDesk, who: Reader) -> dict[str, object]:
+    """Return the last recheck, each setting with its values and sources, losses, changes, the map of the
+    parsers, the steps to a release and the actions that are possible.
     """
     summary, version = at.gallery.get(name)
     stored = version.stored
@@ -304,9 +263,6 @@ def sheet(
         last = rechecks.last(connection, name)
     warned = [*warnings(stored)]
     situation = replace(_situation(at, version, served, who), left=left)
-    shown = None
-    if chosen is not None:
-        shown = workflow.rendered_case(version, chosen, at.runner.bench.sandbox, at.settings.places)
     return {
         "name": name, "version": summary.version, "digest": summary.digest, "state": summary.state,
         "served": None if served is None else {f: getattr(served, f) for f in ServedRelease.model_fields},
@@ -314,8 +270,7 @@ def sheet(
         "warnings": warned, "settings": _settings(at, version, warned, served is not None),
         "losses": losses_of(stored),
         "listed": workflow.listed(stored), "changes": _changes(version, past),
-        "maps": _maps(stored), "cases": workflow.listed_parts(stored),
-        "case": shown, "steps": workflow.steps(situation),
+        "maps": _maps(stored), "steps": workflow.steps(situation),
         "next": workflow.next_step(situation), "actions": workflow.actions(situation),
     }  # fmt: skip
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from importer import tracing
 from importer.errors import ImporterError, described
 from importer.frozen import frozen
 from importer.progress import Progress
@@ -261,7 +260,6 @@ class JobRun:
     def __init__(self, database: Database, live: LiveJob) -> None:
         self._database, self._live, self._job = database, live, live.job
         self._names: list[str] = []
-        self._span = tracing.OpenSpan()
 
     def run(self, steps: Mapping[str, Step]) -> None:
         """Run the steps that are not recorded; an error of a step ends the job.
@@ -269,12 +267,7 @@ class JobRun:
         The job stays leased where the database is away for long: the runner gives it back.
         """
         job = self._job
-        with (
-            telemetry.of_job(job.id),
-            tracing.span(
-                f"job {job.kind}", parent=job.trace, importer__job=job.id, importer__attempt=job.attempt
-            ) as self._span,
-        ):
+        with telemetry.of_job(job.id):
             try:
                 results = self._retry(self._results)
                 self._names = [*steps]
@@ -314,8 +307,7 @@ class JobRun:
 
     def _perform(self, name: str, step: Step, results: Results) -> Result:
         self._live.check()
-        with tracing.span(f"step {name}", importer__job=self._job.id):
-            return step(self._live, results, ProgressReporter(self._database, self._live, name))
+        return step(self._live, results, ProgressReporter(self._database, self._live, name))
 
     def _record(self, name: str, result: Result) -> bool:
         with self._database.writing() as connection:
@@ -328,7 +320,6 @@ class JobRun:
             LOG.error("job %s failed", self._job.id, exc_info=error)
         details = failure(described(error))
         self._retry(lambda: fail(self._database, self._job, details))
-        self._span.failed(details["kind"])
         return details["kind"]
 
     def _retry(self, work: Callable[[], T]) -> T:

@@ -64,8 +64,8 @@ export function App() {
   return [
     <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current.focus(); }}>{T.skip}</a>,
     <header class="top">
-      <Pages current={shown.route.parts[0]} keyed={key.get() !== null} me={shown.me} />
-      <div class="strip">{shown.me?.name ? [<Palette key="go" pages={named(shown.me, key.get() !== null)} />, <Working key={shown.me.name} />] : null}</div>
+      <Pages current={shown.route.parts[0]} keyed={key.get() !== null} />
+      <div class="strip">{shown.me?.name ? [<Palette key="go" pages={named(key.get() !== null)} />, <Working key={shown.me.name} />] : null}</div>
     </header>,
     <main id="main" tabindex={-1} ref={main}>{shown.turn ? <Shown key={shown.found?.ident ?? shown.turn} shown={shown} again={show} /> : null}</main>,
     <Toast />,
@@ -96,14 +96,13 @@ function arrived(main, again, elsewhere, moved) {
   if (!tab || document.activeElement === head) scrollTo(0, 0);
 }
 
-// The view of the key is named only where there is one; those of operators for keys that may ask for them.
-function named(me, keyed) {
-  const admin = me?.scopes.includes("admin"), shown = { key: keyed, operations: admin, access: admin };
-  return PAGES.filter((name) => shown[name] ?? true);
+// The view of the key is named only where there is one.
+function named(keyed) {
+  return PAGES.filter((name) => name !== "key" || keyed);
 }
 
-function Pages({ current, keyed, me }) {
-  const mine = named(me, keyed), names = PAGES.filter((name) => mine.includes(name) || current === name);
+function Pages({ current, keyed }) {
+  const mine = named(keyed), names = PAGES.filter((name) => mine.includes(name) || current === name);
   return (
     <nav aria-label={T.pages}>
       <strong class="brand">{PRODUCT}</strong>
@@ -117,5 +116,5 @@ function Pages({ current, keyed, me }) {
 function Foot({ me }) {
   if (!me) return <footer />;
   const scopes = me.scopes.join(", ");
-  return <footer>{T.you(me.version)}<strong>{me.name}</strong>{scopes ? T.scopes(scopes, me.scopes.includes("admin")) : null}</footer>;
+  return <footer>{T.you(me.version)}<strong>{me.name}</strong>{scopes ? T.scopes(scopes) : null}</footer>;
 }

@@ -1,7 +1,6 @@
 // The table of places. A view is one module: ``load({route, me, signal})`` asks for its data, ``View({data})`` shows it.
 // A part with ? may be absent, and does not make another view of it.
 
-import * as access from "./views/access.jsx";
 import * as deleted from "./views/deleted.jsx";
 import * as document from "./views/document.jsx";
 import * as gallery from "./views/gallery.jsx";
@@ -9,7 +8,6 @@ import * as imports from "./views/imports.jsx";
 import * as job from "./views/job.jsx";
 import * as jobs from "./views/jobs.jsx";
 import * as keys from "./views/keys.jsx";
-import * as operations from "./views/operations.jsx";
 import * as overview from "./views/overview.jsx";
 
 export const ROUTES = [
@@ -20,13 +18,11 @@ export const ROUTES = [
   ["jobs", jobs],
   ["jobs/:id", job],
   ["gallery", gallery],
-  ["operations", operations],
-  ["access", access],
   ["key", keys],
 ];
 
 // The order of the navigation; labels are TEXTS.shell.nav.
-export const PAGES = ["documents", "import", "jobs", "gallery", "operations", "access", "key"];
+export const PAGES = ["documents", "import", "jobs", "gallery", "key"];
 
 // {view, pattern, params, ident} for the parts of an address, or null.
 export function matched(parts) {

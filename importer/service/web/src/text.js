@@ -2,10 +2,8 @@
 // A view takes its section: const T = TEXTS.gallery; a text with values is a function.
 
 import { ACTIONS, DELETED, OVERVIEW, RESTORE } from "./text/overview.js";
-import { ACCESS } from "./text/access.js";
-import { OPERATIONS } from "./text/operations.js";
 import { EDITOR } from "./text/editor.js";
-import { CASES, CONFLICTS, REVIEW, WORKFLOW } from "./text/review.js";
+import { CONFLICTS, REVIEW, WORKFLOW } from "./text/review.js";
 
 export const PRODUCT = "importer";
 
@@ -21,14 +19,14 @@ function ago(minutes) {
 }
 
 export const TEXTS = {
-  overview: OVERVIEW, actions: ACTIONS, deleted: DELETED, restore: RESTORE, operations: OPERATIONS, access: ACCESS,
+  overview: OVERVIEW, actions: ACTIONS, deleted: DELETED, restore: RESTORE,
   shell: {
     skip: "To the content",
     pages: "Pages",
-    nav: { documents: "Documents", import: "Import", jobs: "Jobs", gallery: "Gallery", operations: "Operations", access: "Access", key: "Key" },
+    nav: { documents: "Documents", import: "Import", jobs: "Jobs", gallery: "Gallery", key: "Key" },
     title: (text) => `${text} – ${PRODUCT}`,
     you: (version) => `${PRODUCT} ${version}. Signed in as `,
-    scopes: (scopes, all) => (all ? " (all scopes)" : ` (${scopes})`),
+    scopes: (scopes) => ` (${scopes})`,
     failed: "Something went wrong",
     noPage: "This page does not exist.",
     choose: "Choose a page above.",
@@ -111,7 +109,6 @@ export const TEXTS = {
   },
   review: REVIEW,
   workflow: WORKFLOW,
-  cases: CASES,
   conflicts: CONFLICTS,
   decisions: {
     title: "Decisions",
@@ -190,7 +187,6 @@ export const TEXTS = {
     part: (n) => `Probes and runs, part ${n}`,
     probe: "probe",
     run: "run ",
-    past: "History",
   },
   history: {
     versions: "Versions",
@@ -316,16 +312,12 @@ export const TEXTS = {
       recheck: { compare: "import each model again and compare" },
     },
     took: (time) => `, took ${time}`,
-    usual: (time, jobs) => `, median of ${number(jobs, "earlier job", "earlier jobs")}: ${time}`,
     amount: (done, total) => `${done} of ${total}`,
     passed: (n) => `${n} passed`,
     failed: (n) => `${n} failed`,
     at: (names) => `; now ${names}`,
     stepOf: (step, all) => `step ${step} of ${all}`,
     sofar: (time) => `${time} so far`,
-    left: (time) => `about ${time} left`,
-    longer: "longer than earlier jobs",
-    unknown: "no estimate yet",
     inAll: (time) => `took ${time}`,
     ended: (done, all) => `${done} of ${all} ended`,
     before: "Earlier progress",
@@ -354,7 +346,7 @@ export const TEXTS = {
   keys: {
     refused: "This key is unknown or revoked",
     needed: "An API key is needed",
-    why: "This server needs an API key. Its operator creates one on the page Access, or with ",
+    why: "This server needs an API key. Its operator creates one with ",
     command: "importer admin api-keys create NAME",
     stays: ". The key is kept in this tab alone.",
     label: "API key",

@@ -23,12 +23,8 @@ export function Steps({ state: { job, step } }) {
   })}</ol>;
 }
 
-// The seconds that a step took, or those that it took before.
-function times(one, stands) {
-  if (!one) return "";
-  const took = stands !== "ahead" && stands !== "running" && one.seconds != null ? T.took(span(one.seconds)) : "";
-  return took + (one.median == null ? "" : T.usual(span(one.median), one.former));
-}
+// The seconds that a step took.
+const times = (one, stands) => (one?.seconds == null || stands === "ahead" || stands === "running" ? "" : T.took(span(one.seconds)));
 
 // What the present step has done of what it has to do.
 export function Figures({ state: { job, figures } }) {
@@ -45,16 +41,14 @@ export function Figures({ state: { job, figures } }) {
   );
 }
 
-// The number of the step, the time so far, and the time that is likely left.
+// The number of the step, and the time so far.
 export function Ahead({ state: { job, looked } }) {
   const running = job.state === "running", now = useClock(running), progress = job.progress;
   if (!progress || progress.seconds == null) return null;
   if (!running) return job.state === "queued" ? null : <p class="soft small">{T.inAll(span(progress.seconds))}</p>;
   const since = Math.max(0, (now - looked) / SECOND);
-  const left = progress.remaining == null ? null : Math.max(0, progress.remaining - since);
   return <p class="soft small ahead">{[
     progress.number ? T.stepOf(progress.number, progress.of) : null, T.sofar(span(progress.seconds + since)),
-    left === null ? T.unknown : left >= 1 ? T.left(span(left)) : T.longer,
   ].filter(Boolean).join("; ")}</p>;
 }
 

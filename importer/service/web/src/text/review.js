@@ -1,4 +1,4 @@
-// Texts of a review: the steps to a release, what is shown side by side, cases, and conflicts.
+// Texts of a review: the steps to a release, what is shown side by side, and conflicts.
 
 const number = (n, one, many) => `${n} ${n === 1 ? one : many}`;
 
@@ -122,35 +122,6 @@ export const REVIEW = {
   long: (n) => `… all ${n.toLocaleString("en")} characters`,
   losses: "Differences of LocalAI's entry",
   noEntry: "LocalAI can have no entry of it.",
-};
-
-export const CASES = {
-  title: "Parser test case",
-  choose: "Case",
-  names: {
-    question: "a question", "one-call": "one call", parallel: "two calls at once", "no-arguments": "a call without arguments",
-    nested: "nested arguments", array: "a list", numbers: "numbers", booleans: "true and false", null: "null",
-    "numeric-text": "digits that are text", quotes: "quotes and backslashes", newlines: "several lines", "non-ascii": "other alphabets",
-  },
-  option: (name, read) => (read === "unknown" ? name : `${name}: ${read === "right" ? "right" : "wrong"}`),
-  wrong: (n) => `${number(n, "case is", "cases are")} read wrong.`,
-  conversation: "Conversation",
-  prompt: "Prompt, as the chat template renders it",
-  calls: "Expected calls",
-  written: "Text that the model would write",
-  read: { right: "read back right", wrong: "read wrong", unknown: "not tried" },
-  reader: (parser) => `by the tool parser ${parser}`,
-  noParser: "no tool parser is set",
-  none: "This case has no call.",
-  unproved: "No parser of the engine was tried on it.",
-  why: (text) => `: ${text}`,
-  refused: {
-    "no-template": "The model has no chat template.",
-    "not-here": "The files of the model are not on this server, and nothing is fetched for a look.",
-    refused: "The chat template refuses this case",
-    failed: "The chat template failed on this case",
-  },
-  because: (text, why) => (why ? `${text}: ${why}` : text),
 };
 
 export const CONFLICTS = {

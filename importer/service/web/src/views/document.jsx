@@ -14,7 +14,6 @@ import * as history from "./document/history.jsx";
 import * as memory from "./document/memory.jsx";
 import * as probes from "./document/probes.jsx";
 import * as review from "./document/review.jsx";
-import { named } from "./document/case.jsx";
 import { Steps } from "./document/steps.jsx";
 import { Verdict } from "./document/verdict.jsx";
 
@@ -28,17 +27,16 @@ const chosen = ({ params: { tab } }) => (Object.hasOwn(TABS, tab ?? "") ? tab : 
 export async function load({ route, signal }) {
   const { name } = route.params;
   const query = { config: name, kind: "validation", state: ["queued", "running"], limit: 1 };
-  const shownCase = chosen(route) === "review" ? named(route.query) : null;
-  const [found, running, sheet] = await Promise.all([whole(name, signal), get(["jobs"], { query, signal }), reviewed(name, shownCase, signal)]);
+  const [found, running, sheet] = await Promise.all([whole(name, signal), get(["jobs"], { query, signal }), reviewed(name, signal)]);
   const others = found.model ? (await get(["configs"], { query: { model: found.model, limit: 50 }, signal })).items : [];
   const part = await TABS[chosen(route)].load?.({ name, route, found, signal });
   return { found, sheet, running: running.items[0], variants: others.filter((one) => one.name !== name), tab: chosen(route), part };
 }
 
-// What a reviewer sees side by side, with one case or none; null without a receipt.
-async function reviewed(name, shownCase, signal) {
+// What a reviewer sees side by side; null without a receipt.
+async function reviewed(name, signal) {
   try {
-    return await get(["configs", name, "review"], { query: { case: shownCase }, signal });
+    return await get(["configs", name, "review"], { signal });
   } catch (error) {
     if (error.kind !== "no-receipt") throw error;
     return null;

@@ -7,7 +7,6 @@ import { go } from "../../router.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
 import { reimport } from "../overview/each.js";
-import { Case } from "./case.jsx";
 import { Attention, Why } from "./decisions.jsx";
 import { Losses } from "./losses.jsx";
 import { SmallMap } from "./proof.jsx";
@@ -39,7 +38,6 @@ export function View({ found, sheet }) {
       {sheet.maps.length ? <aside aria-label={T.maps}>{sheet.maps.map((map) => <SmallMap key={map.key} map={map} name={found.name} />)}</aside> : null}
     </div>,
     <Section title={T.losses}><LossesOf found={sheet.losses} /></Section>,
-    sheet.case ? <Case name={found.name} sheet={sheet} /> : null,
   ];
 }
 

@@ -59,7 +59,7 @@ export function Verdict({ found, sheet, asked, told, children }) {
   const entry = sheet.listed, open = possible.find(({ action }) => action === "approve")?.allowed;
   const publishes = open && found.validation === "passed" && entry;
   const unrun = sheet.actions.some(({ action, blocked }) => action === "release" && blocked.length === 1 && UNRUN.includes(blocked[0].kind));
-  const approver = me.scopes.some((one) => one === "approve" || one === "admin");
+  const approver = me.scopes.includes("approve");
   const labels = { ...T, approve: publishes ? W.both : T.approve };
   return (
     <section class="way" aria-label={W.label}>

@@ -1,80 +1,20 @@
-"""Spans of engines and probes, and figures of the database: made by the parts themselves."""
+"""Figures of the database for Prometheus: made by the parts themselves."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from importer import tracing
-from importer.engines.process import serve
 from importer.hub import client, rate_limit
 from importer.service.telemetry import Metrics
 from importer.storage import jobs, processes
 from importer.storage.database import Database
-from importer.storage.migrations import open_database
 from importer.storage.processes import Executor
-from importer.validation.client import Client
-from importer.validation.context import Context
-from importer.validation.expectations import Expectations
-from importer.validation.probes.chat import plain_chat
-from importer.validation.probes.server import first_answer, health
-from importer.validation.run import probe
+from importer.storage.schema import open_database
 from tests.hubserver import Fault, HubServer
-from tests.toy_engine import adapter
-from tests.validation.test_validation_pacing import WORDS, Talking, serving
-from tests.waiting import PYTHON
-
-
-@contextmanager
-def kept() -> Iterator[list[ReadableSpan]]:
-    """The spans of the block, after it."""
-    exporter, found = InMemorySpanExporter(), list[ReadableSpan]()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    tracing.use(provider.get_tracer("tests"))
-    try:
-        yield found
-    finally:
-        tracing.use(None)
-        found += exporter.get_finished_spans()
-
-
-def test_probes_are_spans_of_the_step_also_side_by_side() -> None:
-    chosen = (health, first_answer, plain_chat)
-    with kept() as spans, serving(Talking) as url, tracing.span("step run"):
-        rows = probe(Context(Expectations(), "m", Client(url)), chosen, print)
-    named = {span.name: span for span in spans}
-    assert {*named} == {"step run", *(f"probe {one.name}" for one in chosen)}
-    step = named["step run"].context
-    for row in rows:
-        one = named[f"probe {row.probe}"]
-        assert one.parent is not None
-        assert (one.parent.span_id, one.context.trace_id) == (step.span_id, step.trace_id)
-        assert dict(one.attributes or {}) == {"importer.outcome": row.outcome.outcome}
-    assert not any(word in span.to_json() for span in spans for word in (*WORDS[:2], "Authorization"))
-
-
-def test_the_start_of_an_engine_is_a_span(importer_home: Path, tmp_path: Path) -> None:
-    del importer_home
-    (tmp_path / "model.safetensors").write_bytes(b"")
-    with kept() as spans, serve(adapter("serves"), PYTHON, {"name": "m"}, tmp_path) as served:
-        served.stop()
-    [start] = [span for span in spans if span.name == "engine start"]
-    assert dict(start.attributes or {}) == {"importer.engine": adapter("serves").name}
-
-
-def test_without_an_exporter_nothing_is_made() -> None:
-    with tracing.span("step run", importer__job="j") as span:
-        span.note(importer__bytes=1)
-        span.failed("kind")
-        assert tracing.parent() is tracing.trace_id() is None
 
 
 @pytest.fixture
