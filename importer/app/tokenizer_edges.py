@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from importer.chat_template.study import TemplateAnalysis
-from importer.decisions.parsers import REASONING
+from importer.decisions.frontends import REASONING
 from importer.document import engine_data
 from importer.hub.snapshot import Snapshot
 from importer.signals import begin_token

@@ -114,12 +114,8 @@ def _offer(fields: Mapping[str, Any]) -> str:
 
 
 def _shown(fields: Mapping[str, Any]) -> str:
-    """Return the flag for each of {templates}, and for the {files} of {source}."""
-    named = [f"--template {name}" for name in fields["templates"]]
-    theirs = [name for name in named if name.startswith("--template repository:")]
-    files = [f"--template with the file {path} of {fields['source']}" for path in fields["files"]]
-    ours = [name for name in named if name not in theirs]
-    return f"{' or '.join((*theirs, *files, *ours))} would show them"
+    """Return the flag for each of {templates}."""
+    return f"{' or '.join(f'--template {name}' for name in fields['templates'])} would show them"
 
 
 # Texts in place of those of the kinds, by key.

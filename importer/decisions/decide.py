@@ -8,7 +8,8 @@ from typing import Any
 from importer.chat_template.samples import Thinking
 from importer.decisions import request_coverage
 from importer.decisions.decision import Chosen, Decision, Preferences, Target, by_user, decide_setting
-from importer.decisions.parsers import decide_parser, settle, settle_derived
+from importer.decisions.frontends import settle, settle_derived
+from importer.decisions.parsers import decide_parser
 from importer.decisions.sampling import decide_sampling, is_sampling
 from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import Evidence

@@ -72,12 +72,8 @@ def _sometimes(fields: Fields) -> str:
 
 
 def _offer(fields: Fields) -> str:
-    """Return the names of {templates} and the {files} of {source}."""
-    ours, files = fields["templates"], fields["files"]
-    parts = [f"the template {name}" for name in ours if name.startswith("repository:")]
-    parts += [f"the file {path} of {fields['source']}" for path in files]
-    parts += [f"the template {name}" for name in ours if not name.startswith("repository:")]
-    return f"{' or '.join(parts)} would show them"
+    """Return the names of {templates}."""
+    return f"{' or '.join(f'the template {name}' for name in fields['templates'])} would show them"
 
 
 class CoverageEffect(ReasonKind):
@@ -192,16 +188,14 @@ def _claim(parser: str, facts: Sequence[Evidence], target: Target) -> Evidence |
 
 
 def _offers(request_coverage: Mapping[str, Any], target: Target) -> tuple[Reason, ...]:
-    """Return the templates with which the tools reach the prompt: the repository's, the engine's, ours."""
+    """Return the templates with which the tools reach the prompt: the repository's, then ours."""
     if request_coverage["tools"] == "broken":
         return ()  # a template that wraps a broken one is broken too
     ours = tuple(request_coverage.get("offers", ()))
-    shipped = tuple(request_coverage.get("shipped", ()))
-    if not ours and not shipped:
+    if not ours:
         # Without calls in the template, calls of ours are left.
         return (Reason(ForeignReason.WOULD_OFFER, templates=target.templates),) if target.templates else ()
-    source = request_coverage.get("shipped_in", "")
-    return (Reason(CoverageEffect.OFFER, templates=ours, files=shipped, source=source),)
+    return (Reason(CoverageEffect.OFFER, templates=ours),)
 
 
 def _losses(request_coverage: Mapping[str, Any], tools: Decision) -> Iterator[Reason]:

@@ -8,7 +8,8 @@ from typing import Self, cast
 
 from importer.chat_template.find import TemplateFault
 from importer.decisions.decision import Decision, Decisions, PromptVerdict, Undecided
-from importer.decisions.parsers import ForeignReason, FrontendReason, PairReason, ParserReason
+from importer.decisions.frontends import FrontendReason
+from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.request_coverage import CoverageEffect, SwitchReason
 from importer.document import grants
 from importer.document.document import Document
@@ -152,7 +153,6 @@ OF_TYPES: Mapping[type[ReasonKind], AttentionReason] = {
     LoadReason: AttentionReason.WILL_NOT_START,
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
-    PairReason: AttentionReason.PARSER,
     PromptVerdict: AttentionReason.PROMPTS,
     CoverageEffect: AttentionReason.REQUEST_COVERAGE,
     FrontendReason: AttentionReason.PARSER,

@@ -12,7 +12,7 @@ import yaml
 from importer import backends
 from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
-from importer.decisions.parsers import FrontendReason
+from importer.decisions.frontends import FrontendReason
 from importer.document import document_keys
 from importer.document.attention import Attention
 from importer.document.document import Document, document_of

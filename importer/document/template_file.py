@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from importer.decisions.decision import Decision
-from importer.decisions.parsers import HF, REASONING, TOOL
+from importer.decisions.frontends import HF, REASONING, TOOL
 from importer.document import document_keys
 from importer.document.document import Document
 from importer.document.document_keys import KeyPath

@@ -17,7 +17,7 @@ from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.tool_calls import as_instructed
 from importer.decisions.decision import RUST
-from importer.decisions.parsers import HF
+from importer.decisions.frontends import HF
 from importer.engines import registries
 from importer.engines.install import sources_of
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Tokens

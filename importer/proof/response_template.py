@@ -18,7 +18,7 @@ from importer.chat_template.cases import FOLLOW_UP, ONE, QUESTION, RESULT
 from importer.chat_template.markers import SHAPE, Marks
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
-from importer.decisions.parsers import HF
+from importer.decisions.frontends import HF
 from importer.engines.parsers import EngineParser, ParserWorker, Tokens
 from importer.proof.completeness import complete
 from importer.proof.result import DerivedTemplate, ParserVerdict

@@ -10,7 +10,7 @@ from typing import Any
 from importer import backends
 from importer.chat_template.find import find
 from importer.decisions.decision import RUST, Chosen, Decision, PromptVerdict, Target
-from importer.decisions.parsers import HF
+from importer.decisions.frontends import HF
 from importer.engines.deaths import Accident, ParserFailure
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot

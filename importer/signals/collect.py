@@ -98,7 +98,7 @@ def for_engine(
         for f in facts
     ]
     return [
-        *(template_markers.coverage_for_engine(f, engine) for f in named if f is not None),
+        *(fact for fact in named if fact is not None),
         *declared_parsers.declared_parsers(snapshot, engine),
         *declared_parsers.model_type_match(snapshot, engine, parsers, calls=calls, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from importer import backends
-from importer.chat_template import find, shipped
+from importer.chat_template import find
 from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.find import TemplateFault
 from importer.chat_template.learnt_format import WireFormat, learn_format
@@ -304,9 +304,6 @@ def coverage_evidence(analysis: TemplateAnalysis | None, source: str | None = No
         return []
     request_coverage = analysis.request_coverage
     value = request_coverage.to_json()
-    one_call = next((s for s in analysis.samples if s.case == "one-call"), None)
-    if request_coverage.tools != "shown" and one_call is not None:
-        value |= {"shape": shipped.shape_of(one_call)}
     reason = Reason(
         CoverageReason.CHECKED, checked=request_coverage.checked, findings=len(request_coverage.findings)
     )
@@ -317,13 +314,3 @@ def coverage_evidence(analysis: TemplateAnalysis | None, source: str | None = No
         named = Reason(CoverageReason.VARIABLES, names=tuple(variables))
         facts.append(Evidence(Rule.TEMPLATE_RENDERED, VARIABLES, variables, place, named))
     return facts
-
-
-def coverage_for_engine(fact: Evidence, engine: str) -> Evidence:
-    """Return the fact with the templates that the engine ships for a model of this form."""
-    if fact.key != KEY or "shape" not in fact.value:
-        return fact
-    value = {name: held for name, held in fact.value.items() if name != "shape"}
-    files = [one.path for one in shipped.fitting(engine, fact.value["shape"])]
-    found = {"shipped": files, "shipped_in": shipped.release(engine)} if files else {}
-    return replace(fact, value=value | found)

@@ -18,7 +18,7 @@ from importer.chat_template.learnt_format import learn_format
 from importer.chat_template.markers import mirror
 from importer.chat_template.override import AS_WRITTEN, Spelling, respelled
 from importer.chat_template.study import TemplateAnalysis
-from importer.decisions.parsers import HF
+from importer.decisions.frontends import HF
 from importer.engines.parsers import ParserQuestion
 from importer.progress import Progress
 from importer.reasons import Reason

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from importer import backends
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
-from importer.decisions.parsers import HF
+from importer.decisions.frontends import HF
 from importer.engines import logs
 from importer.engines.deaths import Attribution, Death
 from importer.engines.lacking import Lacking, in_text

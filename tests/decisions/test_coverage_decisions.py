@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from importer.chat_template import shipped
 from importer.chat_template.request_coverage.findings import (
     CoverageField,
     CoverageFinding,
@@ -111,12 +110,11 @@ def test_tools_in_some_requests_are_not_proved() -> None:
 
 
 def test_the_warning_names_templates_the_best_first() -> None:
-    request_coverage = shown(LOST, shipped=["examples/x.jinja"], shipped_in="vllm-9.9.tar.gz")
-    (found,) = attention(decided(fact("family-table", "hermes"), proof(["hermes"]), request_coverage))
+    (found,) = attention(decided(fact("family-table", "hermes"), proof(["hermes"]), shown(LOST)))
     assert (found.kind.value, found.key) == ("no-tools", "tool_parser")
     text = render(found.reason)
     assert "never shows the tools" in text
-    places = [text.index(word) for word in ("repository:tools", "examples/x.jinja", "own-calls")]
+    places = [text.index(word) for word in ("repository:tools", "own-calls")]
     assert places == sorted(places)
 
 
@@ -148,28 +146,6 @@ def test_losses_of_tools_need_a_tool_parser_to_be_warned_of() -> None:
     assert warned(fact("kind-tag", "base", "kind")) == []
 
 
-@pytest.mark.parametrize(
-    ("opening", "call", "fits"),
-    [
-        ("<u>", '<call>f{"a":1}</call>', True),
-        ("<u>", '<call>f{"a":1}', True),  # an older template leaves out the end
-        ("<v>", '<call>f{"a":1}</call>', False),
-        ("<u>", '<call>g{"a":1}</call>', False),
-        ("<u>", "", False),
-    ],
-)
-def test_a_shipped_template_fits_by_its_call_and_its_question(opening: str, call: str, fits: bool) -> None:
-    one = shipped.Shipped("examples/x.jinja", "0" * 64, "<u>", '<call>f{"a":1}</call>')
-    assert one.fits({"opening": opening, "call": call}) == fits
-
-
-def test_the_registry_has_hashes_and_no_texts() -> None:
-    rows = shipped.registry()["vllm"]["templates"]
-    assert {len(row["sha256"]) for row in rows} == {64}
-    assert all("{%" not in text for row in rows for text in row.values())
-    assert any("deepseek" in row["path"] for row in rows)
-
-
 HIDES = JSON.replace("{%- if tools -%}", "{%- if false -%}")
 TWO = [{"name": "default", "template": HIDES}, {"name": "with-tools", "template": SOUND}]
 
@@ -187,7 +163,6 @@ def test_an_import_warns_and_names_the_option(desk: Desk) -> None:
     assert ran.code == 0, ran.err
     words = (
         "--template repository:with-tools or ",
-        "tool_chat_template_hermes.jinja",
         "--template own-calls",
     )
     places = [ran.err.index(word) for word in words]

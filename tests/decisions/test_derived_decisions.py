@@ -7,7 +7,7 @@ from typing import Any
 
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Decision, Preferences, Undecided
-from importer.decisions.parsers import DerivedReason, PairReason
+from importer.decisions.frontends import DerivedReason, FrontendReason
 from importer.document.attention import AttentionReason, attention
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule
@@ -34,7 +34,7 @@ def decided(*facts: Evidence, prefer: dict[str, Any] | None = None) -> tuple[Dec
 
 def kinds(decision: Decision) -> list[Any]:
     inner = (reason.fields.get("reason", reason) for reason in decision.why)
-    return [reason.kind for reason in inner if isinstance(reason.kind, DerivedReason | PairReason)]
+    return [reason.kind for reason in inner if isinstance(reason.kind, DerivedReason | FrontendReason)]
 
 
 def test_nothing_else_reads_so_both_are_data() -> None:
@@ -60,14 +60,14 @@ def test_reasoning_goes_with_the_calls() -> None:
     )
     assert (tool.value, reasoning.value, reasoning.status) == ("hf", "hf", "proved")
     assert "qwen3" in [lost.value for lost in reasoning.overruled]
-    assert kinds(reasoning)[0] is PairReason.WITH_TOOLS
+    assert kinds(reasoning)[0] is FrontendReason.ONE_FOR_BOTH
 
 
 def test_without_a_field_for_reasoning_the_calls_stay_unread() -> None:
     tool, reasoning = decided(proof(TOOL, ["hf"], (TOOL,)), proof(REASONING, ["qwen3"], (TOOL,)))
     assert isinstance(tool, Undecided)
     assert reasoning.value == "qwen3"
-    assert kinds(tool) == [PairReason.NOT_BESIDE]
+    assert kinds(tool) == [FrontendReason.NOT_ONE_FOR_BOTH]
     assert [lost.value for lost in tool.overruled] == ["hf"]
 
 
@@ -88,7 +88,7 @@ def test_the_users_values_stay() -> None:
     assert (tool.value, reasoning.value) == (None, "qwen3")
     tool, reasoning = decided(*facts, prefer={TOOL: "hf", REASONING: "qwen3"})
     assert (tool.value, reasoning.value) == ("hf", "qwen3")
-    assert kinds(tool)[0] is PairReason.NOT_BESIDE
+    assert kinds(tool)[0] is FrontendReason.NOT_ONE_FOR_BOTH
     warned = attention({TOOL: tool, REASONING: reasoning})
     assert [one.kind for one in warned][:1] == [AttentionReason.PARSER]
     tool, _ = decided(proof(TOOL, ["hermes", "hf"]), prefer={TOOL: "hf"})

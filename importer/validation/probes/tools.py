@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from importer.decisions.parsers import HF
+from importer.decisions.frontends import HF
 from importer.hub.snapshot import mapping
 from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import CallReason, both_ways, first_call, judge_call, judge_unread, plain
