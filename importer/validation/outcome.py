@@ -361,6 +361,12 @@ class SeenReason(ReasonKind):
     """What a comparison has shown: one wording for all probes."""
 
     DIFFERS = "differs", "{what}: {came}, not {expected}"
+    HOLDS = "holds", "{what}"
+
+
+def holding(what: str, trials: int = 1, agreed: int | None = None) -> Pass:
+    """Return the success of a comparison."""
+    return Pass(Reason(SeenReason.HOLDS, what=what), trials=trials, agreed=agreed)
 
 
 def differs(

@@ -198,7 +198,7 @@ def test_an_engine_whose_threads_end_in_the_middle_is_one_row() -> None:
     def answer(connection: socket.socket) -> None:
         served.append(None)
         refusal = http(b'{"error": "generation thread died"}', "404 Not Found")
-        connection.sendall(http(BODY) if len(served) < 12 else refusal)
+        connection.sendall(http(BODY) if len(served) < 16 else refusal)
 
     with server(answer) as url:
         bench = Context(Expectations(tool_parser="hermes"), "m", Client(url))
@@ -212,7 +212,7 @@ def test_an_engine_whose_threads_end_in_the_middle_is_one_row() -> None:
     ]
     assert refused == [died[0].probe]
     later = [row for row in rows if row.outcome.follows == (died[0].probe,)]
-    assert len(later) > 6
+    assert len(later) > 3
 
 
 def test_the_death_of_an_engine_is_one_row() -> None:

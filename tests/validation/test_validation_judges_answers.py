@@ -17,11 +17,10 @@ from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass, Stage, Tried
 from importer.validation.probes.chat import (
-    plain_chat,
     simple_answers,
     template_fault,
 )
-from importer.validation.probes.ends import judge_default_max_tokens, judge_stop_words, words
+from importer.validation.probes.ends import judge_default_max_tokens, judge_stop_words
 from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.sampling import missing_values
 from importer.validation.prompts import SUM
@@ -74,20 +73,6 @@ def test_a_limit_is_compared_with_the_document() -> None:
     assert served.remedy == Reason(Remedy.START_WITH, names=("max_tokens",))
     rambles = judge_default_max_tokens(said("One, t", "length", wrote=1024), full, 64, 1024)
     assert verdict(rambles) == "not-applicable"
-
-
-def test_an_answer_to_a_greeting_without_end_is_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    endless = plain_chat.run(asked(lambda _: said("Hello and " * 99, "length"), monkeypatch))
-    assert verdict(endless) == "fail model"
-    assert endless.remedy == Reason(Remedy.ENDING_WEIGHTS)
-    ends = plain_chat.run(asked(lambda _: said("Hello to all."), monkeypatch))
-    assert verdict(ends) == "pass"
-
-
-def test_stop_words_are_those_that_clients_send() -> None:
-    assert words(Expectations(client_sampling={"stop": ["a", "b"]})) == ("a", "b")
-    assert words(Expectations(client_sampling={"stop": "a"})) == ("a",)
-    assert words(Expectations()) == ()
 
 
 def test_most_simple_questions_have_to_be_answered_right(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,13 +18,12 @@ from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.explain import explained
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, ProbeRow, Stage
-from importer.validation.probes.cache import judge_whole
 from importer.validation.probes.chat import judge_missed
-from importer.validation.probes.ends import answer_ends, judge_calls, words_between
-from importer.validation.probes.prompt import judge_history, judge_start, prompt_rendered
+from importer.validation.probes.ends import answer_ends
+from importer.validation.probes.prompt import judge_history
 from importer.validation.probes.reasoning import reasoning_apart, switch_dropped
 from importer.validation.prompts import GREETING, SUM, WEATHER
-from importer.validation.remedy import Need, Remedy, template
+from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.tokens import OWN, changed_prompt
@@ -56,33 +55,6 @@ def test_history_takes_as_many_tokens_as_the_template_writes(
     short: tuple[int, int] | None, longer: tuple[int, int] | None, expected: str
 ) -> None:
     assert verdict(judge_history(short, longer)) == expected
-
-
-def test_variables_are_there_from_the_start() -> None:
-    assert judge_start(14, 14) is None
-    lost = judge_start(10, 14)
-    assert lost is not None
-    assert (lost.attribution, "chat_template_kwargs" in remedy(lost)) == ("configuration", True)
-
-
-def test_a_prompt_has_a_token_for_each_word() -> None:
-    assert judge_whole(1000, 1015) is None
-    assert judge_whole(1000, None) is None
-    assert isinstance(judge_whole(1000, 680), Fail)
-
-
-def test_a_stop_word_between_two_calls(render: PromptRendering) -> None:
-    text = words_between(context(render))
-    assert "</tool_call>" in text
-    assert "Rome" not in text
-    assert judge_calls(text, ("<|im_end|>", "Observation:")) is None
-    told = judge_calls(text, ("<|im_end|>", "</tool_call>"))
-    assert told is not None
-    assert (told.attribution, "</tool_call>" in remedy(told)) == ("configuration", True)
-    promise = promise_of({"stopwords": ["</tool_call>"], "options": ["tool_parser:hermes"]})
-    promise = replace(promise, offers=frozenset())
-    assert answer_ends.run(context(render, promise)).attribution == "configuration"
-    assert words_between(context()) == ""
 
 
 @pytest.mark.parametrize(
@@ -161,14 +133,6 @@ def test_a_call_beside_what_the_model_did_not_write(
     assert not proof_check.calls_as_proved(context(render))
     monkeypatch.setattr(Context, "raw", lambda _self, _prompt: None)
     assert not proof_check.calls_as_proved(context(render))
-
-
-def test_what_a_template_was_not_given_explains_answers() -> None:
-    dropped = Fail(as_reason("82 tokens"), Stage.PROMPT, Reason(Remedy.OTHER_VERSION_TEMPLATE))
-    wrong = Fail(as_reason("the call arrived without it"), Stage.TEMPLATE, template(Need.TAKE_CONVERSATION))
-    rows = [ProbeRow(prompt_rendered.name, "", dropped), ProbeRow("tool-call", "", wrong)]
-    assert [row.outcome.attribution for row in explained(rows)] == ["engine", "engine"]
-    assert explained(rows[1:]) == rows[1:]
 
 
 def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:

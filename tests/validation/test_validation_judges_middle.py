@@ -84,7 +84,7 @@ def test_penalties_of_the_document_rule_no_forced_answer() -> None:
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
-        (answer(" weather" * 7), OptionReason.HEEDED),
+        (answer(" weather" * 7), SeenReason.HOLDS),
         (answer(" weather" * 7, 8), SeenReason.DIFFERS),
         (answer(" weather" * 5, 5), SeenReason.DIFFERS),
         (answer(" weather" * 7, finish="stop"), SeenReason.DIFFERS),
@@ -104,7 +104,7 @@ def test_counts_that_an_engine_gets_wrong_are_not_judged() -> None:
 @pytest.mark.parametrize(
     ("reply", "kind", "remedy"),
     [
-        (answer("Zo\u00eb" * 96, 96), OptionReason.HEEDED, None),
+        (answer("Zo\u00eb" * 96, 96), SeenReason.HOLDS, None),
         (answer("Zo\u00eb" * 24, 24), SeenReason.DIFFERS, Remedy.NO_CAP),
         (answer("Zo\u00eb" * 5 + "Zo\ufffd\ufffd", 96), SeenReason.DIFFERS, Remedy.WHOLE_ANSWERS),
         (answer("Zo" * 96, 96), SeenReason.DIFFERS, Remedy.ANSWERS_UNALTERED),

@@ -28,38 +28,24 @@ from importer.validation.probes.chat import (
     template_fault,
 )
 from importer.validation.probes.ends import answer_ends, judge_stop_words
-from importer.validation.probes.prompt import ALIKE, _turns, judge_empty
-from importer.validation.probes.reasoning import judge_reasoning_apart
+from importer.validation.probes.prompt import ALIKE, _turns
 from importer.validation.probes.server import concurrency, files_as_imported
 from importer.validation.probes.tools import (
-    TOOLS_IN_PROMPT_LATER,
-    judge_later,
-    judge_order,
     judge_pointed,
     tool_call,
     whole_with_point,
 )
 from importer.validation.prompts import (
-    CALLED,
-    CALLED_EMPTY,
     GREETING,
     NAME_RECALL,
-    WEATHER,
-    WEATHER_TWO_TOOLS,
 )
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
-from importer.validation.reply import Reply, ReplyReason, Usage, from_stream, from_whole, other_bytes
+from importer.validation.reply import Reply, ReplyReason, Usage, other_bytes
 from tests.facts import as_reason
 from tests.judging import asked, remedy, said, verdict, words
-from tests.models.formats import FORMATS
 from tests.validation.test_validation_judges_turns import MODEL, closed, context, edited
 
 assert closed  # a fixture: what was opened is closed again
-TEN = "One, two, three, four, five, six, seven, eight, nine, ten."
-
-
-def counting(content: str, finish: str = "stop") -> Reply:
-    return Reply(content, finish_reason=finish)
 
 
 def test_noise_is_explained_by_a_line_break_that_the_template_leaves_out(tmp_path: Path) -> None:
@@ -96,35 +82,6 @@ def test_what_a_value_spoils_is_no_engines(name: str) -> None:
     assert explained(rows[1:])[0].outcome == swapped
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_templates_of_whole_models_write_calls_without_arguments(name: str) -> None:
-    ctx = context(FORMATS[name].folder)
-    called, empty = ctx.rendered(CALLED), ctx.rendered(CALLED_EMPTY)
-    assert judge_empty(called or "", empty or "") is None
-    shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *TOOLS_IN_PROMPT_LATER)]
-    assert judge_later(*shown) is None
-
-
-def test_a_call_without_arguments_stays_json() -> None:
-    some = '<tool_call>{"name": "find_events", "arguments": {"place": "Bergen"}}</tool_call>'
-    good = '<tool_call>{"name": "list_events", "arguments": {}}</tool_call>'
-    assert judge_empty(some, good) is None
-    assert judge_empty(some, '[{"name": "list_events"}]') is None
-    assert isinstance(judge_empty(some, good.replace("{}", "")), Fail)
-    xml = "<function=find_events><parameter=place>Bergen</parameter></function>"
-    assert judge_empty(xml, "<function=list_events></function>") is None
-    assert judge_empty(some, "") is None  # refused, which another probe tells
-
-
-def test_tools_that_vanish_once_one_has_spoken(tmp_path: Path) -> None:
-    gone = "{%- if tools and not (messages | selectattr('role', 'equalto', 'tool') | list) -%}"
-    ctx = context(edited(tmp_path, "{%- if tools -%}", gone))
-    shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *TOOLS_IN_PROMPT_LATER)]
-    assert isinstance(judge_later(*shown), Fail)
-    assert judge_later("a", "a", "b", "b") is None  # none at all: told elsewhere
-    assert judge_later("a", "ab", None, "b") is None
-
-
 def test_a_whole_number_has_no_point() -> None:
     given = {"seats": 2, "budget": 99.0, "traveller": {"name": "Zoë", "age": 31}}
     assert whole_with_point(json.dumps(given)) == []
@@ -138,39 +95,6 @@ def test_a_whole_number_has_no_point() -> None:
     assert judge_pointed(["2.0"], pointed) is None  # the model wrote it so
     assert judge_pointed(["2.0"], "") is None  # nobody can tell
     assert judge_pointed([], "{}") is None
-
-
-@pytest.mark.parametrize(
-    ("told", "alone", "expected"),
-    [
-        ("It is rainy there now.", "It is sunny there now.", "engine"),
-        ("Paris is rainy, Rome is sunny.", "Paris: sunny. Rome: rainy.", "engine"),
-        ("Paris is sunny, Rome is rainy.", "Paris: sunny. Rome: rainy.", None),
-        ("Rome is rainy, Paris is sunny.", "Paris: sunny. Rome: rainy.", None),  # told the other way round
-        ("It is sunny in Paris.", "It is rainy in Rome.", None),  # half of it
-        ("It is sunny.", "Paris is sunny, and Rome is rainy.", None),
-        ("Both are fine.", "It is sunny there now.", None),
-        ("", "", None),
-    ],
-)
-def test_results_in_the_order_of_the_template(told: str, alone: str, expected: str | None) -> None:
-    found = judge_order(told, alone)
-    assert (found.attribution if found else None) == expected
-
-
-def test_a_stream_says_that_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    event = b'data: {"choices": [{"delta": {"content": "Hi."}, "finish_reason": "stop"}]}\n\n'
-    whole, cut = from_stream([event, b"data: [DONE]\n\n"]), from_stream([event])
-    assert (whole.ended, cut.ended, whole == cut) == (True, False, True)
-    answers = {True: cut, False: whole}
-    monkeypatch.setattr(Client, "chat", lambda _self, body, _log: answers[bool(body.get("stream"))])
-    found = stream_equals_whole.run(Context(Expectations(), "m", Client("http://127.0.0.1:1")))
-    assert isinstance(found, Fail)
-    assert (found.attribution, found.remedy) == ("engine", WHOLE_ANSWERS)
-    answers[True] = whole
-    assert isinstance(
-        stream_equals_whole.run(Context(Expectations(), "m", Client("http://127.0.0.1:1"))), Pass
-    )
 
 
 def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:
@@ -196,27 +120,6 @@ def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
     assert isinstance(told, Fail)
     assert remedy(told) == remedy(files)
     assert explained(rows[1:])[0].outcome == call
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"thinking": "This is a sum."}, "fail"),
-        ({"reasoning": "This is a sum."}, "pass"),
-        ({"reasoning_content": "This is a sum.", "thinking": "This is a sum."}, "pass"),
-        ({"signature": "Zm9vYmFy", "refusal": None, "annotations": []}, "inconclusive"),
-        ({"reasoning_details": [{"text": "This is a sum."}]}, "inconclusive"),
-    ],
-)
-def test_a_thought_under_another_name(fields: dict[str, object], expected: str) -> None:
-    message = {"role": "assistant", "content": "Four.", **fields}
-    body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
-    pieces = [f"data: {json.dumps({'choices': [{'delta': {k: v}}]})}\n\n" for k, v in message.items()]
-    pieces.append('data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n')
-    for reply in (from_whole(body), from_stream(piece.encode() for piece in pieces)):
-        found = judge_reasoning_apart(reply)
-        assert found.outcome == expected
-        assert not isinstance(found, Fail) or found.attribution == "engine"
 
 
 def test_what_a_model_does_not_do_is_a_figure_and_damaged_weights_are_a_fault() -> None:
@@ -273,12 +176,6 @@ def test_contract_weights_and_abilities_are_three_verdicts(
     figure = report.abilities["tools"]
     told = (report.contract, report.health, report.passed, (figure["shown"], figure["asked"]))
     assert told == expected
-
-
-def test_weights_without_any_ability_have_no_verdict() -> None:
-    right = ProbeRow("simple-answers", "", Pass(as_reason("right"), trials=3))
-    none = ProbeRow("tool-call", "", NotShown(as_reason("declined"), trials=3), ability="tools")
-    assert [Report({}, "", {}, rows).health for rows in ((right,), (right, none))] == ["whole", "no verdict"]
 
 
 def test_markup_in_any_answer_of_a_run_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

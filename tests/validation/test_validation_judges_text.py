@@ -22,11 +22,9 @@ from importer.validation.probes.ends import (
     judge_token_limit,
     middle,
 )
-from importer.validation.probes.message_forms import _in_a_row, _system, judge_system
+from importer.validation.probes.message_forms import _in_a_row, _system
 from importer.validation.probes.reasoning import judge_reasoning_off
 from importer.validation.probes.sampling import (
-    judge_greedy,
-    judge_penalty,
     judge_structured_output,
     sampling_arrives,
     shape,
@@ -242,33 +240,10 @@ def test_an_answer_of_a_schema(reply: Reply, expected: str) -> None:
     assert verdict(judge_structured_output(reply, shape("5a"))) == expected
 
 
-def test_answers_that_repeat_themselves() -> None:
-    one, other = ("", "7"), ("", "11")
-    assert verdict(judge_greedy([[one, one]])) == "pass"
-    assert verdict(judge_greedy([[one, other], [other, one]], [one, one])) == "fail engine"
-    assert verdict(judge_greedy([[one, other], [one, one]], [one, one])) == "pass"  # chance
-    assert verdict(judge_greedy([[one, other], [other, one]], [other, one])) == "not-applicable"
-
-
-def test_a_penalty_that_is_heard() -> None:
-    with_it, without = ("", "again"), ("", "again again again")
-    judge = judge_penalty
-    assert verdict(judge(with_it, with_it, without, "presence_penalty")) == "pass"
-    assert verdict(judge(without, with_it, without, "presence_penalty")) == "fail engine"
-    assert verdict(judge(without, without, without, "presence_penalty")) == "not-applicable"
-
-
 def test_sampling_that_the_client_sends_is_not_looked_for() -> None:
     ours = Expectations(sampling={"temperature": 0.6}, client_sampling={"temperature": 0.6})
     assert sampling_arrives.needs(ours) is not None
     assert sampling_arrives.needs(replace(ours, client_sampling={})) is None
-
-
-def test_the_systems_words() -> None:
-    short, longer = said("Hi.", usage=Usage(19, 2)), said("Hi.", usage=Usage(53, 2))
-    assert verdict(judge_system(short, longer)) == "pass"
-    assert verdict(judge_system(short, short)) == "fail configuration"
-    assert verdict(judge_system(said("Hi."), said("Hi."))) == "not-applicable"
 
 
 @pytest.mark.parametrize("part", [_system, _in_a_row])

@@ -17,14 +17,13 @@ from importer.validation.probes.ends import judge_truncated_call
 from importer.validation.probes.tools import (
     ToolChoiceReason,
     id_answered,
-    judge_forbidden,
     judge_forced,
     judge_invented_tool,
     judge_parallel_calls,
     tool_call,
     tool_choice,
 )
-from importer.validation.prompts import ALARMS, DUE, NAMED, REQUIRED, TRIP, TRIP_ARGUMENTS, WEATHER
+from importer.validation.prompts import DUE, REQUIRED, TRIP, TRIP_ARGUMENTS, WEATHER
 from importer.validation.reply import Reply, ToolCall, Usage
 from tests.judging import asked, said, verdict
 
@@ -41,21 +40,6 @@ def calls(*made: tuple[str, Any], finish: str | None = "tool_calls", wrote: str 
 
 PARIS, ROME = ("get_weather", {"location": "Paris"}), ("get_weather", {"location": "Rome"})
 BOTH = '[get_weather(location="Paris"), get_weather(location="Rome")]'
-
-
-def test_two_calls_are_two() -> None:
-    assert verdict(judge_parallel_calls(calls(PARIS, ROME))) == "pass"
-    assert verdict(judge_parallel_calls(calls(PARIS, wrote="get_weather Paris"))) == "not-applicable"
-    assert verdict(judge_parallel_calls(calls(PARIS, wrote=BOTH))) == "fail configuration"
-
-
-@pytest.mark.parametrize("shared", ["id", "index"])
-def test_calls_that_cannot_be_told_apart(shared: str) -> None:
-    first, second = calls(PARIS, ROME).tool_calls
-    same = replace(second, **{shared: getattr(first, shared)})
-    assert (
-        verdict(judge_parallel_calls(replace(calls(PARIS, ROME), tool_calls=(first, same)))) == "fail engine"
-    )
 
 
 def test_a_question_for_two_that_is_answered_with_text() -> None:
@@ -110,14 +94,6 @@ def test_what_a_model_does_not_do_beside_what_it_does_is_a_figure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [("{}", "pass"), ("", "fail engine"), ("null", "inconclusive model"), ('"{}"', "fail configuration")],
-)
-def test_a_call_without_arguments(arguments: str, expected: str) -> None:
-    assert verdict(judge_call(calls(("list_alarms", arguments)), ALARMS)) == expected
-
-
-@pytest.mark.parametrize(
     ("harm", "expected"),
     [
         ({}, "pass"),
@@ -135,12 +111,6 @@ def test_values_keep_their_types_and_letters(harm: dict[str, Any], expected: str
     assert verdict(judge_call(reply, TRIP)) == expected
 
 
-def test_escaped_letters_are_the_letters() -> None:
-    escaped, plain = (json.dumps(TRIP_ARGUMENTS, ensure_ascii=e) for e in (True, False))
-    assert escaped != plain
-    assert {verdict(judge_call(calls(("book_trip", text)), TRIP)) for text in (escaped, plain)} == {"pass"}
-
-
 def test_a_required_call() -> None:
     assert verdict(judge_forced(calls(PARIS, finish="stop"), REQUIRED, None)) == "pass"
     said = Reply(content="Hello!", finish_reason="stop")
@@ -149,14 +119,6 @@ def test_a_required_call() -> None:
     assert verdict(judge_forced(endless, REQUIRED, None)) == "inconclusive model"
     broken = calls(("get_weather", '{"location": '))
     assert verdict(judge_forced(broken, REQUIRED, None)) == "fail engine"
-
-
-def test_a_named_call_and_a_forbidden_one() -> None:
-    time = calls(("get_time", {"location": "Paris"}), finish="stop")
-    assert verdict(judge_forced(time, NAMED, "get_time")) == "pass"
-    assert verdict(judge_forced(calls(PARIS), NAMED, "get_time")) == "fail engine"
-    assert verdict(judge_forbidden(calls(PARIS))) == "fail engine"
-    assert verdict(judge_forbidden(Reply(content="It is sunny."))) == "pass"
 
 
 def test_tool_choice_needs_an_engine_that_knows_it() -> None:

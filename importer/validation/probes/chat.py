@@ -25,6 +25,7 @@ from importer.validation.outcome import (
     asks_for,
     differs,
     failing,
+    holding,
 )
 from importer.validation.probe import probe
 from importer.validation.probes.prompt import ALIKE, beginnings, tokenizer_whole
@@ -440,7 +441,6 @@ class UsageReason(ReasonKind):
 
     NO_COUNT = "no-count", "the engine does not count tokens"
     FLAWED = "flawed", "{way}: {flaw}"
-    COUNTED = "counted", "{prompt} tokens of prompt, {completion} of answer, whole and streamed"
     ODD = "odd", "counts {prompt} tokens of prompt and {completion} of answer"
     ANSWER_NOT_COUNTED = "answer-not-counted", "counts no token of an answer that has text"
     NO_PROMPT = "no-prompt", "counts no token of the prompt"
@@ -490,8 +490,8 @@ def judge_usage_counts(whole: Reply, streamed: Reply) -> Outcome:
     same = (whole.content, whole.reasoning) == (streamed.content, streamed.reasoning)
     if same and counts[0] != counts[1]:
         return differs("completion_tokens of the same answer, streamed", *counts, Stage.WHOLE)
-    reason = Reason(UsageReason.COUNTED, prompt=whole.usage.prompt, completion=whole.usage.completion)
-    return Pass(reason, trials=2)
+    usage = whole.usage
+    return holding(f"{usage.prompt} tokens of prompt, {usage.completion} of answer, whole and streamed", 2)
 
 
 def flawed(way: str, flaw: Reason) -> Fail:
@@ -520,13 +520,6 @@ def _flaw(reply: Reply) -> Reason | None:
     return None
 
 
-class LogProbabilitiesReason(ReasonKind):
-    """The reasons of log-probabilities."""
-
-    NOT_SHOWN = "not-shown", "the engine shows none"
-    SHOWN = "shown", "{entries} tokens, which make the answer"
-
-
 TOP = 3
 SLACK = 1e-3  # rounding of a log-probability
 
@@ -537,7 +530,7 @@ def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
     """
     entries = [entry for entry in reply.logprobs if isinstance(entry, dict)]
     if not entries:
-        return NotApplicable(Reason(LogProbabilitiesReason.NOT_SHOWN))
+        return NotApplicable(Reason(UsageReason.NO_COUNT))
     flawed = next((flaw for entry in entries if (flaw := _probability_flaw(entry)) is not None), None)
     if flawed is not None:
         return flawed
@@ -546,7 +539,7 @@ def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
         return differs("log-probabilities", len(entries), count, Stage.WHOLE)
     if not holds(reply.written, reply.content):
         return differs("the tokens of log-probabilities", reply.written, reply.content, Stage.WHOLE)
-    return Pass(Reason(LogProbabilitiesReason.SHOWN, entries=len(entries)))
+    return holding(f"log-probabilities of {len(entries)} tokens, which make the answer")
 
 
 def _probability_flaw(entry: Mapping[str, object]) -> Fail | None:

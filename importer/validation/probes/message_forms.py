@@ -9,7 +9,7 @@ from importer.validation.context import Context, in_turn
 from importer.validation.diagnosis import left_out
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, no_chat, no_tools
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Stage, holding
 from importer.validation.probe import Rests, probe
 from importer.validation.probes.tasks import images
 from importer.validation.probes.tools import tools_in_prompt
@@ -27,10 +27,7 @@ from importer.validation.reply import Reply
 class FormsReason(ReasonKind):
     """The reasons of ``message-forms``."""
 
-    SYSTEM_SEEN = "system-seen", "the system's words reach the prompt"
     SYSTEM_UNSEEN = "system-unseen", "the system's words do not reach the prompt"
-    EARLIER = "earlier", "earlier turns reach the prompt"
-    ROW = "row", "two questions in a row are taken"
 
 
 @probe(
@@ -56,7 +53,7 @@ def _earlier(ctx: Context) -> Outcome:
     if alone is None or behind is None:
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     if behind > alone:
-        return Pass(Reason(FormsReason.EARLIER))
+        return holding("earlier turns reach the prompt")
     return left_out(ctx, (SUM, NAME_RECALL), lost, template(Need.RENDER_TURNS))
 
 
@@ -79,7 +76,7 @@ def judge_system(short: Reply, longer: Reply) -> Outcome:
     if (longer.usage.prompt or 0) <= short.usage.prompt:
         unseen, remedy = Reason(FormsReason.SYSTEM_UNSEEN), template(Need.RENDER_SYSTEM_ROLE)
         return Fail(unseen, Stage.TEMPLATE, remedy, trials=2)
-    return Pass(Reason(FormsReason.SYSTEM_SEEN), trials=2)
+    return holding("the system's words reach the prompt", 2)
 
 
 def _in_a_row(ctx: Context) -> Outcome:
@@ -88,4 +85,4 @@ def _in_a_row(ctx: Context) -> Outcome:
         ctx.first(TWO_USERS)
     except RequestRefused as refused:
         return ctx.refused(refused, TWO_USERS)
-    return Pass(Reason(FormsReason.ROW))
+    return holding("two questions in a row are taken")

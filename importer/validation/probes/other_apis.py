@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from importer.hub.snapshot import listed
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation.calls import CallReason, first_call, judge_call
 from importer.validation.context import WAYS, Context, in_turn, together
 from importer.validation.expectations import Expectations, no_chat, no_reasoning, no_tools
@@ -21,7 +21,15 @@ from importer.validation.other_apis import (
     output,
     tools_left_out,
 )
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
+from importer.validation.outcome import (
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    Stage,
+    differs,
+    holding,
+)
 from importer.validation.probe import probe
 from importer.validation.probes.chat import judge_plain_chat, leak, token_signs
 from importer.validation.probes.reasoning import judge_reasoning_apart
@@ -94,13 +102,6 @@ def _used(ctx: Context, api: Api, prompt: Prompt) -> int | None:
     return api.ask(ctx, prompt, **fewest).usage.prompt
 
 
-class CountTokensReason(ReasonKind):
-    """The reasons of a count of tokens before an answer."""
-
-    DIFFERS = "differs", "{before!r} tokens counted before, {after} in the answer"
-    SAME = "same", "tokens before as in the answer: {counts}"
-
-
 def _before(ctx: Context, prompt: Prompt) -> Any:
     """Return the count of the endpoint."""
     body = {"model": ctx.model, **MESSAGES.body(prompt)}
@@ -112,9 +113,9 @@ def judge_count_tokens(counts: list[tuple[Any, int | None]]) -> Outcome:
     """Judge the counts before and in the answer of each prompt; an answer may count none."""
     for before, after in counts:
         if type(before) is not int or before < 1 or after not in (None, before):
-            return Fail(Reason(CountTokensReason.DIFFERS, before=before, after=after), Stage.WHOLE)
+            return differs("tokens that are counted before", before, after, Stage.WHOLE)
     shown = ", ".join(str(before) for before, _ in counts)
-    return Pass(Reason(CountTokensReason.SAME, counts=shown), trials=len(counts))
+    return holding(f"tokens before as in the answer: {shown}", len(counts))
 
 
 def _thinking(ctx: Context) -> Prompt | None:

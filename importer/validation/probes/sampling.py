@@ -29,6 +29,7 @@ from importer.validation.outcome import (
     asks_for,
     differs,
     failing,
+    holding,
 )
 from importer.validation.probe import probe
 from importer.validation.progress import listened
@@ -229,7 +230,6 @@ class OptionReason(ReasonKind):
         "a stream of {tokens} tokens came at once: its first byte after {first:.2f} of {seconds:.2f} s",
     )
     CROSSED = "crossed", "a request for {asked!r} was given the answer {came!r}"
-    HEEDED = "heeded", "{option} takes effect"
 
 
 SHORT, SHORTER = 7, 3  # tokens
@@ -325,7 +325,7 @@ def _limits(ctx: Context, word: Word, longer: Reply) -> Outcome:
     if ctx.promise.offers is not None and not ctx.promise.lacks("renamed-limit"):
         renamed = {**request(ctx, [word], SHORTER), "max_tokens": None, RENAMED: SHORTER}
         return judge_limit(ctx.ask(GREETING, **renamed), word, SHORTER, counts=counts, option=RENAMED)
-    return Pass(Reason(OptionReason.HEEDED, option="max_tokens"))
+    return holding("max_tokens takes effect")
 
 
 def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: str = "max_tokens") -> Outcome:
@@ -337,7 +337,7 @@ def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: s
     if counts and came == limit and reply.usage.completion is not None:
         came = reply.usage.completion
     if came == limit and reply.finish_reason == "length":
-        return Pass(Reason(OptionReason.HEEDED, option=option))
+        return holding(f"{option} takes effect")
     what = f"tokens and finish_reason of an answer with the {option} {limit}"
     ends = heed(option) if came != limit else ends_otherwise("length", reply)
     return differs(what, (came, reply.finish_reason), (limit, "length"), Stage.SAMPLED, ends)
@@ -399,7 +399,7 @@ def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outc
         )
     if usage and reply.usage.completion is None:
         return ignored("stream_options", "include_usage", stage=Stage.STREAM)
-    return Pass(Reason(OptionReason.HEEDED, option="stream"))
+    return holding("stream takes effect")
 
 
 def _of_letters(reply: Reply, own: str) -> Reason:
@@ -454,7 +454,7 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
         if theirs or reply.usage.prompt in others:
             reason = Reason(OptionReason.CROSSED, asked=word.letters, came=_shown(reply))
             return Fail(reason, Stage.GATEWAY, trials=len(replies))
-    return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
+    return holding("clients takes effect", len(replies))
 
 
 def _draws(ctx: Context, words: Sequence[Word]) -> Outcome:

@@ -21,7 +21,16 @@ from importer.validation.diagnosis import unread
 from importer.validation.errors import ExchangeError, Overloaded, RequestRefused, ServerUnreachable, TimedOut
 from importer.validation.expectations import Expectations, always, no_chat
 from importer.validation.failures import failed
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage, differs
+from importer.validation.outcome import (
+    Fail,
+    NotApplicable,
+    Outcome,
+    Pass,
+    SeenReason,
+    Stage,
+    differs,
+    holding,
+)
 from importer.validation.probe import Rests, probe
 from importer.validation.prompts import (
     AGAIN,
@@ -35,13 +44,6 @@ from importer.validation.prompts import (
 )
 from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy, noun
 from importer.validation.reply import Reply
-
-
-class HealthReason(ReasonKind):
-    """The reasons of ``health``."""
-
-    MODELS_ANSWER = "models-answer", "/v1/models answers"
-    ANSWERS = "answers", "/health answers"
 
 
 @probe(
@@ -59,8 +61,8 @@ def health(ctx: Context) -> Outcome:
         if not ctx.promise.remote:
             raise
         ctx.client.get("/v1/models", ctx.log)
-        return Pass(Reason(HealthReason.MODELS_ANSWER))
-    return Pass(Reason(HealthReason.ANSWERS))
+        return holding("/v1/models answers")
+    return holding("/health answers")
 
 
 class FirstAnswerReason(ReasonKind):
@@ -160,19 +162,6 @@ def paced(promise: Expectations, outcome: Outcome) -> Expectations:
     return replace(promise, plain=max(FEWEST, round(PLAIN_SECONDS * rate)), prompt=prompt)
 
 
-class ModelListedReason(ReasonKind):
-    """The reasons of ``model-listed``."""
-
-    LISTED = "listed", "{model} is listed"
-
-
-class ContextLengthReason(ReasonKind):
-    """The reasons of a context beside that of the document."""
-
-    NOT_TOLD = "not-told", "the engine does not tell its context"
-    SAME = "same", "{served:,} tokens"
-
-
 @probe(
     "model-listed",
     "A wrong served name is a 404 for every client; a context of ten million tokens failed, or was cut down.",
@@ -191,7 +180,7 @@ def model_listed(ctx: Context) -> Outcome:
         listed = tuple(map(str, [*served][:20]))
         remedy = Reason(Remedy.ASK_BY_NAME, listed=listed) if served else None
         return differs("the models listed", listed, ctx.model, Stage.START, remedy)
-    outcomes: dict[str, Outcome] = {"name": Pass(Reason(ModelListedReason.LISTED, model=ctx.model))}
+    outcomes: dict[str, Outcome] = {"name": holding(f"{ctx.model} is listed")}
     if ctx.promise.context is not None:
         outcomes["context"] = judge_context_length(served[ctx.model], ctx.promise.context)
     return together(outcomes)
@@ -200,11 +189,11 @@ def model_listed(ctx: Context) -> Outcome:
 def judge_context_length(served: object, promised: int | None) -> Outcome:
     """Judge the context that the engine reports, in tokens, beside that of the document."""
     if not isinstance(served, int) or isinstance(served, bool):
-        return NotApplicable(Reason(ContextLengthReason.NOT_TOLD))
+        return NotApplicable(Reason(SeenReason.HOLDS, what="the engine does not tell its context"))
     if served != promised:
         remedy = Reason(Remedy.SET_CONTEXT, served=served, promised=promised)
         return differs("the context that is served", served, promised, Stage.START, remedy)
-    return Pass(Reason(ContextLengthReason.SAME, served=served))
+    return holding(f"{served:,} tokens")
 
 
 def _parser(fields: Fields) -> str:
@@ -349,7 +338,6 @@ class FilesReason(ReasonKind):
 
     NOT_KNOWN = "not-known", "nobody wrote down what the files were"
     OF_A_SERVER = "of-a-server", "the files of a running server are unknown"
-    SAME = "same", "{count} files are as they were"
     CHANGED = "changed", "changed since the import: {files:and}"
 
 
@@ -392,7 +380,7 @@ def judge_files_as_imported(imported: Mapping[str, str], served: Mapping[str, st
     unrecorded = () if any(name.endswith(WEIGHTS) for name in imported) else (WEIGHTS,)  # none could be read
     changed += [name for name in served if name not in imported and not name.endswith(unrecorded)]
     if not changed:
-        return Pass(Reason(FilesReason.SAME, count=len(known)))
+        return holding(f"{len(known)} files are as they were")
     reason = Reason(FilesReason.CHANGED, files=tuple(changed))
     return Fail(reason, Stage.FILES, Reason(Remedy.PUT_BACK, files=tuple(changed)))
 
@@ -411,7 +399,6 @@ class ConcurrencyReason(ReasonKind):
     """The reasons of ``concurrency``."""
 
     FAILED = "failed", "of {count} requests one failed: {error}"
-    ANSWERED = "answered", "{good} of {count} answered as each alone"
 
 
 AT_ONCE = 16
@@ -488,9 +475,7 @@ def judge_concurrency(
     if isinstance(last, ExchangeError):
         return Fail(Reason(ConcurrencyReason.FAILED, count=len(answers) + 1, error=last.reason), Stage.WHOLE)
     good = sum(right(answer, prompt) for prompt, answer in zip(prompts, answers, strict=True))
-    return Pass(
-        Reason(ConcurrencyReason.ANSWERED, good=good, count=len(answers)), trials=len(answers), agreed=good
-    )
+    return holding(f"{good} of {len(answers)} answered as each alone", len(answers), good)
 
 
 def right(reply: Reply | ExchangeError, prompt: Prompt) -> bool:

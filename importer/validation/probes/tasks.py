@@ -16,7 +16,16 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused, TemplateRefusedError
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, differs
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    Stage,
+    differs,
+    holding,
+)
 from importer.validation.probe import Run, probe
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Need, Remedy, template
@@ -25,13 +34,6 @@ TEXTS = ("A boat is on the lake.", "The invoice is due on Friday.", "A boat is o
 APART = 0.04  # of their length: what two rows of one text differ by; batches round otherwise
 UNIT = 0.01  # distance of a length from one
 SETTING = Reason(Remedy.CORRECT_SETTING, key="importer.outputs")
-
-
-class RowsReason(ReasonKind):
-    """The reasons of a row of numbers for each text."""
-
-    ROWS = "rows", "{size} values, length {length:.3f}"
-    TOKENS = "tokens", "a vector for each of {count} tokens"
 
 
 def _embedding(ctx: Context) -> Outcome:
@@ -46,7 +48,7 @@ def _embedding(ctx: Context) -> Outcome:
 def _each_token(ctx: Context) -> Outcome:
     body = {"model": ctx.model, "input": list(TEXTS), "task": "token_embed"}
     rows = vectors(ctx.client.post("/pooling", body, ctx.log), "data")
-    return _no_rows(rows) or Pass(Reason(RowsReason.TOKENS, count=len(rows[0])))
+    return _no_rows(rows) or holding(f"a vector for each of {len(rows[0])} tokens")
 
 
 def vectors(answer: Any, key: str) -> list[Any]:
@@ -75,7 +77,7 @@ def judge_rows(rows: list[Any], promised: int | None) -> Outcome:
     apart = norm([a - b for a, b in zip(first, again, strict=True)]) / (norm(first) or 1.0)
     if apart > APART:
         return differs("two rows of one text", f"{apart:.1%} apart", "alike", Stage.WHOLE)
-    return Pass(Reason(RowsReason.ROWS, size=len(first), length=norm(first)))
+    return holding(f"{len(first)} values, length {norm(first):.3f}")
 
 
 def judge_embedding(rows: list[Any], dimensions: int | None, normalized: bool | None) -> Outcome:
@@ -107,7 +109,6 @@ class RerankReason(ReasonKind):
     """The reasons of a ranking."""
 
     OTHER_FIRST = "other-first", "the model puts {text!r} first"
-    BEST_FIRST = "best-first", "the right document is first, with {score:.3f}"
 
 
 def _rerank(ctx: Context) -> Outcome:
@@ -142,7 +143,7 @@ def judge_rerank(first: list[tuple[int, float]], again: list[tuple[int, float]])
         return Inconclusive(
             Reason(RerankReason.OTHER_FIRST, text=DOCUMENTS[first[0][0]]), Stage.DRAWN, trials=2
         )
-    return Pass(Reason(RerankReason.BEST_FIRST, score=first[0][1]), trials=2)
+    return holding(f"the right document is first, with {first[0][1]:.3f}", 2)
 
 
 def _classes(ctx: Context) -> Outcome:
@@ -160,19 +161,13 @@ PATH = "/v1/audio/transcriptions"
 RATE, SECONDS, PITCH = 16_000, 1, 440  # samples a second, seconds, hertz
 
 
-class TranscriptionReason(ReasonKind):
-    """The reasons of a transcription."""
-
-    TEXT = "text", "text {text!r}"
-
-
 def _transcription(ctx: Context) -> Outcome:
     """Send a second of a tone; what the model hears in it is not judged."""
     answer = ctx.client.upload(PATH, {"model": ctx.model, "temperature": "0"}, tone(), ctx.log)
     text = answer.get("text") if isinstance(answer, dict) else None
     if not isinstance(text, str):
         return differs("a transcript", "no text", "a text", Stage.WHOLE)
-    return Pass(Reason(TranscriptionReason.TEXT, text=text.strip()[:80]))
+    return holding(f"text {text.strip()[:80]!r}")
 
 
 def tone() -> bytes:
@@ -193,7 +188,6 @@ class CompletionReason(ReasonKind):
 
     CHATS = "chats", "the model chats"
     NOTHING = "nothing", "the model had nothing to add"
-    WENT_ON = "went-on", "went on {text!r}"
 
 
 TEXT = "The capital of France is"
@@ -206,7 +200,7 @@ def _completion(ctx: Context) -> Outcome:
     text = ctx.client.complete(body, ctx.log)
     if not text.strip():
         return Inconclusive(Reason(CompletionReason.NOTHING), Stage.DRAWN)
-    return Pass(Reason(CompletionReason.WENT_ON, text=text.strip()[:80]))
+    return holding(f"went on {text.strip()[:80]!r}")
 
 
 OUTPUTS: Mapping[str, Run] = {
@@ -235,7 +229,6 @@ class ImagesReason(ReasonKind):
     """The reasons of images."""
 
     NOT_COUNTED = "not-counted", "all are answered; whether an image is seen, no count of tokens tells"
-    SEEN = "seen", "tokens of the prompt: {counts}"
 
 
 SIDE = 64  # pixels
@@ -315,7 +308,7 @@ def judge_images(results: Mapping[str, Counted | RequestRefused], *, rendered: b
             what, least = f"prompt_tokens with {more}", f"more than {known[less]}, those with {less}"
             return differs(what, known[more], least, Stage.TEMPLATE, REMEDY, trials=len(known))
     shown = ", ".join(f"{name} {count}" for name, count in known.items())
-    return Pass(Reason(ImagesReason.SEEN, counts=shown), trials=len(known))
+    return holding(f"tokens of the prompt: {shown}", len(known))
 
 
 def png(colour: tuple[int, int, int], side: int = SIDE) -> bytes:
