@@ -1,7 +1,9 @@
 """Memory that starts on real cards left for the cache, beside estimates: of all, and with a model left out.
 
-``starts.json`` has starts of vLLM that were published with their logs: config, card, settings, and the log's
-figures in GiB of one card. ``left_out`` says what cannot be compared. Those called *older* are before 0.17.
+``starts.json`` has starts of vLLM that were published with their logs: config (or the record that has it),
+card, settings, and the log's figures in GiB of one card. ``left_out`` says what cannot be compared. Those
+called *older* are before 0.17. A start that failed has ``started: false`` and a ``cause``. The judgement of
+its settings has to foretell it, and may call no start impossible that ran.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from importer.hub.snapshot import Snapshot
 from importer.memory import devices, shape
 from importer.memory.devices import GIB
 from importer.memory.estimate_types import Unknown
+from importer.memory.judgement import Judgement, judge
 from importer.memory.pages import has
-from importer.memory.parallelism import EXPERTS, TENSOR, FitRequest, LoadCase
-from importer.memory.plans import Split
+from importer.memory.parallelism import FitRequest, LoadCase
 from importer.memory.rest import BUFFERS, COMPILED, CONSUMED, ENGINE, SYSTEM, is_second
 from importer.memory.weights import read
 from importer.signals.comparison import INDEX
@@ -32,6 +34,7 @@ HEADING = (
 
 
 Pair = tuple[float, float]
+OTHERWISE = ("layout", "card")  # causes of a failed start that are no memory
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class Constants:
 class Start:
     """One start; sizes are GiB of one card, ``free`` that of the log.
 
-    ``peak`` is the estimate of one step with its graphs and adapters, ``spare`` what a document keeps
-    free, ``open`` the part of it that no constant has, ``surplus`` the other end.
+    ``peak`` is the estimate of one step with its graphs, adapters and what else no constant has, ``spare``
+    what a document keeps free, ``open`` the part of it that no constant has, ``surplus`` the other end.
     """
 
     name: str
@@ -94,14 +97,25 @@ class Start:
 
 
 def records() -> list[dict[str, Any]]:
-    """The starts as they were published."""
-    return list(json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")))
+    """The starts as they were published, each with its config, whose share of the card is known."""
+    listed = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+    by_id = {record["id"]: record for record in listed}
+    for record in listed:
+        while isinstance(record["config"], str):
+            of = by_id[record["config"]]
+            record |= {key: of[key] for key in ("config", "index") if key in of}
+    return [record for record in listed if "memory" not in record.get("left_out", {})]
 
 
 def starts() -> list[Start]:
     """The starts whose memory for the cache can be compared."""
-    told = (r for r in records() if "free" in r["reported"] and "memory" not in r.get("left_out", {}))
-    return [_start(record) for record in told]
+    return [_start(record) for record in records() if "free" in record["reported"]]
+
+
+def judged() -> list[tuple[dict[str, Any], Judgement]]:
+    """Every start whose settings are known, with their judgement."""
+    known = [record for record in records() if "start" not in record.get("left_out", {})]
+    return [(record, judge(of, of.request)) for record in known for of in (case(record),)]
 
 
 def case(record: Mapping[str, Any]) -> LoadCase:
@@ -133,21 +147,22 @@ def _value(text: str) -> object:
 
 def _start(record: Mapping[str, Any]) -> Start:
     of = case(record)
-    split = Split(of.request.count(TENSOR) or 1, experts=of.request.get(EXPERTS) is True)
-    placed, fit = of.placed(split, of.shares()[0]), of.fit(of.context, split)
+    found = judge(of, of.request)
+    placed, fit, split = found.placed, found.fit, found.placed.split
     sizes = {term.part: term.amount.likely / GIB for term in fit.terms}
     if "weights" in record.get("left_out", {}):  # of a size that the log alone has
         sizes["weights"] = record["reported"].get("weights", sizes["weights"])
     total, rest = fit.total, fit.term("overhead")
     known = rest.amount.high - rest.amount.likely if rest is not None else 0
-    return Start(
+    start = Start(
         record["id"], record["model"], record["version"], record["older"], record["reported"]["free"],
         placed.budget / GIB, sizes["weights"], record["reported"].get("weights", sizes["weights"]),
-        sum(sizes.get(part, 0) for part in ("activations", "graphs", "adapters")), placed.spare / GIB,
-        sqrt(placed.spare**2 - known**2) / GIB,
-        (total.likely - total.low) / GIB, split.cards, of.device.shared,
+        sum(sizes.get(part, 0) for part in ("activations", "graphs", "adapters", "overhead")),
+        placed.spare / GIB, sqrt(placed.spare**2 - known**2) / GIB, (total.likely - total.low) / GIB,
+        split.cards, of.device.shared,
         is_second(of.shape, fit.load) and has(fit.load, CONSUMED) and not fit.load.eager,
     )  # fmt: skip
+    return replace(start, peak=start.peak - sum(likely for likely, _ in start.rest(Constants())))
 
 
 def fitted(known: list[Start]) -> Constants:
@@ -188,10 +203,31 @@ def rows() -> Iterator[str]:
     for name, some in parts.items():
         yield _summary(name, some, dict.fromkeys(others, used))
         yield _summary(f"{name}, with each model left out", some, others)
+    yield from _foretold()
     fit = fitted(found)
     for field in fields(Constants):
         (one, most), (likely, high) = getattr(fit, field.name), getattr(used, field.name)
         yield f"{field.name}, GiB: fitted {one:.2f}, at most {most:.2f}; used {likely:.2f}, {high:.2f}"
+
+
+def _foretold() -> Iterator[str]:
+    """Each failed start that no judgement foretold, then how many were, and the starts called impossible."""
+    failed = [(r, j) for r, j in judged() if r["reported"].get("started") is False]
+    missed = [r for r, j in failed if j.word == "fits" and not j.start]
+    for record in missed:
+        yield f"not foretold: {record['id']} ({record['cause']})"
+    own = [r for r, _ in failed if r["cause"] not in OTHERWISE]
+    yield (
+        f"failed starts foretold: {1 - len(missed) / len(failed):.0%} of {len(failed)}; "
+        f"of memory alone {1 - len(missed) / len(own):.0%} of {len(own)}"
+    )
+    ran = [(r, j) for r, j in judged() if r["reported"].get("started") is not False]
+    wrong = [r["id"] for r, j in ran if j.word == "too-large" or j.start]
+    doubted = sum(j.word == "may-not-start" for _, j in ran)
+    yield (
+        f"starts that ran: {len(ran)}; called impossible: {len(wrong)} ({', '.join(wrong) or 'none'}); "
+        f"they may not start: {doubted}"
+    )
 
 
 def _summary(name: str, some: list[Start], constants: Mapping[str, Constants]) -> str:

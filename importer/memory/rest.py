@@ -49,8 +49,8 @@ ENGINE = {
     "metal": Amount(200 * MIB, 400 * MIB, 700 * MIB),
 }
 # A first start of the second runner, that compiles; since 0.27 vLLM counts everything that it took, fragments
-# too (``mem_utils.py``): 1.1 GiB in three of five logs, and nothing in the others.
-COMPILED, TUNED, CONSUMED = Amount(0, 1000 * MIB, 1500 * MIB), Amount(0, 300 * MIB, 800 * MIB), (0, 27)
+# and the counts of penalties too (``mem_utils.py``): 0.5 to 1.9 GiB in four logs, beside those counts.
+COMPILED, TUNED, CONSUMED = Amount(0, 650 * MIB, 1350 * MIB), Amount(0, 300 * MIB, 800 * MIB), (0, 27)
 BUFFERS = Amount(0, 350 * MIB, 1500 * MIB)  # between cards
 PARTED = Amount(100 * MIB, 400 * MIB, 1000 * MIB)  # queries and results of all parts of a sequence
 UNCOUNTED = 1024 * MIB  # at most, for each setting with an unknown size
@@ -228,8 +228,10 @@ def _values(shape: Shape, load: Load, tokens: int) -> int:
 def _engine(shape: Shape, load: Load, weights: int) -> Term:
     """Return the engine with nothing loaded, its buffers, and what the system takes of a shared memory."""
     parts, kind = [ENGINE[load.device]], TermReason.ENGINE
-    if load.device in ON_CARDS and not load.eager and is_second(shape, load):
-        parts.append(COMPILED if pages.has(load, CONSUMED) else TUNED)
+    if load.device in ON_CARDS and is_second(shape, load):
+        consumed = pages.has(load, CONSUMED)
+        parts += [Amount.exactly(_counts(shape, load))] if consumed else []
+        parts += [COMPILED if consumed else TUNED] if not load.eager else []
     devices = max(load.tensor_parallel * load.pipeline_parallel, load.expert_parallel)
     if devices > 1 and load.device in ON_CARDS:
         parts += [BUFFERS, *([PARTED] if load.context_parallel > 1 else [])]
@@ -243,6 +245,12 @@ def _engine(shape: Shape, load: Load, weights: int) -> Term:
         total = replace(total, high=total.high + UNCOUNTED * len(load.uncounted))
         why = Reason(TermReason.NOT_COUNTED, why=why, keys=load.uncounted)
     return Term("overhead", total, why)
+
+
+def _counts(shape: Shape, load: Load) -> int:
+    """Return the bytes of the second runner's penalties: a count and a bit for each token of each slot."""
+    rows = load.slots or pages.slots_default(load)
+    return rows * 4 * (shape.vocabulary + -(-shape.vocabulary // 32))
 
 
 def _range(size: int, factors: tuple[float, float, float]) -> Amount:

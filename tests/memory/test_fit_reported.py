@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.starts import Constants, fitted, starts
+from benchmarks.starts import OTHERWISE, Constants, fitted, judged, starts
 from importer.engines import log_figures
 from importer.memory.devices import named, of_kind
 from importer.memory.estimate import estimate, longest
@@ -118,6 +118,15 @@ def test_starts_on_real_cards_had_what_a_document_counts_on() -> None:
     assert median(1 - s.safe(used) / s.free for s in today) < 0.105
     apart = [s for s in today if s.safe(fitted([o for o in found if o.model != s.model])) > s.free]
     assert len(apart) <= 0.07 * len(today)
+
+
+@pytest.mark.slow
+def test_failed_starts_are_foretold_and_none_that_ran_is_called_impossible() -> None:
+    found = judged()
+    failed = [j for r, j in found if r["reported"].get("started") is False and r["cause"] not in OTHERWISE]
+    assert sum(j.word != "fits" for j in failed) >= 0.8 * len(failed) > 25
+    ran = [j for r, j in found if r["reported"].get("started") is not False]
+    assert not [j for j in ran if j.word == "too-large" or j.start]
 
 
 def test_a_log_is_not_believed_that_contradicts_itself_or_the_device() -> None:
