@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -84,7 +85,7 @@ def _cards() -> Device | None:
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
-    for fields in ("name,memory.total,memory.reserved,compute_cap", "name,memory.total"):
+    for fields in ("name,memory.total,memory.reserved,compute_cap,memory.free", "name,memory.total"):
         table = _ask([program, *_visible(), f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
         if table:
             return read_cards(table, total_memory())
@@ -118,6 +119,7 @@ def read_cards(text: str, system: int) -> Device | None:
     its own.
     """
     counts: Counter[tuple[str, int, str | None]] = Counter()
+    unused: dict[tuple[str, int, str | None], int] = {}
     for cells in ([cell.strip() for cell in line.split(",")] for line in text.splitlines()):
         if len(cells) < 2:  # not a line of the table
             continue
@@ -129,11 +131,15 @@ def read_cards(text: str, system: int) -> Device | None:
         else:  # "[N/A]": the card uses the system's memory
             memory = system
         capability = more[1] if len(more) > 1 and re.fullmatch(r"\d{1,2}\.\d", more[1]) else None
-        counts[name, memory, capability] += 1
+        counts[one := (name, memory, capability)] += 1
+        if len(more) > 2 and more[2].isdecimal():
+            unused[one] = min(int(more[2]) * MIB, unused.get(one, memory))
     if not counts:
         return None
-    (_, memory, capability), count = max(counts.items(), key=lambda item: item[0][1] * item[1])
-    return of_kind("cuda", NAME, memory, count=count, capability=capability)
+    one, count = max(counts.items(), key=lambda item: item[0][1] * item[1])
+    _, memory, capability = one
+    device = of_kind("cuda", NAME, memory, count=count, capability=capability)
+    return replace(device, free=unused.get(one))
 
 
 def _ask(argv: list[str]) -> str:

@@ -63,6 +63,7 @@ class Device:
     ``node``     devices in one machine; more of them are several machines.
     ``bandwidth``  bytes a second of its memory, ``link`` of its links to the others, where they are known.
     ``shared``   whether its memory is the system's as well.
+    ``free``     bytes of one device that nothing uses at the moment, of this machine's own cards.
     ``engine``   what serves it in place of the released engine; ``None``: nothing else is required.
     """
 
@@ -80,6 +81,7 @@ class Device:
     shared: bool = False
     engine: str | None = None
     basis: Basis = "measured"
+    free: int | None = None
 
     @property
     def doubt(self) -> int:

@@ -174,6 +174,9 @@ def test_what_nvidia_smi_says() -> None:
     assert cards("NVIDIA GB10, [N/A], [N/A], 12.1\n") == (1, 120.0, "12.1")
     assert cards("NVIDIA T400 4GB, 4096, 200, 7.5\n" + h100 * 2) == (2, 79.11, "9.0")
     assert machine.read_cards("", GIB) is None
+    two = machine.read_cards(f"{h100.strip()}, 81008\n{h100.strip()}, 30000\n", GIB)
+    assert two is not None
+    assert two.free == 30_000 << 20, "of the card with the least"
 
 
 def test_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
