@@ -186,14 +186,6 @@ TOYS: dict[str, Config] = {
         mamba_proj_bias=False, use_conv_bias=True, mlp_hidden_act="relu2", mamba_hidden_act="silu",
         layer_norm_epsilon=1e-5, attention_bias=False, mlp_bias=False, use_bias=False,
     ),
-    "mamba2 and shared attention": _toy(
-        "Zamba2ForCausalLM", "zamba2", n_mamba_heads=16, mamba_headdim=32, mamba_ngroups=1, mamba_d_state=64,
-        mamba_d_conv=4, mamba_expand=2, layers_block_type=["mamba", "mamba", "mamba", "hybrid"] * 2,
-        hybrid_layer_ids=[3, 7], num_mem_blocks=1, attention_head_dim=64, attention_hidden_size=512,
-        use_shared_attention_adapter=False, use_mem_rope=True, adapter_rank=16, add_bias_linear=False,
-        num_key_value_heads=8, use_conv_bias=True, chunk_size=128, hidden_act="gelu",
-        tie_word_embeddings=True, head_dim=...,
-    ),
     "delta: three of four": _toy("Qwen3_5ForCausalLM", "qwen3_5_text", **_DELTA, attn_output_gate=True),
     "delta: three of four, experts": _toy(
         "Qwen3NextForCausalLM", "qwen3_next", **{**_DELTA, **_SHARED}, num_attention_heads=4
@@ -231,24 +223,6 @@ TOYS: dict[str, Config] = {
         rms_norm_eps=...,
         tie_word_embeddings=True,
     ),
-    "recurrent: beside windows": _toy(
-        "RecurrentGemmaForCausalLM", "recurrent_gemma", attention_window_size=128, conv1d_width=4,
-        lru_width=256, attention_bias=False, logits_soft_cap=30.0, num_hidden_layers=6,
-        block_types=["recurrent", "recurrent", "attention"], head_dim=..., num_key_value_heads=1,
-    ),
-    "rwkv: nothing else": {
-        "architectures": ["RWKV7ForCausalLM"], "model_type": "rwkv7", "hidden_size": 256, "head_dim": 64,
-        "num_hidden_layers": 8, "intermediate_size": 512, "vocab_size": 1024, "norm_eps": 1e-5,
-        "a_low_rank_dim": 32, "v_low_rank_dim": 32, "gate_low_rank_dim": 32, "decay_low_rank_dim": 32,
-        "torch_dtype": "bfloat16",
-    },
-    "cross: an encoder's keys": {
-        "architectures": ["WhisperForConditionalGeneration"], "model_type": "whisper", "d_model": 256,
-        "decoder_layers": 4, "encoder_layers": 4, "decoder_attention_heads": 4, "encoder_attention_heads": 4,
-        "decoder_ffn_dim": 1024, "encoder_ffn_dim": 1024, "vocab_size": 1024, "max_source_positions": 1500,
-        "max_target_positions": 448, "num_mel_bins": 80, "pad_token_id": 0, "eos_token_id": 0,
-        "bos_token_id": 0, "decoder_start_token_id": 1, "torch_dtype": "bfloat16", "is_encoder_decoder": True,
-    },
 }  # fmt: skip
 
 

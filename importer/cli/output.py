@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 value = sentences.value_text
 PLAIN_WIDTH = 140  # columns where there is no terminal to ask
 WORDS = (
-    ("stages", "pipeline_parallel"), ("parts of sequences", "decode_context_parallel"),
-    ("data", "data_parallel"), ("servers", "replicas"),
+    ("stages", "pipeline_parallel"), ("data", "data_parallel"), ("servers", "replicas"),
 )  # fmt: skip
 PATIENCE = 1.0  # seconds before progress is worth showing
 plain = sentences.plain
@@ -162,11 +161,10 @@ def plans(record: Mapping[str, Any]) -> Table | None:
             held(p),
             "–" if p["step_ms"] is None else f"{p['step_ms']:.1f} ms, {p['tokens_per_second']:,}/s",
             "\n".join(p["why"]),
-            "\n".join(p["costs"]),
         )
         for p in listed
     ]
-    head = ("layout", "context", "at the same time", "bound of a token, of all", "why", "costs")
+    head = ("layout", "context", "at the same time", "bound of a token, of all", "why")
     return table(head, rows, f"plans for {listed[0]['device']}: the document's, then the next-best")
 
 

@@ -181,7 +181,7 @@ OF_REASONS: Mapping[str, AttentionReason] = {
     )
 }
 # Of these the document has a part or none; its engine may well start.
-NOT_OF_THE_START = (FitReason.HOLDS, FitReason.NOT_KNOWN, FitReason.STORED_OTHERWISE)
+NOT_OF_THE_START = (FitReason.HOLDS, FitReason.NOT_KNOWN)
 # Reasons that name another template.
 OFFERS = (ForeignReason.WOULD_OFFER, CoverageEffect.OFFER)
 NO_DEVICE = Reason(OtherDevice.NONE)

@@ -8,11 +8,10 @@ from importer.memory.config_keys import HEAD, HEADS, KV_HEADS, Keys
 from importer.memory.layers import Attention, Cache, Cross, Indexer, Kind, Latent, State, StateTensor
 
 # Keys of the layers with a window where they differ from the others (MiMo V2, Step 3.5).
-_WINDOW = ("sliding_window", "sliding_window_size", "attention_window_size", "interleaved_sliding_window")
+_WINDOW = ("sliding_window", "sliding_window_size", "interleaved_sliding_window")
 # Model types with MLA that engines unfold into ordinary keys and values.
 UNFOLDED = {"minicpm3"}
 IMAGE_TOKENS = 6404  # of one image in Llama 3.2 Vision: four tiles of 1,600 patches and one token each
-ENCODER_TOKENS = 1500  # Whisper: 30 s of sound
 STATE_HEADS = ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads")
 STATE_HEAD = ("mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim")
 GROUPS = ("mamba_n_groups", "mamba_ngroups", "n_groups")
@@ -33,10 +32,7 @@ def attention(keys: Keys, layer: int, kind: Kind, hidden: int) -> tuple[Cache, .
     rank = keys.count("kv_lora_rank")
     if rank and keys.get("use_mla") is not False:
         return _latent(keys, layer, rank, kind)
-    plain = _plain(keys, layer, kind, hidden, block)
-    if keys.get("is_encoder_decoder") is True and keys.count("decoder_layers"):
-        return (plain, *_cross(keys, hidden, keys.size("max_source_positions", default=ENCODER_TOKENS)))
-    return (plain, *_indexed(keys, layer))
+    return (_plain(keys, layer, kind, hidden, block), *_indexed(keys, layer))
 
 
 def _plain(keys: Keys, layer: int, kind: Kind, hidden: int, block: Keys | None) -> Attention:
@@ -231,27 +227,10 @@ def _mamba(keys: Keys, hidden: int) -> State | None:
     return State("mamba", (StateTensor(width, remembered), StateTensor(width, states, recurrent=True)))
 
 
-def _rwkv(keys: Keys, hidden: int) -> State | None:
-    """Return the state of RWKV 7: a matrix for each head, and the last token twice."""
-    head = keys.count("head_dim")
-    if keys.get("decay_low_rank_dim") is None or not head:
-        return None
-    return State("rwkv", (StateTensor(hidden, 2), StateTensor(hidden // head, head * head, recurrent=True)))
-
-
-def _griffin(keys: Keys, hidden: int) -> State | None:
-    """Return the state of RecurrentGemma: a gated linear recurrence over channels."""
-    if not keys.count("attention_window_size"):
-        return None
-    width = keys.count("lru_width") or hidden
-    remembered = max(keys.size("conv1d_width", default=4) - 1, 0)
-    return State("recurrent", (StateTensor(width, remembered), StateTensor(width, 1, recurrent=True)))
-
-
 def _lightning(keys: Keys, hidden: int) -> State | None:
     """Return the state of linear attention without a convolution: a matrix for each head.
 
-    Examples are MiniMax-01, Ring linear and RWKV.
+    Examples are MiniMax-01 and Ring linear.
     """
     heads = keys.count("num_attention_heads", "num_heads")
     if not heads:
@@ -275,5 +254,5 @@ def _nemotron(keys: Keys) -> str | None:
 
 
 RULES: tuple[Callable[[Keys, int], State | None], ...] = (
-    _delta, _kimi, _convolution, _mamba2, _mamba, _rwkv, _griffin, _lightning,
+    _delta, _kimi, _convolution, _mamba2, _mamba, _lightning,
 )  # fmt: skip

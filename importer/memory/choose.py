@@ -96,11 +96,6 @@ class FitReason(ReasonKind):
         "FP16 overflows",
     )
     STORED = "stored", "{file} says the weights are in {stored}", "{file}"
-    STORED_OTHERWISE = (
-        "stored-otherwise",
-        "{file} describes other weights than are published: {why}",
-        "{file}",
-    )
     NOT_KNOWN = "not-known", "not known what {device} holds: {why}", "fit unknown"
     NO_LENGTH = "no-length", "no file names a context length"
 
@@ -177,7 +172,6 @@ class Choice:
                 "cards": self.placed.split.cards,
                 "budget": self.placed.budget,
                 "spare": self.placed.spare,
-                "binding": self.placed.longest.binding,
             }
         if self.pool is not None:
             data["pool"] = {**self.pool, "all": self._blocks(self.pool["block"])}
@@ -242,9 +236,6 @@ def choose(
     if wanted > context:
         why = Reason(PlanReason.BEYOND, wanted=wanted, most=context)
         facts = (*facts, Evidence(Rule.FIT, CONTEXT, context, Source.FIT, warning(why)))
-    if dtype is not None and weights.bits is not None:
-        why = Reason(FitReason.STORED_OTHERWISE, file=FILE, why=weights.why)
-        facts = (*facts, Evidence(Rule.FITS, "dtype", dtype.value, Source.FIT, warning(why)))
     if device is None:
         return _judged(_neutral(case, facts), case)
     if device.engine is not None and backends.of(backend).planned:

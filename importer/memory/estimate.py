@@ -16,7 +16,6 @@ from importer.memory import pages, rest
 from importer.memory.estimate_types import (
     CACHES,
     Amount,
-    ContextReason,
     Fit,
     Load,
     Longest,
@@ -106,19 +105,14 @@ def longest(shape: Shape, whole: Fit, budget: int) -> Longest:
     """Return the longest context up to that of ``whole`` with a likely total within ``budget`` bytes."""
     load = whole.load
     if whole.total.likely <= budget:
-        return Longest(load.context, None, Reason(ContextReason.FITS, tokens=load.context), whole)
+        return Longest(load.context, whole)
     least = min(SHORTEST, load.context)
     shortest = _shorter(shape, whole, least)
     if shortest.total.likely > budget:
-        term = max(shortest.terms, key=lambda t: t.amount.likely)
-        over = shortest.total.likely - budget
-        return Longest(0, term.part, Reason(ContextReason.NONE, over=over, why=term.why), shortest)
+        return Longest(0, shortest)
     held = bisect_right(range(least, load.context), budget, key=partial(_likely, shape, whole))
-    fit = _shorter(shape, whole, low := least + held - 1)
-    growth = {t.part: t.amount.likely - _of(fit, t) for t in whole.terms}
-    part = max(growth, key=lambda p: growth[p])
-    why = Reason(ContextReason.LESS, tokens=load.context, over=growth[part])
-    return Longest(low, part, why, fit)
+    low = least + held - 1
+    return Longest(low, _shorter(shape, whole, low))
 
 
 def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
@@ -145,11 +139,6 @@ def _likely(shape: Shape, whole: Fit, context: int) -> int:
     caches = _cached(shape, load, paged=backends.of(whole.backend).on_cards)
     beside = sum(t.amount.likely for t in _beside(shape, whole, load))
     return beside + sum(int(size * whole.scale) for size in caches)
-
-
-def _of(fit: Fit, term: Term) -> int:
-    other = fit.term(term.part)
-    return 0 if other is None else other.amount.likely
 
 
 def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
@@ -212,8 +201,6 @@ def _cast(shape: Shape, weights: Weights, load: Load) -> float:
         return 1.0
     stored = max(weights.dtypes, key=lambda t: weights.dtypes[t]) if weights.dtypes else None
     before = {"F32": 4, "F16": 2, "BF16": 2}.get(stored or "")
-    if before is None and weights.bits is not None:  # the published bytes precede the config's dtype
-        before = 4 if weights.bits > 24 else 2 if weights.bits > 12 else value_bytes(shape, load)
     return value_bytes(shape, load) / (before or BYTES.get(shape.dtype or "", 2))
 
 

@@ -38,10 +38,6 @@ class SizeReason(ReasonKind):
     HUB = "hub", "the Hub counts {counts}"
     INDEX = "index", "{file} says total_size: {size}"
     NO_TOWER = "no-tower", "{why}; without the tower of vision or sound"
-    OTHERWISE = (
-        "otherwise",
-        "{why}; these are {bits} bits a parameter, where config.json describes {expected}",
-    )
 
 
 class TermReason(ReasonKind):
@@ -72,14 +68,6 @@ class TermReason(ReasonKind):
     STATE_ARRAYS = "state-arrays", "{sequences} x {size:,} bytes, however long the sequence"
     STATE_PAGES = "state-pages", "{sequences:sequence|sequences}, {count:page|pages} of {size:,} bytes each"
     WEIGHTS = "weights", "{parts:;}"
-
-
-class ContextReason(ReasonKind):
-    """Reasons why a context is the longest of a budget."""
-
-    FITS = "fits", "all {tokens:,} tokens fit"
-    LESS = "less", "{tokens:,} tokens take {over:,} bytes more than are left"
-    NONE = "none", "{over:,} bytes too many before any context; {why}"
 
 
 @frozen
@@ -236,21 +224,10 @@ class Fit:
 
 @frozen
 class Longest:
-    """The longest context that a budget holds, and the part that stops it from being longer.
-
-    ``context`` is 0 where not even the shortest fits; ``binding`` is ``None`` where the whole context fits.
-    ``fit`` is the estimate at that context.
-    """
+    """The longest context that a budget holds, 0 where not even the shortest fits, and its estimate."""
 
     context: int
-    binding: Part | None
-    why: Reason
     fit: Fit
-
-    def to_json(self) -> dict[str, object]:
-        """Return the result as receipts hold it."""
-        why = render(self.why)
-        return {"context": self.context, "binding": self.binding, "why": why, "fit": self.fit.to_json()}
 
 
 class Figure(TypedDict):

@@ -32,7 +32,7 @@ FIRST_DENSE = ("first_k_dense_replace", "num_dense_layers", "moe_layer_start_ind
 PLAIN_ACTIVATIONS = {"relu", "relu2"}
 PLAIN_TYPES = {
     "bloom", "codegen", "falcon", "gpt2", "gpt_bigcode", "gpt_neox", "gptj", "mpt", "nemotron", "nemotron_h",
-    "opt", "persimmon", "phi", "RefinedWeb", "RefinedWebModel", "rwkv7", "starcoder2", "whisper",
+    "opt", "persimmon", "phi", "RefinedWeb", "RefinedWebModel", "starcoder2",
 }  # fmt: skip
 
 

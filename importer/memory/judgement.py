@@ -242,7 +242,7 @@ def _finished(case: LoadCase, values: FitRequest) -> LoadCase:
     context = min(SHORTEST, case.context) if free else values.count(CONTEXT) or case.context
     values = replace(values, fixed=_Everything(), version=case.request.version)
     return replace(
-        case, request=values, context=context, aim=NO_AIM, parts=False,
+        case, request=values, context=context, aim=NO_AIM,
         dtype=str(values.get(DTYPE) or "auto"),
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from importer.frozen import frozen
 from importer.memory.config_keys import Keys
 
-StateKind = Literal["mamba", "mamba2", "delta", "kimi", "lightning", "convolution", "recurrent", "rwkv"]
+StateKind = Literal["mamba", "mamba2", "delta", "kimi", "lightning", "convolution"]
 
 
 @frozen
@@ -193,14 +193,6 @@ def _words(keys: Keys, layers: int) -> list[Kind] | None:
     return known + ["full"] * (layers - len(known))
 
 
-def _blocks(keys: Keys, layers: int) -> list[Kind] | None:
-    """Return the kinds of RecurrentGemma: a few blocks that repeat; its attention has a window."""
-    listed = keys.words("block_types", "_block_types")
-    if not listed or not keys.count("attention_window_size"):
-        return None
-    return ["window" if word == "attention" else "state" for word in islice(cycle(listed), layers)]
-
-
 def _pattern(keys: Keys, layers: int) -> list[Kind] | None:
     """Return the kinds by transformers' default period of a model type."""
     listed = keys.words("layer_pattern")
@@ -254,8 +246,6 @@ def _states_only(keys: Keys, layers: int) -> list[Kind] | None:
     """Return the kinds of models without attention, and of Falcon-H1: each of its layers has both."""
     if keys.get("mamba_d_ssm") is not None:
         return ["both"] * layers
-    if keys.get("decay_low_rank_dim") is not None:  # RWKV
-        return ["state"] * layers
     states = keys.count("state_size", "ssm_state_size")
     if states and keys.count("num_attention_heads") is None:
         return ["state"] * layers
@@ -280,4 +270,4 @@ def _crossed(keys: Keys, listed: list[Kind]) -> list[Kind]:
     return ["cross" if i in cross else "none" if i >= shared else k for i, k in enumerate(listed)]
 
 
-RULES: tuple[Rule, ...] = (_letters, _words, _blocks, _numbered, _chunks, _periods, _states_only, _pattern)
+RULES: tuple[Rule, ...] = (_letters, _words, _numbered, _chunks, _periods, _states_only, _pattern)

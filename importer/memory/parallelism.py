@@ -8,7 +8,7 @@ After vLLM 0.33.0 (``config/offload.py``, ``config/multimodal.py``, ``config/com
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import field, replace
 from fractions import Fraction
 from functools import cache
@@ -222,17 +222,6 @@ def _keeps_all(cache: Latent) -> bool:
     return cache.every == 1 and not (cache.window or cache.indexer or cache.sparse or cache.packed)
 
 
-def parted(splits: Iterable[Split], shape: Shape) -> Iterator[Split]:
-    """Yield the layouts whose tensor groups can divide the tokens of a sequence, in as many parts as can be.
-
-    Copies of attention in one server stay as they are: each has its own sequences.
-    """
-    for split in splits:
-        number = most(shape, split.tensor) if split.data == 1 else 1
-        if number > 1:
-            yield replace(split, parts=number)
-
-
 # Shares of a card; the second is tried where the default is at least the first.
 USUAL, FULLER_SHARE = 0.9, 0.95
 TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
@@ -395,7 +384,6 @@ class LoadCase:
     ``copies_encoder``  whether a small encoder of pictures may be whole on each card.
     ``caution``         whether the whole range stays free, half of it, or nothing: even less than the likely
                         total, where the start may fail.
-    ``parts``           whether the cards of a layout each keep a part of the tokens of a sequence.
     ``measured``        on this device, in place of the estimate of the settings that it covers.
     ``memo``            devices that hold the model, found once for all devices that are compared.
     """
@@ -410,7 +398,6 @@ class LoadCase:
     dtype: str = "auto"
     aim: Aim = NO_AIM
     copies_encoder: bool = True
-    parts: bool = False
     caution: Caution = "whole"
     measured: Measured | None = None
     memo: dict[tuple[object, ...], tuple[Device, ...]] | None = field(default=None, repr=False, compare=False)
@@ -597,9 +584,7 @@ class LoadCase:
 
     def _parts(self, split: Split) -> int:
         """Return the cards that each keep a part of a sequence: the set number where vLLM divides it."""
-        number = self.request.count(PARTED) if self.planned else None
-        if number is None:
-            return split.parts
+        number = (self.request.count(PARTED) if self.planned else None) or 1
         return number if most(self.shape, split.tensor) % number == 0 else 1
 
     def pool(self, fit: Fit) -> dict[str, int] | None:
@@ -650,8 +635,6 @@ class LoadCase:
         Where none has the user's sizes without further stages, they stand alone, as often as there are cards.
         """
         found = layouts(self.config, self.shape, self.device, self.backend)
-        if self.parts:
-            found = list(parted(found, self.shape))
         fixed = [key for key in LAYOUT if self.request.is_fixed(key)]
         if not backends.of(self.backend).on_cards or not fixed:
             return found
@@ -678,6 +661,8 @@ class LoadCase:
         """Return the largest share of a card that is free at a start and leaves the rest its room."""
         memory = self.device.memory or 1
         most = min(rest.free_at_start(load), memory - rest.unshared(self.shape, load))
+        if self.device.free is not None:
+            most = min(most, self.device.free - rest.DRIVER)  # another program has the rest
         return max(most * 100 // memory / 100, 0.01)
 
     def _spare(self, share: float, fit: Fit) -> int:

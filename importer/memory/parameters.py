@@ -8,7 +8,7 @@ from math import isqrt
 
 from importer.memory import experts
 from importer.memory.attention import inner_width
-from importer.memory.config_keys import DEPTH, HEADS, MOST_LAYERS, Keys
+from importer.memory.config_keys import DEPTH, HEADS, Keys
 from importer.memory.layers import WHOLE, Attention, Cache, Cross, Kind, Latent, Part, Pictures, State
 
 BIASED = {"qwen", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt"}
@@ -28,8 +28,6 @@ def layer_parts(
     keys: Keys, layer: int, kind: Kind, caches: tuple[Cache, ...], hidden: int
 ) -> tuple[Part, ...]:
     """Return the parameters of one layer: its mixers, its feed-forward part, its norms."""
-    if keys.get("hybrid_layer_ids") is not None:
-        return _zamba(keys, kind, caches, hidden)
     parts = [p for c in caches for p in _mixer(keys, c, hidden)]
     if kind == "none" and not experts.single(keys):
         parts += [p for p in _shared_attention(keys, layer, hidden) if not (p.role == "attention" and p.most)]
@@ -42,11 +40,10 @@ def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) ->
     """Return the parameters before and after the layers: embeddings, positions, the head."""
     narrow = keys.size("hidden_size_per_layer_input")
     wide = keys.size("vocab_size_per_layer_input", default=vocabulary) * narrow * layers
-    named = {"gpt2": "n_positions", "gpt_bigcode": "n_positions", "whisper": "max_target_positions"}
+    named = {"gpt2": "n_positions", "gpt_bigcode": "n_positions"}
     learned = keys.size(named.get(keys.word("model_type"), ""))
-    encodes = keys.flag("is_encoder_decoder")  # such a model keeps all of its vocabulary on each device
     parts = [
-        Part("embedding", vocabulary * hidden, WHOLE if encodes else None),
+        Part("embedding", vocabulary * hidden),
         Part("norm", (learned + 1) * hidden, WHOLE),
     ]
     if wide:
@@ -57,41 +54,6 @@ def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) ->
     if not tied:
         parts.append(Part("head", vocabulary * hidden))
     return tuple(p for p in parts if p.count)
-
-
-def _zamba(keys: Keys, kind: Kind, caches: tuple[Cache, ...], hidden: int) -> tuple[Part, ...]:
-    """Return a layer of Zamba 2: attention and feed-forward part are shared, with low-rank changes."""
-    mixer = [p for c in caches if isinstance(c, State) for p in _state(keys, c, hidden)]
-    if kind == "both":
-        wide, rank = experts.width(keys, 0, hidden), keys.size("adapter_rank")
-        mixer += [Part("mlp", hidden * hidden, WHOLE), Part("mlp", rank * (hidden + 2 * wide))]
-    return (*mixer, Part("norm", hidden, WHOLE))
-
-
-def shared(keys: Keys, blocks: tuple[tuple[Cache, ...], ...], hidden: int) -> tuple[Part, ...]:
-    """Return the blocks that several layers of Zamba 2 have in common."""
-    number = keys.size("num_mem_blocks") if keys.get("hybrid_layer_ids") is not None else 0
-    attention = next((c for layer in blocks for c in layer if isinstance(c, Attention)), None)
-    if not number or attention is None:
-        return ()
-    wide = experts.width(keys, 0, hidden)
-    parts = [
-        *_matrices(keys, attention, hidden),
-        Part("mlp", 3 * hidden * wide),
-        Part("norm", 3 * hidden, WHOLE),
-    ]
-    return tuple(parts * min(number, len(blocks)))
-
-
-def encoder(keys: Keys, hidden: int) -> tuple[Part, ...]:
-    """Return Whisper's encoder: two convolutions, positions, and layers as wide as the decoder's."""
-    depth = keys.size("encoder_layers") if keys.flag("is_encoder_decoder") else 0
-    if not depth or depth > MOST_LAYERS:
-        return ()
-    wide = keys.size("encoder_ffn_dim", default=4 * hidden)
-    layer = 4 * hidden * hidden + 2 * hidden * wide + 9 * hidden + wide
-    before = 3 * hidden * (keys.size("num_mel_bins") + hidden) + keys.size("max_source_positions") * hidden
-    return (Part("tower", depth * layer), Part("tower", before, WHOLE))
 
 
 def _mixer(keys: Keys, cache: Cache, hidden: int) -> list[Part]:
@@ -111,15 +73,14 @@ def _mixer(keys: Keys, cache: Cache, hidden: int) -> list[Part]:
 
 
 def _matrices(keys: Keys, cache: Attention | Cross, hidden: int) -> list[Part]:
-    """Return queries, keys, values and output; those of Zamba 2 also read the embedding."""
+    """Return queries, keys, values and output."""
     gated = 2 if keys.flag("attn_output_gate") or _gated(keys) else 1
-    source = 2 * hidden if keys.get("hybrid_layer_ids") is not None else hidden
     head, value = cache.head_size, cache.value_size if isinstance(cache, Attention) else cache.head_size
     query, keyed = cache.heads * head, cache.kv_heads * (head + value)
     bias = query + keyed if _biased(keys) else 0
     return [
-        Part("attention", source * query * gated + cache.heads * value * hidden + bias),
-        Part("attention", source * keyed, cache.kv_heads),
+        Part("attention", hidden * query * gated + cache.heads * value * hidden + bias),
+        Part("attention", hidden * keyed, cache.kv_heads),
         Part("norm", 2 * head, WHOLE),
     ]
 
@@ -201,11 +162,6 @@ def _state(keys: Keys, cache: State, hidden: int) -> list[Part]:
     if cache.kind == "mamba":
         return _mamba(keys, hidden)
     width = cache.tensors[0].parts
-    if cache.kind == "rwkv":
-        ranks = sum(keys.size(f"{name}_low_rank_dim") for name in ("a", "v", "gate", "decay"))
-        return [Part("state", 4 * hidden * hidden + 2 * hidden * ranks)]
-    if cache.kind == "recurrent":
-        return [Part("state", 3 * hidden * width + 2 * width * width // head_count(keys))]
     return [Part("state", 5 * hidden * width * isqrt(cache.tensors[0].size))]
 
 

@@ -1,4 +1,4 @@
-"""What a plan writes into a document, its reasons, and what it costs beside the others."""
+"""What a plan writes into a document, and its reasons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from importer import backends
 from importer.memory.devices import GIB
-from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import (
     BATCHED,
     CACHE,
@@ -19,7 +18,6 @@ from importer.memory.parallelism import (
     KV_DTYPE,
     LAYOUT,
     LOCAL,
-    PARTED,
     PIPELINE,
     SHARE,
     SLOTS,
@@ -95,12 +93,12 @@ def _plan(plan: Candidate, context: int) -> Plan:
         plan.placed.share, tuple((e.key, e.value) for e in facts),
         None if plan.step is None else plan.step.seconds * 1000,
         None if plan.busy is None else plan.busy.rate,
-        tuple(_reasons(plan)), tuple(_costs(plan)), plan.meets,
+        tuple(_reasons(plan)), plan.meets,
     )  # fmt: skip
 
 
 def _reasons(plan: Candidate) -> Iterator[Reason]:
-    """Yield the reasons for the layout, and what it holds."""
+    """Yield the reasons for the layout, what it holds, and what a start requires."""
     case, split = plan.case, plan.split
     if case.aim.goal is not None:
         yield Reason(GOALS[case.aim.goal])
@@ -113,6 +111,13 @@ def _reasons(plan: Candidate) -> Iterator[Reason]:
     if plan.is_fp8:
         yield Reason(PlanReason.FP8_CACHE, device=case.device.name)
     yield _held(plan)
+    if (machines := split.cards // inside(case.device)) > 1:
+        over = PlanReason.COPIES_OF_MACHINES if spread(case.device, split) else PlanReason.MACHINES
+        yield Reason(over, count=machines)
+    if plan.is_fp8:
+        yield Reason(PlanReason.ROUNDED)
+    if (idle := case.device.count - split.devices) > 0:
+        yield Reason(PlanReason.IDLE, count=idle, device=case.device.name)
     from importer.memory.planner import named_by_card
 
     if (named := named_by_card(case)) is not None:
@@ -127,32 +132,6 @@ def _held(plan: Candidate) -> Reason:
     return Reason(PlanReason.SEQUENCES, count=plan.sequences, tokens=tokens)
 
 
-def _costs(plan: Candidate) -> Iterator[Reason]:
-    """Yield what the plan costs beside others."""
-    case, split = plan.case, plan.split
-    caches = case.shape.caches
-    if split.tensor > 1:
-        yield Reason(PlanReason.SUMS, cards=split.tensor, linked=case.device.link is not None)
-        fewest = min((c.kv_heads for c in caches if isinstance(c, Attention)), default=split.tensor)
-        if fewest * split.parts < split.tensor:
-            yield Reason(PlanReason.KEYS_COPIED, heads=fewest, cards=split.tensor)
-        if case.encodes_whole(split):
-            yield Reason(PlanReason.ENCODER_COPIED, size=gib(case.encoder_copies(split)), cards=split.tensor)
-        if any(isinstance(c, Latent) for c in caches) and split.parts == 1:
-            yield Reason(PlanReason.LATENT_COPIED, cards=split.tensor)
-        if split.parts > 1:
-            yield Reason(PlanReason.GATHERED, parts=split.parts)
-    if split.pipeline > 1:
-        yield Reason(PlanReason.BUBBLES, stages=split.pipeline)
-    if (machines := split.cards // inside(case.device)) > 1:
-        over = PlanReason.COPIES_OF_MACHINES if spread(case.device, split) else PlanReason.MACHINES
-        yield Reason(over, count=machines)
-    if plan.is_fp8:
-        yield Reason(PlanReason.ROUNDED)
-    if (idle := case.device.count - split.devices) > 0:
-        yield Reason(PlanReason.IDLE, count=idle, device=case.device.name)
-
-
 Setting = tuple[str | None, Any, Reason]
 
 
@@ -163,8 +142,6 @@ def _layout(plan: Candidate) -> Iterator[Setting]:
     if split.tensor > 1:
         kind = PlanReason.EXPERTS_WHOLE if split.experts and split.data == 1 else PlanReason.TENSOR
         yield TENSOR, split.tensor, Reason(kind, cards=split.tensor, device=name, heads=case.shape.heads)
-    if split.parts > 1:
-        yield PARTED, split.parts, Reason(PlanReason.TOKENS_PARTED, parts=split.parts)
     if split.pipeline > 1:
         over = split.tensor * split.pipeline > case.device.node
         why = Reason(PlanReason.STAGES, stages=split.pipeline, cards=split.tensor, device=name, machines=over)

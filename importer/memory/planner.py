@@ -14,13 +14,12 @@ from importer.memory.config_keys import Keys
 from importer.memory.devices import MOST
 from importer.memory.estimate_types import Fit
 from importer.memory.experts import chosen, count
-from importer.memory.layers import Attention, Cache, Latent
+from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import (
     CACHE,
     CONTEXT,
     FP8,
     KV_DTYPE,
-    PARTED,
     SHORTEST,
     SLOTS,
     LoadCase,
@@ -97,13 +96,6 @@ def _active(case: LoadCase, dense: float, experts: float) -> float:
     return dense + experts * _visited(case, 1)
 
 
-def _wide(cached: Cache) -> int:
-    """Return the values of all heads' queries of one token in one layer."""
-    if isinstance(cached, Latent):
-        return cached.heads * cached.width
-    return cached.heads * cached.head_size if isinstance(cached, Attention) else 0
-
-
 def _talk(case: LoadCase, split: Split, each: int) -> float:
     """Return the seconds between devices of one stage: sums of tensor parallelism, tokens of experts."""
     link = case.device.link or PCIE
@@ -113,9 +105,6 @@ def _talk(case: LoadCase, split: Split, each: int) -> float:
     seconds = 0.0
     if split.tensor > 1:
         seconds += SUMS * layers * (wait + 2 * size * (split.tensor - 1) / split.tensor / link)
-    if split.parts > 1:  # queries of all heads go to every part, and results come back
-        wide = sum(max((_wide(c) for c in layer), default=0) for layer in case.shape.layers)
-        seconds += SUMS * layers * wait + SUMS * 2 * each * wide / split.pipeline / link
     if split.experts and split.data > 1:  # every copy's tokens go to every other copy, and back
         between = PCIE if spread(case.device, split) else link
         seconds += SUMS * layers * (wait + size * (split.data - 1) / between)
@@ -124,11 +113,6 @@ def _talk(case: LoadCase, split: Split, each: int) -> float:
 
 NEXT = 2  # plans beside the best
 FEW = (256, 32)  # sequences at the same time, where more leave no room for the context
-# What vLLM does not combine with a divided cache, or what selects kernels that may not have it.
-APART = (
-    "engine_args.speculative_config", "engine_args.attention_backend", "engine_args.attention_config",
-    "engine_args.prefill_context_parallel_size", "engine_args.enable_dbo", "engine_args.kv_transfer_config",
-)  # fmt: skip
 
 
 @frozen
@@ -205,8 +189,6 @@ def deploy(case: LoadCase) -> tuple[Candidate, ...]:
         small = with_fp8(case)
         if small is not None:
             found += _candidates(small, case.shares())
-        if (parts := with_parts(case, found)) is not None:
-            found += _candidates(parts, case.shares())
         for fewer in with_fewer(small or case):
             if not any(c.meets for c in found):
                 found += _candidates(fewer, case.shares())
@@ -251,19 +233,6 @@ def with_fp8(case: LoadCase) -> LoadCase | None:
     if not (plain and able and attends) or request.is_fixed(KV_DTYPE):
         return None
     return replace(case, request=replace(request, values={**request.values, KV_DTYPE: FP8}))
-
-
-def with_parts(case: LoadCase, found: list[Candidate]) -> LoadCase | None:
-    """Return the case with the tokens of a sequence divided between cards, where it is worth the exchange.
-
-    So it is where no plan found so far holds the request; for the goal ``context``, none in 16 bits.
-    """
-    request = case.request
-    enough = [c for c in found if c.meets and not (case.aim.goal == "context" and c.is_fp8)]
-    able = case.planned and case.device.kind == "cuda" and case.device.engine is None
-    has = PARTED.rpartition(".")[2] in request.arguments and not request.is_fixed(PARTED)
-    apart = [key for key in APART if request.get(key) is not None]
-    return None if enough or apart or case.pools or not (able and has) else replace(case, parts=True)
 
 
 def with_fewer(case: LoadCase) -> Iterator[LoadCase]:
@@ -331,7 +300,7 @@ def _order(case: LoadCase, found: list[Candidate]) -> Callable[[Candidate], Key]
         narrow = alone or goal in ("latency", "throughput") or (case.device.kind == "cpu" and goal is None)
         wide = spread(c.case.device, split) and goal in (None, "latency")
         last: Key = (split.tensor if narrow else -split.tensor, apart, -split.data)
-        plain: Key = (c.staged, c.is_fp8, split.parts > 1, fuller, c.is_fewer, wide, split.pipeline)
+        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, wide, split.pipeline)
         if goal == "context":
             return (-min(c.context, case.context), *plain, -c.sequences, *last)
         speed = _slow(c.step) if goal == "latency" else _slow(c.busy, rate=True) if goal else 0.0

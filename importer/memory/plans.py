@@ -1,4 +1,4 @@
-"""Types of a plan: what a deployment is for, how it is laid out over devices, what it holds and costs."""
+"""Types of a plan: what a deployment is for, how it is laid out over devices, what it holds."""
 
 from __future__ import annotations
 
@@ -41,11 +41,6 @@ def _experts(fields: Fields) -> str:
 def _slots(fields: Fields) -> str:
     each = f" in each of {fields['copies']} copies" if fields["copies"] > 1 else ""
     return f"{fields['count']} sequences at the same time{each}, as requested"
-
-
-def _sums(fields: Fields) -> str:
-    over = "their links" if fields["linked"] else "PCIe: this slows each token"
-    return f"{fields['cards']} cards add up twice in each layer, over {over}"
 
 
 class PlanReason(ReasonKind):
@@ -131,20 +126,6 @@ class PlanReason(ReasonKind):
         "{held} held",
     )
     IDLE = "idle", "{count} x {device} have no part", "idle cards"
-    KEYS_COPIED = "keys-copied", "{heads} heads of keys on {cards} cards: copies take memory"
-    LATENT_COPIED = "latent-copied", "each of {cards} cards keeps the whole latent cache"
-    TOKENS_PARTED = (
-        "tokens-parted",
-        (
-            "each of {parts} cards keeps a part of the tokens of a sequence; without that the request does "
-            "not fit"
-        ),
-        "longer sequences",
-    )
-    GATHERED = (
-        "gathered",
-        "queries and results pass between {parts} cards in each layer: this slows each token",
-    )
     ENCODER = (
         "encoder",
         (
@@ -153,12 +134,6 @@ class PlanReason(ReasonKind):
         ),
         "whole encoder",
     )
-    ENCODER_COPIED = (
-        "encoder-copied",
-        "each of {cards} cards keeps the whole encoder of pictures: {size} more",
-    )
-    SUMS = "sums", _sums
-    BUBBLES = "bubbles", "a token passes {stages} stages one after the other"
     MACHINES = (
         "machines",
         "vLLM is started on each of {count} machines, with Ray or with nnodes, node_rank and master_addr",
@@ -219,7 +194,6 @@ class Split:
     ``data``      copies of attention within one server; a dense model is copied whole.
     ``experts``   whether whole experts are dealt out over ``tensor`` x ``data`` devices.
     ``replicas``  servers of this layout beside each other, each started by itself.
-    ``parts``     devices of ``tensor`` that each keep a part of the tokens of a sequence.
     """
 
     tensor: int = 1
@@ -227,7 +201,6 @@ class Split:
     data: int = 1
     experts: bool = False
     replicas: int = 1
-    parts: int = 1
 
     @property
     def cards(self) -> int:
@@ -251,7 +224,6 @@ class Split:
             "pipeline_parallel": self.pipeline,
             "data_parallel": self.data,
             "expert_parallel": self.experts,
-            "decode_context_parallel": self.parts,
             "replicas": self.replicas,
             "devices": self.devices,
         }
@@ -267,7 +239,7 @@ class Plan:
     ``settings``   the keys that a document gets by this plan.
     ``step``       least milliseconds for one token of one sequence, from the bandwidth of the memory.
     ``rate``       most tokens a second of all sequences together, from the same figures.
-    ``why``        the reasons, ``costs`` what the plan costs beside others.
+    ``why``        the reasons, and what a start requires.
     ``meets``      whether it holds everything that was requested.
     """
 
@@ -282,7 +254,6 @@ class Plan:
     step: float | None
     rate: float | None
     why: tuple[Reason, ...]
-    costs: tuple[Reason, ...]
     meets: bool
 
     def to_json(self) -> dict[str, object]:
@@ -300,7 +271,6 @@ class Plan:
             "tokens_per_second": None if self.rate is None else round(self.rate),
             "meets": self.meets,
             "why": [render(reason) for reason in self.why],
-            "costs": [render(reason) for reason in self.costs],
         }
 
 

@@ -142,11 +142,10 @@ def _described(files: str) -> Shape | Unknown:
         return Unknown(Reason(UnknownReason.TOO_MANY_LAYERS, number=number, most=MOST_LAYERS))
     tied = _tied(config, keys)
     blocks = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(layers.kinds(keys, number)))
-    tower = (*parameters.parts(config, hidden), *parameters.encoder(keys, hidden))
-    shared = parameters.shared(keys, tuple(b.caches for b in blocks), hidden)
+    tower = parameters.parts(config, hidden)
     shape = Shape(
         blocks=blocks,
-        around=(*parameters.around(keys, hidden, vocabulary, number, tied), *shared),
+        around=parameters.around(keys, hidden, vocabulary, number, tied),
         hidden=hidden,
         vocabulary=vocabulary,
         heads=parameters.head_count(keys),

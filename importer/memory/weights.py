@@ -30,8 +30,6 @@ CALCULATED = {"F16", "BF16", "F32", "F64", "F8_E5M2", "F8_E4M3"}  # one value is
 AGREES = 0.01  # headers and padding of files stay below this
 # Errors of a count from config.json alone, over published repositories: see benchmarks/fit.md.
 OFF, OFF_QUANTISED, OFF_UNSEEN = 0.02, 0.06, 0.20
-# Published bytes by this factor more or less than described, near one of these widths: values of that width.
-OTHERWISE, NEAR, PLAIN_WIDTHS = 1.4, 0.08, (4, 4.5, 8, 16, 32)
 DRAFT = re.compile(r"(?:^|\.)(?:mtp|nextn)[\w]*\.|(?:^|\.)layers\.(\d+)\.")
 TOWER = re.compile(r"(?:^|\.)(?:visual|vision|audio)")
 
@@ -43,7 +41,6 @@ class Weights:
     ``source``  of the figure; ``dtypes`` bytes by type, where the source has them.
     ``drafts``  bytes of layers for multi-token prediction among them, where headers show them.
     ``active``  parameters that one token visits: fewer than ``parameters`` where a router selects experts.
-    ``bits``    of a parameter as published, where the config describes others; else ``None``.
     """
 
     amount: Amount
@@ -53,7 +50,6 @@ class Weights:
     dtypes: Mapping[str, int] = field(default_factory=dict)
     drafts: int | None = None
     active: int | None = None
-    bits: int | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the weights as receipts hold them."""
@@ -85,29 +81,7 @@ def read(
     if isinstance(found, Unknown) or isinstance(shape, Unknown) or found.parameters is None:
         return found
     unused = _unvisited(shape) + sum(part.count for part in shape.drafts)
-    return replace(_compared(found, shape), active=max(0, found.parameters - unused))
-
-
-def _compared(found: Weights, shape: Shape) -> Weights:
-    """Return the figure with the width of a parameter, where the config describes another one.
-
-    The published bytes count. Where they are fewer, the range ends at the described size: an engine that does
-    not recognise the quantisation takes that much.
-    """
-    described = _described(shape)
-    published = found.amount.likely
-    if found.source == "config" or shape.unseen or not described or not published:
-        return found
-    if 1 / OTHERWISE < published / described < OTHERWISE:
-        return found
-    count = _count(shape)
-    width, expected = 8 * published / count, round(8 * described / count)
-    if not any(abs(width / plain - 1) < NEAR for plain in PLAIN_WIDTHS):
-        return found  # another model's weights, or parts that the config does not describe
-    bits = round(width)
-    why = Reason(SizeReason.OTHERWISE, why=found.why, bits=bits, expected=expected)
-    amount = replace(found.amount, high=max(found.amount.high, described))
-    return replace(found, amount=amount, why=why, bits=bits)
+    return replace(found, active=max(0, found.parameters - unused))
 
 
 def _unvisited(shape: Shape) -> int:

@@ -59,7 +59,6 @@ def test_a_context_that_does_not_fit_gives_way(desk: Desk) -> None:
     assert decided["value"] % 1024 == 0
     assert decided["overruled"][0]["value"] == 1_048_576
     assert kept["fit"]["chosen"]["max_model_len"] == decided["value"]
-    assert kept["fit"]["binding"] == "kv cache"
     assert (kept["request"]["memory"], kept["fit"]["device"]["memory"]) == (10 * 2**30, 10 * 2**30)
     assert f"max_model_len: {decided['value']}" in (desk.folder / "models" / "long.yaml").read_text()
     assert "\nfit: shortened on rtx3090, about " in ran.out

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from importer.memory.devices import named
 from importer.memory.estimate import estimate, longest, padding
 from importer.memory.estimate_types import Amount, Load, SizeReason, Term, TermReason
 from importer.memory.layers import Latent, Pictures
-from importer.memory.quantised import scheme, sizes
+from importer.memory.quantised import scheme
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights
 from importer.reasons import Reason
@@ -82,23 +81,6 @@ def test_the_hubs_totals_count_unless_it_counted_packed_values() -> None:
     assert packed.source == "files"
     alone = told(snapshot(safetensors={"BF16": BYTES // 2, "U8": 5}))
     assert alone.source == "config"
-
-
-@pytest.mark.parametrize(("factor", "bits"), [(Fraction(1, 2), 8), (Fraction(2), 32), (Fraction(9, 32), 4)])
-def test_published_bytes_precede_the_config(factor: Fraction, bits: int) -> None:
-    """An index or the Hub that contradicts the dtype of the config, which names no quantisation."""
-    size = int(BYTES * factor)
-    by_index = told(snapshot({"model.safetensors": size + 2000}, {INDEX: {"metadata": {"total_size": size}}}))
-    counted = {"safetensors": {"F8_E4M3": BYTES // 2}, "safetensors_total": BYTES // 2}
-    by_hub = told(snapshot(**counted)) if bits == 8 else by_index
-    for found in (by_index, by_hub):
-        assert (found.amount.likely, found.bits) == (size, bits)
-        assert found.why.kind is SizeReason.OTHERWISE
-        assert found.amount.high == max(size, sizes(of("full: grouped heads").parts, None, 2))
-    loaded = estimate(of("full: grouped heads"), by_index, Load(1024), "vllm").term("weights")
-    assert loaded is not None
-    assert loaded.amount.likely == (size // 2 if bits == 32 else size)  # vLLM takes 32 bits as 16
-    assert told(snapshot({"model.safetensors": BYTES * 9})).bits is None  # another model's
 
 
 def test_the_config_alone_gives_a_range_around_the_truth() -> None:
@@ -214,14 +196,13 @@ def test_mlx_has_no_pool_no_graphs_and_rotates() -> None:
     assert bounded.terms[1].amount.likely < plain.terms[1].amount.likely
 
 
-def test_the_longest_context_and_what_stops_it() -> None:
+def test_the_longest_context_of_a_budget() -> None:
     toy = of("full: grouped heads")
     load = Load(1 << 20, device="cpu", slots=1, batched_tokens=256)
     budget = estimate(toy, WEIGHTS, load, "vllm").total.likely
-    assert longest(toy, estimate(toy, WEIGHTS, load, "vllm"), budget).binding is None
+    assert longest(toy, estimate(toy, WEIGHTS, load, "vllm"), budget).context == load.context
     found = longest(toy, estimate(toy, WEIGHTS, load, "vllm"), budget - GIB)
     assert 0 < found.context < load.context
-    assert found.binding == "kv cache"
     assert found.fit.total.likely <= budget - GIB
     again = estimate(
         toy, WEIGHTS, Load(found.context + 128, device="cpu", slots=1, batched_tokens=256), "vllm"
@@ -229,7 +210,7 @@ def test_the_longest_context_and_what_stops_it() -> None:
     assert again.total.likely > budget - GIB
     large = Weights(Amount.exactly(80 * GIB), None, "api", "told")
     none = longest(toy, estimate(toy, large, load, "vllm"), 24 * GIB)
-    assert (none.context, none.binding) == (0, "weights")
+    assert none.context == 0
 
 
 @given(
@@ -330,6 +311,19 @@ def test_a_sparse_layer_keeps_workspaces_that_grow_with_the_context() -> None:
     width = next(c.indexer for layer in toy.layers for c in layer if isinstance(c, Latent) and c.indexer)
     assert long["activations"] - short["activations"] == pytest.approx(40 * 10**6 * (width + 4), rel=0.01)
     assert long["graphs"] - short["graphs"] == pytest.approx(4 * 512 * 10**6, rel=0.01)
+
+
+def test_the_second_runner_counts_tokens_for_each_sequence_that_may_run() -> None:
+    """An int32 and a bit for each token of the vocabulary, among what vLLM counts since 0.27."""
+    toy, rows = of("full: grouped heads"), (256, 1024)
+    counted = {
+        (version, n): estimate(toy, WEIGHTS, Load(4096, slots=n, version=version), "vllm").term("overhead")
+        for version in ("0.26.0", "0.27.0")
+        for n in rows
+    }
+    few, many = (counted["0.27.0", n].amount.likely for n in rows)  # type: ignore[union-attr]
+    assert many - few == 768 * 4 * (toy.vocabulary + -(-toy.vocabulary // 32))
+    assert counted["0.26.0", rows[0]] == counted["0.26.0", rows[1]]
 
 
 def test_graphs_of_the_second_runner_are_beside_the_share_before_0_29() -> None:

@@ -53,9 +53,6 @@ def first(found: Shape) -> Any:
         ("delta: three of four", {"delta": 6, "full": 2}),
         ("kimi: delta attention beside MLA", {"kimi": 6, "latent": 2}),
         ("convolution: beside attention", {"convolution": 6, "full": 2}),
-        ("recurrent: beside windows", {"recurrent": 4, "window": 2}),
-        ("rwkv: nothing else", {"rwkv": 8}),
-        ("cross: an encoder's keys", {"full": 4, "cross": 4}),
     ],
 )
 def test_kinds_of_layers(name: str, kinds: dict[str, int]) -> None:
