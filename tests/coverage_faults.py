@@ -168,20 +168,8 @@ FAULTS = (
         Kind.LOST, Field.TOOL_NAME, (2, 3),
     ),
     Fault(
-        "last tool only", "{%- for tool in tools -%}", "{%- for tool in tools[-1:] -%}",
-        Kind.LOST, Field.TOOL_NAME, (1, 2),
-    ),
-    Fault(
-        "names of tools in small letters", "'## ' ~ f.name", "'## ' ~ f.name | lower",
-        Kind.ALTERED, Field.TOOL_NAME, (1, 2, 3, 4),
-    ),
-    Fault(
         "descriptions of tools dropped", " ~ f.description", "",
         Kind.LOST, Field.TOOL_DESCRIPTION, (1, 2, 3, 4),
-    ),
-    Fault(
-        "first 20 characters of a description", "f.description", "f.description[:20]",
-        Kind.CUT, Field.TOOL_DESCRIPTION, (1, 2, 3, 4),
     ),
     Fault(
         "description as HTML", "': ' ~ one.description", "': ' ~ one.description | e",
@@ -193,14 +181,7 @@ FAULTS = (
     ),
     Fault("permitted values dropped", "{%- if one.enum %}", "{%- if false %}", Kind.LOST, Field.ENUM, (1,)),
     Fault(
-        "first permitted value only", "(one.enum | tojson)", "one.enum[0]", Kind.LOST, Field.ENUM, (1,)
-    ),
-    Fault(
         "nested properties dropped", "in (one.properties or {}) | items", "in {} | items",
-        Kind.LOST, Field.NESTED_PARAMETER, (4,),
-    ),
-    Fault(
-        "items of lists dropped", ".get('properties', {}) | items", ".get('none', {}) | items",
         Kind.LOST, Field.NESTED_PARAMETER, (4,),
     ),
     Fault(
@@ -226,30 +207,12 @@ FAULTS = (
         Kind.REFUSED, Field.LATER_SYSTEM, (1,),
     ),
     Fault(
-        "text of the user as HTML", "{%- else -%}\n{{- said(m.content) -}}",
-        "{%- else -%}\n{{- said(m.content) | string | e -}}", Kind.ALTERED, Field.USER, tuple(range(1, 12)),
-    ),
-    Fault(
         "text of the user in capitals", "{%- else -%}\n{{- said(m.content) -}}",
         "{%- else -%}\n{{- said(m.content) | upper -}}", Kind.ALTERED, Field.USER, tuple(range(1, 12)),
     ),
     Fault(
-        "first line of the user's text", "{%- else -%}\n{{- said(m.content) -}}",
-        "{%- else -%}\n{{- said(m.content).split('\\n')[0] -}}", Kind.CUT, Field.USER, tuple(range(1, 12)),
-    ),
-    Fault(
         "line breaks become spaces", "{%- else -%}\n{{- said(m.content) -}}",
         "{%- else -%}\n{{- said(m.content) | replace('\\n', ' ') -}}",
-        Kind.ALTERED, Field.USER, tuple(range(1, 12)),
-    ),
-    Fault(
-        "non-ASCII is dropped", "{%- else -%}\n{{- said(m.content) -}}",
-        "{%- else -%}\n{{- said(m.content) | replace('東京', '') -}}",
-        Kind.ALTERED, Field.USER, tuple(range(1, 12)),
-    ),
-    Fault(
-        "thousands lose their comma", "{%- else -%}\n{{- said(m.content) -}}",
-        "{%- else -%}\n{{- said(m.content) | replace('10,000', '10000') -}}",
         Kind.ALTERED, Field.USER, tuple(range(1, 12)),
     ),
     Fault(
@@ -259,11 +222,6 @@ FAULTS = (
     Fault(
         "turns in reverse", "{%- for m in turns -%}", "{%- for m in turns | reverse -%}",
         Kind.OUT_OF_ORDER, Field.USER, tuple(range(2, 12)),
-    ),
-    Fault(
-        "the user's turns twice", "{%- else -%}\n{{- said(m.content) -}}",
-        "{%- else -%}\n{{- said(m.content) ~ said(m.content) -}}",
-        Kind.DOUBLED, Field.USER, tuple(range(1, 12)),
     ),
     Fault(
         "no text at all", "{%- for m in turns -%}", "{%- for m in [] -%}",
@@ -300,10 +258,6 @@ FAULTS = (
         Kind.LOST, Field.NUMBER, (1, 2, 3),
     ),
     Fault(
-        "arguments as HTML", ARGUMENT, "(value | e if value is string else value | tojson)",
-        Kind.ALTERED, Field.ARGUMENT, (1, 2, 3),
-    ),
-    Fault(
         "arguments as JSON text only", "call.function.arguments | tojson", "call.function.arguments + ''",
         Kind.TEXT_ARGUMENTS, Field.ARGUMENT, (1,), JSON,
     ),
@@ -315,11 +269,6 @@ FAULTS = (
         "second result dropped", "{%- for m in turns -%}",
         "{%- for m in turns -%}{%- if m.role == 'tool' and loop.previtem.role == 'tool' %}{% continue %}"
         "{% endif -%}", Kind.LOST, Field.RESULT, (2,),
-    ),
-    Fault(
-        "only the last result", "{%- elif m.role == 'tool' -%}\n{{- '<tool_response>",
-        "{%- elif m.role == 'tool' and not loop.last and loop.nextitem.role == 'tool' -%}"
-        "{%- elif m.role == 'tool' -%}\n{{- '<tool_response>", Kind.LOST, Field.RESULT, (1,),
     ),
     Fault(
         "results in reverse",

@@ -7,24 +7,14 @@ from importer.chat_template.request_coverage.findings import CoverageKind as Kin
 from tests.coverage_faults import JSON, SOUND, Fault
 
 CALLS = SOUND[SOUND.index("{%- for call in m.tool_calls") : SOUND.index("{%- elif m.role == 'tool' -%}")]
-DUMPED = "call.function.arguments | tojson"
 MORE = (
     Fault(
         "calls without arguments dropped", "in m.tool_calls or [] -%}",
         "in m.tool_calls or [] if call.function.arguments -%}", Kind.LOST, Field.CALL, (1,),
     ),
-    *(
-        Fault(f"{field} with ASCII escapes", "tool | tojson", "tool | tojson(ensure_ascii=true)",
-              Kind.ASCII, field, numbers, JSON)
-        for field, numbers in (
-            (Field.TOOL_DESCRIPTION, (1, 2, 3, 4)), (Field.PARAMETER_DESCRIPTION, (1, 2, 4)),
-            (Field.NESTED_DESCRIPTION, (4,)), (Field.ENUM, (1,)),
-        )
-    ),
-    *(
-        Fault(f"{field} with ASCII escapes", DUMPED, DUMPED + "(ensure_ascii=true)",
-              Kind.ASCII, field, numbers, JSON)
-        for field, numbers in ((Field.ARGUMENT, (1, 2, 3)), (Field.NESTED_ARGUMENT, (1, 2, 3)))
+    Fault(
+        "tools with ASCII escapes", "tool | tojson", "tool | tojson(ensure_ascii=true)",
+        Kind.ASCII, Field.TOOL_DESCRIPTION, (1, 2, 3, 4), JSON,
     ),
     Fault(
         "results with ASCII escapes", "said(m.content) ~ '\\n</tool_response>'",

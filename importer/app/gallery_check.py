@@ -32,7 +32,7 @@ from importer.document.store import StoredDocument
 from importer.document.validation_state import validation
 from importer.engines import registries
 from importer.errors import HubError, ImporterError
-from importer.hub.local import ANYWHERE
+from importer.hub.local import AllowedFolders
 from importer.hub.resolver import files_at
 from importer.hub.snapshot import RepoFile, listed, mapping
 from importer.progress import Progress, silent
@@ -283,7 +283,7 @@ def _imported(
         str(item.repo), {"backend": item.backend, "revision": item.revision, "offline": offline}
     )
     try:
-        decided = resolve_and_decide(request, bench, ANYWHERE, progress)
+        decided = resolve_and_decide(request, bench, AllowedFolders(()), progress)  # ids alone
     except ImporterError as error:
         return Reason(GalleryReason.NOT_COMPARED, problem=error.message)
     chosen = {key: decided.decisions[key] for key in OPTIONS if key in decided.decisions}

@@ -31,7 +31,6 @@ class ListingReason(ReasonKind):
 
     LARGE = "large", "it is larger than importer reads"
     COMMIT = "commit", "it does not name the commit that was asked for"
-    JSON = "json", "{problem}"
     NO_LIST = "no-list", "it is not JSON of this form"
 
 
@@ -62,10 +61,8 @@ def parse(body: bytes, repo: str, revision: str | None) -> Listing:
         raise MalformedListing(ListingReason.LARGE)
     try:
         data = parse_object(body.decode(), repo, repo)
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, RepositoryError):
         raise MalformedListing(ListingReason.NO_LIST) from None
-    except RepositoryError as error:
-        raise MalformedListing(ListingReason.JSON, problem=error.details["problem"]) from None
     commit = data.get("sha")
     if not (isinstance(commit, str) and COMMIT.fullmatch(commit)):
         raise MalformedListing(ListingReason.COMMIT)

@@ -159,7 +159,7 @@ def _remote(
 ) -> tuple[bytes, int]:
     """Return a part of a file on the Hub, up to the end of the file, and the file's size."""
     if file.size is not None and first >= file.size:
-        raise _bad(snapshot, file.path, Reason(HeaderReason.SHORT))
+        raise _bad(snapshot, file.path, Reason(HeaderReason.MALFORMED))
     last = min(first + count, file.size if file.size is not None else first + count) - 1
     from importer.hub import client, listing
 

@@ -50,12 +50,12 @@ def refused(body: bytes) -> ListingReason:
         (lambda: answer(listing.MOST_FILES + 1), ListingReason.LARGE),
         (lambda: b"[" * 16 * MIB, ListingReason.LARGE),
         (lambda: b"{}," * (5 * MIB), ListingReason.LARGE),
-        (lambda: b'{"a":' * 5000, ListingReason.JSON),
+        (lambda: b'{"a":' * 5000, ListingReason.NO_LIST),
         (lambda: b'{"sha":"' + b"9" * 15 * MIB + b'"}', ListingReason.COMMIT),
-        (lambda: b'{"sha":' + b"9" * 15 * MIB + b"}", ListingReason.JSON),
-        (lambda: b" " * 16 * MIB, ListingReason.JSON),
+        (lambda: b'{"sha":' + b"9" * 15 * MIB + b"}", ListingReason.NO_LIST),
+        (lambda: b" " * 16 * MIB, ListingReason.NO_LIST),
         (lambda: b"\xff" * 16 * MIB, ListingReason.NO_LIST),
-        (lambda: b'"' + b"\\u0041" * (2 * MIB) + b'"', ListingReason.JSON),
+        (lambda: b'"' + b"\\u0041" * (2 * MIB) + b'"', ListingReason.NO_LIST),
     ],
 )  # fmt: skip
 def test_a_listing_beyond_all_measure_is_a_sentence_at_once(

@@ -89,7 +89,7 @@ LASTING: list[tuple[str, Fault, str, int]] = [
     ("503 with a long wait", Fault("", 503, {"Retry-After": "600"}), "server", 1),
     ("cut", Fault("", cut=True), "bad-answer", Deadline().tries),
     ("not JSON", Fault("", 200, body=b"<html>hello</html>"), "bad-answer", 1),
-    ("nested too deep", Fault("", 200, body=b'{"a":' * 5000), "bad-answer", 1),
+    ("not JSON of this form", Fault("", 200, body=b'{"a":' * 5000), "bad-answer", 1),
     ("no commit", Fault("", 200, body=b'{"sha": "main"}'), "bad-answer", 1),
     ("403", Fault("", 403), "forbidden", 1),
     ("404 without the Hub's code", Fault("", 404), "no-route", 1),
