@@ -51,11 +51,6 @@ ENGINE: Final = "engine"
 ENVIRONMENT: Final = "environment"
 
 
-def _elsewhere(fields: Fields) -> str:
-    where = f"it listens on {fields['address']}, and clients ask {fields['asked']}"
-    return where if fields["argument"] is None else f"{where}: take {fields['argument']} out of its start"
-
-
 class Died(ReasonKind):
     """An end of an engine by its own doing, its settings or its installation."""
 
@@ -73,7 +68,6 @@ class Died(ReasonKind):
             "the vendor's"
         ),
     )
-    ELSEWHERE = "elsewhere", _elsewhere
     FILES_DISAGREE = "files-disagree", "{finding}; the engine ended with: {problem}"
     FILE_BROKEN = "file-broken", "a weights file, or another file of JSON, is broken: {words}"
     JSON_BROKEN = "json-broken", "config.json, or another file of JSON, is missing or broken"

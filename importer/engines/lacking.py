@@ -25,7 +25,6 @@ class Lacking(ReasonKind):
     LIBRARY = "library", "the system lacks the library {library}: install the package that has it"
     LIBRARY_VERSION = "library-version", "the system is too old for a library: it lacks {version}"
     LOCALE = "locale", "the locale has no letters but English ones: set LC_ALL=C.UTF-8"
-    LOG_SPACE = "log-space", "no more lines fit into {path}: make room on its disk and start the engine anew"
     MEMORY = "memory", "there is not enough memory, or a limit of it is too low"
     MODULE_IN_THE_WAY = (
         "module-in-the-way",

@@ -17,17 +17,16 @@ from importer.document.document import Document
 from importer.document.template_file import ChatTemplate
 from importer.engines import logs, model_folder, start_trials
 from importer.engines.base import Engine, Launch
-from importer.engines.deaths import CONFIGURATION, ENGINE, OF_FILES, OF_WEIGHTS, DeathCause, Died
+from importer.engines.deaths import OF_FILES, OF_WEIGHTS, DeathCause, Died
 from importer.engines.ports import LOOPBACK, free_port, is_free
 from importer.engines.process_group import largest_file, resident, shared_memory, wait_ended
-from importer.engines.readiness import Exit, NeverError, StartWatch, answers
+from importer.engines.readiness import NeverError, StartWatch, answers
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.hub.folders import holds
 from importer.launcher import Purpose, isolated
 from importer.progress import Progress, silent
-from importer.reasons import Reason
 
 WEIGHTS = (".safetensors", ".bin")
 SCALED, MODEL, PARSED, WORK = "scaled", "model", "parsed", "work"  # folders; the last is an engine's own
@@ -156,7 +155,7 @@ def serve(
             drop = _names(left_out)
             process = stack.enter_context(_group(python, launch, folder, log, chosen, hold, drop))
             try:
-                begun.wait(process, launch, chosen, log, started + limit)
+                begun.wait(process, chosen, log, started + limit)
             except NeverError as never:
                 _stop(process, chosen)
                 if _port_lost(log) and port is None and left:
@@ -265,10 +264,10 @@ class _Start:
         launch = self.engine.launch(document, self.model_dir, port, self.template)
         return replace(launch, env={n: v for n, v in launch.env.items() if n not in _names(left_out)})
 
-    def wait(self, process: launcher.Process, launch: Launch, port: int, log: Path, deadline: float) -> None:
+    def wait(self, process: launcher.Process, port: int, log: Path, deadline: float) -> None:
         """Wait until the engine serves; raises NeverError or TimeoutError."""
         started = time.monotonic()
-        watch = StartWatch(process.pid, port, log, launch.arguments)
+        watch = StartWatch(process.pid, log)
         while not answers(self.engine.readiness, port, deadline, self.report):
             code = process.poll()
             if code is not None:
@@ -326,7 +325,7 @@ class _Start:
         log = self.folder / "trial.log"
         with _group(self.python, launch, self.folder, log, port, drop=drop) as process:
             try:
-                self.wait(process, launch, port, log, time.monotonic() + min(seconds, self.limit))
+                self.wait(process, port, log, time.monotonic() + min(seconds, self.limit))
             except (NeverError, TimeoutError):
                 return False
         return True
@@ -351,10 +350,8 @@ def _names(settings: Collection[Setup]) -> set[str]:
 def _death(start: _Start, never: NeverError, log: Path, port: int) -> EngineError:
     if _port_lost(log):
         return EngineError("port-taken", port=port)
-    cause = _elsewhere(never.code)
-    if cause is None:
-        code = never.code if isinstance(never.code, int) else None
-        cause = start.cause(logs.explain(log, start.engine.deaths, code), log)
+    code = never.code if isinstance(never.code, int) else None
+    cause = start.cause(logs.explain(log, start.engine.deaths, code), log)
     return EngineError(
         "engine-died",
         name=start.engine.name,
@@ -363,14 +360,6 @@ def _death(start: _Start, never: NeverError, log: Path, port: int) -> EngineErro
         log=log,
         blames=cause.attribution,
     )
-
-
-def _elsewhere(never: int | Reason) -> DeathCause | None:
-    """Return the cause of an engine that listens where its clients do not ask: the argument for that."""
-    if isinstance(never, int) or never.kind is not Exit.ELSEWHERE:
-        return None
-    named = never.fields["argument"] is not None
-    return DeathCause(Reason(Died.ELSEWHERE, **never.fields), CONFIGURATION if named else ENGINE)
 
 
 def _stop(process: launcher.Process, port: int) -> StopReport:

@@ -61,16 +61,6 @@ def proportional(group: int) -> int | None:
     return total
 
 
-def listening(group: int) -> set[tuple[str, int]]:
-    """Return the addresses and ports that the group listens on; none where the system does not tell."""
-    found: set[tuple[str, int]] = set()
-    for process in _members(group):
-        with suppress(psutil.Error):
-            sockets = process.net_connections(kind="tcp")
-            found |= {(s.laddr.ip, s.laddr.port) for s in sockets if s.status == psutil.CONN_LISTEN}
-    return found
-
-
 def work(group: int) -> tuple[float, int]:
     """Return the seconds of processors that the group has used, and the bytes it has read from disks."""
     seconds, read = 0.0, 0

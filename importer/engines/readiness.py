@@ -1,4 +1,4 @@
-"""Whether an engine serves, or never will: by its answers, its address, and its standstill."""
+"""Whether an engine serves, or never will: by its answers, and its standstill."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import http.client
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from importer.engines import logs
-from importer.engines.base import Readiness, grouped
+from importer.engines.base import Readiness
 from importer.engines.ports import LOOPBACK
-from importer.engines.process_group import listening, work
+from importer.engines.process_group import work
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
@@ -26,7 +26,6 @@ class Exit(ReasonKind):
     """What an engine does that will never serve."""
 
     ANSWERS = "answers", "none, its server answers {status}"
-    ELSEWHERE = "elsewhere", "none, it listens on {address}"
     FIRST_REQUEST = "first-request", "none, its first request got {status}"
     STILL = "still", "none, it stood still for {seconds:.0f} s"
 
@@ -78,7 +77,6 @@ def _status(port: int, path: str, body: Mapping[str, object] | None, seconds: fl
 LOOK = 1.0  # seconds between two looks at the processes
 STILL = 12.0  # seconds without work behind an exception, after which nothing more is expected
 BUSY = 0.05  # share of one processor's time; a server that waits takes less
-REACHED = (LOOPBACK, "0.0.0.0", "::", f"::ffff:{LOOPBACK}")  # noqa: S104 - addresses that are read
 RAISED = re.compile(r"^(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt)\b", re.MULTILINE)
 
 
@@ -93,15 +91,10 @@ class Work:
 
 @dataclass(slots=True)
 class StartWatch:
-    """The watch on one start.
-
-    ``group``  of its processes. ``port``  where its clients ask. ``arguments``  of its command.
-    """
+    """The watch on one start of a group of processes."""
 
     group: int
-    port: int
     log: Path
-    arguments: Sequence[str]
     _looked: float = field(default=0.0, init=False)
     _since: float = field(default=0.0, init=False)
     _work: Work | None = field(default=None, init=False)
@@ -112,34 +105,7 @@ class StartWatch:
         if now - self._looked < LOOK:
             return None
         self._looked = now
-        return self._elsewhere() or self._standstill(now)
-
-    def _elsewhere(self) -> Reason | None:
-        """Return the address that it listens on, where its clients do not reach that."""
-        heard = listening(self.group)
-        if any(port == self.port and host in REACHED for host, port in heard):
-            return None
-        for host, port in sorted(heard):
-            # A port of another argument is not for clients: ranks meet at one.
-            named = self._named(host) if port == self.port else self._overruled(port)
-            if port == self.port or named is not None:
-                asked = f"{LOOPBACK}:{self.port}"
-                return Reason(Exit.ELSEWHERE, address=f"{host}:{port}", asked=asked, argument=named)
-        return None
-
-    def _named(self, host: str) -> str | None:
-        """Return the argument with this host."""
-        return next((f"{flag} {value}" for flag, value in self._pairs() if value == host), None)
-
-    def _overruled(self, port: int) -> str | None:
-        """Return the argument with this port, where the same one has the port that clients ask."""
-        pairs = [*self._pairs()]
-        own = {flag for flag, value in pairs if value == str(self.port)}
-        return next((f"{flag} {value}" for flag, value in pairs if flag in own and value == str(port)), None)
-
-    def _pairs(self) -> Iterator[tuple[str, str]]:
-        for flag, values in grouped([*self.arguments]):
-            yield flag, values[0] if values else ""
+        return self._standstill(now)
 
     def _standstill(self, now: float) -> Reason | None:
         """Return for how long it has done nothing, behind an exception in its log."""

@@ -11,12 +11,20 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from importer.chat_template.learnt_format import unmarked
 from importer.chat_template.samples import BLOCKLESS, Sample, SampleCall
 from importer.engines.deaths import Accident
-from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Reading, Replay, Tokens
+from importer.engines.parsers import (
+    EngineParser,
+    ParserQuestion,
+    ParserWorker,
+    ReadCall,
+    Reading,
+    Replay,
+    Tokens,
+)
 from importer.frozen import frozen
 from importer.hub.snapshot import mapping
 from importer.proof.completeness import attainable, shortfall
@@ -24,33 +32,12 @@ from importer.proof.result import JudgeReason, ParserVerdict, ProofReason
 from importer.reasons import Reason
 
 
-class JudgedCall(Protocol):
-    """A call from a parser; ``arguments`` is JSON text."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def arguments(self) -> str: ...
-
-
-class JudgedReading(Protocol):
-    """A parser's reading of one sample."""
-
-    @property
-    def calls(self) -> Sequence[JudgedCall]: ...
-    @property
-    def content(self) -> str | None: ...
-    @property
-    def reasoning(self) -> str | None: ...
-    @property
-    def error(self) -> Reason | None: ...
-
-
-def judge_tool(sample: Sample, reading: JudgedReading) -> Reason | None:
+def judge_tool(sample: Sample, reading: Reading) -> Reason | None:
     """Return the reason why the reading differs from the sample, or ``None``."""
     if reading.error:
         return _stopped(reading.error)
-    got, want = reading.calls, sample.calls
+    got: Sequence[ReadCall] = reading.calls
+    want = sample.calls
     if sample.at_least:
         got = [read for read in got if any(_reads(read, written, sample) is None for written in want)]
     if len(got) != len(want):
@@ -64,7 +51,7 @@ def judge_tool(sample: Sample, reading: JudgedReading) -> Reason | None:
     return None
 
 
-def judge_reasoning(sample: Sample, reading: JudgedReading) -> Reason | None:
+def judge_reasoning(sample: Sample, reading: Reading) -> Reason | None:
     """Return the reason why reasoning and answer differ from the sample, or ``None``."""
     if reading.error:
         return _stopped(reading.error)
@@ -86,7 +73,7 @@ def _stopped(error: Reason) -> Reason:
     return Reason(JudgeReason.ACCIDENT if accident else JudgeReason.ERROR, words=error)
 
 
-def _reads(read: JudgedCall, written: SampleCall, sample: Sample) -> Reason | None:
+def _reads(read: ReadCall, written: SampleCall, sample: Sample) -> Reason | None:
     if read.name != written.name:
         return Reason(JudgeReason.OTHER_NAME, got=repr(read.name), want=repr(written.name))
     return _arguments(read.arguments, written, sample)

@@ -1,9 +1,7 @@
-"""Starts that fail for no known cause: the setting that is in the way, or where the engine listens."""
+"""Starts that fail for no known cause: the setting that is in the way, or a standstill."""
 
 from __future__ import annotations
 
-import os
-import socket
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -15,7 +13,7 @@ from importer.engines import logs, readiness, start_trials
 from importer.engines.deaths import Died
 from importer.engines.lacking import Lacking
 from importer.engines.process import serve
-from importer.engines.readiness import Exit, StartWatch
+from importer.engines.readiness import Exit
 from importer.engines.start_trials import Setup, StartSetting, culprit
 from importer.errors import EngineError
 from importer.reasons import Reason
@@ -135,36 +133,6 @@ def test_a_secret_value_is_not_shown() -> None:
 
 
 # Servers that live and do not serve
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is an address of Linux")
-def test_an_engine_that_listens_elsewhere(importer_home: Path, weights: Path) -> None:
-    error = died(weights, host="127.0.0.2")
-    problem = error.details["problem"]
-    assert isinstance(problem, Reason)
-    assert (problem.kind, problem.fields["argument"]) == (Died.ELSEWHERE, "--host 127.0.0.2")
-    assert error.details["blames"] == "configuration"
-    assert "take --host 127.0.0.2 out of its start" in error.message
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("--port", "{port}", "--port", "{heard}"), "--port {heard}"),
-        (("--port={port}", "--port={heard}"), "--port {heard}"),
-        (("--starting-port", "{heard}", "--port", "{port}"), None),
-    ],
-)
-def test_a_port_where_ranks_meet_is_not_for_clients(
-    tmp_path: Path, arguments: tuple[str, ...], named: str | None
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as heard:
-        ports = {"heard": heard.getsockname()[1], "port": 1}
-        words = [word.format(**ports) for word in arguments]
-        watch = StartWatch(os.getpgid(0), ports["port"], tmp_path / "log", words)
-        found = watch._elsewhere()
-    assert (None if found is None else found.fields["argument"]) == (named and named.format(**ports))
 
 
 @pytest.mark.slow

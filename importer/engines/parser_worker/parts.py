@@ -44,6 +44,6 @@ VLLM = Parts(
         "vllm.distributed.parallel_state.is_local_first_rank": lambda: True,  # its log asks
         "vllm.distributed.parallel_state.is_global_first_rank": lambda: True,
     },
-    idle=("vllm.entrypoints.openai.responses.protocol",),
+    idle=("vllm.entrypoints.openai.responses.protocol", "openai.types.responses"),
 )  # fmt: skip
 PARTS = {parts.engine: parts for parts in (VLLM, SGLANG)}

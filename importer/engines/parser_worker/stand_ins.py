@@ -52,7 +52,7 @@ class Parts:
     ``borrowed``  functions of other modules that are read from their sources, without the rest of these.
     ``given``     values in the place of what asks about the machine or the server, by the folder of sources.
     ``absent``    packages that may be missing. ``read`` are further files that ``given`` reads.
-    ``idle``      own modules that no answer of a chat needs: they stand in, for their import takes long.
+    ``idle``      what no answer of a chat needs, with its modules: stood in, for its import takes long.
     """
 
     engine: str
@@ -231,9 +231,10 @@ class Finder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         """Return the spec of a module of the engine, or of a package that is missing; else ``None``."""
         top = fullname.partition(".")[0]
-        if self._parts.own.fullmatch(fullname) and fullname not in self._parts.idle:
+        idle = f"{fullname}.".startswith(tuple(f"{name}." for name in self._parts.idle))
+        if self._parts.own.fullmatch(fullname) and not idle:
             return self._own(fullname)
-        if top == self._parts.engine or top in self._absent:
+        if top == self._parts.engine or top in self._absent or idle:
             return ModuleSpec(fullname, self, is_package=True)
         return None
 
