@@ -70,7 +70,7 @@ UNDECIDING = {
         "CoverageEffect": "loses template-offered tools-hidden tools-off tools-sometimes",
         "CoverageReason": "checked variables",
         "WeighReason": "heard-first lost stands-beside user-decides",
-        "WeightDoubt": "foreign-index ghosts index-unread name pickles plain scheme-unread sets stray",
+        "WeightDoubt": "foreign-index ghosts pickles plain sets stray unread",
         "WeightFault": (
             "broken empty foreign-index in-folders link-dead missing other-format other-names "
             "parts-missing pickles pointer pointer-size unquantised"
