@@ -61,11 +61,6 @@ class HeaderTimeout(H11Protocol):
             self.transport.close()
 
 
-def patience(seconds: float) -> type[HeaderTimeout]:
-    """Return the protocol with another timeout."""
-    return type("Patience", (HeaderTimeout,), {"seconds": seconds})
-
-
 BACKLOG = 2048  # connections that wait to be taken
 
 
@@ -134,7 +129,8 @@ def serve(settings: Settings) -> None:
     config = uvicorn.Config(
         app, host=settings.host, port=settings.port, log_config=None, access_log=False,
         server_header=False, timeout_graceful_shutdown=GRACE, lifespan="on", ws="none",
-        http=patience(settings.body_seconds), limit_concurrency=settings.connections + RESERVE,
+        http=type("Patience", (HeaderTimeout,), {"seconds": settings.body_seconds}),
+        limit_concurrency=settings.connections + RESERVE,
         proxy_headers=bool(settings.trusted_proxy), forwarded_allow_ips=settings.trusted_proxy,
     )  # fmt: skip
     server = ImporterServer(config)

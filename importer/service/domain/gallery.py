@@ -307,9 +307,7 @@ def _shown(connection: Connection, name: str) -> Shown:
         raise DocumentError("no-such-document", name=name, folder="the gallery")
     if found.shown_by == __version__:
         return found
-    stored = DocumentVersion.of(documents.newest(connection, name)).stored
-    served = releases.served(connection, name)
-    return replace(found, shown=shown(stored, None if served is None else served.digest))
+    return replace(found, shown=shown(DocumentVersion.of(documents.newest(connection, name)).stored))
 
 
 def _newest_files(connection: Connection, name: str) -> StoredFiles:

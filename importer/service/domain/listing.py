@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from urllib.parse import quote
 
-from importer.app.overview import PublicationState, needs_attention, publication_state
+from importer.app.overview import PublicationState, needs_attention
 from importer.document.entry_facts import EntryFacts, entry_facts
 from importer.document.review import warnings
 from importer.document.store import StoredDocument
@@ -38,24 +38,15 @@ def columns(stored: StoredDocument, state: PublicationState, served: int | None 
         "backend": stored.backend, "review": state.review,
         "validation": state.validation, "reason": None if state.reason is None else render(state.reason),
         "checked_at": max(times, default=None), "attention": words(named),
-        "shown": _shown(stored, facts, needs), "shown_by": __version__,
+        "shown": shown(stored), "shown_by": __version__,
     }  # fmt: skip
 
 
-def shown(stored: StoredDocument, served: str | None) -> str:
-    """Return the JSON of what one document's answer has besides its row, its text and its data.
-
-    ``served`` is the digest of the release that is served.
-    """
-    needs = needs_attention(stored, publication_state(stored, served))
-    return _shown(stored, entry_facts(stored.data, stored.receipt), needs)
-
-
-def _shown(stored: StoredDocument, facts: EntryFacts, needs: Sequence[Mapping[str, object]]) -> str:
+def shown(stored: StoredDocument) -> str:
+    """Return the JSON of what one document's answer has besides its row, its text and its data."""
     members = {
         "carried": carried(stored), "losses": losses_of(stored), "device": stored.device,
-        "per_device": stored.own_device is not None, "about": facts.to_json(), "needs_attention": [*needs],
-        "warnings": [*warnings(stored)],
+        "per_device": stored.own_device is not None, "warnings": [*warnings(stored)],
     }  # fmt: skip
     return json.dumps(members, ensure_ascii=False, separators=(",", ":"))
 

@@ -24,10 +24,10 @@ export const OVERVIEW = {
   device: "My device",
   anyDevice: "none",
   fits: ({ yes, part, no, unknown, not_applicable: other }) => [
-    [yes, "fit"], [part, "fit with a shorter context"], [no, "do not fit"], [unknown, "without an estimate"], [other, "for another kind of device"],
+    [yes, "fit"], [part, "fit with a shorter context"], [no, "not with the plan of their import"], [unknown, "without an estimate"], [other, "for another kind of device"],
   ].filter(([n], at) => n || !at).map(([n, word]) => `${n.toLocaleString("en")} ${word}`).join(", "),
   holds: {
-    yes: ["fit", "✓", "fits"], part: ["fit", "◐", "fits with a shorter context"], no: ["unfit", "✗", "does not fit"],
+    yes: ["fit", "✓", "fits"], part: ["fit", "◐", "fits with a shorter context"], no: ["unfit", "✗", "not with the plan of its import; its tab Memory judges each device"],
     unknown: ["soft", "?", "no estimate"], other: ["soft", "–", "the engine does not run there"],
   },
   fitting: "Only what fits",
