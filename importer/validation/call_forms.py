@@ -26,11 +26,12 @@ from importer.signals.observed import GOOD, CallForm, proposed
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
-from importer.validation.evidence_sources import Drawn, Render, as_reply
+from importer.validation.evidence_sources import Drawn, as_reply
 from importer.validation.outcome import NotShown, Pass, ProbeRow, Tried
 from importer.validation.probes.tools import judge_forced, needs_tool_choice, tool_call
 from importer.validation.prompts import ALARMS, TRIP, TWO_CITIES, WEATHER, Prompt
 from importer.validation.remedy import Remedy
+from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply
 from importer.validation.trace import without_end
 
@@ -121,7 +122,7 @@ def _drawn_forms(ctx: Context) -> Iterator[CallForm]:
 Answers = Sequence[tuple[Prompt, Reply]]
 
 
-def _draw(ctx: Context, render: Render) -> Answers:
+def _draw(ctx: Context, render: PromptRendering) -> Answers:
     """Return drawn answers behind the rendered prompts, all in one batch."""
     texts = [(prompt, text) for prompt in ASKED if (text := render(prompt)) is not None]
 
@@ -138,7 +139,7 @@ def _draw(ctx: Context, render: Render) -> Answers:
 
 
 def _best(
-    ctx: Context, render: Render, analysis: TemplateAnalysis, answers: Answers, as_written: bool
+    ctx: Context, render: PromptRendering, analysis: TemplateAnalysis, answers: Answers, as_written: bool
 ) -> CallForm:
     """Return the share of the parser that reads most of the answers; of the document's among equals."""
     offline = ctx.offline
@@ -165,7 +166,7 @@ def _best(
 
 
 def _templates(
-    render: Render, analysis: TemplateAnalysis, answers: Answers, engine: str
+    render: PromptRendering, analysis: TemplateAnalysis, answers: Answers, engine: str
 ) -> Iterator[tuple[str, str, Spelling]]:
     """Yield templates to try by their names: the model's own in its own spelling, then those of ours."""
     learnt = learn_format(analysis.samples)

@@ -7,11 +7,10 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from importer import backends
 from importer.chat_template.samples import Sample
@@ -34,6 +33,9 @@ from importer.validation.expectations import CommonReason
 from importer.validation.prompts import GREETING, Prompt, call_id
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.served_engine import Controls
+
+if TYPE_CHECKING:
+    from importer.validation.rendering import PromptRendering
 
 
 class JournalReason(ReasonKind):
@@ -285,61 +287,6 @@ def as_reply(reading: Reading, like: Reply) -> Reply:
 NO_TOKENIZER = Reason(CommonReason.NO_TOKENIZER)
 
 
-class Render(Protocol):
-    """A renderer of prompts with the chat template of the served model."""
-
-    @property
-    def bos(self) -> str:
-        """Return the token that begins a text; an engine may add it by itself. May be empty."""
-
-    @property
-    def stops(self) -> tuple[str, ...]:
-        """Return the tokens that end an answer, as the repository names them."""
-
-    @property
-    def digest(self) -> str:
-        """Return the digest of the template, as a proof names it."""
-
-    @property
-    def place(self) -> str:
-        """Return the template's file where several stand beside one another; else empty."""
-
-    @property
-    def analysis(self) -> TemplateAnalysis | None:
-        """Return the analysis of the template, as a proof has it; ``None`` without a template."""
-
-    @property
-    def claimed(self) -> str | None:
-        """Return the tool parser that the repository names for engines that infer theirs."""
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        """Return hashes of the files that the engine reads beside the weights, by name."""
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """Return files that hold another template than the rendered one."""
-
-    @property
-    def text(self) -> str:
-        """Return the template of requests with tools; empty where there is none."""
-
-    def under(self, text: str, /) -> AbstractContextManager[Render]:
-        """Return the rendering with another template."""
-
-    def dressed(self, convention: str, /) -> str | None:
-        """Return the template under one of importer's conventions; ``None`` where they do not fit."""
-
-    def knows(self, variable: str, /) -> bool:
-        """Return whether the template names a variable."""
-
-    def at(self, prompt: Prompt, later: float, /) -> str | None:
-        """Return the text of the prompt, rendered ``later`` seconds after the fixed time."""
-
-    def __call__(self, prompt: Prompt, /) -> str | None:
-        """Return the text of the prompt, ``None`` where it is unknown; raises TemplateRefusedError."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
     """What is known of a served model beside its API; each part may be unknown.
@@ -359,7 +306,7 @@ class Background:
     ``controls``  starts of the engine without some settings, where importer started it.
     """
 
-    render: Render | None = None
+    render: PromptRendering | None = None
     proof: Proof | None = None
     journal: Journal | None = None
     argv: tuple[str, ...] = ()

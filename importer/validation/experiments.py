@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from importer.engines import start_trials
 from importer.engines.deaths import CONFIGURATION
+from importer.engines.process import EngineServer
 from importer.engines.start_trials import Setup
 from importer.errors import ImporterError
 from importer.progress import Progress
@@ -39,7 +40,7 @@ from importer.validation.outcome import (
 from importer.validation.probe import Probe
 from importer.validation.probes import every
 from importer.validation.remedy import Remedy
-from importer.validation.served_engine import Controls, ServedEngine
+from importer.validation.served_engine import Controls
 
 # Neutral values.
 STOPWORDS = "stopwords"  # the one of these values that stands beside the parameters
@@ -73,7 +74,7 @@ class ControlReason(ReasonKind):
     PASSES_WITHOUT = "passes-without", "a second start without {setting} passes, and one with it does not"
 
 
-Ask = Callable[[ServedEngine, Sequence[Probe]], Sequence[ProbeRow]]
+Ask = Callable[[EngineServer, Sequence[Probe]], Sequence[ProbeRow]]
 Run = Callable[[Context], Outcome]
 
 

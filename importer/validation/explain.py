@@ -108,7 +108,8 @@ class Seen:
         written = self.rests_on is Rests.NOTHING or self.part == "configuration"
         if self.stage in READ and self.rests_on is not Rests.ANSWERS:
             return Rank.WRITTEN if written else Rank.READ
-        if self.stage in ON_THE_WAY or asks_for(failure, Remedy.NO_CAP, *REFUSING):
+        crossed = failure.stage is Stage.GATEWAY  # whatever the probe compares
+        if self.stage in ON_THE_WAY or crossed or asks_for(failure, Remedy.NO_CAP, *REFUSING):
             return Rank.ON_THE_WAY
         if self.row.probe in OF_WEIGHTS:
             return Rank.DRAWN if self.part == "configuration" else Rank.NOISE

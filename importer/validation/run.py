@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from importer.document.document import Document
+from importer.engines.process import EngineServer
 from importer.progress import Progress, silent
 from importer.reasons import Reason
 from importer.registry import PartReason
@@ -40,14 +41,13 @@ from importer.validation.probes.chat import no_special_tokens
 from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import counted, first_answer, health, paced
 from importer.validation.progress import CircuitBreaker, ProbeProgress, not_asked, speed
-from importer.validation.served_engine import ServedEngine
 
 EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
 
 
 def validate(
     document: Document,
-    served: ServedEngine,
+    served: EngineServer,
     known: Background | None = None,
     options: ProbeOptions = ALL_PROBES,
     *,
@@ -85,7 +85,7 @@ def validate(
     return Report(_engine(document), began, seconds, tuple(rows), partial_of, speed(rows), forms)
 
 
-def _again(first: Context, served: ServedEngine, some: Sequence[Probe]) -> list[ProbeRow]:
+def _again(first: Context, served: EngineServer, some: Sequence[Probe]) -> list[ProbeRow]:
     """Run some probes against another start of the engine."""
     bench = replace(
         first,

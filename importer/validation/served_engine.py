@@ -5,9 +5,9 @@ The check of the end: all processes of the engine have exited, its port is free,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from importer.engines.deaths import CONFIGURATION, MODEL
 from importer.engines.start_trials import Setup
@@ -16,60 +16,11 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.outcome import UNEXPLAINED, Fail, NotShown, Outcome, Pass, ProbeRow, Stage
 from importer.validation.remedy import Remedy
 
-
-class StopFacts(Protocol):
-    """The end of an engine: ``seconds`` until it, ``killed`` if it was forced.
-
-    Optional: ``held``, bytes of its processes before, and ``left``, bytes in shared memory after.
-    """
-
-    @property
-    def group_ended(self) -> bool:
-        """Return whether no process of its group is left."""
-
-    @property
-    def port_free(self) -> bool:
-        """Return whether the port can be bound again."""
-
-    @property
-    def killed(self) -> bool:
-        """Return whether it ignored the request to end."""
-
-    @property
-    def seconds(self) -> float:
-        """Return the seconds from the request to the end."""
+if TYPE_CHECKING:
+    from importer.engines.process import EngineServer, StopReport
 
 
-class ServedEngine(Protocol):
-    """An engine that serves a document's model."""
-
-    @property
-    def base_url(self) -> str:
-        """Return ``http://127.0.0.1:PORT``."""
-
-    @property
-    def model(self) -> str:
-        """Return the name that requests use."""
-
-    @property
-    def start_seconds(self) -> float:
-        """Return the seconds from the start of the process to its first healthy answer."""
-
-    def stop(self) -> StopFacts:
-        """Stop the engine and return how it ended."""
-
-
-class Starts(Protocol):
-    """Starts of the engine that serves the document."""
-
-    def __call__(
-        self, left_out: Collection[Setup], seconds: float, /
-    ) -> AbstractContextManager[ServedEngine]:
-        """Return the engine, started without these settings; raises ImporterError where it does not serve
-        within ``seconds``.
-        """
-
-
+Starts = Callable[[Collection[Setup], float], AbstractContextManager["EngineServer"]]
 POSITIONS = "rope"  # what settings of positions are called: wrong ones let a model answer, and call nothing
 
 
@@ -77,7 +28,7 @@ POSITIONS = "rope"  # what settings of positions are called: wrong ones let a mo
 class Controls:
     """What a run may be tried again without.
 
-    ``start``    a start of the same engine without settings.
+    ``start``    a start of the same engine without settings, within some seconds; raises ImporterError.
     ``given``    settings of the document and of the machine, each group tried before the next.
     ``scales``   settings of ``config.json``: they explain failures of the model.
     ``seconds``  what a start takes.
@@ -112,7 +63,7 @@ STOPS_CLEANLY = "stops-cleanly"
 STOP_LESSON = "Engines leave workers behind that hold the memory and the port; the next start dies of it."
 
 
-def judge_stop(report: StopFacts) -> Outcome:
+def judge_stop(report: StopReport) -> Outcome:
     """Judge the engine's end; the runner calls it after every other probe."""
     if not report.group_ended:
         return Fail(still := Reason(StopsReason.STILL_THERE), Stage.WHOLE, Reason(Remedy.END_IT, left=still))
@@ -120,11 +71,10 @@ def judge_stop(report: StopFacts) -> Outcome:
         return Fail(taken := Reason(StopsReason.PORT_TAKEN), Stage.MACHINE, Reason(Remedy.END_IT, left=taken))
     if report.killed:
         return Fail(Reason(StopsReason.KILLED, seconds=report.seconds), Stage.WHOLE)
-    held, left = getattr(report, "held", None), getattr(report, "left", 0)
-    if left:
-        return Fail(
-            held := Reason(StopsReason.LEFT, left=left), Stage.WHOLE, Reason(Remedy.END_IT, left=held)
-        )
-    if held:
-        return Pass(Reason(StopsReason.GIVEN_BACK, seconds=report.seconds, mebibytes=held / 2**20))
+    if report.left:
+        seen = Reason(StopsReason.LEFT, left=report.left)
+        return Fail(seen, Stage.WHOLE, Reason(Remedy.END_IT, left=seen))
+    if report.held:
+        back = report.held / 2**20
+        return Pass(Reason(StopsReason.GIVEN_BACK, seconds=report.seconds, mebibytes=back))
     return Pass(Reason(StopsReason.GONE, seconds=report.seconds))

@@ -229,6 +229,8 @@ class Stopped:
     port_free: bool = True
     killed: bool = False
     seconds: float = 0.25
+    held: int | None = None
+    left: int = 0
 
 
 @dataclass

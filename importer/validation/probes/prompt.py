@@ -25,7 +25,6 @@ from importer.signals import evidence
 from importer.validation import failures, proof_check, tokens
 from importer.validation.context import Context, together
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
-from importer.validation.evidence_sources import Render
 from importer.validation.expectations import (
     UNKNOWN_CONTEXT,
     CommonReason,
@@ -63,6 +62,7 @@ from importer.validation.prompts import (
     short,
 )
 from importer.validation.remedy import Need, Remedy, template
+from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply
 from importer.validation.tokens import KINDS, OWN, TEXT, OtherTokens, letters, round_trip, tokens_of, words_of
 from importer.validation.tool_markup import call_markup, thinking_markup, without_thinking
@@ -661,7 +661,7 @@ def _in_parts(prompt: Prompt) -> Prompt:
     return replace(prompt, name=f"{prompt.name}-in-parts", messages=tuple(turns))
 
 
-def _at(render: Render, prompt: Prompt, later: float) -> str | None:
+def _at(render: PromptRendering, prompt: Prompt, later: float) -> str | None:
     try:
         return render.at(prompt, later)
     except TemplateRefusedError:

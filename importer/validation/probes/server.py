@@ -470,7 +470,7 @@ def judge_concurrency(
         whole = isinstance(answer, Reply) and answer.finish_reason != "length"
         if whole and not right(answer, prompt) and other is not None:
             what = f"the answer to {prompt.name!r}"
-            return differs(what, f"that to {other.name!r}", "its own", Stage.WHOLE, trials=len(answers))
+            return differs(what, f"that to {other.name!r}", "its own", Stage.GATEWAY, trials=len(answers))
     last = again()
     if isinstance(last, ExchangeError):
         return Fail(Reason(ConcurrencyReason.FAILED, count=len(answers) + 1, error=last.reason), Stage.WHOLE)
