@@ -20,7 +20,7 @@ import pytest
 from sqlalchemy import Connection
 
 from importer import config
-from importer.service.messages import detail_row
+from importer.service.problems import explained
 from importer.storage import audit, keys
 from importer.storage.audit import AuditContext, AuditEvent
 from importer.storage.database import Database
@@ -253,7 +253,9 @@ def problem(answer: Any, status: int, kind: str) -> dict[str, Any]:
     assert answer.headers["content-type"] == "application/problem+json"
     said: dict[str, Any] = answer.json()
     assert (said["status"], said["kind"], said["type"]) == (status, kind, f"/problems/{kind}")
-    assert said["detail"].startswith(detail_row(kind).partition("{")[0])
+    page = explained(kind)
+    assert page is not None
+    assert said["detail"].startswith(str(page["sentence"]).partition("{")[0])
     assert said["request_id"] == answer.headers["x-request-id"]
     return said
 

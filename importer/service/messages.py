@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from importer.errors import STEPS, ImporterError, Setting, one_line, sentence_row
+from importer.errors import STEPS, ImporterError, Setting, one_line
 from importer.reasons import Fields, Text
-from importer.sentences import row, worded, worded_field
+from importer.sentences import worded, worded_field
 
 
 def _no_key(fields: Fields) -> str:
@@ -158,16 +158,6 @@ def hint(error: ImporterError) -> str:
 def text(value: object) -> str:
     """Return a reason, or another field, in the words of this front end."""
     return str(worded_field(value, INSTEAD))
-
-
-def detail_row(kind: str) -> str:
-    """Return a kind's sentence with the names of its fields, for the list of kinds."""
-    return sentence_row(kind, INSTEAD)
-
-
-def hint_row(kind: str) -> str:
-    """Return a kind's next step with the names of its fields."""
-    return row(HINTS[kind])
 
 
 def mistake(error: Mapping[str, Any], near: Sequence[str] = ()) -> str:

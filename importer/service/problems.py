@@ -22,7 +22,9 @@ from importer.errors import (
     ServiceError,
     UsageError,
     ValidationError,
+    sentence_row,
 )
+from importer.sentences import row
 from importer.service import messages
 from importer.service.domain.failures import failure
 from importer.storage.jobs import Failure
@@ -96,8 +98,8 @@ def explained(kind: str) -> dict[str, object] | None:
         "kind": kind,
         "title": title(kind),
         "status": status_of(kind),
-        "sentence": messages.detail_row(kind),
-        "hint": messages.hint_row(kind),
+        "sentence": sentence_row(kind, messages.INSTEAD),
+        "hint": row(messages.HINTS[kind]),
     }
 
 

@@ -248,7 +248,8 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> ServiceError | None:
         host = headers.get("host", "")
-        if not (self._is_own_name(host) or self._probed(scope)):
+        probed = not self._settings.loopback and scope["path"] in PROBES  # its ``Host`` is an address
+        if not (probed or self._is_own_name(host)):
             return ServiceError("foreign-host", host=host[:200])
         if self._is_full(scope):
             return ServiceError("too-many-connections", seconds=SOON)
@@ -264,7 +265,7 @@ class Guard:
             return ServiceError("wrong-type", type=kind, wanted="a body without one")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self._settings.largest_body:
-            return self._too_large()
+            return ServiceError("body-too-large", limit=self._settings.largest_body)
         return None
 
     def _is_full(self, scope: Scope) -> bool:
@@ -282,13 +283,6 @@ class Guard:
         if self._settings.loopback:
             return is_loopback(name)
         return not self._settings.allowed_host or name == self._settings.host
-
-    def _probed(self, scope: Scope) -> bool:
-        """Return whether this is a load balancer's health check: its ``Host`` is an address, not a name."""
-        return not self._settings.loopback and scope["path"] in PROBES
-
-    def _too_large(self) -> ServiceError:
-        return ServiceError("body-too-large", limit=self._settings.largest_body)
 
 
 def _is_health_check(scope: Scope) -> bool:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from importer.service.http.query import JSON
-from importer.service.messages import detail_row
+from importer.service.problems import explained
 from importer.service.security import json_fault
 from tests.commandline import BASE
 from tests.hubserver import Repo
@@ -186,7 +186,7 @@ def test_a_request_that_cannot_be_meant(
         return
     said = problem(answer, status, kind)
     assert pointer is None or said["errors"][0]["pointer"] == pointer
-    assert service.client.get(said["type"]).json()["sentence"] == detail_row(kind)
+    assert service.client.get(said["type"]).json() == explained(kind)
 
 
 def test_what_is_not_there(service: Service) -> None:

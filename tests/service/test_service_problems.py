@@ -44,7 +44,8 @@ def test_over_http_nothing_is_said_of_the_command_line() -> None:
     told = problems.problem(revision)["detail"]
     assert told == "The reference names revision 'a' and 'revision' names '--set'."
     for kind in messages.HINTS:
-        row = messages.detail_row(kind) + messages.hint_row(kind)
+        page = problems.explained(kind) or {}
+        row = f"{page['sentence']} {page['hint']}"
         assert "'importer " not in row, kind
         assert "--" not in row, kind
 

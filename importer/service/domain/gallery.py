@@ -151,10 +151,6 @@ class Change:
         check_version(name, self.checkout.fetched[name].number, numbers)
         return stored
 
-    def next_version(self, name: str) -> int:
-        """Return the number that the document's next version has."""
-        return self.checkout.fetched[name].number + 1
-
     def save(self, name: str, *, always: bool = False) -> Summary:
         """Save the document's files as a new version where they changed; return its row.
 
@@ -262,7 +258,9 @@ class Gallery:
 
         An error in the block discards all changes.
         """
-        with tempfile.TemporaryDirectory(prefix="importer-gallery-") as folder, self._writing() as connection:
+        temporary = tempfile.TemporaryDirectory(prefix="importer-gallery-")
+        with temporary as folder, self.database.writing() as connection:
+            self.database.alone(connection)
             checkout = Checkout(Path(folder), fetch=lambda name: _newest_files(connection, name))
             try:
                 change = Change(connection, checkout, context)
@@ -285,12 +283,6 @@ class Gallery:
     def _fetch(self, name: str) -> StoredFiles:
         with self.database.reading() as connection:
             return _newest_files(connection, name)
-
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with self.database.writing() as connection:
-            self.database.alone(connection)
-            yield connection
 
 
 def _summary(connection: Connection, name: str) -> Summary:

@@ -45,7 +45,7 @@ def release(change: Change, name: str, number: int | None = None, *, unvalidated
     ServiceError: "no-such-version", "not-ready-to-release".
     """
     stored, connection = change.checkout.load(name), change.connection
-    served, newest = releases.served(connection, name), change.next_version(name)
+    served, newest = releases.served(connection, name), change.checkout.fetched[name].number + 1
     chosen, policy, left = stored, RELEASE, None
     if number is not None and number != newest - 1:
         chosen, policy, left = _earlier(change, name, number, stored, served)
