@@ -36,9 +36,7 @@ def test_the_table_is_valid() -> None:
     "row",
     [
         {"kind": "cuda", "basis": "seen", "gib": 24},
-        {"kind": "cuda", "gib": 24, "source": "x"},
         {"kind": "abacus", "gib": 24, "source": "x"},
-        {"kind": "cuda", "basis": "seen", "gib": "24", "source": "x"},
         {"kind": "cuda", "basis": "seen", "gib": 24, "sizes": [24], "source": "x"},
         {"kind": "cuda", "basis": "seen", "gib": 24, "share": 1.5, "source": "x"},
     ],

@@ -32,7 +32,7 @@ from importer.signals import context, quantisation
 from importer.signals.engine_capabilities import UNKNOWN
 from importer.signals.evidence import Rule
 from tests.facts import whys
-from tests.memory.test_fit_splits import GPTQ, LLAMA_70B, MOE_FP8
+from tests.memory.test_fit_splits import LLAMA_70B, MOE_FP8
 
 QWEN_8B = {
     "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 36,
@@ -172,49 +172,12 @@ def test_70b_on_one_card() -> None:
     assert "quantised" in whys(context)[1]
 
 
-@pytest.mark.slow
-def test_what_no_number_of_the_machines_holds_has_a_warning() -> None:
-    """Without a context in any file, too: the warning then stands at the length that the config has."""
-    made, decisions = fitted(LLAMA_70B, "m1-16g", 141_107_412_992, backend="mlx")
-    assert made.verdict == "too-large"
-    assert any(
-        text.startswith("warning: it does not fit m1-16g") for text in whys(decisions["max_model_len"])
-    )
-    over = made.to_json()
-    assert over["estimate"]["total"]["likely"] > over["budget"]
-    assert over["would_hold"]
-
-
 def test_7b_of_4_bits_on_a_notebook() -> None:
     made, decisions = fitted(QWEN_7B_4BIT, "m3-max-64g", 4_284_275_000, backend="mlx")
     assert made.verdict == "fits"
     assert (decisions["max_model_len"].value, decisions["max_model_len"].status) == (32768, "vendor")
     assert not set(decisions) & {"dtype", "gpu_memory_utilization", "tensor_parallel_size"}
     assert fitted(QWEN_7B_4BIT, "m1-8g", 4_284_275_000, backend="mlx")[0].verdict == "shortened"
-
-
-@pytest.mark.slow
-def test_experts_need_the_memory_of_all() -> None:
-    """Three of thirty billion parameters are active, thirty lie in memory."""
-    config = {k: v for k, v in MOE_FP8.items() if k != "quantization_config"} | {
-        "max_position_embeddings": 40960
-    }
-    made, decisions = fitted(config, "h100-80g", 61_064_245_248)
-    assert (made.verdict, decisions["max_model_len"].value) == ("fits", 40960)
-    assert fitted(config, "rtx5090", 61_064_245_248)[0].verdict == "too-large"
-    assert fitted(config, "2xrtx4090", 61_064_245_248)[0].verdict == "too-large"
-    assert fitted(config, "4xrtx4090", 61_064_245_248)[1]["tensor_parallel_size"].value == 4
-
-
-@pytest.mark.slow
-def test_blocks_that_do_not_divide_keep_experts_whole_or_make_stages() -> None:
-    config = {**MOE_FP8, "max_position_embeddings": 262144}
-    _, decisions = fitted(config, "4xrtx3090", 31_200_000_000)
-    cards = decisions["tensor_parallel_size"].value, decisions["engine_args.enable_expert_parallel"].value
-    assert cards == (4, True), "768 / 4 is no multiple of 128"
-    _, decisions = fitted({**GPTQ, "max_position_embeddings": 32768}, "2xa100-40g", 41_600_000_000)
-    assert "tensor_parallel_size" not in decisions
-    assert decisions["engine_args.pipeline_parallel_size"].value == 2
 
 
 @pytest.mark.slow
@@ -238,21 +201,6 @@ def test_a_larger_share_only_where_it_helps() -> None:
     assert "the context would be shorter" in whys(shares[1]["gpu_memory_utilization"])[0]
     spark = fitted(LLAMA_70B, "dgx-spark", 70_000_000_000)[1]
     assert spark["gpu_memory_utilization"].value == 0.8, "its memory is the system's, too"
-
-
-@pytest.mark.parametrize(
-    ("user", "kept"),
-    [
-        ({"max_model_len": 8192}, 8192),
-        ({"gpu_memory_utilization": 0.8}, 0.8),
-        ({"tensor_parallel_size": 2}, 2),
-        ({"engine_args__kv_cache_dtype": "fp8"}, "fp8"),
-    ],
-)
-def test_what_the_user_set_stays(user: dict[str, Any], kept: object) -> None:
-    (key,) = (k.replace("__", ".") for k in user)
-    _, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, **user)
-    assert (decisions[key].value, decisions[key].status) == (kept, "user")
 
 
 def test_a_card_that_the_engine_does_not_run_on_is_named() -> None:

@@ -334,15 +334,6 @@ def test_graphs_of_the_second_runner_are_beside_the_share_before_0_29() -> None:
     assert beside["0.28.0"] > beside["0.33.0"] == beside["0.24.0"] > rest.DRIVER
 
 
-def test_limits_of_steps_by_card() -> None:
-    """A100 and GB10 have the limits of small cards in spite of their memory."""
-    tiers = [pages.batched_default(Load(1, memory=m * GIB, capability=c))
-             for m, c in ((24, 89), (79, 80), (79, 90), (119, 121), (178, 100))]  # fmt: skip
-    assert tiers == [2048, 2048, 8192, 2048, 16384]
-    first = [pages.batched_default(Load(n, version=v)) for n, v in ((20_000, "0.6.4"), (65_536, "0.6.4"))]
-    assert first == [20_000, 2048], "a whole prompt, unless it is a long one"
-
-
 def test_experts_in_mxfp4_are_padded_to_tiles() -> None:
     """gpt-oss-120b took 64.38 GiB of an H100 (vllm-project/vllm#33155), the 20b 13.72 of an A100."""
     block = {"quantization_config": {"quant_method": "mxfp4"}}
@@ -372,6 +363,7 @@ def test_experts_in_mxfp4_are_padded_to_tiles() -> None:
         ("dgx-spark", "0.32.0", 8192, 1024, 16384),
         ("rtx4090", "0.33.0rc1", 2048, 256, 4096),
         ("rtx4090", "odd", 2048, 256, 4096),
+        ("rtx4090", "0.6.4", 8192, 256, 8192),  # a whole prompt, unless it is a long one
     ],
 )
 def test_the_defaults_of_a_step_are_those_of_the_version(

@@ -67,20 +67,6 @@ def test_latent_attention_on_eight_cards(goal: Goal | None, expected: Split) -> 
     assert all(p.split.devices == 8 for p in (best, *others))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", [(2, 4, 2), None])
-def test_no_reason_stands_twice(layout: tuple[int, int, int] | None) -> None:
-    """Copies over stages have experts dealt out, and two settings for it."""
-    names = ("tensor_parallel_size", *(f"engine_args.{name}_parallel_size" for name in ("pipeline", "data")))
-    fixed = dict(zip(names, layout or (), strict=False)) | {"engine_args.enable_expert_parallel": True}
-    user = fixed if layout else None
-    plans = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES, user=user, goal="throughput").plans
-    assert plans
-    for plan in plans:
-        listed = [render(why) for why in plan.why]
-        assert len(set(listed)) == len(listed) > 1
-
-
 VISION = {"model_type": "qwen3_vl", "depth": 27, "hidden_size": 1152, "intermediate_size": 4304,
           "num_heads": 16, "patch_size": 16, "out_hidden_size": 8192, "spatial_merge_size": 2,
           "num_position_embeddings": 2304}  # fmt: skip
@@ -133,13 +119,6 @@ def test_a_model_that_one_card_holds_is_copied() -> None:
     assert settings(choice)["data_parallel_size"] == 8
     assert planned(SMALL, "8xh100", 1_200_000_000, goal="throughput").plans[0].split == Split(data=8)
     assert planned(SMALL, "h100", 1_200_000_000).plans[0].split == Split()
-
-
-@pytest.mark.slow
-def test_a_small_model_answers_no_sooner_on_many_cards() -> None:
-    """28 layers with two sums each wait longer for their links than one card reads all weights."""
-    assert planned(SMALL, "8xh200", 1_200_000_000, goal="latency").plans[0].split.tensor < 8
-    assert planned(LLAMA_70B, "8xh100", 141_107_412_992, goal="latency").plans[0].split == Split(8)
 
 
 @pytest.mark.slow
