@@ -6,7 +6,8 @@ The rules, in this order:
 2. ``dtype`` is the checkpoint's, unless the device does not support it or vLLM rejects it.
 3. The layout on all cards is the best plan of ``planner`` for what is asked; ``plan_settings`` writes it.
 4. The vendor's context stays where it fits, if need be with a larger share of the cards or with keys in 8
-   bits; else the longest context that fits.
+   bits; else the longest context that fits. Where fewer than 4,096 tokens are safe, a start is risked for
+   more.
 5. Where not even a short one fits, the document is for the fewest cards of the kind that hold the model,
    with a warning. Where there are none, the warning names the missing bytes and other devices.
 6. Without a device a document has no limit of any machine.
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 
 Verdict = Literal["fits", "shortened", "may-not-start", "too-large", "unknown", "neutral"]
+USEFUL = 4096  # tokens; where fewer are safe, a start is risked for more
 # Model types that vLLM rejects in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
 OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
 
@@ -80,21 +82,7 @@ class FitReason(ReasonKind):
         "{device} does not calculate in bfloat16; warning: float16 ends at 65,504",
         "device lacks BF16",
     )
-    NO_BFLOAT16_OVERFLOWS = (
-        "no-bfloat16-overflows",
-        "{device} does not calculate in bfloat16, and float16 overflows with this model",
-        "device lacks BF16",
-    )
-    HALVED = (
-        "halved",
-        "the weights are in {stored}; vLLM takes {usual}, half the memory",
-        "half of {stored}",
-    )
-    OVERFLOWS = (
-        "overflows",
-        "the weights are in {stored}; vLLM takes {usual}, since float16 overflows with this model",
-        "FP16 overflows",
-    )
+    CAST = "cast", "the weights are in {stored}; vLLM takes {usual}", "from {stored}"
     STORED = "stored", "{file} says the weights are in {stored}", "{file}"
     NOT_KNOWN = "not-known", "not known what {device} holds: {why}", "fit unknown"
     NO_LENGTH = "no-length", "no file names a context length"
@@ -281,18 +269,21 @@ def _chosen(
 
     if plans[0].whole:
         return _fits(case, plans, facts)
-    if rounded(plans[0].context) >= min(SHORTEST, case.context):
+    least, safe = min(SHORTEST, case.context), rounded(plans[0].context)
+    if safe >= (least if alone else min(USEFUL, case.context)):
         return _shortened(case, plans, facts)
     if alone:
         return _too_large(case, facts)
     if case.device.is_card:
-        least = min(SHORTEST, case.context)
+        enough = min(USEFUL, case.context) if safe >= least else least
         for risky in (replace(case, caution="half"), replace(case, caution="least")):
             tried = deploy(risky)
             if tried[0].whole:
                 return _fits(risky, tried, facts)
-            if rounded(tried[0].context) >= least and not case.request.is_fixed(CONTEXT):
+            if rounded(tried[0].context) >= enough and not case.request.is_fixed(CONTEXT):
                 return _shortened(risky, tried, facts)
+    if safe >= least:
+        return _shortened(case, plans, facts)
     more = larger(case)
     return _too_large(case, facts) if more is None else _on_more(case, more, facts)
 
@@ -433,16 +424,13 @@ def _dtype(
         return None
     overflows = not OVERFLOWS.isdisjoint(model_types(snapshot))
     stored, short = shape.dtype, {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+    plain = "float32" if overflows else "float16"
     if stored == "bfloat16" and "bf16" not in device.native:
-        if overflows:
-            reason = Reason(FitReason.NO_BFLOAT16_OVERFLOWS, device=device.name)
-            return Evidence(Rule.FIT, "dtype", "float32", Source.FIT, reason)
         reason = Reason(FitReason.NO_BFLOAT16, device=device.name)
-        return Evidence(Rule.FIT, "dtype", "float16", Source.FIT, reason)
+        return Evidence(Rule.FIT, "dtype", plain, Source.FIT, reason)
     if stored == "float32" or (stored == "float16" and overflows):
-        usual = "bfloat16" if "bf16" in device.native else "float32" if overflows else "float16"
-        kind = FitReason.HALVED if stored == "float32" else FitReason.OVERFLOWS
-        reason = Reason(kind, stored=stored, usual=usual)
+        usual = "bfloat16" if "bf16" in device.native else plain
+        reason = Reason(FitReason.CAST, stored=stored, usual=usual)
         return Evidence(Rule.FIT, "dtype", usual, Source.FIT, reason)
     if stored in short:
         reason = Reason(FitReason.STORED, file=FILE, stored=stored)

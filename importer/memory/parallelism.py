@@ -381,7 +381,6 @@ class Placed:
 class LoadCase:
     """A model, a device and the requested settings; ``dtype`` is the engine's argument.
 
-    ``copies_encoder``  whether a small encoder of pictures may be whole on each card.
     ``caution``         whether the whole range stays free, half of it, or nothing: even less than the likely
                         total, where the start may fail.
     ``measured``        on this device, in place of the estimate of the settings that it covers.
@@ -397,7 +396,6 @@ class LoadCase:
     context: int
     dtype: str = "auto"
     aim: Aim = NO_AIM
-    copies_encoder: bool = True
     caution: Caution = "whole"
     measured: Measured | None = None
     memo: dict[tuple[object, ...], tuple[Device, ...]] | None = field(default=None, repr=False, compare=False)
@@ -472,7 +470,7 @@ class LoadCase:
         if self.request.is_fixed(ENCODER):
             return bool(self.request.get(ENCODER) == "data")
         has = ENCODER.rpartition(".")[2] in self.request.arguments and sees(self.config)
-        if not (has and self.copies_encoder and self.device.is_card):
+        if not (has and self.device.is_card):
             return False
         return self.encoder_copies(split) <= SMALL * (self.device.memory or 0)
 

@@ -261,13 +261,8 @@ def _free(case: LoadCase) -> LoadCase:
 
 
 def _candidates(case: LoadCase, shares: tuple[float, ...]) -> Iterator[Candidate]:
-    """Yield each layout with each share; without copies of an encoder where only that holds the request."""
-    for share in shares:
-        for split in case.splits():
-            candidate = _candidate(case, split, share)
-            yield candidate
-            if not candidate.meets and case.encodes_whole(split):
-                yield _candidate(replace(case, copies_encoder=False), split, share)
+    """Yield each layout with each share."""
+    return (_candidate(case, split, share) for share in shares for split in case.splits())
 
 
 def _candidate(case: LoadCase, split: Split, share: float) -> Candidate:

@@ -100,19 +100,6 @@ def test_a_small_encoder_is_whole_on_each_card(
         assert more == pytest.approx(whole * 7 / 8, rel=0.02)
 
 
-@pytest.mark.nightly
-def test_copies_of_an_encoder_never_shorten_the_context() -> None:
-    """Where only an encoder that is spread leaves room for the request, it is spread."""
-    shortened = 0
-    for gib in (116, 126, 130, 132):
-        size = gib << 30
-        found = planned(SEES, "2xh100", size, arguments=(ENCODER_NAME,))
-        spread = planned(SEES, "2xh100", size, user={ENCODER: "weights"})
-        assert (found.verdict, found.plans[0].context) == (spread.verdict, spread.plans[0].context)
-        shortened += found.verdict == "shortened"
-    assert shortened
-
-
 def test_a_model_that_one_card_holds_is_copied() -> None:
     choice = planned(SMALL, "8xh100", 1_200_000_000)
     assert choice.plans[0].split == Split(data=8)
