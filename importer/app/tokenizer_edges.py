@@ -10,7 +10,7 @@ from importer.document import engine_data
 from importer.hub.snapshot import Snapshot
 from importer.signals import begin_token
 from importer.signals.evidence import Evidence
-from importer.signals.loading import TOKENIZER_MODE
+from importer.signals.mistral_files import TOKENIZER_MODE
 
 
 def of_begin(

@@ -1,16 +1,10 @@
-"""Samples of a template's tool calls, one for each case, and the form of messages that they require.
-
-Calls as a template's instructions ask for them, where past turns are written with less.
-
-Two losses of past turns are known by their form alone: text without quotes in calls of Python's syntax, and a
-list of calls without the word that the instructions put before it (``functools[{"name": …}]``).
-"""
+"""Samples of a template's tool calls, one for each case, and the form of messages that they require."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any
 
@@ -33,7 +27,6 @@ from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.reasoning import ReasoningFormat
 from importer.chat_template.render import Rendered, RenderRefused
 from importer.chat_template.samples import Sample, SampleCall, TemplateProblem, Thinking
-from importer.chat_template.study import TemplateAnalysis
 from importer.frozen import frozen
 from importer.reasons import Reason
 
@@ -261,52 +254,3 @@ def _broken(parallel: Sample) -> str | None:
     if not SHAPE.search(parallel.completion, stop, second):
         return None
     return parallel.completion[:start] + parallel.completion[stop:]
-
-
-# A word right before a list of objects with a name; quotes and colons stand before it inside of JSON.
-LISTED = re.compile(r"(?<![\w\"':])([A-Za-z_]\w{2,30})\[\s*\{\s*\"name\"")
-
-
-def as_instructed(analysis: TemplateAnalysis) -> TemplateAnalysis:
-    """Return the analysis with the calls of its samples as the model writes them."""
-    one = next((s for s in analysis.samples if s.case == "one-call"), None)
-    mend = None if one is None else _mending(one, analysis.tools_prompt)
-    if mend is None:
-        return analysis
-    return replace(analysis, samples=with_calls(analysis.samples, mend))
-
-
-def with_calls(samples: Sequence[Sample], mend: Callable[[Sample], str]) -> tuple[Sample, ...]:
-    """Return the samples with another text behind the reasoning of those that have calls."""
-    return tuple(replace(s, completion=s.completion[: s.lead] + mend(s)) if s.calls else s for s in samples)
-
-
-def _mending(one: Sample, instructions: str) -> Callable[[Sample], str] | None:
-    text = _behind_reasoning(one)
-    if all(f"{key}={value}" in text for key, value in ONE.arguments.items()) and f"{ONE.name}(" in text:
-        return _quoted
-    word = LISTED.search(instructions)
-    if word is not None and text.lstrip().startswith("{") and word[1] not in text:
-        return lambda sample: _listed(sample, word[1])
-    return None
-
-
-def _quoted(sample: Sample) -> str:
-    """Return the calls with their texts in quotes, as Python's syntax requires."""
-    text = _behind_reasoning(sample)
-    for call in sample.calls:
-        for key, value in call.arguments.items():
-            if isinstance(value, str):
-                text = text.replace(f"{key}={value}", f"{key}={value!r}", 1)
-    return text
-
-
-def _listed(sample: Sample, word: str) -> str:
-    """Return the calls as one list behind the word."""
-    text = _behind_reasoning(sample)
-    start, end = text.find("{"), text.rfind("}") + 1
-    return f"{text[:start]}{word}[{text[start:end]}]{text[end:]}"
-
-
-def _behind_reasoning(sample: Sample) -> str:
-    return sample.completion[sample.lead :]

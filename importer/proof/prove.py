@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from importer import backends
+from importer.chat_template.instructed_calls import as_instructed
 from importer.chat_template.learnt_format import learn_format
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.tool_calls import as_instructed
 from importer.decisions.decision import RUST
 from importer.decisions.frontends import HF
 from importer.engines import registries

@@ -18,6 +18,7 @@ from importer.signals import (
     declared_parsers,
     family,
     loading,
+    mistral_files,
     quantisation,
     quantised_variants,
     sampling,
@@ -110,7 +111,7 @@ def for_engine(
         *task_evidence(snapshot, kind, able),
         *([] if kind in TASKS else speculation.evidence(snapshot, able, machine)),
         *caching.evidence(snapshot, able),
-        *loading.mistral_evidence(snapshot, able),
+        *mistral_files.evidence(snapshot, able),
         *comparison.evidence(snapshot, able.engine),
         *code.evidence(snapshot, able),
     ]

@@ -1,4 +1,4 @@
-"""Model names, freed of spelling, quantisation and file format; and parsers with the name of a model."""
+"""Model names, freed of spelling, quantisation and file format, and the patterns that match them."""
 
 from __future__ import annotations
 

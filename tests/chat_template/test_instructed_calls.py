@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
+from importer.chat_template.instructed_calls import as_instructed
 from importer.chat_template.learnt_format import unmarked
 from importer.chat_template.render_worker import Local
 from importer.chat_template.samples import Sample, SampleCall
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.tool_calls import as_instructed
 from importer.chat_template.vocabulary import Vocabulary
 
 CALL = SampleCall("get_weather", {"city": "Paris"})

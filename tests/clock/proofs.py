@@ -8,7 +8,7 @@ from typing import Any
 
 from gen_defaults import rust_source
 from gen_defaults.sources import markers as source_markers
-from importer.chat_template import analyze, tool_calls
+from importer.chat_template import analyze, instructed_calls
 from importer.chat_template.cases import ANSWER, OTHER, QUESTION, RESULT
 from importer.chat_template.request_coverage import check, compare, conversations
 from importer.chat_template.samples import Sample, SampleCall, Thinking
@@ -95,8 +95,8 @@ def evidenced(analysis: TemplateAnalysis) -> None:
     template_markers.evidence(analysis, name=analysis.tools_prompt)
     analyze.TOOLS_NAMED.search(analysis.tools_prompt)
     template_markers.closeness("vllm", "tool", ["<tool_call>"], analysis.tools_prompt)
-    tool_calls.LISTED.search(analysis.tools_prompt)
-    tool_calls.as_instructed(analysis)
+    instructed_calls.LISTED.search(analysis.tools_prompt)
+    instructed_calls.as_instructed(analysis)
 
 
 def read_back(text: str) -> Mapping[str, Any]:
@@ -129,7 +129,7 @@ READERS = (
     ("response templates", derived, "proof.response_template", 12_000, analysed),
     ("response templates of JSON", derived, "proof.response_template", 24_000, jsoned),
     ("a rendered template", evidenced,
-     "signals.template_markers chat_template.analyze chat_template.tool_calls", 12_000, analysed),
+     "signals.template_markers chat_template.analyze chat_template.instructed_calls", 12_000, analysed),
     ("the effect of a parser", digested, "proof.verdicts", 80_000, read_back),
     ("a source of an engine", of_an_engine, "gen_defaults.rust_source gen_defaults.sources.markers", 40_000, as_is),
 )  # fmt: skip

@@ -31,7 +31,7 @@ from importer.signals import (
     control_tokens,
     declared_parsers,
     family,
-    loading,
+    mistral_files,
     modalities,
     name,
     quantisation,
@@ -102,7 +102,7 @@ def evidence(one: Snapshot) -> None:
     quantisation.evidence(one)
     for module in (context, modalities, code):
         module.evidence(one, able)
-    loading.mistral_evidence(one, able)
+    mistral_files.evidence(one, able)
     comparison.evidence(one, "mlx")
     speculation.evidence(one, able, machine)
     declared_parsers.model_type_match(
@@ -272,7 +272,7 @@ READERS = (
     ("a name in the tables", lambda t: family.match_names([t]), "signals.name signals.tables", 2_000, as_is),
     ("settings", evidence, "signals.code signals.kind signals.architecture signals.declared_parsers signals.modalities signals.quantisation",
      1_500, config),
-    ("files", evidence, "signals.loading signals.speculation signals.comparison hub.content memory.weights hub.content signals.kind signals.architecture",
+    ("files", evidence, "signals.loading signals.mistral_files signals.speculation signals.comparison hub.content memory.weights hub.content signals.kind signals.architecture",
      4_000, listed),
     ("tensors of an index", evidence, "signals.comparison", 4_000, indexed),
     ("context of a card", lambda t: context.evidence(snapshot(config_json={"n_positions": 9}, README_md=t),
