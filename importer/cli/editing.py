@@ -13,12 +13,9 @@ from pathlib import Path
 
 from importer import launcher
 from importer.cli import output
-from importer.cli.importing import user
-from importer.config import now
 from importer.document import schema
 from importer.document.build import SCHEMA_FILE
 from importer.document.edited_comments import renewed
-from importer.document.effective import Editor
 from importer.document.model_facts import RecordedFacts
 from importer.document.schema import problems
 from importer.document.store import Store, load, write_all
@@ -125,12 +122,12 @@ def _replace(store: Store, path: Path, before: str, text: str) -> None:
 
 
 def _commented(path: Path, text: str) -> str:
-    """Return the edited text with the person's name in the comments of importer at changed values."""
+    """Return the edited text, with importer's comments at changed values renewed."""
     try:
         stored = load(path)
     except DocumentError:  # the text before the edit was no document: it has no comments of importer
         return text
-    return renewed(stored, text, Editor(user(), now()))
+    return renewed(stored, text)
 
 
 def _read(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -29,8 +28,7 @@ from importer.yaml_reader import compose
 
 LONGEST = 58  # characters of a comment behind its sign, 60 with it
 USER = "set by user"
-NAME = 36  # characters of a person's name in a comment
-EDIT = re.compile(r"edited (?P<who>in this file|by .{1,37}, \d{4}-\d\d-\d\d)(; imported: .*)?")
+EDITED = "edited in this file"
 
 
 def source(decision: Decision) -> str:
@@ -57,27 +55,15 @@ def heads(warnings: Iterable[Attention]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def edited(imported: str | None, who: str = "in this file") -> str:
+def edited(imported: str | None) -> str:
     """Return the comment at a value that a person wrote, with what the import has where that is short."""
-    text = f"edited {who}" if imported is None else f"edited {who}; imported: {imported}"
-    return text if len(text) <= LONGEST or imported is None else edited(None, who)
-
-
-def edited_by(by: str, at: str, imported: str | None = None) -> str:
-    """Return the same with the person's name and the day of the edit; ``at`` is its time."""
-    name = one_line(by)
-    return edited(imported, f"by {name if len(name) <= NAME else name[:NAME] + '…'}, {at[:10]}")
+    text = EDITED if imported is None else f"{EDITED}; imported: {imported}"
+    return text if len(text) <= LONGEST else EDITED
 
 
 def is_edit(comment: str) -> bool:
-    """Return whether a comment is one of ``edited`` or ``edited_by``."""
-    return EDIT.fullmatch(comment) is not None
-
-
-def still_edited(comment: str | None, imported: str | None) -> str:
-    """Return the comment at a value that stays a person's, with the name in the present one."""
-    found = None if comment is None else EDIT.fullmatch(comment)
-    return edited(imported) if found is None else edited(imported, found["who"])
+    """Return whether a comment is one of ``edited``."""
+    return comment == EDITED or comment.startswith(f"{EDITED}; imported: ")
 
 
 def _short(decision: Decision) -> str | None:

@@ -25,6 +25,7 @@ from importer.document.merge import BOOKKEEPING, DERIVED
 from importer.document.receipt import Receipt
 from importer.document.records import DecisionRecord, Overruled
 from importer.document.store import StoredDocument
+from importer.errors import one_line
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
@@ -215,7 +216,7 @@ def _value(
     status = EDITED if edited or decision is None else str(decision.get("status"))
     source = next(iter(why), status)
     if edited:
-        source = build.edited(None) if editor is None else build.edited_by(editor.by, editor.at)
+        source = build.EDITED if editor is None else f"edited by {one_line(editor.by)}, {editor.at[:10]}"
         was = None if imported is ABSENT else imported
         overruled = ({"value": was, "source": "import", "why": "; ".join(why)},)
         against = refutation(data, receipt, key) if key in OPTIONS else None

@@ -188,7 +188,7 @@ def write(
     base_remarks, old_remarks, new_remarks = (
         {} if text is None else remarks(text) for text in (base, edited, imported)
     )
-    values, planned = dict(labelled(data)), dict(labelled(read(imported, path)))
+    values, planned = (dict(labelled(one)) for one in (data, read(imported, path)))
     notes: dict[KeyPath, str | None] = {}
     for place in {**old_remarks, **new_remarks}:
         old, new = old_remarks.get(place), new_remarks.get(place)
@@ -222,10 +222,16 @@ def _note(
     """Return the importer's new comment at a place; ``None`` for none."""
     if place not in values:
         return None
-    imported = planned.get(place, ABSENT)
-    if same(values[place], imported):
+    imported = _commented(planned, place)
+    if same(_commented(values, place), imported):
         return new
-    return None if old is None else build.still_edited(old, None if imported is ABSENT else shown(imported))
+    return None if old is None else build.edited(None if imported is ABSENT else shown(imported))
+
+
+def _commented(values: Mapping[KeyPath, Any], place: KeyPath) -> Any:
+    """Return the value that a comment at a place is of: at the first entry of a list it is of the list."""
+    above = values.get(place[:-1])
+    return above if isinstance(above, list) and isinstance(place[-1], int) else values.get(place, ABSENT)
 
 
 @lru_cache(maxsize=64)

@@ -11,10 +11,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 
 from importer.app.export import export_valid
-from importer.config import now
 from importer.document.document_keys import differences
 from importer.document.edited_comments import patched
-from importer.document.effective import Editor
 from importer.document.review import change_json
 from importer.document.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
@@ -116,7 +114,7 @@ async def replace(
     kind, body = _type(request, (*YAML, *JSON)), await request.body()
 
     def text(old: StoredDocument) -> str:
-        return _text(body) if kind in YAML else patched(old, json_object(body), Editor(who.name, now()))
+        return _text(body) if kind in YAML else patched(old, json_object(body))
 
     return await at.reading(_edit, name, request, at, who, needed_versions(match, name), why, text)
 
@@ -136,7 +134,7 @@ async def update(
     body = await request.body()
 
     def text(old: StoredDocument) -> str:
-        return patched(old, merged(old.data, json_object(body)), Editor(who.name, now()))
+        return patched(old, merged(old.data, json_object(body)))
 
     return await at.reading(_edit, name, request, at, who, needed_versions(match, name), why, text)
 

@@ -16,11 +16,9 @@ from pydantic import BaseModel, Field
 from importer import backends
 from importer.app.parser_choice import check_edited
 from importer.app.study import Studied, study_snapshot
-from importer.config import now
 from importer.document import argument_check, engine_arguments, schema
 from importer.document.document_keys import differences, digest
 from importer.document.edited_comments import renewed
-from importer.document.effective import Editor
 from importer.document.engine_arguments import Argument
 from importer.document.name_allocator import Names
 from importer.document.review import change_json, refuted
@@ -187,7 +185,7 @@ def _edit(
     data = checked(new, name, last.stored.facts)
     check_edited(last.stored.data, data)
     admit_edit(last.stored.data, data, who, at.settings)
-    new = renewed(last.stored, new, Editor(act.who, now()))
+    new = renewed(last.stored, new)
     with at.gallery.change(act) as change:
         change.expect(name, [last.number])
         write_all({change.checkout.path(name): new})

@@ -9,9 +9,7 @@ from fastapi.responses import Response
 
 from importer.backends import of as backend_of
 from importer.backends import serves
-from importer.config import now
 from importer.document.edited_comments import patched
-from importer.document.effective import Editor
 from importer.document.store import StoredDocument
 from importer.engines import registries
 from importer.errors import ImporterError, ServiceError
@@ -142,7 +140,7 @@ def _patched(
         return json_answer({"error": EMPTY}, 400)
 
     def text(old: StoredDocument) -> str:
-        return patched(old, merge(old.data, patch), Editor(who.name, now()))
+        return patched(old, merge(old.data, patch))
 
     found = edit(name, at, who, act(request, who, "edit"), expected, text)
     return json_answer(
