@@ -53,7 +53,7 @@ READERS = tuple(
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         kept document.effects document.yaml_edit.render document.schema document.store document.build engines.registries
-        engines.worker_process exports.compose exports.kubernetes exports.vllm analysis document.receipt
+        engines.worker_process exports.compose exports.kubernetes exports.vllm analysis document.receipt document.receipt_files
         service.http.pages storage.jobs storage.document_rows memory.config_keys
         storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
         service.domain.workflow storage.rechecks storage.retention
@@ -69,7 +69,7 @@ _REASONS = {
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx engines.renderers.rust hub.client service.http.overview service.http.query service.http.review
-        hub.local service.domain.index service.domain.listing storage.actors chat_template.render_worker hub.folders
+        hub.local service.domain.index service.domain.listing storage.actors storage.keys chat_template.render_worker hub.folders
         engines.model_folder sentences memory.pages hub.weights
         signals.family app.gallery_site hub.search
         """,
