@@ -58,8 +58,8 @@ _REASONS = {
         storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
         service.domain.workflow storage.rechecks storage.retention
         service.jobs.validation_steps
-        service.http.openapi service.http.localai
-        cli.commands.documents cli.bulk cli.messages cli.reporting cli.output""",
+        service.http.localai
+        cli.commands.documents cli.messages cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
         cli.arguments cli.validation_options cli.reviewing engines.vllm
         app.preferences service.settings engines.parser_sources""",
@@ -69,7 +69,7 @@ _REASONS = {
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx engines.renderers.rust hub.client service.http.overview service.http.query service.http.review
-        hub.local service.domain.index service.domain.listing storage.actors storage.keys chat_template.render_worker hub.folders
+        hub.local service.domain.index service.domain.listing storage.keys chat_template.render_worker hub.folders
         engines.model_folder sentences memory.pages hub.weights
         signals.family app.gallery_site hub.search
         """,
