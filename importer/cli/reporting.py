@@ -1,11 +1,10 @@
-"""``importer report``: a document's validations as text, JSON, JUnit XML or a page."""
+"""``importer report``: the validations of a document as text, JSON, JUnit XML or a page; two compared."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from importer.cli import output
 from importer.document.store import write_all
@@ -13,19 +12,23 @@ from importer.errors import UsageError
 from importer.reports import FORMATS, ReportFormat, of_file
 from importer.reports.report_model import ReportModel, sheet
 
-if TYPE_CHECKING:
-    pass
-
 RECEIPT = ".receipt.json"
 PROTECTED = (".yaml", ".yml", RECEIPT)  # what a report must not be written over
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Print or write the report; raises UsageError and DocumentError."""
+def run(arguments: argparse.Namespace) -> int:
+    """Return 1 where a probe is worse than in the document to compare with, else 0.
+
+    Raises UsageError and DocumentError.
+    """
     if arguments.json and arguments.format not in (None, "json"):
         raise UsageError("bad-option", option="--json", problem=f"contradicts --format {arguments.format}")
     path = None if arguments.output is None else place(arguments.output)
     chosen = _chosen(arguments)
+    if arguments.compare is not None:
+        if chosen not in (FORMATS["terminal"], FORMATS["json"]) or path is not None:
+            raise UsageError("bad-option", option="--compare", problem="is printed as terminal or json only")
+        return _compare(arguments)
     model = _sheet(arguments.name, arguments.folder)
     if path is None and chosen is FORMATS["terminal"]:
         from importer.reports import terminal
@@ -35,6 +38,26 @@ def run(arguments: argparse.Namespace) -> None:
         _print(chosen.write(model), one_line=arguments.json)
     else:
         write_file(path, chosen.write(model))
+    return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from importer.reports.compare import compare
+
+    found = compare(*(_sheet(name, arguments.folder) for name in (arguments.compare, arguments.name)))
+    if arguments.json or arguments.format == "json":
+        _print(json.dumps(found.to_json(), indent=1), one_line=arguments.json)
+        return 1 if found.worse else 0
+    for head, (name, side) in (("before", found.before), ("after", found.after)):
+        output.line(output.plain(f"{head}: {name} on {side.label}, {side.state}, {side.started}"))
+    for one in found.changes:
+        before, after = (outcome.outcome if outcome else "not asked" for outcome in (one.before, one.after))
+        output.line(f"{one.way}: {one.probe}: {before} → {after}")
+        for head, outcome in (("before", one.before), ("after", one.after)):
+            if outcome is not None and not outcome.passed:
+                output.line(output.plain(f"    {head}: {outcome.reason}"))
+    output.line(f"{found.worse} worse, {found.alike} alike")
+    return 1 if found.worse else 0
 
 
 def _chosen(arguments: argparse.Namespace) -> ReportFormat:

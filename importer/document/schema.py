@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
-    "vllm-recipe", "validation", "review", "recheck",
+    "vllm-recipe", "validation", "comparison", "review", "recheck",
 )  # fmt: skip
 
 

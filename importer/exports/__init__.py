@@ -59,6 +59,7 @@ FORMATS = Registry[ExportFormat]("exports", {
     "kubeai": ExportFormat("KubeAI: a Model", CLUSTERS, "kubeai"),
     "kaito": ExportFormat("Kaito: a Workspace", CLUSTERS, "kaito"),
     "ray-serve": ExportFormat("Ray Serve LLM: serve deploy FILE", "importer.exports.ray_serve"),
+    "gpustack": ExportFormat("GPUStack: a catalog with one entry", "importer.exports.gpustack"),
 }, ExportFormat, lambda part: import_module(part.module).export)  # fmt: skip
 
 

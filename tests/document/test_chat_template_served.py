@@ -183,6 +183,7 @@ def test_an_export_carries_the_template_or_says_that_it_cannot(name: str) -> Non
         "kserve",
         "llm-d",
         "ray-serve",
+        "gpustack",
         "kubeai",
         "mlx-vlm-command",
         "vllm-mlx-command",

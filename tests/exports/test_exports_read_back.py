@@ -184,6 +184,15 @@ def keyword_words(keywords: dict[str, Any]) -> Iterator[Any]:
             yield (flag, value if isinstance(value, dict) else str(value))
 
 
+def _gpustack(document: dict[str, Any], told: str, engine: Any) -> None:
+    (entry,) = yaml.safe_load(told)["model_sets"]
+    (spec,) = entry["specs"]
+    assert (entry["name"], spec["huggingface_repo_id"]) == (document["name"], document["parameters"]["model"])
+    split = [word for parameter in spec["backend_parameters"] for word in shlex.split(parameter)]
+    assert not any("{{" in word or "{data_dir}" in word for word in split)
+    assert [unescaped(w) for w in split] == [unescaped(w) for w in unnamed(engine.settings(document))]
+
+
 # llama-swap's ``config-schema.json`` and its ``SanitizeCommand``, read on 2026-11-28, for what an export has.
 MODALITIES = {
     "type": "array",
@@ -319,7 +328,7 @@ READ_BACK = {
     "vllm-command": _vllm_command, "vllm-config": _vllm_config, "compose": _compose, "kserve": _kserve,
     "llm-d": _llm_d, "kubernetes": _kubernetes, "kubernetes-job": _kubernetes_job, "kaito": _kaito,
     "kubeai": _kubeai, "llama-swap": _llama_swap,
-    "ray-serve": _ray_serve, "vllm-recipe": _recipe,
+    "ray-serve": _ray_serve, "gpustack": _gpustack, "vllm-recipe": _recipe,
     "sglang-command": _sglang_command, "sglang-config": _sglang_config,
     "mlx-command": _on_mlx(Mlx(), "mlx_lm.server"),
     "mlx-vlm-command": _on_mlx(MlxVlm(), "mlx_vlm.server"),

@@ -15,8 +15,10 @@ from importer.document import schema
 from importer.document.store import Store
 from importer.reports import FORMATS, html, junit, terminal
 from importer.reports.report_model import run, sheet
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, Stage
 from tests.cli.test_asking import WRITTEN
 from tests.commandline import Desk, desk
+from tests.facts import as_reason
 from tests.reporting import ALL, RECEIPT, looked_at, report, stored, told
 
 __all__ = ["desk"]
@@ -98,6 +100,9 @@ def test_the_format_follows_from_the_files_ending(desk: Desk) -> None:
     ("words", "code", "says"),
     [
         (["report"], 2, "is required"),
+        (["report", "chat", "--compare", "none"], 5, "There is no document 'none'"),
+        (["report", "chat", "--compare", "chat"], 5, "was never run"),
+        (["report", "chat", "--compare", "chat", "--format", "html"], 2, "terminal or json"),
         (["report", "nobody"], 5, "There is no document 'nobody'"),
         (["report", "chat", "--output", "a.pdf"], 2, "No report is known by the ending of a.pdf"),
         (["report", "chat", "--output", "models"], 2, "is a folder, not a file"),
@@ -143,3 +148,30 @@ def test_a_receipt_of_another_time_or_hand_is_read_all_the_same(odd: dict[str, A
     found = told(runs=(run(data, "d"),))  # type: ignore[arg-type]
     for form in FORMATS.values():
         assert "b" in form.write(found)
+
+
+def test_a_comparison_has_worse_better_other_new_and_gone(desk: Desk) -> None:
+    good, bad, other = (
+        Pass(as_reason("1")),
+        Fail(as_reason("x"), Stage.WHOLE),
+        Fail(as_reason("y"), Stage.WHOLE),
+    )
+    unclear, idle = Inconclusive(as_reason("x"), Stage.DRAWN), NotApplicable(as_reason("1"))
+    before = report(*zip("abcdefg", (good, bad, bad, good, good, idle, unclear), strict=True))
+    after = report(*zip("abcdnfg", (bad, good, other, good, bad, good, bad), strict=True), version="2.0")
+    stored(desk, before)
+    (desk.folder / "models").rename(desk.folder / "earlier")
+    stored(desk, after)
+    worse = desk("report", "chat", "--compare", "earlier/chat.yaml", "--json")
+    found = json.loads(worse.out)
+    schema.check("comparison", found, "stdout")
+    assert {one["probe"]: one["way"] for one in found["outcomes"]} == {
+        "a": "worse", "b": "better", "c": "other", "e": "gone", "n": "new", "f": "other", "g": "worse",
+    }  # fmt: skip
+    assert (worse.code, found["worse"], found["alike"]) == (1, 2, 1)
+    assert (found["before"]["version"], found["after"]["version"]) == ("1.0", "2.0")
+    text = desk("report", "--compare", "earlier/chat.yaml", "chat").out
+    assert "before: chat on mlx 1.0" in text.splitlines()[0]
+    assert "worse: a: pass → fail\n    after: x\n" in text
+    same = desk("report", "chat", "--compare", "chat")
+    assert (same.code, same.out.splitlines()[-1]) == (0, "0 worse, 7 alike")

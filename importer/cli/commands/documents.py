@@ -196,8 +196,13 @@ def add_arguments_export(parser: argparse.ArgumentParser) -> None:
 
 
 def add_arguments_report(parser: argparse.ArgumentParser) -> None:
-    """Add the document, and the report's form and file."""
+    """Add the document, another one to compare, and the report's form and file."""
     parser.add_argument("name", metavar="NAME|FILE")
+    parser.add_argument(
+        "--compare",
+        metavar="NAME|FILE",
+        help="what differs from this document's validation; exit code 1 where NAME is worse",
+    )
     parser.add_argument(
         "--format",
         choices=options.Names("renderers", ("terminal", "json", "junit", "html")),

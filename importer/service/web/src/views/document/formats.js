@@ -1,7 +1,7 @@
 // The formats of exports by what takes them, as importer/exports has them.
 
 export const LOCALAI = ["localai-gallery", "localai"];
-export const CLUSTERS = ["compose", "kserve", "llm-d", "kubernetes", "kubernetes-job", "kaito", "ray-serve", "kubeai", "llama-swap"];
+export const CLUSTERS = ["compose", "kserve", "llm-d", "kubernetes", "kubernetes-job", "kaito", "ray-serve", "gpustack", "kubeai", "llama-swap"];
 export const ENGINES = {
   vllm: ["vllm-command", "vllm-config", "vllm-recipe"], sglang: ["sglang-command", "sglang-config"], mlx: ["mlx-command"],
   "mlx-vlm": ["mlx-vlm-command"], "vllm-mlx": ["vllm-mlx-command"],
