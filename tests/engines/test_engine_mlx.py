@@ -1,4 +1,4 @@
-"""The real mlx-lm with the model that ships: its defaults, broken, interrupted. Probes see its answers."""
+"""The real mlx-lm with the model that ships: started, asked, stopped, broken, interrupted."""
 
 from __future__ import annotations
 
@@ -31,10 +31,20 @@ DOCUMENT = {
     "chat_template_kwargs": {"enable_thinking": False},
     "options": ["tool_parser:json_tools"],
 }
+ASKED = {
+    "max_tokens": 100,
+    "chat_template_kwargs": {"enable_thinking": True},
+}  # of a request, before its defaults
+WEATHER = {
+    "type": "function",
+    "function": {"name": "get_weather", "description": "Get the weather.",
+                 "parameters": {"type": "object", "properties": {"location": {"type": "string"}}}},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def served(mlx_engine: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineServer]:
+    """One server for all; the last test ends it."""
     log = tmp_path_factory.mktemp("log") / "mlx.log"
     with serve(get("mlx"), mlx_engine.python, DOCUMENT, MODEL, log_path=log) as server:
         yield server
@@ -58,10 +68,31 @@ def chat(served: EngineServer, text: str, **more: Any) -> dict[str, Any]:
     return answer["choices"][0] | {"usage": answer["usage"]}
 
 
+def test_it_lists_the_model_under_the_name_that_requests_use(served: EngineServer) -> None:
+    assert [m["id"] for m in request(served.port, "/v1/models")["data"]] == [served.model]
+
+
+def test_it_answers_and_calls(served: EngineServer) -> None:
+    said = chat(served, "Say hello.", **ASKED)
+    assert said["finish_reason"] == "stop"
+    assert "Hello" in said["message"]["content"]
+    assert "greeting" in said["message"]["reasoning"]
+    called = chat(served, "What is the weather in Paris?", tools=[WEATHER], **ASKED)
+    assert called["finish_reason"] == "tool_calls"
+    function = called["message"]["tool_calls"][0]["function"]
+    assert (function["name"], json.loads(function["arguments"])) == ("get_weather", {"location": "Paris"})
+
+
 def test_the_documents_values_are_the_servers_defaults(served: EngineServer) -> None:
     said = chat(served, "Say hello.")
     assert said["usage"]["completion_tokens"] == 3
     assert "reasoning" not in said["message"]
+
+
+def test_it_stops_with_nothing_left(served: EngineServer) -> None:
+    report = served.stop()
+    assert (report.group_ended, report.port_free, report.killed) == (True, True, False)
+    assert not process_group.alive(served.pid)
 
 
 def test_an_environment_without_the_engine_is_explained(importer_home: Path) -> None:
