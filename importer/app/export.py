@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importer.app import approvals
+from importer.app.parser_choice import check_named
 from importer.document.store import StoredDocument
 from importer.document.template_file import ChatTemplate
 from importer.errors import DocumentError
@@ -37,14 +38,16 @@ def export_valid(
 ) -> tuple[Exported, Origin]:
     """Return the export of a document that was checked before; ``template`` is the one that it names.
 
-    Raises UsageError("unknown-format"), and DocumentError: "not-approved" with ``approved_only``,
-    "needs-approval" for a document that grants something, "cannot-export" with reason and remedy.
+    Raises UsageError: "unknown-format", "unknown-parser"; DocumentError: "not-approved" with
+    ``approved_only``, "needs-approval" for a document that grants something, "cannot-export" with reason and
+    remedy.
     """
     consumer = get(format_name)
     origin = Origin.of(stored.data, stored.receipt)
     if approved_only and not stored.approved:
         raise DocumentError("not-approved", name=origin.name, review=stored.review)
     approvals.need(stored)
+    check_named(stored.data)
     exported = consumer.export(stored.data, stored.receipt, Options(device, template))
     if isinstance(exported, ExportRefused):
         raise DocumentError(

@@ -24,8 +24,9 @@ from importer.app.session import ImportSession
 from importer.decisions.parsers import Unavailable
 from importer.document import schema
 from importer.document.argument_check import near
-from importer.document.document_keys import OPTIONS, KeyPath
+from importer.document.document_keys import OPTIONS, KeyPath, frontend_of
 from importer.document.effective import OUTDATED, READING, EvidenceReason, effective, refutation
+from importer.document.engine_arguments import version_of
 from importer.document.receipt import Receipt
 from importer.document.schema import SchemaReason
 from importer.document.store import StoredDocument
@@ -184,14 +185,12 @@ def _of_config(item: GalleryItem) -> Iterator[Located]:
                 continue  # LocalAI has keys that no language model needs
             reason = Reason(GalleryReason.SCHEMA, problem=schema.at(fault.path, fault.message))
             yield Located((CONFIG, *fault.path), reason)
-    known = registries.versions(item.backend)
-    for key in OPTIONS if known else ():
-        name, kind = item.parser(key), registries.KINDS[key]
-        of = [registries.load(item.backend, one) for one in known]
-        if name and not any(one.has(kind, name) for one in of):
+    for key in OPTIONS:
+        name, version, frontend = item.parser(key), version_of(item.config), frontend_of(item.config)
+        if name and (of := registries.lacking(item.backend, version, key, name, frontend)) is not None:
             yield Located(item.parser_path(key), Reason(
                 GalleryReason.UNKNOWN_PARSER, engine=item.backend, key=key, name=_short(name),
-                near=of[-1].near(kind, name)[:NEAR],
+                near=of.near(registries.KINDS[key], name)[:NEAR],
             ))  # fmt: skip
     if item.repo is not None and item.revision is None:
         yield Located((CONFIG, "parameters", "model"), Reason(GalleryReason.UNPINNED, model=item.repo))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from importer.app import approvals
+from importer.app.parser_choice import check_named
 from importer.app.states import INVALID, State
 from importer.document.document_keys import OPTIONS
 from importer.document.effective import refutation
@@ -17,7 +18,7 @@ from importer.document.receipt import Receipt
 from importer.document.review import row, warnings
 from importer.document.store import Store, StoredDocument, load
 from importer.document.validation_state import validation
-from importer.errors import DocumentError
+from importer.errors import DocumentError, UsageError
 from importer.exports.base import ExportRefused, Origin
 from importer.exports.localai_gallery import GalleryEntry, entry
 from importer.frozen import frozen
@@ -147,8 +148,9 @@ def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:
     try:
         if not stored.names_a_model:
             stored.check()
+        check_named(stored.data)
         made = entry(stored.data, stored.receipt)
-    except DocumentError as error:
+    except (DocumentError, UsageError) as error:
         return Reason(PublicationReason.NO_ENTRY, problem=error.message)
     if Origin.of(stored.data, stored.receipt).revision is None:  # of this very model
         return Reason(PublicationReason.NO_COMMIT)

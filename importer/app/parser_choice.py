@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from importer.app.import_request import ImportRequest
 from importer.app.preferences import check_parsers
 from importer.app.target import bind, machine_for, with_template
-from importer.decisions.decision import Preferences
+from importer.decisions.decision import Preferences, Target
 from importer.document.document_keys import KEY, OPTIONS, frontend_of, parse, parser
 from importer.document.engine_arguments import version_of
 from importer.engines import registries
@@ -32,24 +32,31 @@ def check_chosen(request: ImportRequest, backend: str) -> None:
     check_parsers(request.preferences, target)
 
 
-def check_edited(before: Mapping[str, object], after: Mapping[str, object]) -> None:
-    """Raise UsageError("unknown-parser") for a parser that an edit names and the engine's version lacks.
+def lacking(document: Mapping[str, object]) -> Iterator[tuple[str, UsageError]]:
+    """Yield each key whose parser the document's engine lacks in its version, with the refusal."""
+    backend, version, frontend = str(document.get("backend")), version_of(document), frontend_of(document)
+    for key in OPTIONS:
+        name = parser(document, key)
+        of = None if name is None else registries.lacking(backend, version, key, name, frontend)
+        if of is not None:
+            target = Target(of.engine, of.version, {key: of.classes(registries.KINDS[key])})
+            try:
+                check_parsers(Preferences({key: name}), target)
+            except UsageError as error:
+                yield key, error
 
-    Nothing for a version without a registry, and for a template of ours, whose parser is importer's own.
-    """
-    named = {key: parser(after, key) for key in OPTIONS}
-    chosen = {key: name for key, name in named.items() if name is not None and name != parser(before, key)}
-    backend, version = str(after.get("backend")), version_of(after)
-    block = after.get("importer")
-    ours = isinstance(block, Mapping) and "chat_template" in block
-    if not chosen or ours or version not in registries.versions(backend):
-        return
-    target = bind(backend, version, ask=False, frontend=frontend_of(after)).target
-    for key, name in chosen.items():
-        try:
-            check_parsers(Preferences({key: name}), target)
-        except UsageError as error:
+
+def check_named(document: Mapping[str, object]) -> None:
+    """Raise UsageError("unknown-parser") for a parser that the document's engine lacks in its version."""
+    for _, error in lacking(document):
+        raise error
+
+
+def check_edited(before: Mapping[str, object], after: Mapping[str, object]) -> None:
+    """Raise UsageError("unknown-parser") for a parser that an edit names and the engine's version lacks."""
+    for key, error in lacking(after):
+        if parser(before, key) != parser(after, key):
             options = enumerate(map(parse, map(str, listed(after.get(KEY)))))
             at = next((number for number, one in options if one.key == key), 0)
             detail = f"{error.message} {worded(error.kinds[error.kind].step, error.details)}"
-            raise error.but(errors=[{"pointer": f"/{KEY}/{at}", "detail": detail}]) from None
+            raise error.but(errors=[{"pointer": f"/{KEY}/{at}", "detail": detail}])

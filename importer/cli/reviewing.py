@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from importer.app import approvals
+from importer.app.parser_choice import check_named, lacking
 from importer.app.why import values
 from importer.cli import messages, output
 from importer.cli.editing import edit
@@ -21,6 +22,7 @@ from importer.document.store import Store, StoredDocument
 from importer.errors import DocumentError, UsageError
 from importer.exports.base import loss_json
 from importer.exports.localai import losses
+from importer.hub.snapshot import listed
 
 QUESTION = "Accept, edit, reject or quit? [a/e/r/q] "
 CHOICES = {"a": "accept", "e": "edit", "r": "reject", "q": "quit"}
@@ -157,6 +159,8 @@ def _choice() -> tuple[str, str]:
 
 def _record(store: Store, name: str, state: State, note: str | None, seen: str | None) -> StoredDocument:
     note = None if note is None else note.strip()
+    if state == "approved":
+        check_named(store.load(name).data)
     stored = record_review(store, name, ReviewEntry(state, user(), now(), note), seen)
     approvals.remember(stored)
     output.note(f"{state.capitalize()} {name} at {stored.digest}{f': {note}' if note else ''}.")
@@ -165,9 +169,11 @@ def _record(store: Store, name: str, state: State, note: str | None, seen: str |
 
 def _page(stored: StoredDocument) -> dict[str, object]:
     """Return everything that a reviewer is shown, effective values and losses of an entry included."""
-    found = losses(stored.data, stored.receipt)
+    found, shown = losses(stored.data, stored.receipt), page(stored)
+    unknown = [error.message for _, error in lacking(stored.data)]
     return {
-        **page(stored),
+        **shown,
+        "problems": [*listed(shown["problems"]), *unknown],
         "values": values(stored),
         "losses": None if found is None else [loss_json(loss) for loss in found],
     }

@@ -149,6 +149,21 @@ def load(engine: str, version: str | None = None, frontend: Frontend | None = No
     return _read(family, matches[-1])
 
 
+def lacking(
+    engine: str, version: str | None, key: str, name: str, frontend: Frontend | None = None
+) -> Registry | None:
+    """Return the registry that lacks the parser under ``key``; ``None`` where the version may have it.
+
+    Without a version it is the newest, and every known version lacks the parser. A version without a registry
+    may have any.
+    """
+    known = versions(engine)
+    asked = known if version is None else tuple(one for one in known if one == version)
+    rust = RUST if frontend == RUST and frontends(engine, version) else None
+    found = [load(engine, one, rust) for one in asked]
+    return found[-1] if found and not any(one.has(KINDS[key], name) for one in found) else None
+
+
 def is_unlisted(engine: str, version: str | None) -> bool:
     """Return whether a version is none of the known ones, and older than the newest of them."""
     known = versions(engine)

@@ -235,6 +235,20 @@ def test_every_line_of_an_invalid_document_is_told(desk: Desk) -> None:
     assert "parameters.temperature: 7 is greater than the maximum of 5" in ran.err
 
 
+def test_a_parser_that_the_engine_lacks_is_neither_approved_nor_exported(desk: Desk) -> None:
+    """A version without a registry may have any parser."""
+    desk("acme/base", "--set", "tool_parser=hermes")
+    edit(desk, "tool_parser:hermes", "tool_parser:hermez")
+    for words in (("review", "base", "--approve"), ("export", "base", "vllm-command")):
+        ran = desk(*words)
+        assert (ran.code, "vllm 0.32.0 has no tool parser named 'hermez'" in ran.err) == (2, True)
+    assert "no tool parser named 'hermez'" in desk("review", "base").out
+    text = Path("models/base.yaml").read_text()
+    assert "version: 0.32.0" in text
+    edit(desk, "version: 0.32.0", "version: 9.9.9")
+    assert (desk("review", "base", "--approve").code, desk("export", "base", "vllm-command").code) == (0, 0)
+
+
 def test_a_run_that_took_long_loses_no_word_of_a_review(desk: Desk) -> None:
     desk("acme/base")
     store = Store(Path("models"))

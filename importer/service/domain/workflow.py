@@ -6,11 +6,12 @@ What a reviewer is shown of a document beside its decisions: values, losses, one
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Literal
 
 from importer.app.overview import PublicationState, entry_of, publication_state
+from importer.app.parser_choice import lacking
 from importer.document import schema
 from importer.document.document_keys import KeyPath, same
 from importer.document.effective import Editor, effective, value_at
@@ -161,8 +162,8 @@ def _of(at: Situation, action: Action, state: PublicationState) -> Iterator[dict
         yield _obstacle(Obstacle.NO_RECEIPT)
         return
     if action in ("approve", "validate"):
-        faults: Sequence[Any] = schema.problems(at.stored.text, model=at.stored.facts)
-        if faults:
+        known = schema.problems(at.stored.text, model=at.stored.facts)
+        if faults := [*known, *lacking(at.stored.data)]:
             yield _obstacle(Obstacle.INVALID, number=len(faults))
     if action == "approve" and state.review == "approved":
         yield _obstacle(Obstacle.ALREADY)

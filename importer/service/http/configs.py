@@ -229,7 +229,12 @@ def version(
     "/{name}/export/{kind}",
     response_model=Export,
     responses=problems(
-        "no-such-document", "unknown-format", "cannot-export", "not-approved", "needs-approval"
+        "no-such-document",
+        "unknown-format",
+        "cannot-export",
+        "not-approved",
+        "needs-approval",
+        "unknown-parser",
     ),
     summary="A document for another consumer",
 )

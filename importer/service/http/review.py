@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
+from importer.app.parser_choice import check_named
 from importer.app.states import State
 from importer.app.why import explanations
 from importer.config import now
@@ -60,7 +61,7 @@ router = APIRouter(prefix="/v1/configs", tags=["review"], route_class=Reads)
     response_model=DocumentSummary,
     responses=problems(
         "no-such-document", "invalid", "changed", "precondition-failed", "digest-required", "no-receipt",
-        "not-ready-to-release", "key-reused",
+        "not-ready-to-release", "key-reused", "unknown-parser",
     ),
     summary="Approve a document as it was seen",
 )  # fmt: skip
@@ -76,6 +77,7 @@ def approve(
     with at.gallery.change(act(request, who, "approve", said.note)) as change:
         change.expect(name, None)
         change.expect(name, seen_versions(match, said.digest, name))
+        check_named(change.checkout.load(name).data)
         word = ReviewEntry("approved", who.name, now(), said.note)
         record_review(change.checkout, name, word, said.digest)
         if said.publish or (said.publish is None and ready(change, name)):
