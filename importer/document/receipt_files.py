@@ -1,8 +1,8 @@
 """A receipt on disk: a small file for git, and a side file with evidence, the whole proof and raw exchanges.
 
 The small file has two digests of each part: of its short form there, and of the whole part in the side file.
-A short form with another digest was changed by hand, and is dropped. A whole part with another digest, or
-none, is absent: its digests stay, so that the side file of another clone counts again.
+A short form with another digest, or none, was changed by hand, and is dropped. A whole part with another
+digest, or none, is absent: its digests stay, so that the side file of another clone counts again.
 """
 
 from __future__ import annotations
@@ -56,8 +56,15 @@ def whole(small: Mapping[str, Any], side: object) -> tuple[dict[str, Any], list[
     """
     data, more = {"evidence": [], **small}, {k: v for k, v in mapping(side).items() if k != "schema"}
     absent, unread = dict[str, list[str]](), list[str]()
-    for key, both in mapping(data.pop("digests", {})).items():
-        if key not in SHORTENED or len(listed(both)) != 2:
+    alone = (
+        "digests" not in data and "evidence" in small
+    )  # a whole receipt in one file, as a service gives it
+    digests = mapping(data.pop("digests", {}))
+    for key in () if alone else SHORTENED:
+        both = listed(digests.get(key, [""] * 2 if data.get(key) else []))
+        if not both:
+            continue
+        if len(both) != 2:
             raise ValueError(key)
         if digest(data.get(key)) != both[0]:
             data[key], unread = [] if key in LISTS else None, [ENDING]

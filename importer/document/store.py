@@ -82,8 +82,9 @@ def commit(path: Path, contents: Mapping[Path, str]) -> None:
     """Write files of the document at ``path``, all or none even if the process is killed.
 
     They are written into a folder, and its new name commits them: whoever reads the document next moves what
-    is left in it to its place. Files of a receipt that were not read whole are kept under other names. The
-    caller holds the lock. Raises DocumentError("cannot-write").
+    is left in it to its place, if the document is still the one to replace. Files of a receipt that were not
+    read whole, or whose document is gone, are kept under other names. The caller holds the lock. Raises
+    DocumentError("cannot-write").
     """
     finish(path)
     staging, file = path.with_name(f".{path.stem}.part"), path
@@ -92,8 +93,9 @@ def commit(path: Path, contents: Mapping[Path, str]) -> None:
         with suppress(FileNotFoundError):
             shutil.rmtree(staging)  # of a write that was killed
         staging.mkdir()
+        (staging / REPLACES).write_text(_present(path))
         new = {file: text.encode() for file, text in contents.items()}
-        for file, content in (new | _aside(receipt_path(path), new)).items():
+        for file, content in (new | _aside(path, new)).items():
             if file.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             _fill(staging / file.name, content, file)
@@ -110,26 +112,43 @@ def _committed(path: Path) -> Path:
 
 
 def finish(path: Path) -> None:
-    """Move the files of a committed write to their places; several processes may do that at a time."""
+    """Move the files of a committed write to their places; several processes may do that at a time.
+
+    Where a person wrote the document meanwhile, theirs stays, and the rest of the write is dropped.
+    """
     folder = _committed(path)
     if not os.path.lexists(folder) or folder.is_symlink():
         return
     with suppress(OSError):
+        replaces = (folder / REPLACES).read_text()
+        if _present(path) != replaces and (folder / path.name).exists():
+            shutil.rmtree(folder)
+            return
         for one in sorted(folder.iterdir()):
-            if one.name.startswith(f"{path.stem}."):
+            if one.name.startswith(f"{path.stem}.") and not one.is_symlink():
                 with suppress(FileNotFoundError):  # another process was faster
                     one.replace(path.with_name(one.name))
+        (folder / REPLACES).unlink(missing_ok=True)
         folder.rmdir()
 
 
-def _aside(path: Path, new: Mapping[Path, bytes]) -> dict[Path, bytes]:
-    """Return what ``new`` files of the receipt at ``path`` would replace unread, under names of their own."""
+def _present(path: Path) -> str:
+    """Return the digest of a file's bytes, ``none`` without the file."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return "none"
+
+
+def _aside(document: Path, new: Mapping[Path, bytes]) -> dict[Path, bytes]:
+    """Return what ``new`` files of a document would replace unread, under names of their own."""
+    path = receipt_path(document)
     side, held = receipt_files.side_path(path), dict[Path, bytes]()
     for file in (path, side):
-        with suppress(OSError):
+        with suppress(FileNotFoundError):
             held[file] = read_plain(file, LONGEST_RECEIPT)
     data, unread = _read(path)
-    if data is None:
+    if data is None or not os.path.lexists(document):
         unread = [receipt_files.ENDING, receipt_files.SIDE]
     elif side in held and _json(side) is None:
         unread.append(receipt_files.SIDE)
@@ -143,6 +162,7 @@ def _aside(path: Path, new: Mapping[Path, bytes]) -> dict[Path, bytes]:
 
 
 COMMITTED = ".commit"  # ending of a folder with files that are written
+REPLACES = "replaces"  # its file with the digest of the document that they replace
 LONGEST = 16 * 1024 * 1024  # bytes of a document: a long one has ten thousand
 LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
 

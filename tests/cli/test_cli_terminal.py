@@ -157,8 +157,6 @@ def test_a_home_that_cannot_be_written(desk: Desk) -> None:
     Path("blocked").write_text("a file")
     desk.monkeypatch.setenv("IMPORTER_HOME", str(desk.folder / "blocked"))
     assert desk("acme/base", "--json").line["name"] == "base"
-    Path("list").write_text("acme/base\n")
-    assert desk("--from", "list").code == 5
     assert desk("engine", "install", "mlx").code == 5
 
 

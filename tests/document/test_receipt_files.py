@@ -118,6 +118,36 @@ def test_outcomes_that_a_person_changed_are_no_validation(desk: Desk) -> None:
     assert changed in [one.read_bytes() for one in path.parent.glob("base.*.receipt.json")]
 
 
+def test_outcomes_without_their_digest_are_no_validation(desk: Desk) -> None:
+    path = receipt_path(validated(desk).path("base"))
+    data = read_small(path)
+    data["validation"]["passed"] = True
+    path.write_text(json.dumps({key: value for key, value in data.items() if key != "digests"}))
+    assert state(desk) == ("draft", "never")
+
+
+def test_files_of_a_document_that_is_gone_are_kept(desk: Desk) -> None:
+    store = validated(desk)
+    path = receipt_path(store.path("base"))
+    held = {file.read_bytes() for file in (path, receipt_files.side_path(path))}
+    store.path("base").unlink()
+    assert desk("acme/base").code == 0
+    assert {file.read_bytes() for file in path.parent.glob("base.*.*.json")} == held
+
+
+def test_an_edit_after_a_write_that_was_killed_stays(desk: Desk) -> None:
+    store = validated(desk)
+    old, path = store.load("base"), store.path("base")
+    text, receipt = old.text + "# new\n", replace(old.need_receipt(), imported_at="2030-01-01T00:00:00+00:00")
+    step, before = 1, desk.files()
+    while not (path.with_name(".base.commit") / path.name).exists():
+        assert killed_at(step, store, text, receipt)
+        step += 1
+    path.write_text(old.text + "# mine\n")
+    assert store.load("base").text == old.text + "# mine\n"
+    assert desk.files().keys() == before.keys()
+
+
 @pytest.mark.parametrize("left", ["", "{", None])
 def test_an_import_keeps_the_evidence_of_a_damaged_receipt(desk: Desk, left: str | None) -> None:
     store = validated(desk)

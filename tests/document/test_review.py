@@ -11,7 +11,7 @@ import pytest
 from importer.document import schema
 from importer.document.receipt import Receipt, ReviewEntry, parse
 from importer.document.store import Store
-from tests.commandline import BASE, Desk, Ran, edit, receipt, state, validated
+from tests.commandline import BASE, Desk, Ran, amended, edit, receipt, state, validated
 
 WARM = {**BASE, "generation_config.json": {"temperature": 0.7}}
 
@@ -148,14 +148,9 @@ def test_the_page(desk: Desk) -> None:
 
 def test_warnings_stand_below_the_decisions(desk: Desk) -> None:
     desk("acme/base")
-    validated(desk)
-    path = desk.folder / "models" / "base.receipt.json"
-    data = json.loads(path.read_text())
     told = {"kind": "parser", "key": "tool_parser", "reason": {"kind": "ParserReason.user-refuted"}}
-    data["warnings"] = [told | {"message": "the proof refutes it: one-call: x"}]
-    data["validation"]["passed"] = False
-    data["validation"]["outcomes"] = [{"probe": "health", "outcome": "fail", "reason": "no answer"}]
-    path.write_text(json.dumps(data))
+    amended(desk, warnings=[told | {"message": "the proof refutes it: one-call: x"}])
+    validated(desk, passed=False, outcomes=[{"probe": "health", "outcome": "fail", "reason": "no answer"}])
     assert page(desk("review", "base", "--json"))["warnings"] == [
         "tool_parser: the proof refutes it: one-call: x", "probe health: fail: no answer",
     ]  # fmt: skip
@@ -199,14 +194,14 @@ def test_a_broken_receipt_is_no_ground_for_a_review(desk: Desk, text: str) -> No
 def test_a_proof_that_cannot_be_read_is_told(desk: Desk) -> None:
     desk("acme/base")
     path = desk.folder / "models" / "base.receipt.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"proof": {"verdicts": 5}}))
+    data = json.loads(path.read_text()) | {"proof": {"verdicts": 5}, "evidence": []}
+    path.write_text(json.dumps({key: value for key, value in data.items() if key != "digests"}))
     ran = desk("review", "base", "--explain")
     assert (ran.code, "the receipt's proof cannot be read" in ran.err) == (0, True)
 
 
 def test_an_edit_to_a_parser_that_the_proof_refutes_is_warned_of(desk: Desk) -> None:
     desk("acme/base")
-    path = desk.folder / "models" / "base.receipt.json"
     verdicts = [
         {"parser": "hermes", "passed": ["one-call"], "failed": {}},
         {"parser": "mistral", "passed": [], "failed": {"one-call": "read no call"}},
@@ -215,7 +210,7 @@ def test_an_edit_to_a_parser_that_the_proof_refutes_is_warned_of(desk: Desk) -> 
         "engine": "vllm", "version": "0.32.0", "needed": {"tool_parser": ["one-call"]},
         "verdicts": {"tool_parser": verdicts},
     }  # fmt: skip
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"proof": proof}))
+    amended(desk, proof=proof)
     line = "the proof of vllm 0.32.0 refutes mistral: one-call: read no call; proved: hermes"
     assert line not in desk("review", "base", "--json").out
     edit(desk, "max_model_len:", "options:\n- tool_parser:mistral\nmax_model_len:")
