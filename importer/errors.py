@@ -289,6 +289,7 @@ class DocumentError(ImporterError):
             "Name another folder for the site, or move the file away.",
         ),
         "cannot-write": Kind("{path} could not be written: {problem}."),
+        "cannot-open": Kind("{path} could not be opened: {problem}."),
         "output-closed": Kind("The output could not be written: {problem}."),
         "no-such-document": Kind("There is no document {name!r} in {folder}."),
         "invalid": Kind(

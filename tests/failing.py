@@ -357,6 +357,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "engine-died": engine_died, "engine-slow": engine_slow, "would-not-run": would_not_run,
     "port-taken": port_taken, "no-weights": no_weights, "not-measured": not_measured,
     "weights-not-local": weights_not_local,
+    "cannot-open": typed("d" * 300),
     "unreachable": lambda desk: ("validate", document(desk), "--against", "http://127.0.0.1:1"),
     "locked": against("a key that nobody has"), "internal": internal,
 }  # fmt: skip

@@ -18,7 +18,7 @@ from importer.document.store import Store, StoredDocument, named
 from importer.errors import UsageError
 from importer.hub.local import ANYWHERE
 from importer.memory.choose import Answer, Choice, DeviceAnswer
-from importer.memory.devices import GIB
+from importer.memory.devices import BY_MAKER, GIB
 from importer.memory.measured import Measured
 from importer.sentences import counted
 
@@ -38,7 +38,7 @@ def fit(arguments: argparse.Namespace) -> None:
         _measure(stored, store, arguments)
         return
     if arguments.devices is not None:
-        _devices(stored, arguments.devices, as_json=arguments.json)
+        _devices(stored, arguments.devices or BY_MAKER.values(), as_json=arguments.json)
         return
     _print(stored, receipt.fit or {}, as_json=arguments.json)
 

@@ -51,7 +51,10 @@ def _guarded(argv: list[str], sandbox: Sandbox | None) -> int:
     except OSError as error:
         if error.filename is None and error.errno is not None:
             return _print_error(argv, DocumentError("output-closed", problem=error.strerror))
-        return _internal(argv, error)
+        if error.filename is None or error.errno is None or isinstance(error, FileNotFoundError):
+            return _internal(argv, error)
+        unopened = DocumentError("cannot-open", path=error.filename, problem=error.strerror)
+        return _print_error(argv, unopened)
     except ModuleNotFoundError as error:
         extra = extra_of(error.name)
         missing = None if extra is None else UsageError("extra-missing", package=error.name, extra=extra)

@@ -208,6 +208,7 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "early-gallery": "Export the documents with the importer that made it, and choose another --database.",
     "not-listening": "Choose another --host or --port.",
     "internal": "Set IMPORTER_DEBUG=1 to see where, and report it.",
+    "cannot-open": "Check the path and its permissions.",
     "output-closed": "Free space, or write the output elsewhere.",
 }  # fmt: skip
 # Kinds that are met over HTTP alone.

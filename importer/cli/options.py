@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Self, cast
 
 from importer import config
@@ -65,6 +66,7 @@ def folder(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         dest="folder",
         default=documents(),
+        type=filled,
         help="the documents' folder (default: IMPORTER_DIR, else models/)",
     )
 
@@ -84,7 +86,7 @@ def _form(option: Option) -> dict[str, Any]:
         return {"choices": option.words}
     form = {"metavar": option.metavar}
     if str in option.kinds:
-        return form
+        return form | {"type": filled}
     return form | ({"type": count} if int in option.kinds else {"action": "append", "default": []})
 
 
@@ -120,21 +122,28 @@ def port(text: str) -> int:
     return _number(text, 65535)
 
 
-def written(text: str) -> str:
-    """Return the path of what is to be written, for argparse; an empty one is that of no file."""
+def filled(text: str) -> str:
+    """Return a text as typed, for argparse; an empty one names nothing."""
     if not text:
-        raise argparse.ArgumentTypeError("must name a file or a folder")
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
+
+
+def document(text: str) -> str:
+    """Return NAME|FILE as typed, for argparse; a path that ends in no name is none of a document."""
+    if not Path(text).name:
+        raise argparse.ArgumentTypeError("must name a document")
     return text
 
 
 def makers(text: str) -> list[str]:
-    """Return the kinds of devices of these makers, for argparse; of all for an empty text."""
+    """Return the kinds of devices of these makers, for argparse."""
     from importer.memory.devices import BY_MAKER
 
-    if unknown := [name for name in text.split(",") if text and name not in BY_MAKER]:
+    if unknown := [name for name in filled(text).split(",") if name not in BY_MAKER]:
         known = ", ".join(BY_MAKER)
         raise argparse.ArgumentTypeError(f"invalid maker: {', '.join(unknown)} (choose from {known})")
-    return [kind for name, kind in BY_MAKER.items() if not text or name in text.split(",")]
+    return [kind for name, kind in BY_MAKER.items() if name in text.split(",")]
 
 
 def _number(text: str, most: int, form: str = "") -> int:

@@ -102,7 +102,7 @@ HINTS: Mapping[str, Text] = STEPS | {
 }  # fmt: skip
 # Kinds that are met at the command line alone, or before a server answers.
 ELSEWHERE = frozenset({
-    "bad-option", "editor", "edited", "probes-failed", "output-closed", "bad-setting", "no-gallery",
+    "bad-option", "editor", "edited", "probes-failed", "output-closed", "cannot-open", "bad-setting", "no-gallery",
     "newer-gallery", "early-gallery", "not-listening", "no-documents", "no-such-key",
 })  # fmt: skip
 # Values that no request reaches, or whose schema refuses a wrong one first.

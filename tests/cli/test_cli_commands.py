@@ -23,6 +23,7 @@ HEAVY = {
     "huggingface_hub", "jinja2", "rich", "jsonschema", "yaml", "httpx", "httpx2", "fastapi", "sqlalchemy",
     "pydantic",
 }  # fmt: skip
+LONG = "a" * 300
 
 
 def test_match(desk: Desk) -> None:
@@ -349,8 +350,29 @@ def test_help_and_match_import_nothing_heavy(words: str, rooms: set[str] | None)
     assert rooms in (None, {name.split(".")[1] for name in loaded if name.startswith("importer.")})
 
 
-@pytest.mark.parametrize("words", [("export", "a", "compose"), ("report", "a"), ("gallery", "build", "a")])
-def test_an_empty_path_is_written_nowhere(desk: Desk, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "a", "compose", "--output", ""), ("list", "--dir", ""), ("fit", "a", "--devices", ""),
+        ("acme/base", "--engine-version", ""), ("info", "match", ""), ("gallery", "check", ""),
+        ("gallery", "diff", "", ""),
+    ],
+)  # fmt: skip
+def test_an_empty_text_names_nothing(desk: Desk, words: tuple[str, ...]) -> None:
     """As of a variable that is not set."""
-    ran = desk(*words, "--output", "")
-    assert (ran.code, "--output: must name a file or a folder" in ran.err) == (2, True)
+    ran = desk(*words)
+    assert (ran.code, ": must not be empty" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("words", [("report", "/"), ("fit", "/"), ("doctor", "/")])
+def test_a_path_without_a_name_is_no_document(desk: Desk, words: tuple[str, ...]) -> None:
+    ran = desk(*words)
+    assert (ran.code, "must name a document" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "words", [(LONG,), ("list", "--dir", LONG), ("gallery", "check", LONG), ("gallery", "diff", LONG, LONG)]
+)
+def test_a_path_that_the_system_refuses_is_told(desk: Desk, words: tuple[str, ...]) -> None:
+    ran = desk(*words)
+    assert (ran.code, "could not be opened: File name too long" in ran.err) == (5, True)

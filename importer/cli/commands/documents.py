@@ -169,7 +169,10 @@ def add_arguments_recheck(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="documents (default: all in the folder)")
     options.folder(parser)
     parser.add_argument(
-        "--engine-version", metavar="VERSION", help="compare with an import for this version of the engine"
+        "--engine-version",
+        metavar="VERSION",
+        type=options.filled,
+        help="compare with an import for this version of the engine",
     )
     options.of_import(parser, "offline")
     options.json(parser, "one line of JSON per document")
@@ -177,14 +180,20 @@ def add_arguments_recheck(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments_export(parser: argparse.ArgumentParser) -> None:
     """Add the document, the format and the file."""
-    parser.add_argument("name", metavar="NAME|FILE|DIR/", nargs="?", help="a document, or each of a folder")
+    parser.add_argument(
+        "name",
+        metavar="NAME|FILE|DIR/",
+        type=options.filled,
+        nargs="?",
+        help="a document, or each of a folder",
+    )
     parser.add_argument("format", metavar="FORMAT", nargs="?", help="one of those that --list shows")
     parser.add_argument("--list", action="store_true", help="the formats and what reads them")
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE|DIR",
-        type=options.written,
+        type=options.filled,
         help="the file, or the folder for several, to write (default: standard output)",
     )
     options.folder(parser)
@@ -197,10 +206,11 @@ def add_arguments_export(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments_report(parser: argparse.ArgumentParser) -> None:
     """Add the document, another one to compare, and the report's form and file."""
-    parser.add_argument("name", metavar="NAME|FILE")
+    parser.add_argument("name", metavar="NAME|FILE", type=options.document)
     parser.add_argument(
         "--compare",
         metavar="NAME|FILE",
+        type=options.document,
         help="what differs from this document's validation; exit code 1 where NAME is worse",
     )
     parser.add_argument(
@@ -212,7 +222,7 @@ def add_arguments_report(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        type=options.written,
+        type=options.filled,
         help="the file to write (default: standard output)",
     )
     options.folder(parser)

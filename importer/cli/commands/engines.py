@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
     """Add the document, and what is asked of it."""
-    parser.add_argument("name", metavar="NAME|FILE")
+    parser.add_argument("name", metavar="NAME|FILE", type=options.document)
     options.folder(parser)
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--devices", nargs="?", const="", metavar="MAKER,...", type=options.makers,
+        "--devices", nargs="?", const=(), metavar="MAKER,...", type=options.makers,
         help="print what each device holds of it, or those of some makers, such as nvidia,apple",
     )  # fmt: skip
     what.add_argument(
@@ -40,7 +40,7 @@ def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments_validate(parser: argparse.ArgumentParser) -> None:
     """Add the document, its engine, and a part of a validation."""
-    parser.add_argument("name", metavar="NAME|FILE", nargs="?")
+    parser.add_argument("name", metavar="NAME|FILE", type=options.document, nargs="?")
     options.folder(parser)
     _of_start(parser)
     parser.add_argument(
@@ -123,7 +123,7 @@ def _of_start(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments_run(parser: argparse.ArgumentParser) -> None:
     """Add the document, its engine, and what to do with it."""
-    parser.add_argument("name", metavar="NAME|FILE")
+    parser.add_argument("name", metavar="NAME|FILE", type=options.document)
     options.folder(parser)
     _of_start(parser)
     parser.add_argument("--chat", action="store_true", help="answer what you type, a line at a time")
@@ -195,7 +195,11 @@ ENGINE_ACTIONS = {
 def add_arguments_doctor(parser: argparse.ArgumentParser) -> None:
     """Add a document, and what else to check."""
     parser.add_argument(
-        "name", metavar="NAME|FILE", nargs="?", help="a document (default: this machine, all engines)"
+        "name",
+        metavar="NAME|FILE",
+        type=options.document,
+        nargs="?",
+        help="a document (default: this machine, all engines)",
     )
     options.folder(parser)
     parser.add_argument("--engine", choices=backends.NAMES, help="an engine other than the document's")

@@ -18,7 +18,9 @@ def add_arguments_gallery(parser: argparse.ArgumentParser) -> None:
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
     """Add the gallery, the form of the findings, and what is asked of the Hub."""
-    parser.add_argument("place", metavar="DIR|index.yaml", help="an index, or a folder of documents")
+    parser.add_argument(
+        "place", metavar="DIR|index.yaml", type=options.filled, help="an index, or a folder of documents"
+    )
     parser.add_argument("--format", default="text", choices=("text", "json", "github"), help="default: text")
     parser.add_argument("--strict", action="store_true", help="exit code 1 with a warning, too")
     text = "ask no Hub; compare parsers with the proofs in the receipts"
@@ -29,19 +31,21 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 
 def _add_diff(parser: argparse.ArgumentParser) -> None:
     """Add the two galleries."""
-    parser.add_argument("before", metavar="A", help="a folder, an index, or git's, such as main:models")
-    parser.add_argument("after", metavar="B")
+    parser.add_argument(
+        "before", metavar="A", type=options.filled, help="a folder, an index, or git's, such as main:models"
+    )
+    parser.add_argument("after", metavar="B", type=options.filled)
 
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
     """Add the documents and the folder of the site."""
-    parser.add_argument("place", metavar="DIR", help="a folder of documents")
+    parser.add_argument("place", metavar="DIR", type=options.filled, help="a folder of documents")
     parser.add_argument(
         "--include-drafts", nargs="+", default=(), metavar="NAME",
         help="publish these documents without an approval; a rejected one stays out",
     )  # fmt: skip
     parser.add_argument(
-        "-o", "--output", required=True, metavar="SITE", type=options.written, help="the folder to write"
+        "-o", "--output", required=True, metavar="SITE", type=options.filled, help="the folder to write"
     )
 
 

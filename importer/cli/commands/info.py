@@ -94,7 +94,7 @@ def _run_parsers(arguments: argparse.Namespace) -> None:
 
 def _add_match(parser: argparse.ArgumentParser) -> None:
     """Add the names."""
-    parser.add_argument("names", nargs="+", metavar="NAME")
+    parser.add_argument("names", nargs="+", metavar="NAME", type=options.filled)
     options.json(parser, "one line of JSON per name")
 
 
