@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -125,6 +126,7 @@ class SimpleAnswersReason(ReasonKind):
         "the template begins an answer without the {rest!r} that stands before earlier ones",
     )
     WRONG = "wrong", "{missed} of {asked} simple questions are answered wrong"
+    GAP = "gap", "counting to ten, the model leaves out {gap!r} and goes on"
     OTHER_FORM = "other-form", "in turns of {form} all of them are right"
     RIGHT_BY_ITSELF = (
         "right-by-itself",
@@ -133,6 +135,7 @@ class SimpleAnswersReason(ReasonKind):
 
 
 QUESTIONS = (SUM, COUNT, NAME_RECALL)
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 @probe(
@@ -149,7 +152,8 @@ def simple_answers(ctx: Context) -> Outcome:
         steady = {prompt.name: _steadily(ctx, prompt, answers[prompt.name]) for prompt in missed}
         answers, trials = answers | steady, trials + len(missed)
         missed = _missed(answers)
-    if 2 * len(missed) <= len(QUESTIONS):
+    gap = left_out_simple_answers(answers[COUNT.name])
+    if 2 * len(missed) <= len(QUESTIONS) and gap is None:
         right = len(QUESTIONS) - len(missed)
         signs = token_signs(ctx.promise)
         clean = [p for p in QUESTIONS if p not in missed and leak(answers[p.name], signs) is None]
@@ -160,14 +164,14 @@ def simple_answers(ctx: Context) -> Outcome:
         cut_failure = endless(cut[0], ctx.promise.markers) if cut else None
         if isinstance(cut_failure, Fail):
             return cut_failure
-    failure = judge_missed(len(missed), len(QUESTIONS))
+    failure = judge_missed(len(missed), len(QUESTIONS), gap)
     noise = len(missed) == len(QUESTIONS)
     return (
         template_fault(failure, ctx)
         or form_fault(failure, ctx, noise=noise)
         or tokenizer_fault(failure, ctx)
         or options_fault(failure, ctx, answers)
-        or of_weights(failure, ctx, certain=noise)
+        or of_weights(failure, ctx, certain=noise or gap is not None)
     )
 
 
@@ -264,10 +268,38 @@ def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> 
     return failing(failure, Stage.SAMPLED, Reason(Remedy.HEED_OPTIONS, option="logit_bias"), note)
 
 
-def judge_missed(missed: int, questions: int) -> Fail:
-    """Return the failure of wrong answers."""
+def judge_missed(missed: int, questions: int, gap: str | None = None) -> Fail:
+    """Return the failure of wrong answers; ``gap`` is a number left out in the middle of counting."""
     reason = Reason(SimpleAnswersReason.WRONG, missed=missed, asked=questions)
+    if gap is not None:
+        reason = Reason(SimpleAnswersReason.GAP, gap=gap)
     return Fail(reason, Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
+
+
+def left_out_simple_answers(reply: Reply) -> str | None:
+    """Return the first number that an answer to a count to ten leaves out in the middle.
+
+    An answer counts in words if it has half of the numbers in order; dots stand for omitted ones.
+    """
+    text = reply.content.casefold()
+    if reply.finish_reason != "stop" or "..." in text or "…" in text:
+        return None
+    numbers = in_order(text)
+    gaps = [
+        n for n in NUMBERS if n not in numbers and any(NUMBERS.index(s) > NUMBERS.index(n) for s in numbers)
+    ]
+    return gaps[0] if gaps and 2 * len(numbers) >= len(NUMBERS) and numbers[:2] == list(NUMBERS[:2]) else None
+
+
+def in_order(text: str) -> list[str]:
+    """Return the numbers in words that ``text`` holds, each behind the one before."""
+    numbers, position = [], 0
+    for number in NUMBERS:
+        match = re.compile(rf"\b{number}\b").search(text, position)
+        if match is not None:
+            numbers.append(number)
+            position = match.end()
+    return numbers
 
 
 class StreamReason(ReasonKind):
