@@ -146,6 +146,8 @@ def test_a_version_that_is_not_there(service: Service) -> None:
     problem(service.client.get(f"/v1/configs/{fresh(service, 'few')}/versions/7"), 404, "no-such-version")
     for path in (f"versions/{2**31}", f"report/json?version={2**31}"):  # PostgreSQL has no such number
         problem(service.client.get(f"/v1/configs/few/{path}"), 422, "bad-request")
+    released = service.client.post("/v1/configs/few/release", json={"version": 2**63})
+    problem(released, 422, "bad-request")
     job = service.client.post(
         "/v1/imports", json={"reference": "acme/base", "name": "few", "backend": "vllm"}
     ).json()

@@ -13,6 +13,7 @@ from importer.app.states import State
 from importer.errors import DocumentError
 from importer.service.domain.document_text import LONGEST
 from importer.service.domain.import_request import Body, Choices, Spoken, Text
+from importer.service.http.headers import MOST
 from importer.service.http.query import AttentionKind, Size
 from importer.service.problems import problem_of
 from importer.storage.document_rows import Summary
@@ -84,7 +85,7 @@ class ReleaseRequest(ReviewRequest):
 
     model_config = ConfigDict(json_schema_extra={"examples": [SEEN]})
 
-    version: int | None = Field(default=None, ge=1, description="an earlier version, as a roll-back")
+    version: int | None = Field(default=None, ge=1, le=MOST, description="an earlier version, as a roll-back")
     unvalidated: bool = Field(
         default=False, description="release it without a validation that holds; the audit log records it"
     )
