@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The settings of the project in the current folder, by their names in ``importer.toml``.
+# The settings of the project in the current folder, by their names in its file.
 PROJECT: ContextVar[Mapping[str, str]] = ContextVar("project", default={})  # noqa: B039 - never written to
+
+FILE = "importer.toml"  # of the project
 
 # Whether an engine's parsers are fetched, used where they are, or not used: ``prove`` there.
 PROVE = ("auto", "installed", "off")
@@ -60,6 +62,12 @@ def default(name: str) -> str | None:
     The names are ``backend``, ``device`` and ``dir``, the folder of documents: ``IMPORTER_DIR`` and so on.
     """
     return os.environ.get(f"IMPORTER_{name.upper()}", "").strip() or PROJECT.get().get(name)
+
+
+def origin(name: str) -> str:
+    """Return where the value of ``default`` comes from: the variable, or the project's file."""
+    variable = f"IMPORTER_{name.upper()}"
+    return variable if os.environ.get(variable, "").strip() else FILE
 
 
 def flag(name: str) -> bool:

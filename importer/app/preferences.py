@@ -166,8 +166,8 @@ def _by_default() -> Mapping[str, object]:
     if backend in (None, "auto"):
         return {}
     if backend not in backends.NAMES:
-        known = ", ".join(backends.NAMES)
-        raise _refused(Setting.BACKEND, backend, PreferenceReason.NOT_ONE_OF, key=BACKEND, known=known)
+        problem = Reason(PreferenceReason.NOT_ONE_OF, key=BACKEND, known=", ".join(backends.NAMES))
+        raise UsageError("bad-value", setting=config.origin(BACKEND), value=backend, problem=problem)
     return {BACKEND: backend}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from importer import config
 from importer.errors import UsageError
 
-FILE = "importer.toml"
+FILE = config.FILE
 SETTINGS = ("backend", "device", "dir", "prove")
 LONGEST = 65_536  # bytes
 

@@ -90,6 +90,19 @@ def test_an_error_of_the_file_ends_a_command(
     assert capsys.readouterr().err.startswith("importer: importer.toml: unknown setting 'x'")
 
 
+def test_a_backend_that_is_none_names_its_place(desk: Desk) -> None:
+    desk.hub.repos["acme/chat"] = Repo(BASE)
+    (desk.folder / project.FILE).write_text('backend = "x"\n')
+    assert "Invalid value for importer.toml:" in desk("acme/chat", "--dry-run").err
+    desk.monkeypatch.setenv("IMPORTER_BACKEND", "xx")
+    ran = desk("acme/chat", "--dry-run")
+    assert (ran.code, "Invalid value for IMPORTER_BACKEND:" in ran.err, "--backend" in ran.err) == (
+        2,
+        True,
+        False,
+    )
+
+
 def test_a_list_has_the_backend_of_the_project(desk: Desk) -> None:
     desk.hub.repos["acme/chat"] = Repo(BASE)
     (desk.folder / "list").write_text("acme/chat\n")
