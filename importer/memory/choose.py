@@ -27,7 +27,7 @@ from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import Device, Kind
 from importer.memory.estimate_types import Fit, Unknown
-from importer.memory.judgement import CONTEXT, judge, parts, rounded, too_large, usable
+from importer.memory.judgement import CONTEXT, JudgementReason, judge, parts, rounded, too_large, usable
 from importer.memory.measured import Measured, is_measured
 from importer.memory.parallelism import (
     FP8,
@@ -528,6 +528,9 @@ def answer(backend: str, device: Device, choose: Choose) -> DeviceAnswer:
     if (unfit := unsuited(backend, device)) is not None:
         return DeviceAnswer(device, Answer.NOT_APPLICABLE, Reason(unfit, backend=backend))
     choice = choose(device)
+    for one in (e.reason.fields.get("reason") for e in choice.evidence if e.rule is Rule.FITS):
+        if isinstance(one, Reason) and one.kind is JudgementReason.OLD_CARD:
+            return DeviceAnswer(device, Answer.NOT_APPLICABLE, one)
     found, why = ANSWERS.get(choice.verdict, Answer.UNKNOWN), choice.reason
     inner = why.fields.get("reason")
     why = inner if is_warning(why) and isinstance(inner, Reason) else why

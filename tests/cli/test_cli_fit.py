@@ -287,6 +287,8 @@ def test_every_front_end_is_told_what_each_device_holds(desk: Desk) -> None:
     assert part["tokens"] == there["max_model_len"]
     assert part["kv_cache_dtype"] == there.get("engine_args", {}).get("kv_cache_dtype", "auto")
     assert rows["m4-max-64g"]["answer"] == "not-applicable"
+    assert (rows["p100"]["answer"], rows["p100"]["whole_on"]) == ("not-applicable", None)
+    assert rows["p100"]["reason"].startswith("vLLM does not run on p100")
     assert rows["m4-max-64g"]["reason"].startswith("vllm does not run on Apple's graphics")
     assert desk("fit", "long", "--devices", "nvidea").code == 2
     text = desk("fit", "long", "--devices", "amd,apple")
