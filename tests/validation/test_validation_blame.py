@@ -114,37 +114,6 @@ def test_a_lost_connection_to_an_engine_that_is_gone_is_its_death(tmp_path: Path
     assert words(hangs) == "late; its log: ValueError: shapes (3,4) and (5,) do not fit"
 
 
-@pytest.mark.parametrize(
-    ("logs", "ready", "expected"), [(False, 0, "environment"), (True, 0, "engine"), (False, 99, "engine")]
-)
-def test_a_log_that_takes_no_line_of_a_lost_request_is_full(
-    logs: bool, ready: int, expected: str, tmp_path: Path
-) -> None:
-    """The second one says something of each lost request; the third never wrote any line of one."""
-    log = tmp_path / "engine.log"
-    log.write_text("GET /v1/models 200\n" * 3)
-
-    class Hangs(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if logs:
-                with log.open("a") as more:
-                    more.write("Broken\n")
-            self.connection.close()
-
-        def do_POST(self) -> None:
-            self.do_GET()
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hangs) as lost:
-        threading.Thread(target=lost.serve_forever, args=(0.01,)).start()
-        client = Client(f"http://127.0.0.1:{lost.server_port}")
-        bench = Context(Expectations(), "m", client, journal=Journal(log, lambda: True, ready=ready))
-        with pytest.raises(ServerUnreachable) as error:
-            bench.ask(GREETING)
-        told = failures.failed(error.value, bench)
-        lost.shutdown()
-    assert (told.outcome, told.attribution) == ("fail", expected)
-
-
 def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
     """A thread that generates had died: /health went on answering, and 50 probes waited two minutes each."""
 
