@@ -11,11 +11,13 @@ from importer import backends
 from importer.app.decide import Decided, decide_snapshot
 from importer.app.engine_request import decided_defaults, engine_request
 from importer.app.import_request import ImportRequest
+from importer.app.parser_choice import lacking
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
+from importer.decisions.parsers import ParserReason
 from importer.document import grants, merge, schema, template_file
 from importer.document.attention import (
     Attention,
@@ -335,6 +337,9 @@ def of_values(planned: Plan, data: Document) -> tuple[Attention, ...]:
     recorded = RecordedFacts(facts, snapshot.revision, planned.built.data["importer"]["engine"])
     faults = (*check_values(data), *model_faults(data, recorded))
     refused = [Attention(AttentionReason.WILL_NOT_START, dotted(path), why) for path, why in faults]
+    for key, _ in lacking(data):
+        why = Reason(ParserReason.NOT_REGISTERED, engine=planned.target.engine, field=key)
+        refused.append(Attention(AttentionReason.WILL_NOT_START, key, why))
     known = {warning.key for warning in planned.warnings}
     asked = engine_request(data, decided_defaults(planned.decisions))
     problems = () if case is None else judge(case, asked).problems
@@ -415,7 +420,8 @@ def with_derived(data: Document) -> Document:
 def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> Receipt:
     """Write the changed text and receipt; unchanged data keep their review and their validation.
 
-    ``review`` approves, but does not replace a rejection of the same data. The caller holds the store's lock.
+    ``review`` approves, but neither replaces a rejection of the same data nor accepts a parser that the
+    engine lacks. The caller holds the store's lock.
     Raises what ``merge_plan`` raises, and DocumentError: "changed" where the file is no longer the merged
     one, "exists" for a chat template that a person has changed.
     """
@@ -427,7 +433,8 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
         path = store.path(plan.name)
         raise DocumentError("changed", path=path, name=plan.name, now=plan.digest, seen=settled.plan.digest)
     receipt = _receipt(current)
-    if review is not None and receipt.state(plan.digest) in ("draft", "stale"):
+    able = next(lacking(plan.built.data), None) is None
+    if review is not None and able and receipt.state(plan.digest) in ("draft", "stale"):
         receipt = receipt.with_review(review, plan.built.data)
     path, template = store.path(plan.name), template_file.named_template(plan.built.data, plan.chat_template)
     if template is not None:
