@@ -236,7 +236,6 @@ def run_on(
                 engine.deaths,
                 code=lambda: served.code,
                 full=lambda: served.log_full,
-                ready=served.log.stat().st_size,
             ),
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),

@@ -66,7 +66,7 @@ class Ended:
 
 @frozen
 class Journal:
-    """A log from ``start`` (bytes) on; it had ``ready`` bytes when the engine was ready.
+    """A log from ``start`` (bytes) on.
 
     ``alive``   whether the engine runs, ``code`` its exit status.
     ``deaths``  the known causes of its end. ``full``  whether its log may not grow.
@@ -78,7 +78,6 @@ class Journal:
     start: int = 0
     code: Callable[[], int | None] = lambda: None
     full: Callable[[], bool] = lambda: False
-    ready: int = 0
 
     @property
     def size(self) -> int:
