@@ -128,7 +128,7 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
             assert approved["request"]
             assert [e["id"] for e in there] == sorted(e["id"] for e in there)
             rest = importer(desk, restored, "admin", "audit", "--after", str(there[-2]["id"])).out
-            assert [json.loads(line) for line in rest.splitlines()] == there[-1:]
+            assert json.loads(rest.splitlines()[0]) == there[-1]  # imports of the writer go on
         finally:
             restored.close()
 
