@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         figures = (" ".join(found[key].removeprefix(key).split()) for key in keys if key in found)
         print(f"{page}: \u201c{quote}\u201d: {'; '.join(figures) or f'see {keys[0]}'}")
     if chosen.write:
-        RUN.write_text(_renewed(RUN.read_text(encoding="utf-8"), [*found.values()]), encoding="utf-8")
+        RUN.write_text(renewed(RUN.read_text(encoding="utf-8"), [*found.values()]), encoding="utf-8")
     for line in failed:
         sys.stderr.write(f"benchmarks: {line}\n")
     return 1 if failed else 0
@@ -86,11 +86,12 @@ def _lines(names: Sequence[str], failed: list[str]) -> Iterator[str]:
             failed.append(f"{name}: {type(error).__name__}: {error}")
 
 
-def _renewed(before: str, lines: Sequence[str]) -> str:
+def renewed(before: str, lines: Sequence[str]) -> str:
     """Return the committed run with these groups in place of their older lines."""
     groups: dict[str, list[str]] = {}
     for line in (*before.splitlines(), *lines):
         if line.startswith("["):
+            groups.pop(line, None)
             groups[line] = []
         if not line.startswith("#"):
             [*groups.values()][-1].append(line)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks import card, service
-from benchmarks.__main__ import COMPARISONS, QUICK, SLOW, beside, committed, group, main, quoted
+from benchmarks.__main__ import COMPARISONS, QUICK, SLOW, beside, committed, group, main, quoted, renewed
 
 ROOT = Path(__file__).resolve().parents[2]
 # What makes a group small: constants of its module.
@@ -61,6 +61,13 @@ def test_each_quoted_figure_is_on_its_page_and_measured() -> None:
         assert quote in " ".join((ROOT / page).read_text(encoding="utf-8").split()), (page, quote)
         unknown = {row for row in rows if row not in kept and not (ROOT / row).is_file()}
         assert all(row.startswith(("make ", "python -m benchmarks ")) for row in unknown), (page, quote)
+
+
+def test_a_run_replaces_its_own_groups_alone() -> None:
+    before = "# old\n[a]\na: 1\n[b]\nb: 1\n[c]\nc: 1\n"
+    assert renewed(before, ["# new", "[b]", "b: 2", "[a]", "a: 2"]) == (
+        "# new\n[c]\nc: 1\n[b]\nb: 2\n[a]\na: 2\n"
+    )
 
 
 def test_figures_of_a_card_come_from_its_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
