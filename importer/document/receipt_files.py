@@ -56,14 +56,15 @@ def whole(small: Mapping[str, Any], side: object) -> tuple[dict[str, Any], list[
     """
     data, more = {"evidence": [], **small}, {k: v for k, v in mapping(side).items() if k != "schema"}
     absent, unread = dict[str, list[str]](), list[str]()
-    alone = (
-        "digests" not in data and "evidence" in small
-    )  # a whole receipt in one file, as a service gives it
+    # A service gives a whole receipt in one file.
+    alone = "digests" not in data and "evidence" in small
     digests = mapping(data.pop("digests", {}))
+    if unknown := digests.keys() - SHORTENED.keys():
+        raise ValueError(unknown)
     for key in () if alone else SHORTENED:
-        both = listed(digests.get(key, [""] * 2 if data.get(key) else []))
-        if not both:
+        if key not in digests and not data.get(key):
             continue
+        both = listed(digests.get(key, ["", ""]))
         if len(both) != 2:
             raise ValueError(key)
         if digest(data.get(key)) != both[0]:

@@ -126,6 +126,13 @@ def test_outcomes_without_their_digest_are_no_validation(desk: Desk) -> None:
     assert state(desk) == ("draft", "never")
 
 
+@pytest.mark.parametrize("digests", [{"validation": []}, {"validation": None}, {"weather": ["", ""]}])
+def test_digests_of_another_form_are_no_receipt(desk: Desk, digests: dict[str, object]) -> None:
+    small = read_small(receipt_path(validated(desk).path("base")))
+    with pytest.raises(ValueError, match=next(iter(digests))):
+        receipt_files.whole(small | {"digests": small["digests"] | digests}, None)
+
+
 def test_files_of_a_document_that_is_gone_are_kept(desk: Desk) -> None:
     store = validated(desk)
     path = receipt_path(store.path("base"))
