@@ -404,7 +404,6 @@ class ServiceError(ImporterError):
         "no-such-key": Kind("There is no active key {key!r}."),
         "precondition-failed": Kind("{name} has changed: it is at version {version} now."),
         "precondition-required": Kind("A change of {name} has to say which version it is of."),
-        "key-reused": Kind("The idempotency key {key!r} was used for another request."),
         "not-ended": Kind("The job {job} is {state}, so it cannot be tried again."),
         "has-ended": Kind("The job {job} has ended already: it is {state}."),
         "ambiguous": Kind("{reference} runs on {names}. Choose one.", data=("candidates",)),

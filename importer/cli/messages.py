@@ -216,7 +216,7 @@ ELSEWHERE = frozenset({
     "bad-request", "bad-json", "no-key", "wrong-scope", "foreign-page", "foreign-host", "no-such-page",
     "page-not-built",
     "wrong-method", "no-such-job", "no-such-version", "precondition-failed", "precondition-required",
-    "needs-approver", "code-not-approved", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
+    "needs-approver", "code-not-approved", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
     "digest-required", "not-ready-to-release",
     "unknown-parameter", "too-many-connections", "unknown-pool",

@@ -18,7 +18,7 @@ from fastapi.telemetry import TelemetryConfig
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
-from importer.errors import ImporterError, InternalError, ServiceError
+from importer.errors import ImporterError, ServiceError
 from importer.service import messages
 from importer.service.desk import TEXTS, Desk, Pulse
 from importer.service.domain.gallery import Gallery
@@ -28,12 +28,11 @@ from importer.service.http.openapi import describe, methods
 from importer.service.http.query import known_body, known_query, near_fields
 from importer.service.jobs.live_jobs import Watching
 from importer.service.jobs.runner import Runner
-from importer.service.problems import answer
+from importer.service.problems import REFUSED, answer
 from importer.service.security import Guard, limits
 from importer.service.settings import Settings
 from importer.service.telemetry import Metrics
 from importer.storage.database import driver_message
-from importer.storage.idempotency_store import AlreadyStored
 from importer.storage.schema import open_database
 from importer.version import __version__
 
@@ -55,7 +54,7 @@ def create(settings: Settings) -> FastAPI:
     app = FastAPI(
         title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
         docs_url=None, redoc_url=None, telemetry=NO_TRACES, generate_unique_id_function=_id,
-        redirect_slashes=False, dependencies=[Depends(known_query), Depends(known_body)],
+        redirect_slashes=False, dependencies=[Depends(known_query), Depends(known_body)], responses=REFUSED,
     )  # fmt: skip
     app.state.settings, app.state.ending = settings, False
     app.state.limits, app.state.metrics = limits(settings), Metrics()
@@ -145,22 +144,12 @@ def _http(request: Request, error: Exception) -> Response:
     return answer(request, kinds.get(status, ServiceError("bad-request", problem=problem)))
 
 
-def _again(request: Request, _error: Exception) -> Response:
-    """Return the response of the other request with the same idempotency key, which came first."""
-    replayed = request.state.once.replay()
-    return (
-        replayed
-        if isinstance(replayed, Response)
-        else answer(request, InternalError("internal", problem="no answer"))
-    )
-
-
 def _database(request: Request, error: Exception) -> Response:
     LOG.error("the database does not answer: %s", driver_message(error))
     return answer(request, ServiceError("no-database", seconds=5))
 
 
 HANDLERS: Mapping[type[Exception], Any] = {
-    ImporterError: _failed, RequestValidationError: _invalid, HTTPException: _http, AlreadyStored: _again,
+    ImporterError: _failed, RequestValidationError: _invalid, HTTPException: _http,
     OperationalError: _database,
 }  # fmt: skip

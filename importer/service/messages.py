@@ -79,7 +79,6 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-such-version": "See /v1/configs/{name}/history.",
     "precondition-failed": "Get it again and look at what is new; its ETag goes into If-Match.",
     "precondition-required": "Send If-Match with the ETag that GET answered.",
-    "key-reused": "Use a new key for a new request.",
     "not-ended": "One that failed or was cancelled can be; cancel one that still runs.",
     "has-ended": "See its result; a retry starts it again.",
     "ambiguous": "Ask again with one of the candidates as 'backend', a job by its retry; 'auto' leaves it to the server's own machine.",

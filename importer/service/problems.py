@@ -49,7 +49,7 @@ BY_KIND: Mapping[str, int] = {
     "unknown-pool": 422, "folder-beside": 409, "program-missing": 503,
     "needs-approver": 403, "code-not-approved": 409,
     "wrong-method": 405, "no-such-job": 404, "no-such-version": 404,
-    "precondition-failed": 412, "precondition-required": 428, "key-reused": 422,
+    "precondition-failed": 412, "precondition-required": 428,
     "not-ended": 409, "has-ended": 409, "ambiguous": 409, "no-directories": 422,
     "body-too-large": 413, "wrong-type": 415, "too-many": 429, "gave-up": 500,
     "no-database": 503, "too-slow": 408, "busy": 503, "not-ready": 503,
@@ -127,21 +127,13 @@ def _headers(error: ImporterError) -> dict[str, str]:
     return headers
 
 
-ALWAYS = (
-    "no-key",
-    "wrong-scope",
-    "foreign-page",
-    "foreign-host",
-    "bad-request",
-    "unknown-parameter",
-    "bad-json",
-    "too-many",
-    "body-too-large",
-    "too-many-connections",
-)
-
-
-CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+# The answer of every route to what it refuses; ``/problems/KIND`` explains each kind.
+REFUSED: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "A problem (RFC 9457); its `kind` says which",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
 LOCATION = {"Location": {"description": "where the job is", "schema": {"type": "string"}}}
 
 
@@ -149,14 +141,3 @@ def accepted(failing: str = "") -> dict[int | str, dict[str, object]]:
     """Return the response 202 of a job; ``failing`` describes a failure that clients have to handle."""
     description = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
     return {202: {"description": description, "headers": LOCATION}}
-
-
-def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
-    """Return the responses of a route that may fail with these kinds."""
-    found: dict[int, list[str]] = {}
-    for kind in (*kinds, *ALWAYS):
-        found.setdefault(status_of(kind), []).append(kind)
-    return {
-        status: {"description": ", ".join(map(title, of_status)), "content": CONTENT}
-        for status, of_status in found.items()
-    }

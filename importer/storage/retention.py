@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, delete, func, insert, or_, select, tuple_, update
 
 from importer.frozen import frozen
-from importer.storage import idempotency_store, queue, rechecks, tables
+from importer.storage import queue, rechecks, tables
 from importer.storage.actors import SERVICE
 from importer.storage.audit import AuditContext, record
 from importer.storage.database import Database
@@ -69,7 +69,6 @@ def run(database: Database, limits: Limits, ending: Callable[[], bool] = lambda:
                 _count(connection, kind, number)
             removed[kind] += number
     with database.writing() as connection:
-        idempotency_store.delete_expired(connection)
         queue.forget(connection)
     return removed
 

@@ -90,15 +90,6 @@ keys = Table(
     *_columns("revoked_at", null=True),
 )
 
-# Responses by idempotency key; ``asked`` is the hash of the request.
-answers = Table(
-    "answers",
-    METADATA,
-    *_key("who", "key"),
-    *_columns("asked headers body at"),
-    *_columns("status", Integer),
-)
-
 # ``root`` is the job of the list, else the job itself; its ``events`` number the events.
 # ``device`` is the one that has claimed a validation, ``memory`` the bytes it needs. ``executor`` is the
 # process that runs it, ``claims`` how often one has begun this attempt, ``version`` that of its steps.

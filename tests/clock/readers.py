@@ -55,7 +55,7 @@ _REASONS = {
         kept document.effects document.yaml_edit.render document.schema document.store document.build engines.registries
         engines.worker_process exports.compose exports.kubernetes exports.vllm analysis document.receipt document.receipt_files
         service.http.pages storage.jobs storage.document_rows memory.config_keys
-        storage.idempotency_store storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
+        storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
         service.domain.workflow storage.rechecks storage.retention
         service.jobs.validation_steps
         service.http.localai

@@ -6,7 +6,7 @@ import random
 import secrets
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -186,13 +186,13 @@ class Killer:
 
     def _ask(self, kind: Kind, reference: str = "", *, several: bool = False) -> str | None:
         """Ask for a job; ``None`` where the server died before it could answer."""
-        key = secrets.token_hex(8)
+        self._before = self._newest()
         if kind == "validation":
-            self._asked: tuple[str, Any, str] = ("/v1/configs/demo/validate", None, key)
+            self._asked: tuple[str, Any] = ("/v1/configs/demo/validate", None)
         else:
             names = [reference or self._model() for _ in range(LIST if several else 1)]
             which = {"references": names} if several else {"reference": names[0]}
-            self._asked = ("/v1/imports", {**which, "backend": "mlx"}, key)
+            self._asked = ("/v1/imports", {**which, "backend": "mlx"})
         return self._again()
 
     def _model(self, name: str = "") -> str:
@@ -203,14 +203,18 @@ class Killer:
         return reference
 
     def _again(self) -> str | None:
-        """The same request with the same idempotency key."""
-        path, body, key = self._asked
-        answer = self._post(path, body, {"Idempotency-Key": key})
+        """The same request, unless the server had taken it when it died."""
+        if (newest := self._newest()) != self._before:
+            return newest
+        answer = self._post(*self._asked)
         return None if answer is None else str(answer.json()["id"])
 
-    def _post(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> httpx.Response | None:
+    def _newest(self) -> str:
+        return str(self.service.client.get("/v1/jobs", params={"limit": 1}).json()["items"][0]["id"])
+
+    def _post(self, path: str, body: Any) -> httpx.Response | None:
         try:
-            return self.service.client.post(path, json=body, headers=headers)
+            return self.service.client.post(path, json=body)
         except httpx.TransportError:
             return None
 

@@ -20,17 +20,16 @@ from importer.app.overview import publication_state
 from importer.document.document_keys import digest
 from importer.document.receipt import Receipt, ReviewEntry
 from importer.document.store import StoredDocument
-from importer.errors import DocumentError, ServiceError, UsageError
+from importer.errors import DocumentError, UsageError
 from importer.sentences import render
 from importer.service.domain.gallery import Gallery
 from importer.service.http.headers import etag_numbers, same_etag
 from importer.service.http.models import merged
 from importer.service.jobs.live_jobs import has_exited, start_time, this_process
-from importer.storage import idempotency_store, keys, tables
+from importer.storage import keys, tables
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database, fresh
 from importer.storage.documents import Filters
-from importer.storage.idempotency_store import AlreadyStored, StoredResponse
 from importer.storage.schema import prepare
 from tests.publishing import stored
 
@@ -179,19 +178,6 @@ def test_states_follow_from_the_receipt(stored: StoredDocument) -> None:
     here_only = {**stored.data, "importer": local, "parameters": {"model": "/models/base"}}
     signed = reviewed(receipt, here_only).with_validation(ran, digest(here_only))
     assert of(signed, here_only)[0] == "validated"
-
-
-def test_an_answer_is_kept_once(gallery: Gallery) -> None:
-    answer = StoredResponse(202, {"Location": "/x"}, "{}")
-    with gallery.database.writing() as connection:
-        idempotency_store.save(connection, "ann", "k", "hash", answer)
-    with pytest.raises(AlreadyStored), gallery.database.writing() as connection:
-        idempotency_store.save(connection, "ann", "k", "hash", answer)
-    with gallery.database.reading() as connection:
-        assert idempotency_store.load(connection, "ann", "k", "hash") == answer
-        assert idempotency_store.load(connection, "bob", "k", "hash") is None
-        with pytest.raises(ServiceError, match="another request"):
-            idempotency_store.load(connection, "ann", "k", "other")
 
 
 def test_a_key_is_found_by_its_secret_alone(gallery: Gallery) -> None:

@@ -120,22 +120,6 @@ def test_a_list_is_one_job_with_a_job_for_each(service: Service) -> None:
     assert {e["data"]["job"] for e in seen} == {job["id"], *(j["id"] for j in found)}
 
 
-def test_the_same_key_does_the_same_once(service: Service) -> None:
-    said, headers = {"reference": "acme/base", "name": "once", "backend": "vllm"}, {"Idempotency-Key": "k1"}
-    first = service.client.post("/v1/imports", json=said, headers=headers)
-    second = service.client.post("/v1/imports", json=said, headers=headers)
-    assert (first.status_code, first.text) == (second.status_code, second.text)
-    assert second.headers["Location"] == first.headers["Location"]
-    assert ("Idempotency-Replayed" in first.headers, second.headers["Idempotency-Replayed"]) == (
-        False,
-        "true",
-    )
-    other = service.client.post("/v1/imports", json={**said, "name": "twice"}, headers=headers)
-    problem(other, 422, "key-reused")
-    service.ended(first.json()["id"])
-    assert service.client.get("/v1/configs", params={"q": "once"}).json()["total"] == 1
-
-
 @pytest.mark.parametrize(
     ("body", "status", "kind", "pointer"),
     [

@@ -118,21 +118,7 @@ def test_nothing_of_the_framework_is_described(described: dict[str, Any]) -> Non
     assert "HTTPValidationError" not in text
     assert not {"ValidationError", "HTTPValidationError"} & described["components"]["schemas"].keys()
     for method, path, operation in operations(described):
-        for status, response in operation["responses"].items():
-            assert response["description"] != "Validation Error", (method, path)
-            if int(status) >= 400 and "localai" not in operation["tags"]:
-                assert [*response["content"]] == ["application/problem+json"], (method, path, status)
-
-
-def test_every_part_of_an_operation_is_described(described: dict[str, Any]) -> None:
-    """Parameters and answers in words of ours."""
-    without = list[str]()
-    for path, operations in described["paths"].items():
-        for method, one in operations.items():
-            parts = [one, *one.get("parameters", ()), *one["responses"].values()]
-            without += [f"{method} {path}: {part}" for part in parts if not part.get("description")]
-            without += [f"{method} {path}" for part in parts if part["description"] == "Successful Response"]
-    assert without == []
+        assert [*operation["responses"]["default"]["content"]] == ["application/problem+json"], (method, path)
 
 
 def test_events_match_their_schemas(service: Service, described: dict[str, Any]) -> None:

@@ -152,13 +152,9 @@ def test_the_description_is_whole() -> None:
         assert told["tags"], path
         if not path.startswith("/v1/"):
             continue
-        refused = {int(s): r for s, r in told["responses"].items() if int(s) >= 400}
-        assert {401, 403} <= set(refused), path
-        for response in refused.values():
-            content = response["content"][problems.MEDIA_TYPE]
-            assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
+        content = told["responses"]["default"]["content"][problems.MEDIA_TYPE]
+        assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
         if method in ("put", "patch", "delete") and path == "/v1/configs/{name}":
-            assert {412, 428} <= set(refused)
             assert [p["required"] for p in told["parameters"] if p["name"] == "If-Match"] == [True]
 
 

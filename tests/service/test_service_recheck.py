@@ -122,10 +122,7 @@ def test_each_document_has_an_outcome_of_its_own(service: Service) -> None:
     service.client.delete("/v1/configs/lost", headers={"If-Match": "*"}).raise_for_status()
     wrong = service.client.post("/v1/recheck", json={"names": ["stays", "nothing"]})
     assert problem(wrong, 422, "bad-request")["errors"][0]["pointer"] == "/names/1"
-    key = {"Idempotency-Key": "a recheck"}
-    first, second = (service.client.post("/v1/recheck", json={"q": "stays"}, headers=key) for _ in range(2))
-    assert first.json()["id"] == second.json()["id"]
-    assert "Idempotency-Replayed" in second.headers
+    first = service.client.post("/v1/recheck", json={"q": "stays"})
     service.ended(first.json()["id"])
     url = f"/v1/recheck/{first.json()['id']}"
     page = service.client.get(url, params={"limit": 1}).json()

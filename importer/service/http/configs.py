@@ -35,7 +35,6 @@ from importer.service.http.models import (
     merged,
 )
 from importer.service.http.query import ListQuery, cursor_of, parameters, position, queried
-from importer.service.problems import problems
 from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, Reader, act
 from importer.storage.documents import Shown
@@ -47,7 +46,7 @@ PATCHES = ("application/merge-patch+json", "application/json")
 OfVersion = Annotated[int | None, Query(alias="version", ge=1, le=MOST)]
 Why = Annotated[Spoken | None, Query(description="why, for the history")]
 DOCUMENT = {
-    "schema": {"$ref": "#/components/schemas/DocumentContent"},
+    "schema": {"type": "object", "title": "DocumentContent"},
     "example": {"parameters": {"temperature": 0.5}},
 }
 TEXT = {
@@ -57,24 +56,10 @@ TEXT = {
 PUT_BODY = {
     "requestBody": {"required": True, "content": {"application/yaml": TEXT, "application/json": DOCUMENT}}
 }
-EDITED = problems(
-    "no-such-document",
-    "invalid",
-    "bad-reference",
-    "no-directories",
-    "cannot-edit",
-    "precondition-failed",
-    "precondition-required",
-    "wrong-type",
-    "needs-approver",
-)
 PATCH_BODY = {"requestBody": {"required": True, "content": {PATCHES[0]: DOCUMENT, PATCHES[1]: DOCUMENT}}}
 
 
-@router.get(
-    "", response_model=DocumentPage, responses=problems(), summary="Documents by name",
-    openapi_extra=parameters(ListQuery),
-)  # fmt: skip
+@router.get("", response_model=DocumentPage, summary="Documents by name", openapi_extra=parameters(ListQuery))
 def list_(at: AtDesk, _who: Reader, query: Annotated[ListQuery, Depends(queried(ListQuery))]) -> Response:
     """List documents. Pages continue with `cursor`; `total` counts all documents of the filters."""
     sort, limit = query.sort, query.limit
@@ -88,7 +73,7 @@ def list_(at: AtDesk, _who: Reader, query: Annotated[ListQuery, Depends(queried(
 @router.get(
     "/{name}",
     response_model=Document,
-    responses={304: {"description": "It is still that version"}, **problems("no-such-document")},
+    responses={304: {"description": "It is still that version"}},
     summary="One document",
 )
 def get_(name: str, at: AtDesk, _who: Reader, seen: IfNoneMatch = None) -> Response:
@@ -100,13 +85,7 @@ def get_(name: str, at: AtDesk, _who: Reader, seen: IfNoneMatch = None) -> Respo
     return _answer(found, headers)
 
 
-@router.put(
-    "/{name}",
-    response_model=Document,
-    responses=EDITED,
-    openapi_extra=PUT_BODY,
-    summary="Replace a document",
-)
+@router.put("/{name}", response_model=Document, openapi_extra=PUT_BODY, summary="Replace a document")
 async def replace(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch, why: Why = None
 ) -> Response:
@@ -120,11 +99,7 @@ async def replace(
 
 
 @router.patch(
-    "/{name}",
-    response_model=Document,
-    responses=EDITED,
-    openapi_extra=PATCH_BODY,
-    summary="Change values of a document",
+    "/{name}", response_model=Document, openapi_extra=PATCH_BODY, summary="Change values of a document"
 )
 async def update(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch, why: Why = None
@@ -139,12 +114,7 @@ async def update(
     return await at.reading(_edit, name, request, at, who, needed_versions(match, name), why, text)
 
 
-@router.delete(
-    "/{name}",
-    status_code=204,
-    responses=problems("no-such-document", "precondition-failed", "precondition-required"),
-    summary="Take a document away",
-)
+@router.delete("/{name}", status_code=204, summary="Take a document away")
 def delete(
     name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch, why: Why = None
 ) -> Response:
@@ -160,10 +130,11 @@ def delete(
 
 
 @router.get(
-    "/{name}/decisions", response_model=Decisions, response_model_exclude_unset=True,
-    responses=problems("no-such-document", "no-receipt"),
+    "/{name}/decisions",
+    response_model=Decisions,
+    response_model_exclude_unset=True,
     summary="What was decided and why",
-)  # fmt: skip
+)
 def decisions(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return each decision with its reasons and what it overruled; evidence, fit and proof."""
     receipt = at.gallery.get(name)[1].stored.need_receipt()
@@ -174,10 +145,7 @@ def decisions(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
 
 
 @router.get(
-    "/{name}/receipt",
-    response_model=dict[str, object],
-    responses=problems("no-such-document", "no-such-version", "no-receipt"),
-    summary="The receipt as it lies beside a document",
+    "/{name}/receipt", response_model=dict[str, object], summary="The receipt as it lies beside a document"
 )
 def receipt(name: str, at: AtDesk, _who: Reader, number: OfVersion = None) -> Response:
     """Return evidence, reviews, and the validation with every raw exchange."""
@@ -188,9 +156,7 @@ def receipt(name: str, at: AtDesk, _who: Reader, number: OfVersion = None) -> Re
     return Response(stored.to_text(), media_type="application/json", headers={"ETag": etag(version.number)})
 
 
-@router.get(
-    "/{name}/history", response_model=History, responses=problems("no-such-document"), summary="Every version"
-)
+@router.get("/{name}/history", response_model=History, summary="Every version")
 def history(
     name: str,
     at: AtDesk,
@@ -213,10 +179,7 @@ def history(
     }
 
 
-@router.get(
-    "/{name}/versions/{number}", response_model=dict[str, object], responses=problems("no-such-version"),
-    summary="One version's text",
-)  # fmt: skip
+@router.get("/{name}/versions/{number}", response_model=dict[str, object], summary="One version's text")
 def version(
     name: str, number: Annotated[int, Path(ge=1, le=MOST)], at: AtDesk, _who: Reader
 ) -> dict[str, object]:
@@ -225,19 +188,7 @@ def version(
     return {**_made(document_version, None), "name": name, "text": document_version.text}
 
 
-@router.get(
-    "/{name}/export/{kind}",
-    response_model=Export,
-    responses=problems(
-        "no-such-document",
-        "unknown-format",
-        "cannot-export",
-        "not-approved",
-        "needs-approval",
-        "unknown-parser",
-    ),
-    summary="A document for another consumer",
-)
+@router.get("/{name}/export/{kind}", response_model=Export, summary="A document for another consumer")
 def export(
     name: str,
     kind: str,

@@ -39,7 +39,6 @@ from importer.service.domain.import_request import Import
 from importer.service.http.headers import MOST, IfNoneMatch, same_etag
 from importer.service.http.models import FieldError
 from importer.service.jobs.import_steps import need_choice
-from importer.service.problems import problems
 from importer.service.reads import Reads
 from importer.service.security import Reader, caller, sent_key
 from importer.storage.audit import AuditContext
@@ -78,10 +77,11 @@ class EditorData(BaseModel):
 
 
 @router.get(
-    "/editor/{backend}", response_model=EditorData,
-    responses={304: {"description": "It is as before"}, **problems("unknown-engine")},
+    "/editor/{backend}",
+    response_model=EditorData,
+    responses={304: {"description": "It is as before"}},
     summary="What an editor completes",
-)  # fmt: skip
+)
 def editor(
     backend: Annotated[str, Path(max_length=50, description="the engine")],
     _who: Reader,
@@ -258,9 +258,7 @@ class CheckResult(BaseModel):
     digest: str | None
 
 
-@router_preview.get(
-    "/me", response_model=CallerInfo, responses=problems(), summary="Who asks, and what they may"
-)
+@router_preview.get("/me", response_model=CallerInfo, summary="Who asks, and what they may")
 async def me(request: Request, at: AtDesk) -> dict[str, object]:
     """Return the caller, also without a key, so that a page can ask for one; a wrong key is refused."""
     unknown = sent_key(request) is None and not at.settings.loopback
@@ -277,7 +275,6 @@ async def me(request: Request, at: AtDesk) -> dict[str, object]:
 @router_preview.post(
     "/configs/{name}/check",
     response_model=CheckResult,
-    responses=problems("no-such-document", "invalid"),
     openapi_extra=YAML,
     summary="Check a text without keeping it",
 )
@@ -311,8 +308,7 @@ def _checked(name: str, body: bytes, at: Desk) -> dict[str, object]:
     responses={
         200: {
             "content": {media: {"schema": {"type": TYPES.get(media, "string")}} for media in MEDIA.values()}
-        },
-        **problems("no-such-document", "never-validated"),
+        }
     },
     summary="Its validation as a report",
 )

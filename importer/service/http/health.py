@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from importer.errors import ServiceError
 from importer.service.desk import AtDesk
-from importer.service.problems import explained, problems
+from importer.service.problems import explained
 from importer.service.reads import Reads
 from importer.service.security import ALIVE, HEALTH, Reader
 from importer.service.telemetry import MEDIA_TYPE, Metrics
@@ -25,7 +25,7 @@ async def health() -> dict[str, str]:
     return ALIVE
 
 
-@router.get("/readyz", responses=problems("not-ready", "no-database"), summary="Whether it can work")
+@router.get("/readyz", summary="Whether it can work")
 async def ready(request: Request, at: AtDesk) -> dict[str, str]:
     """Return 200 while the database answers, jobs are run, and the server is not shutting down."""
     if not await at.pulse.answers():
@@ -40,7 +40,7 @@ async def ready(request: Request, at: AtDesk) -> dict[str, str]:
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **problems("no-database")},
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
     summary="Figures for Prometheus",
 )
 def metrics(request: Request, at: AtDesk, _who: Reader) -> Response:
@@ -53,9 +53,7 @@ def metrics(request: Request, at: AtDesk, _who: Reader) -> Response:
 router_about = APIRouter(tags=["about"], route_class=Reads)
 
 
-@router_about.get(
-    "/problems/{kind}", responses=problems("no-such-page"), summary="What a kind of problem means"
-)
+@router_about.get("/problems/{kind}", summary="What a kind of problem means")
 def problem(kind: str) -> dict[str, object]:
     """Return the sentence, the status and the next step of a kind."""
     explanation = explained(kind)
@@ -81,12 +79,7 @@ class DeviceRow(BaseModel):
     source: str
 
 
-@router_devices.get(
-    "/devices",
-    response_model=list[DeviceRow],
-    responses=problems(),
-    summary="The devices that imports may name",
-)
+@router_devices.get("/devices", response_model=list[DeviceRow], summary="The devices that imports may name")
 def list_(_who: Reader) -> list[dict[str, object]]:
     """Return each device with its memory, its number formats and the source of the figures."""
     from importer.memory.devices import known

@@ -28,13 +28,12 @@ from importer.hub.reference import LONGEST
 from importer.hub.search import search as hub_search
 from importer.sentences import render
 from importer.service import messages
-from importer.service.desk import AtDesk, Desk
+from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.domain.grants import Caller, admitted, check_reference
 from importer.service.domain.import_request import Import, Text, request_of
 from importer.service.http.editor import look_at_edit, turn
-from importer.service.http.headers import AskedOnce, Idempotency
 from importer.service.http.models import Job, Preview, job_json
-from importer.service.problems import LOCATION, ProblemDetails, accepted, problem, problems
+from importer.service.problems import LOCATION, ProblemDetails, accepted, problem
 from importer.service.security import Importer, act
 from importer.service.settings import Settings
 from importer.storage import audit, jobs
@@ -128,20 +127,10 @@ ASKING = (
     status_code=202,
     response_model=Job,
     responses=accepted(ASKING)
-    | {207: {"model": Job, "description": "The list was accepted but for some lines", "headers": LOCATION}}
-    | problems(
-        "bad-reference",
-        "no-directories",
-        "unknown-device",
-        "unknown-parser",
-        "ambiguous",
-        "busy",
-        "key-reused",
-        "needs-approver",
-    ),
+    | {207: {"model": Job, "description": "The list was accepted but for some lines", "headers": LOCATION}},
     summary="Import a model or a list of models",
 )
-def create(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
+def create(body: Import, request: Request, at: AtDesk, who: Importer) -> Response:
     """Queue an import and answer at once with its job; `Location` names it. A list is one job with a job for
     each reference.
 
@@ -153,13 +142,13 @@ def create(body: Import, request: Request, at: AtDesk, who: Importer, once: Aske
     then fails with the same problem.
     """
     if body.references is not None:
-        return _list(body, body.references, act(request, who, "ask", body.note), at, who, once)
+        return _list(body, body.references, act(request, who, "ask", body.note), at, who)
     admitted(body, who, at.settings)
     seen = _seen(body, at, who)
     with at.database.writing() as connection:
         made = jobs.create(connection, "import", body.model_dump(exclude_unset=True), who.name)
         audit.record(connection, act(request, who, "ask", body.note), f"job {made.id}", {"imports": 1})
-        answered = once.answer(connection, job_json(made), 202, {"Location": f"/v1/jobs/{made.id}"})
+        answered = json_answer(job_json(made), 202, {"Location": f"/v1/jobs/{made.id}"})
     if seen is None:
         at.runner.hurry()
     else:
@@ -167,9 +156,7 @@ def create(body: Import, request: Request, at: AtDesk, who: Importer, once: Aske
     return answered
 
 
-def _list(
-    body: Import, references: Sequence[Any], doing: AuditContext, at: Desk, who: Caller, once: Idempotency
-) -> Response:
+def _list(body: Import, references: Sequence[Any], doing: AuditContext, at: Desk, who: Caller) -> Response:
     """Queue a list: a job for each line that is not refused, and a result for each line."""
     lines = read_lines(body, references, who, at.settings)
     options = body.model_dump(exclude_unset=True, exclude={"references"})
@@ -200,7 +187,7 @@ def _list(
         results = [line.result(made.get(line.number)) for line in lines]
         members = job_json(root, {"queued": len(made)}) | {"lines": results}
         headers = {"Location": f"/v1/jobs/{root.id}"}
-        answered = once.answer(connection, members, 207 if refused else 202, headers)
+        answered = json_answer(members, 207 if refused else 202, headers)
     at.runner.hurry()
     return answered
 
@@ -221,19 +208,6 @@ def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
     "/preview",
     response_model=Preview,
     response_model_exclude_unset=True,
-    responses=problems(
-        "bad-reference",
-        "not-found",
-        "not-chat",
-        "ambiguous",
-        "gated",
-        "network",
-        "exists",
-        "other-backend",
-        "other-device",
-        "busy",
-        "needs-approver",
-    ),
     summary="What an import would write",
 )
 def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, object]:
@@ -297,12 +271,7 @@ class HubModels(BaseModel):
     items: list[HubModel]
 
 
-@router_hub.get(
-    "/models",
-    response_model=HubModels,
-    responses=problems("network", "server", "rate-limited", "busy"),
-    summary="Search the Hub",
-)
+@router_hub.get("/models", response_model=HubModels, summary="Search the Hub")
 def search(
     at: AtDesk,
     _who: Importer,

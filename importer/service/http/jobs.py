@@ -15,11 +15,10 @@ from sqlalchemy import Connection
 
 from importer.config import number
 from importer.errors import ServiceError
-from importer.service.desk import AtDesk, Desk
+from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.domain.grants import Caller, admitted, need_approval
 from importer.service.domain.import_request import Import
 from importer.service.domain.validations import usable
-from importer.service.http.headers import AskedOnce
 from importer.service.http.models import (
     Job,
     JobPage,
@@ -33,7 +32,7 @@ from importer.service.http.models import (
 )
 from importer.service.http.query import JobSort, Limit, Since, utc
 from importer.service.jobs.live_jobs import ALL
-from importer.service.problems import accepted, problems
+from importer.service.problems import accepted
 from importer.service.reads import Reads
 from importer.service.security import Importer, Reader, act
 from importer.storage import audit, jobs
@@ -135,13 +134,7 @@ BREATH = 15.0  # seconds between two signs that a silent stream is alive
 OF_SUMMARY = {"summary": {"$ref": "#/components/schemas/JobSummary"}}
 
 
-@router.get(
-    "",
-    response_model=JobPage,
-    response_model_exclude_unset=True,
-    responses=problems(),
-    summary="Jobs, the newest first",
-)
+@router.get("", response_model=JobPage, response_model_exclude_unset=True, summary="Jobs, the newest first")
 def list_(
     at: AtDesk,
     _who: Reader,
@@ -176,7 +169,7 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
     return jobs.counts(connection, job.id) if job.kind == "imports" else None
 
 
-@router.get("/summary", response_model=JobSummary, responses=problems(), summary="All jobs in figures")
+@router.get("/summary", response_model=JobSummary, summary="All jobs in figures")
 def summary(at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return how many jobs queue, run and wait for an answer, how many failed within 24 hours, and the first
     that run.
@@ -196,8 +189,7 @@ def _summary(at: Desk) -> dict[str, object]:
         200: {
             "content": {"text/event-stream": {"schema": {"type": "string"}, "x-event-data": OF_SUMMARY}},
             "description": "Events of the type `summary`, whose `data` is that of `GET /v1/jobs/summary`",
-        },
-        **problems(),
+        }
     },
     summary="All jobs in figures as they change",
 )
@@ -222,13 +214,7 @@ async def _summaries(at: Desk, request: Request) -> AsyncIterator[str]:
                 yield ": still here\n\n"
 
 
-@router.get(
-    "/{job}",
-    response_model=Job,
-    response_model_exclude_unset=True,
-    responses=problems("no-such-job"),
-    summary="One job",
-)
+@router.get("/{job}", response_model=Job, response_model_exclude_unset=True, summary="One job")
 def get_(job: str, at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return a job with its state, its result and its progress: each step with its seconds."""
     with at.database.reading() as connection:
@@ -246,7 +232,6 @@ def get_(job: str, at: AtDesk, _who: Reader) -> dict[str, object]:
             "description": "Events; x-event-data has the schema of `data` for each type",
         },
         204: {"description": "It has ended, and nothing is new"},
-        **problems("no-such-job"),
     },
     summary="A job's events as they happen",
 )
@@ -255,7 +240,9 @@ async def events(
     request: Request,
     at: AtDesk,
     _who: Reader,
-    last: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
+    last: Annotated[
+        str | None, Header(alias="Last-Event-ID", description="of the last event that you have")
+    ] = None,
 ) -> Response:
     """Stream server-sent events; `id` grows, and `Last-Event-ID` continues behind one. The stream ends with
     the job.
@@ -320,13 +307,8 @@ def _event(event: Event) -> str:
     return f"id: {event['number']}\nevent: {event['type']}\ndata: {data}\n\n"
 
 
-@router.post(
-    "/{job}/cancel",
-    response_model=Job,
-    responses=problems("no-such-job", "has-ended"),
-    summary="Cancel a job",
-)
-def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
+@router.post("/{job}/cancel", response_model=Job, summary="Cancel a job")
+def cancel(job: str, request: Request, at: AtDesk, who: Importer) -> Response:
     """Cancel a job. Its engine is stopped with all its processes; of a list all jobs are cancelled."""
     with at.database.writing() as connection:
         row = jobs.get(connection, job)
@@ -335,22 +317,15 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
         ended = jobs.cancel(connection, row)
         audit.record(connection, act(request, who, "cancel"), f"job {job}", {"jobs": len(ended)})
         now = jobs.get(connection, job)
-        answered = once.answer(connection, job_json(now, _counts(connection, now)), 200, {})
+        answered = json_answer(job_json(now, _counts(connection, now)), 200, {})
     at.runner.cancelled(ended)
     return answered
 
 
 @router.post(
-    "/{job}/retry",
-    status_code=202,
-    response_model=Job,
-    responses=accepted()
-    | problems("no-such-job", "not-ended", "bad-value", "needs-approver", "code-not-approved"),
-    summary="Try a job again",
+    "/{job}/retry", status_code=202, response_model=Job, responses=accepted(), summary="Try a job again"
 )
-def retry(
-    job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce, body: Retry | None = None
-) -> Response:
+def retry(job: str, request: Request, at: AtDesk, who: Importer, body: Retry | None = None) -> Response:
     """Begin another attempt of a job that failed, was cancelled or waits, with the same id. `backend`, `take`
     and `on_conflict` answer the question of one that waits.
 
@@ -372,7 +347,7 @@ def retry(
             {"jobs": len(selected)} if row.kind == "imports" else {"attempt": now.attempt},
         )  # fmt: skip
         headers = {"Location": f"/v1/jobs/{job}"}
-        answered = once.answer(connection, job_json(now, _counts(connection, now)), 202, headers)
+        answered = json_answer(job_json(now, _counts(connection, now)), 202, headers)
     at.runner.hurry()
     return answered
 

@@ -18,7 +18,6 @@ from importer.memory.devices import BY_MAKER
 from importer.reports import pictures
 from importer.reports.report_model import sheet
 from importer.service.desk import AtDesk
-from importer.service.problems import problems
 from importer.service.reads import Reads
 from importer.service.security import Reader
 
@@ -125,11 +124,7 @@ class ValidationsView(BaseModel):
     figures: list[FiguresView] = Field(description="those of the HTML report: the runs side by side")
 
 
-@router.get(
-    "/{name}/memory", response_model=MemoryView,
-    responses=problems("no-such-document", "no-receipt", "network", "not-found"),
-    summary="Memory, predicted and measured",
-)  # fmt: skip
+@router.get("/{name}/memory", response_model=MemoryView, summary="Memory, predicted and measured")
 def memory(
     name: str, at: AtDesk, _who: Reader,
     every: Annotated[bool, Query(alias="devices", description="judge each device of the table, too")] = False,
@@ -150,9 +145,8 @@ def _holds(stored: StoredDocument, places: AllowedFolders) -> list[dict[str, obj
 
 
 @router.get(
-    "/{name}/validations", response_model=ValidationsView, responses=problems("no-such-document"),
-    summary="All validations: runs, probes by run",
-)  # fmt: skip
+    "/{name}/validations", response_model=ValidationsView, summary="All validations: runs, probes by run"
+)
 def validations(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
     """Return the runs that the receipt has, and each probe in each run."""
     model = sheet(at.gallery.get(name)[1].stored)

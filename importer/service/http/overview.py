@@ -19,7 +19,6 @@ from importer.service.domain.index import IndexPage
 from importer.service.http.headers import IfNoneMatch, same_etag
 from importer.service.http.query import OverviewQuery, parameters, queried, room_of
 from importer.service.localai import GalleryReader
-from importer.service.problems import problems
 from importer.service.reads import Reads
 from importer.service.security import Reader
 from importer.storage import releases
@@ -60,9 +59,11 @@ class Overview(BaseModel):
 
 
 @router.get(
-    "/overview", response_model=Overview, responses=problems("unknown-device"),
-    summary="Counts of documents by facet", openapi_extra=parameters(OverviewQuery),
-)  # fmt: skip
+    "/overview",
+    response_model=Overview,
+    summary="Counts of documents by facet",
+    openapi_extra=parameters(OverviewQuery),
+)
 def overview(
     at: AtDesk, _who: Reader, query: Annotated[OverviewQuery, Depends(queried(OverviewQuery))]
 ) -> Response:
@@ -102,7 +103,7 @@ Coding = Annotated[str | None, Header(alias="Accept-Encoding", max_length=500)]
 @router_gallery.get(
     "/gallery/index.yaml",
     response_class=Response,
-    responses={200: {"content": {YAML: {"schema": INDEX}}}, **SAME, **problems()},
+    responses={200: {"content": {YAML: {"schema": INDEX}}}, **SAME},
     dependencies=[GalleryReader],
     summary="The gallery's index",
 )
@@ -114,7 +115,7 @@ def index(request: Request, at: AtDesk, seen: IfNoneMatch = None, coding: Coding
 @router_gallery.get(
     "/gallery/{file}",
     response_class=Response,
-    responses={200: {"content": {YAML: {"schema": ENTRY}}}, **SAME, **problems("no-such-page")},
+    responses={200: {"content": {YAML: {"schema": ENTRY}}}, **SAME},
     dependencies=[GalleryReader],
     summary="One published entry",
 )

@@ -185,7 +185,7 @@ class ListQuery(DocumentQuery):
     """A page of a list of documents."""
 
     limit: int = Field(default=50, ge=1, le=500)
-    cursor: str = Field(default="", max_length=MAX_CURSOR)
+    cursor: str = Field(default="", max_length=MAX_CURSOR, description="`next` of the page before")
     sort: Sort = Field(default="name", description="the order; with `-` the last first")
 
 

@@ -11,12 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from importer.app.recheck import check_version
 from importer.errors import ServiceError
-from importer.service.desk import AtDesk
+from importer.service.desk import AtDesk, json_answer
 from importer.service.domain.import_request import Spoken, Text
-from importer.service.http.headers import AskedOnce
 from importer.service.http.models import Conflict, Job, Problem, WarningEntry, job_json
 from importer.service.http.query import DocumentSelection, Ident, Limit
-from importer.service.problems import accepted, problem_of, problems
+from importer.service.problems import accepted, problem_of
 from importer.service.reads import Reads
 from importer.service.security import Importer, Reader, act
 from importer.storage import audit, documents, jobs, rechecks
@@ -101,12 +100,13 @@ def _selected(connection: Any, names: list[str] | None, filters: Filters) -> lis
 
 
 @router.post(
-    "", status_code=202, response_model=Job, responses=accepted() | problems("bad-value", "key-reused"),
+    "",
+    status_code=202,
+    response_model=Job,
+    responses=accepted(),
     summary="Compare documents with an import now, or with one for another version of their engine",
-)  # fmt: skip
-def recheck(
-    request: Request, at: AtDesk, who: Importer, once: AskedOnce, body: RecheckRequest | None = None
-) -> Response:
+)
+def recheck(request: Request, at: AtDesk, who: Importer, body: RecheckRequest | None = None) -> Response:
     """Queue a recheck and answer at once with its job. It changes no document: what an import would change
     stands on the document, in `recheck`. Without a body it is of all documents.
     """
@@ -120,15 +120,16 @@ def recheck(
         audit.record(
             connection, act(request, who, "ask", asked.note), f"job {job.id}", {"rechecks": len(names)}
         )
-        answer = once.answer(connection, job_json(job), 202, {"Location": f"/v1/jobs/{job.id}"})
+        answer = json_answer(job_json(job), 202, {"Location": f"/v1/jobs/{job.id}"})
     at.runner.hurry()
     return answer
 
 
 @router.get(
-    "/{job}", response_model=Recheck, responses=problems("no-such-job"),
+    "/{job}",
+    response_model=Recheck,
     summary="The documents of a recheck, and what an import of each would change",
-)  # fmt: skip
+)
 def compared(
     job: Ident, at: AtDesk, _who: Reader, limit: Limit = 50,
     cursor: Annotated[str, Query(max_length=200)] = "",

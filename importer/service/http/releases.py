@@ -8,11 +8,10 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 from importer.errors import DocumentError
-from importer.service.desk import AtDesk
+from importer.service.desk import AtDesk, json_answer
 from importer.service.domain import releases as back
-from importer.service.http.headers import MOST, AskedOnce, IfMatch, etag, needed_versions, seen_versions
+from importer.service.http.headers import MOST, IfMatch, etag, needed_versions, seen_versions
 from importer.service.http.models import DocumentSummary, Note, ReleaseRequest, config_json
-from importer.service.problems import problems
 from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, act
 
@@ -20,17 +19,9 @@ router = APIRouter(prefix="/v1/configs/{name}", tags=["releases"], route_class=R
 Number = Annotated[int, Path(ge=1, le=MOST)]
 
 
-@router.post(
-    "/release",
-    response_model=DocumentSummary,
-    responses=problems(
-        "no-such-document", "no-such-version", "invalid", "changed", "precondition-failed",
-        "digest-required", "not-ready-to-release", "key-reused",
-    ),
-    summary="Serve a version in the gallery",
-)  # fmt: skip
+@router.post("/release", response_model=DocumentSummary, summary="Serve a version in the gallery")
 def release(
-    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce, match: IfMatch,
+    name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch,
     body: ReleaseRequest | None = None,
 ) -> Response:  # fmt: skip
     """Serve the working copy as it was seen (`digest` or `If-Match`), or an earlier `version`: a roll-back.
@@ -48,36 +39,26 @@ def release(
                     "changed", path=stored.path, name=name, now=stored.digest, seen=said.digest
                 )
         summary = back.release(change, name, said.version, unvalidated=said.unvalidated)
-        return once.answer(change.connection, config_json(summary), 200, {"ETag": etag(summary.version)})
+        return json_answer(config_json(summary), 200, {"ETag": etag(summary.version)})
 
 
-@router.post(
-    "/withdraw",
-    response_model=DocumentSummary,
-    responses=problems("no-such-document", "key-reused"),
-    summary="Serve no version any more",
-)
-def withdraw(
-    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce, body: Note | None = None
-) -> Response:
+@router.post("/withdraw", response_model=DocumentSummary, summary="Serve no version any more")
+def withdraw(name: str, request: Request, at: AtDesk, who: Approver, body: Note | None = None) -> Response:
     """Take the document's entry out of the gallery; no other version takes its place."""
     note = None if body is None else body.note
     with at.gallery.change(act(request, who, "withdraw", note)) as change:
         summary = back.withdraw(change, name)
-        return once.answer(change.connection, config_json(summary), 200, {"ETag": etag(summary.version)})
+        return json_answer(config_json(summary), 200, {"ETag": etag(summary.version)})
 
 
 @router.post(
-    "/versions/{number}/restore", response_model=DocumentSummary,
-    responses=problems(
-        "no-such-document", "no-such-version", "precondition-failed", "precondition-required", "invalid",
-        "bad-reference", "no-directories", "needs-approver", "key-reused",
-    ),
+    "/versions/{number}/restore",
+    response_model=DocumentSummary,
     summary="Restore an earlier version of the working copy",
-)  # fmt: skip
+)
 def restore(
-    name: str, number: Annotated[int, Path(ge=1, le=MOST)], request: Request, at: AtDesk, who: Importer,
-    once: AskedOnce, match: IfMatch, body: Note | None = None,
+    name: str, number: Number, request: Request, at: AtDesk, who: Importer, match: IfMatch,
+    body: Note | None = None,
 ) -> Response:  # fmt: skip
     """Write that version as a new one, with its evidence. The review begins anew; what the gallery serves
     stays. It needs `If-Match`. A deleted document comes back, for a key with the scope `approve`.
@@ -85,4 +66,4 @@ def restore(
     expected, note = needed_versions(match, name), None if body is None else body.note
     with at.gallery.change(act(request, who, "restore", note)) as change:
         summary = back.restore(change, name, number, who, at.settings, expected)
-        return once.answer(change.connection, config_json(summary), 200, {"ETag": etag(summary.version)})
+        return json_answer(config_json(summary), 200, {"ETag": etag(summary.version)})

@@ -23,7 +23,7 @@ from importer.document.review import change_json, record_review, warnings
 from importer.document.store import StoredDocument
 from importer.errors import ImporterError
 from importer.reports.pictures import proof_maps
-from importer.service.desk import AtDesk, Desk
+from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.domain import validations, workflow
 from importer.service.domain.gallery import DocumentVersion
 from importer.service.domain.grants import Caller
@@ -31,7 +31,7 @@ from importer.service.domain.listing import losses_of
 from importer.service.domain.releases import ready, release
 from importer.service.domain.validations import equal, order, usable
 from importer.service.domain.workflow import Action, Situation, Step, StepState, values_of
-from importer.service.http.headers import AskedOnce, IfMatch, etag, seen_versions
+from importer.service.http.headers import IfMatch, etag, seen_versions
 from importer.service.http.models import (
     Approval,
     DocumentSummary,
@@ -46,7 +46,7 @@ from importer.service.http.models import (
     job_json,
 )
 from importer.service.http.recheck import Comparison, comparison_json
-from importer.service.problems import accepted, problems
+from importer.service.problems import accepted
 from importer.service.reads import Reads
 from importer.service.security import Approver, Importer, Reader, act
 from importer.storage import audit, documents, processes, rechecks, releases
@@ -56,17 +56,9 @@ from importer.storage.releases import Served
 router = APIRouter(prefix="/v1/configs", tags=["review"], route_class=Reads)
 
 
-@router.post(
-    "/{name}/approve",
-    response_model=DocumentSummary,
-    responses=problems(
-        "no-such-document", "invalid", "changed", "precondition-failed", "digest-required", "no-receipt",
-        "not-ready-to-release", "key-reused", "unknown-parser",
-    ),
-    summary="Approve a document as it was seen",
-)  # fmt: skip
+@router.post("/{name}/approve", response_model=DocumentSummary, summary="Approve a document as it was seen")
 def approve(
-    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce, match: IfMatch,
+    name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch,
     body: Approval | None = None,
 ) -> Response:  # fmt: skip
     """Approve the version that was seen: `digest` or `If-Match` names it.
@@ -84,19 +76,12 @@ def approve(
             release(change, name)
         summary = change.save(name)
         headers = {"ETag": etag(summary.version)}
-        return once.answer(change.connection, config_json(summary), 200, headers)
+        return json_answer(config_json(summary), 200, headers)
 
 
-@router.post(
-    "/{name}/reject",
-    response_model=DocumentSummary,
-    responses=problems(
-        "no-such-document", "changed", "precondition-failed", "digest-required", "no-receipt", "key-reused"
-    ),
-    summary="Reject a document, saying why",
-)
+@router.post("/{name}/reject", response_model=DocumentSummary, summary="Reject a document, saying why")
 def reject(
-    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce, match: IfMatch,
+    name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch,
     body: Rejection,
 ) -> Response:  # fmt: skip
     """Reject the working copy; with `If-Match` or `digest` only that version. A release stays served."""
@@ -107,25 +92,14 @@ def reject(
         record_review(change.checkout, name, word, body.digest)
         summary = change.save(name)
         headers = {"ETag": etag(summary.version)}
-        return once.answer(change.connection, config_json(summary), 200, headers)
+        return json_answer(config_json(summary), 200, headers)
 
 
 @router.post(
     "/{name}/validate",
     status_code=202,
     response_model=Job,
-    responses=accepted()
-    | problems(
-        "no-such-document",
-        "invalid",
-        "unknown-engine",
-        "no-receipt",
-        "key-reused",
-        "code-not-approved",
-        "unknown-pool",
-        "bad-target",
-        "not-measured",
-    ),
+    responses=accepted(),
     summary="Run a document on a real engine and probe it",
 )
 def validate(
@@ -133,7 +107,6 @@ def validate(
     request: Request,
     at: AtDesk,
     who: Importer,
-    once: AskedOnce,
     body: ValidationRequest | None = None,
 ) -> Response:
     """Queue a validation and answer at once with its job, which waits for a worker with the engine, the
@@ -151,7 +124,7 @@ def validate(
         job, new = validations.ask(connection, wanted, who.name)
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", wanted.request)
         data = job_json(job) | ({} if new else {"merged": True})
-        return once.answer(connection, data, 202, {"Location": f"/v1/jobs/{job.id}"})
+        return json_answer(data, 202, {"Location": f"/v1/jobs/{job.id}"})
 
 
 router_review_page = APIRouter(prefix="/v1/configs", tags=["review"], route_class=Reads)
@@ -248,9 +221,11 @@ class ReviewSheet(BaseModel):
 
 
 @router_review_page.get(
-    "/{name}/review", response_model=ReviewSheet, response_model_exclude_unset=True,
-    responses=problems("no-such-document", "no-receipt"), summary="Everything for a review, side by side",
-)  # fmt: skip
+    "/{name}/review",
+    response_model=ReviewSheet,
+    response_model_exclude_unset=True,
+    summary="Everything for a review, side by side",
+)
 def sheet(name: str, at: AtDesk, who: Reader) -> dict[str, object]:
     """Return the last recheck, each setting with its values and sources, losses, changes, the map of the
     parsers, the steps to a release and the actions that are possible.
