@@ -173,7 +173,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--recipes",
         type=folder,
         metavar="FOLDER",
-        help="for --only vllm-recipes: a checkout of vllm-project/recipes in place of vLLM's sdist",
+        help="for --only vllm-recipes: a checkout of vllm-project/recipes",
     )
     parser.add_argument(
         "--accuracy",

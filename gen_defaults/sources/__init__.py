@@ -29,6 +29,6 @@ SOURCES: Mapping[str, Source] = {
     "vendors": vendors.read,
     "tables": lambda _request: SourceAnswer({}),  # nobody: what follows from the files that are here
 }
-# Only when asked for by name, as the weekly job asks for the vendors: it reaches the Hub. The hardware and
-# strategies of recipes come from a checkout.
+# Only when asked for by name, as the weekly job asks for the vendors: it reaches the Hub. The nodes of
+# recipes come from a checkout.
 ON_REQUEST = ("vendors", "tables", "vllm-recipes")

@@ -20,7 +20,7 @@ class SourceRequest:
     """``pinned``    the very releases that the files name, instead of the newest.
     ``versions``  of vLLM, in place of the supported ones.
     ``folder``    holds archives, and files of models in ``<org>__<name>/``, in place of requests.
-    ``recipes``   a checkout of vllm-project/recipes, in place of the recipes in vLLM's sdist.
+    ``recipes``   a checkout of vllm-project/recipes, whose taxonomy has the kinds of nodes.
     """
 
     index: Index

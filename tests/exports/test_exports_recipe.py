@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from gen_defaults import recipe_facts
-from gen_defaults.recipe_book import Book
-from gen_defaults.recipe_commands import Flags, deployments, flagged
 from importer.document import schema
 from importer.document.receipt import Receipt
 from importer.exports import FORMATS
@@ -20,6 +17,8 @@ from importer.exports.base import Exported, ExportRefused, Loss, Options
 from importer.exports.vllm_recipe import node_of, nodes, precision
 from tests.exporting import COMMIT, VLLM
 from tests.exports.test_exports import RECEIPT
+from tests.recipe_site import command as of_site
+from tests.recipe_site import flagged
 
 OF_SITE = {
     "--nnodes", "--node-rank", "--master-addr", "--data-parallel-size-local", "--data-parallel-address",
@@ -75,9 +74,9 @@ SIZES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def values(flags: Flags, without: Collection[str]) -> dict[str, Any]:
+def values(flags: dict[str, str | None], without: Collection[str]) -> dict[str, Any]:
     """Return the value of each flag, objects as data, but for these flags."""
-    found = {name: True if text is None else yaml.safe_load(text) for name, text in flags}
+    found = {name: True if text is None else yaml.safe_load(text) for name, text in flags.items()}
     return {name: value for name, value in found.items() if name not in without}
 
 
@@ -89,15 +88,13 @@ def test_the_command_of_the_recipe_is_that_of_the_document(strategy: str, sizes:
     receipt = fitted("h200", 8)
     recipe, _ = made(document, receipt)
     assert recipe["compatible_strategies"] == [recipe["default_strategy"]] == [strategy]
-    shipped = Book.shipped()
-    book = Book({"acme/Tiny-8B": recipe_facts.of_recipe(recipe)}, shipped.profiles, shipped.strategies)
-    official = next(d for d in deployments(book, {"acme/Tiny-8B"}) if d.role in {"", "head"})
+    official = of_site(recipe, "h200", 8)
     command = FORMATS["vllm-command"].export(document, receipt, Options())
     assert isinstance(command, Exported)
     line = next(iter(command.files.values())).replace("\\\n", "").splitlines()[-1]
     exported = values(flagged(shlex.split(line)), without=OURS)
     one_card = {"--tensor-parallel-size": 1}
-    assert one_card | exported == one_card | values(official.flags, without=OF_SITE - {*exported})
+    assert one_card | exported == one_card | values(official, without=OF_SITE - {*exported})
 
 
 def test_a_recipe_has_the_facts_of_the_receipt() -> None:
