@@ -305,7 +305,7 @@ class DocumentError(ImporterError):
             "{path} changed while it was being edited, so it was left as it is now.",
             more=("copy",),
         ),
-        "cannot-export": Kind("{name} cannot be exported as {format}: {reason}.", "{remedy}"),
+        "cannot-export": Kind("{name} has no such export: {reason}.", "{remedy}"),
         "not-approved": Kind(
             "{name} is not approved (review: {review}), and only an approved document was asked for.",
         ),

@@ -16,7 +16,7 @@ from importer.document.argument_check import arguments_of
 from importer.document.receipt import Receipt
 from importer.errors import DocumentError
 from importer.exports import FORMATS
-from importer.exports.base import Exported, ExportRefused, Options
+from importer.exports.base import Exported, Options
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 VLLM: dict[str, Any] = {
@@ -175,10 +175,8 @@ def _fits(document: dict[str, Any]) -> bool:
 def export(
     name: str, document: dict[str, Any], receipt: Receipt | None = None, *, device: str | None = None
 ) -> Exported:
-    """The export, which must not be refused."""
-    made = FORMATS[name].export(document, receipt, Options(device))  # type: ignore[arg-type]
-    assert not isinstance(made, ExportRefused), made
-    return made
+    """The export; raises where it is refused."""
+    return FORMATS[name].export(document, receipt, Options(device))  # type: ignore[arg-type]
 
 
 def text(name: str, document: dict[str, Any], **more: Any) -> str:
@@ -193,7 +191,12 @@ def text(name: str, document: dict[str, Any], **more: Any) -> str:
 def commands(script: str) -> list[list[str]]:
     """The commands of a script as a shell splits them; a folder that one makes is none of them."""
     lines = [shlex.split(line, comments=True) for line in script.replace("\\\n", "").split("\n")]
-    return [line for line in lines if line and line != ["set", "-e"] and line[0] != "mkdir"]
+    return [line for line in lines if line and line[0] not in ("set", "mkdir")]
+
+
+def fetched(repo: str, commit: str, link: str) -> list[str]:
+    """The words that fetch a commit into the Hub's cache, with a link to it."""
+    return ["ln", "-sfn", f"$(hf download {repo} --revision {commit} --quiet)", link]
 
 
 def flattened(config: str) -> list[str]:

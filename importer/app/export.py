@@ -8,7 +8,7 @@ from importer.document.store import StoredDocument
 from importer.document.template_file import ChatTemplate
 from importer.errors import DocumentError
 from importer.exports import get
-from importer.exports.base import Device, Exported, ExportRefused, Options, Origin
+from importer.exports.base import Device, Exported, Options, Origin
 
 
 def export(
@@ -48,13 +48,4 @@ def export_valid(
         raise DocumentError("not-approved", name=origin.name, review=stored.review)
     approvals.need(stored)
     check_named(stored.data)
-    exported = consumer.export(stored.data, stored.receipt, Options(device, template))
-    if isinstance(exported, ExportRefused):
-        raise DocumentError(
-            "cannot-export",
-            name=origin.name,
-            format=format_name,
-            reason=exported.reason,
-            remedy=exported.remedy,
-        )
-    return exported, origin
+    return consumer.export(stored.data, stored.receipt, Options(device, template)), origin

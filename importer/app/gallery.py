@@ -17,7 +17,6 @@ from importer.document.schema import document_faults
 from importer.document.store import Store, StoredDocument, receipt_path
 from importer.document.yaml_edit.source_map import SourceMap, TextReason
 from importer.errors import DocumentError, ImporterError, UsageError
-from importer.exports.base import ExportRefused
 from importer.exports.localai_gallery import GalleryEntry
 from importer.exports.localai_gallery import entry as entry_of
 from importer.frozen import frozen
@@ -257,7 +256,7 @@ def _documents(folder: Path) -> Gallery:
 def _document(stored: StoredDocument, file: str) -> GalleryItem:
     """Return a document as the entry that is made of it, with every fault of its text."""
     about: Mapping[str, Any] = {}
-    made: GalleryEntry | ExportRefused | None = None
+    made: GalleryEntry | None = None
     found = [
         Located((CONFIG, *path), Reason(GalleryReason.SCHEMA, problem=problem.message))
         for path, problem in document_faults(stored.text, stored.data, stored.facts)
@@ -267,10 +266,11 @@ def _document(stored: StoredDocument, file: str) -> GalleryItem:
             stored.chat_template()
             made = entry_of(stored.data, stored.receipt)
         except DocumentError as error:
-            found.append(Located(("chat_template",), Reason(GalleryReason.SCHEMA, problem=error.message)))
-    if isinstance(made, ExportRefused):
-        found.append(Located((CONFIG, "backend"), Reason(GalleryReason.NOT_INDEXED, problem=made.reason)))
-        made = None
+            if error.kind == "cannot-export":
+                refused = Reason(GalleryReason.NOT_INDEXED, problem=error.details["reason"])
+                found.append(Located((CONFIG, "backend"), refused))
+            else:
+                found.append(Located(("chat_template",), Reason(GalleryReason.SCHEMA, problem=error.message)))
     if made is not None:
         about = yaml_reader.read(made.item)[0]
     return GalleryItem(stored.name, file, stored.text, (), about, stored.data, {}, tuple(found), stored, made)

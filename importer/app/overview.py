@@ -19,7 +19,7 @@ from importer.document.review import row, warnings
 from importer.document.store import Store, StoredDocument, load
 from importer.document.validation_state import validation
 from importer.errors import DocumentError, UsageError
-from importer.exports.base import ExportRefused, Origin
+from importer.exports.base import Origin
 from importer.exports.localai_gallery import GalleryEntry, entry
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
@@ -149,14 +149,13 @@ def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:
         if not stored.names_a_model:
             stored.check()
         check_named(stored.data)
-        made = entry(stored.data, stored.receipt)
+        made: GalleryEntry | Reason = entry(stored.data, stored.receipt)
     except (DocumentError, UsageError) as error:
-        return Reason(PublicationReason.NO_ENTRY, problem=error.message)
-    if Origin.of(stored.data, stored.receipt).revision is None:  # of this very model
-        return Reason(PublicationReason.NO_COMMIT)
-    if isinstance(made, ExportRefused):
-        return Reason(PublicationReason.NOT_FOR_LOCALAI, problem=made.reason)
-    return made
+        if error.kind != "cannot-export":
+            return Reason(PublicationReason.NO_ENTRY, problem=error.message)
+        made = Reason(PublicationReason.NOT_FOR_LOCALAI, problem=error.details["reason"])
+    pinned = Origin.of(stored.data, stored.receipt).revision is not None  # of this very model
+    return made if pinned else Reason(PublicationReason.NO_COMMIT)
 
 
 # A validation that does not count is trouble in every state.

@@ -20,7 +20,7 @@ from importer.document.receipt import ReviewEntry
 from importer.document.review import page, record_review
 from importer.document.store import Store, StoredDocument
 from importer.errors import DocumentError, UsageError
-from importer.exports.base import loss_json
+from importer.exports.kinds import loss_json
 from importer.exports.localai import losses
 from importer.hub.snapshot import listed
 

@@ -13,7 +13,7 @@ from typing import cast
 from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.errors import UsageError
-from importer.exports.base import Export, Exported, ExportRefused, Options
+from importer.exports.base import Export, Exported, Options
 from importer.frozen import frozen
 from importer.registry import Registry
 
@@ -29,10 +29,10 @@ class ExportFormat:
     module: str
     template: str = ""
 
-    def export(
-        self, document: Document, receipt: Receipt | None, options: Options
-    ) -> Exported | ExportRefused:
-        """Return the files; raises DocumentError("invalid") for values that the consumer must not get."""
+    def export(self, document: Document, receipt: Receipt | None, options: Options) -> Exported:
+        """Return the files; raises DocumentError: "cannot-export", "invalid" for values that the consumer
+        must not get.
+        """
         function = import_module(self.module).export
         whole = cast(Export, partial(function, self.template) if self.template else function)
         return whole(document, receipt, options)

@@ -14,21 +14,14 @@ from typing import Any
 
 from importer.document.document import Document
 from importer.document.receipt import Receipt
-from importer.exports.base import (
-    Exported,
-    ExportRefused,
-    ExportRemedy,
-    Options,
-    Unexportable,
-    unrun,
-)
+from importer.exports.base import Exported, Options, Placement, refused
 from importer.exports.compose import labels
+from importer.exports.kinds import ExportRemedy, Unexportable, unrun
 from importer.exports.kubernetes import (
     SECRET,
     SECRET_KEY,
     amounts,
     config_map,
-    image,
     inside,
     literal,
     manifests,
@@ -38,26 +31,20 @@ from importer.exports.kubernetes import (
     variables,
     without_templates,
 )
-from importer.exports.vllm import VllmPlacement, devices, served
+from importer.exports.vllm import devices, image, served
 from importer.reasons import Reason
 from importer.yaml_reader import read
 
 NAMED = "--served-model-name="  # of what starts the server in a shell
 
 
-def export(
-    template: str, document: Document, receipt: Receipt | None, options: Options
-) -> Exported | ExportRefused:
+def export(template: str, document: Document, receipt: Receipt | None, options: Options) -> Exported:
     """Return the template's objects, and a ConfigMap where the server needs files."""
     form = read(files("importer.exports").joinpath("templates", f"{template}.yaml").read_text("utf-8"))
     port = form.get("port")
-    place = VllmPlacement(pinned=bool(form.get("pinned"))) if port is None else inside(port)
-    service = served(document, receipt, options, lambda _: place)
-    if isinstance(service, ExportRefused):
-        return service
+    place = Placement(pinned=bool(form.get("pinned"))) if port is None else inside(port)
+    service = served(document, receipt, options, place, fetches=True)
     origin = service.origin
-    if origin.hub_id is None:
-        return ExportRefused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
     wanted = amounts(document, receipt, service.device)
     name = object_name(origin.name)[: form.get("longest")].rstrip("-")
     unnamed = [word for word in service.words if not word.startswith(NAMED)]
@@ -66,8 +53,8 @@ def export(
     known: Mapping[str, str] = form.get("features", {})
     features = [*dict.fromkeys(known[use] for use in uses if use in known)]
     if known and not features:
-        refused = Reason(Unexportable.NO_FEATURE, consumer=form["consumer"], uses=uses)
-        return ExportRefused(refused, Reason(ExportRemedy.OTHER_FORMAT))
+        reason = Reason(Unexportable.NO_FEATURE, consumer=form["consumer"], uses=uses)
+        raise refused(document, reason, Reason(ExportRemedy.OTHER_FORMAT))
     values = {
         "$name": name,
         "$served": origin.name,

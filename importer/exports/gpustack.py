@@ -9,17 +9,10 @@ import shlex
 
 from importer.document.document import Document
 from importer.document.receipt import Receipt
-from importer.exports.base import (
-    Exported,
-    ExportRefused,
-    ExportRemedy,
-    Loss,
-    Options,
-    Unexportable,
-    unrun,
-    yaml_text,
-)
-from importer.exports.vllm import BUILDS, VllmPlacement, served, version
+from importer.exports.base import Exported, Options, Placement
+from importer.exports.kinds import Loss, unrun
+from importer.exports.texts import yaml_text
+from importer.exports.vllm import BUILDS, served, version
 from importer.reasons import Reason
 
 CHECKED = "Checked by GPUStack's own model of a catalog, not run. It fetches the newest commit."
@@ -28,14 +21,10 @@ NAMED = "--served-model-name="  # GPUStack serves the name of its model
 CATEGORIES = {"embeddings": "embedding", "rerank": "reranker"}
 
 
-def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported:
     """Return a catalog with one model; GPUStack chooses the workers and fetches the model."""
-    service = served(document, receipt, options, lambda _: VllmPlacement(pinned=False))
-    if isinstance(service, ExportRefused):
-        return service
+    service = served(document, receipt, options, Placement(pinned=False), fetches=True)
     origin = service.origin
-    if origin.hub_id is None:
-        return ExportRefused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
     spec: dict[str, object] = {
         "mode": "standard",
         "source": "huggingface",

@@ -17,20 +17,11 @@ from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.engines.base import Address
 from importer.exports import vllm
-from importer.exports.base import (
-    Device,
-    ExportComment,
-    Exported,
-    ExportRefused,
-    ExportRemedy,
-    MemoryReason,
-    Options,
-    Unexportable,
-    unrun,
-    yaml_text,
-)
-from importer.exports.compose import IMAGES, SETTINGS, labels
-from importer.exports.vllm import BUILDS, VllmPlacement, VllmService, devices, served, version
+from importer.exports.base import Device, Exported, Options, Placement, Service
+from importer.exports.compose import SETTINGS, labels
+from importer.exports.kinds import ExportComment, MemoryReason, unrun
+from importer.exports.texts import yaml_text
+from importer.exports.vllm import BUILDS, devices, image, served, version
 from importer.frozen import frozen
 from importer.reasons import Reason
 
@@ -66,14 +57,9 @@ def amounts(document: Document, receipt: Receipt | None, device: Device) -> Amou
     return Amounts(quantities, comment)
 
 
-def image(document: Document, device: Device) -> str:
-    """Return vLLM's image at the version of the document's engine."""
-    return f"{IMAGES[device]}:v{version(document, BUILDS[device])}"
-
-
-def inside(port: int) -> VllmPlacement:
+def inside(port: int) -> Placement:
     """Return the placement in a pod: every address, files at the place of its ConfigMap."""
-    return VllmPlacement(Address("0.0.0.0", port), SETTINGS)  # noqa: S104 - all addresses of the pod
+    return Placement(Address("0.0.0.0", port), SETTINGS)  # noqa: S104 - all addresses of the pod
 
 
 def literal(word: str) -> str:
@@ -126,9 +112,7 @@ def writable(paths: Mapping[str, str]) -> tuple[list[dict[str, Any]], list[dict[
     return mounts, [{"name": name, "emptyDir": {}} for name in paths]
 
 
-def pod(
-    service: VllmService, document: Document, quantities: Mapping[str, str], port: int
-) -> dict[str, object]:
+def pod(service: Service, document: Document, quantities: Mapping[str, str], port: int) -> dict[str, object]:
     """Return the specification of a pod with the server of a document."""
     mounts, volumes = writable({"cache": CACHE, "tmp": "/tmp"})  # noqa: S108 - of the pod alone
     mounts.append({"name": "shared", "mountPath": "/dev/shm"})  # noqa: S108 - likewise
@@ -171,7 +155,7 @@ def settings_name(name: str) -> str:
     return f"{object_name(name)}-settings"
 
 
-def config_map(service: VllmService, metadata: Mapping[str, object]) -> list[dict[str, object]]:
+def config_map(service: Service, metadata: Mapping[str, object]) -> list[dict[str, object]]:
     """Return the ConfigMap with the files of a server; none without files."""
     if not service.files:
         return []
@@ -191,14 +175,10 @@ SECONDS, KEPT = 6 * 3600, 24 * 3600  # for the run; after its end
 QUEUE = "kueue.x-k8s.io/queue-name"
 
 
-def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported:
     """Return a ConfigMap with the document and its template, and a Job of one pod that is started once."""
-    service = served(document, receipt, options, lambda _: inside(0))
-    if isinstance(service, ExportRefused):
-        return service
+    service = served(document, receipt, options, inside(0), fetches=True)
     origin = service.origin
-    if origin.hub_id is None:
-        return ExportRefused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
     wanted = amounts(document, receipt, service.device)
     name = f"validate-{object_name(origin.name)}"[:52].rstrip("-")
     about: dict[str, object] = {"name": name, "annotations": labels(origin)}

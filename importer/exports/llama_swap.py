@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.engines.base import Unstartable, invalid
 from importer.exports import mlx, sglang, vllm
-from importer.exports.base import Exported, ExportRefused, Options, Origin, unrun, yaml_text
-from importer.frozen import frozen
+from importer.exports.base import Exported, Options, Service
+from importer.exports.kinds import unrun
+from importer.exports.texts import yaml_text
 from importer.reasons import Reason
 
 CHECKED = (
@@ -30,90 +31,45 @@ INPUTS = ("image", "audio")  # of llama-swap's list, beside text
 SHORT, LONG = 128, 1024  # characters of a name, and of a description
 
 
-@frozen
-class _Server:
-    """A server of any engine: commands of which the last one stays, variables, and files beside it."""
-
-    origin: Origin
-    commands: Sequence[Sequence[str]]
-    variables: Mapping[str, str]
-    files: Mapping[str, str]
-    comments: Sequence[Reason]
-    lost: tuple[Reason, ...]
-    model: str
-
-
-def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported:
     """Return the file of ``llama-swap --config``, and the files of the server in a folder beside it."""
-    server = _served(document, receipt, options)
-    if isinstance(server, ExportRefused):
-        return server
+    server, backend = _served(document, receipt, options), str(document["backend"])
     origin, block = server.origin, document.get("importer") or {}
     entry: dict[str, object] = {
-        "cmd": _command(server.commands),
+        "cmd": _command(server),
         "proxy": f"http://127.0.0.1:{PORT}",
         "name": origin.name[:SHORT],
         "description": _prose(document.get("description") or origin.model)[:LONG],
     }
     if server.variables:
         entry["env"] = [f"{name}={_plain(document, value)}" for name, value in server.variables.items()]
-    if str(document["backend"]) in BY_REQUEST:
-        entry["useModelName"] = _plain(document, server.model)
+    if backend in BY_REQUEST:
+        model = f"./{server.folder}" if origin.hub_id and origin.revision else origin.model
+        entry["useModelName"] = _plain(document, model)
     entry["capabilities"] = _capabilities(document)
     about = {"model": _prose(origin.model), "revision": origin.revision, "engine": origin.engine}
     entry["metadata"] = {key: value for key, value in about.items() if value}
     entry["metadata"] |= {"kind": block["kind"]} if "kind" in block else {}  # type: ignore[operator]
     comments = [*server.comments, unrun(CHECKED)]
     data = {"healthCheckTimeout": SECONDS, "models": {origin.name: entry}}
-    return Exported(
-        {f"{origin.name}.llama-swap.yaml": yaml_text(data, comments), **server.files}, server.lost
-    )
+    return server.exported(f"{origin.name}.llama-swap.yaml", yaml_text(data, comments))
 
 
-def _served(document: Document, receipt: Receipt | None, options: Options) -> _Server | ExportRefused:
-    """Return the server of the document's engine, on this machine."""
+def _served(document: Document, receipt: Receipt | None, options: Options) -> Service:
+    """Return the service of the document's engine, on this machine."""
     backend = str(document["backend"])
     if backend in mlx.SERVERS:
-        on_mlx = mlx.served(backend, document, receipt, options)
-        if isinstance(on_mlx, ExportRefused):
-            return on_mlx
-        origin = on_mlx.origin
-        folder = f"./{origin.name}" if len(on_mlx.commands) > 1 else origin.model
-        return _Server(origin, on_mlx.commands, {}, {}, on_mlx.comments, on_mlx.lost, folder)
-    if backend == "sglang":
-        one = sglang.served(document, receipt, options)
-        if isinstance(one, ExportRefused):
-            return one
-        words = ["sglang", "serve", f"--model-path={one.origin.model}", *one.words]
-        files = one.exported("", "").files
-        return _of(one.origin, words, one.variables, files, one.comments, one.lost)
-    service = vllm.served(document, receipt, options, vllm.beside)
-    if isinstance(service, ExportRefused):
-        return service
-    words = [*vllm.start(service, document, service.origin.model), *service.words]
-    files = vllm.with_files("", "", service).files
-    return _of(service.origin, words, service.variables, files, service.comments, service.lost)
+        return mlx.served(backend, document, receipt, options)
+    served = sglang.served if backend == "sglang" else vllm.served
+    return served(document, receipt, options)
 
 
-def _of(
-    origin: Origin,
-    words: Sequence[str],
-    variables: Mapping[str, str],
-    files: Mapping[str, str],
-    comments: Sequence[Reason],
-    lost: tuple[Reason, ...],
-) -> _Server:
-    beside = {name: text for name, text in files.items() if name}
-    return _Server(origin, [words], variables, beside, comments, lost, origin.model)
-
-
-def _command(commands: Sequence[Sequence[str]]) -> str:
+def _command(service: Service) -> str:
     """Return the one command: llama-swap starts no shell, so several run in one, the last in its place."""
-    *first, server = commands
-    line = " ".join(_ported(server))
-    if not first:
+    line = " ".join(_ported([*service.program, *service.model, *service.words]))
+    if not service.first:
         return line
-    return shlex.join(["sh", "-c", " && ".join([*map(_line, first), f"exec {line}"])])
+    return shlex.join(["sh", "-c", " && ".join([*service.first, f"exec {line}"])])
 
 
 def _ported(words: Sequence[str]) -> Iterable[str]:

@@ -21,17 +21,9 @@ from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.vllm import VllmCuda
 from importer.errors import DocumentError
-from importer.exports.base import (
-    Exported,
-    ExportRefused,
-    ExportRemedy,
-    Loss,
-    Options,
-    Origin,
-    Unexportable,
-    parser_as_data,
-    yaml_text,
-)
+from importer.exports.base import Exported, Options, Origin, need_backend, need_named_parser, refused
+from importer.exports.kinds import ExportRemedy, Loss, Unexportable
+from importer.exports.texts import yaml_text
 from importer.reasons import Reason
 
 GREEDY = 0.01  # the lowest temperature that vLLM keeps; LocalAI's backends take 0 for unset
@@ -49,33 +41,22 @@ ANSWER = 200  # default limit of an answer in LocalAI's backends, in tokens
 Step = Callable[[Document], list[Reason]]
 
 
-def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | ExportRefused:
+def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported:
     """Return the model's YAML without the block ``importer``; comments have the differences of LocalAI."""
-    converted = model(document, receipt)
-    if isinstance(converted, ExportRefused):
-        return converted
-    origin, data, lost = converted
+    origin, data, lost = model(document, receipt)
     return Exported({f"{origin.name}.yaml": yaml_text(data, [*origin.comments(), *lost])}, tuple(lost))
 
 
-def model(
-    document: Document, receipt: Receipt | None
-) -> tuple[Origin, Document, list[Reason]] | ExportRefused:
+def model(document: Document, receipt: Receipt | None) -> tuple[Origin, Document, list[Reason]]:
     """Return origin and data for LocalAI, and all differences there.
 
-    Raises DocumentError("invalid") for values that the adapters of importer reject too.
+    Raises DocumentError: "cannot-export", and "invalid" for values that the adapters of importer reject too.
     """
-    backend = document["backend"]
-    if backend is None or backend not in UNSAID:
-        remedy = Reason(ExportRemedy.IMPORT_FOR, backends=["vllm", "mlx"])
-        return ExportRefused(Reason(Unexportable.LOCALAI_BACKEND, backend=backend), remedy)
-    refused = parser_as_data(document)
-    if refused is not None:
-        return refused
-    origin = Origin.of(document, receipt)
-    if origin.hub_id is None:
-        remedy = Reason(ExportRemedy.IMPORT_FROM_HUB)
-        return ExportRefused(Reason(Unexportable.LOCALAI_DIRECTORY), remedy)
+    need_backend(document, *UNSAID)
+    need_named_parser(document)
+    origin, backend = Origin.of(document, receipt), str(document["backend"])
+    if origin.hub_id is None:  # LocalAI looks only into its own folder of models
+        raise refused(document, Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
     document, toolless = _own_template(document)
     _startable(document, backend)
     data = document_of({k: _copied(v) for k, v in document.items() if k not in ("importer", "artifacts")})
@@ -91,10 +72,9 @@ def model(
 def losses(document: Document, receipt: Receipt | None) -> list[Reason] | None:
     """Return what LocalAI would drop, change, add or not pin; ``None`` where there is no entry for it."""
     try:
-        converted = model(document, receipt)
+        return model(document, receipt)[2]
     except DocumentError:
         return None
-    return None if isinstance(converted, ExportRefused) else converted[2]
 
 
 def _own_template(document: Document) -> tuple[Document, list[Reason]]:

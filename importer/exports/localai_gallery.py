@@ -18,8 +18,10 @@ from importer.document.document import Document
 from importer.document.entry_facts import entry_facts
 from importer.document.name_allocator import ending
 from importer.document.receipt import Receipt
-from importer.exports.base import Exported, ExportRefused, Loss, Options, Origin, yaml_text
+from importer.exports.base import Exported, Options, Origin
+from importer.exports.kinds import Loss
 from importer.exports.localai import model
+from importer.exports.texts import yaml_text
 from importer.frozen import frozen
 from importer.reasons import Reason
 
@@ -63,21 +65,18 @@ class GalleryEntry:
     lost: tuple[Reason, ...]
 
 
-def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | ExportRefused:
+def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported:
     """Return a list in the form of an index.
 
     An entry with an artifact has no ``files``, since LocalAI then fetches no artifact.
     """
-    result = entry(document, receipt)
-    return result if isinstance(result, ExportRefused) else Exported({"index.yaml": result.item}, result.lost)
+    made = entry(document, receipt)
+    return Exported({"index.yaml": made.item}, made.lost)
 
 
-def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportRefused:
-    """Return the entry of a document; raises DocumentError("invalid") as the export does."""
-    converted = model(document, receipt)
-    if isinstance(converted, ExportRefused):
-        return converted
-    origin, data, lost = converted
+def entry(document: Document, receipt: Receipt | None) -> GalleryEntry:
+    """Return the entry of a document; raises DocumentError as the export does."""
+    origin, data, lost = model(document, receipt)
     data.pop("description", None)
     facts, own = entry_facts(document, receipt), _device(receipt)
     about: dict[str, object] = {"name": origin.name, "description": facts.text, "icon": icon(origin.model)}

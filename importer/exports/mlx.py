@@ -1,8 +1,9 @@
-"""The servers on MLX: none has a revision, so the commit is fetched into a folder first."""
+"""The servers on MLX: none has a revision, so the commit is fetched first, and a link leads to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from importer.document import template_file
@@ -16,19 +17,17 @@ from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.vllm_mlx import VllmMlx
 from importer.exports.base import (
-    ExportComment,
     Exported,
-    ExportRefused,
-    ExportRemedy,
     Options,
     Origin,
-    Unexportable,
+    Service,
     explained,
-    script,
-    with_variables,
+    folder_of,
+    need_backend,
+    refused,
     without_effect,
 )
-from importer.frozen import frozen
+from importer.exports.kinds import ExportComment, ExportRemedy, Unexportable
 from importer.reasons import Reason
 
 ADDRESS = Address(port=8080)  # where mlx-lm and mlx-vlm listen by default
@@ -58,42 +57,27 @@ SERVERS: Mapping[str, tuple[_Engine, str]] = {
 }  # fmt: skip
 
 
-def export(
-    engine: str, document: Document, receipt: Receipt | None, options: Options
-) -> Exported | ExportRefused:
-    """Return a script of one command, or of two where the model is on the Hub."""
+def export(engine: str, document: Document, receipt: Receipt | None, options: Options) -> Exported:
+    """Return a script that fetches the model where it is on the Hub, then starts the server."""
     service = served(engine, document, receipt, options)
-    if isinstance(service, ExportRefused):
-        return service
-    first = (CACHE,) if engine == "mlx" else ()
-    text = script(service.comments, service.commands, first)
-    return Exported({f"{service.origin.name}.{engine}.sh": text}, service.lost, engine)
+    if engine == "mlx" and not service.first:
+        service = replace(service, first=[CACHE])
+    return service.script()
 
 
-@frozen
-class MlxService:
-    """A document served on MLX: ``commands`` are run in their order, the last one is the server."""
+def served(name: str, document: Document, receipt: Receipt | None, options: Options) -> Service:
+    """Return the service on a link to the commit, where the model is on the Hub.
 
-    origin: Origin
-    commands: list[list[str]]
-    comments: list[Reason]
-    lost: tuple[Reason, ...]
-
-
-def served(
-    name: str, document: Document, receipt: Receipt | None, options: Options
-) -> MlxService | ExportRefused:
-    """Return ``hf download`` at the commit where the model is on the Hub, then the server on its folder."""
+    Raises DocumentError: "cannot-export", "invalid".
+    """
     engine, program = SERVERS[name]
     if not engine.takes_template and template_file.named(document):
         remedy = Reason(ExportRemedy.SERVE_A_COPY, file=TEMPLATE)
-        return ExportRefused(Reason(Unexportable.TEMPLATE_IN_FOLDER), remedy)
-    if document["backend"] != engine.name:
-        other = Reason(Unexportable.OTHER_BACKEND, backend=document["backend"], engine=engine.name)
-        return ExportRefused(other, Reason(ExportRemedy.IMPORT_FOR, backends=[engine.name]))
+        raise refused(document, Reason(Unexportable.TEMPLATE_IS_FILE), remedy)
+    need_backend(document, engine.name)
     origin = Origin.of(document, receipt)
     sent = engine.client_sampling(document)
-    template = options.template
+    template, variables = options.template, variables_of(document)
     lost = _lost(
         document,
         lambda changed: (engine.settings(changed, "", ADDRESS, template), variables_of(changed)),
@@ -101,16 +85,16 @@ def served(
     )
     comments = [*origin.comments(), *explained(program, sent, lost)]
     comments += [] if name == "vllm-mlx" else [Reason(ExportComment.INFERRED)]
-    commands, model = [], origin.model
+    first, model = list[str](), origin.model
     if origin.hub_id is not None and origin.revision is not None:
-        model = f"./{origin.name}"
+        model = f"./{folder_of(origin.name, name)}"
         comments.append(Reason(ExportComment.NO_REVISION, server=program, folder=model))
-        commands.append(
-            ["hf", "download", origin.hub_id, "--revision", origin.revision, "--local-dir", model]
-        )
-    words = [*program.split(), *engine.settings(document, model, ADDRESS, template)]
-    commands.append(with_variables(variables_of(document), words))
-    return MlxService(origin, commands, comments, lost)
+        fetch = " ".join(("hf", "download", origin.hub_id, "--revision", origin.revision, "--quiet"))
+        first.append(f'ln -sfn "$({fetch})" {model}')  # the weights lie once; requests name the link
+    words = engine.settings(document, model, ADDRESS, template)
+    return Service(
+        origin, name, program.split(), [], words, comments, lost, variables, {}, first, engine=name
+    )
 
 
 def _lost(

@@ -5,25 +5,17 @@ Fields: https://docs.ray.io/en/latest/serve/llm/, version 2.60.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.engines.base import grouped
 from importer.engines.vllm import is_rust
-from importer.exports.base import (
-    ExportComment,
-    Exported,
-    ExportRefused,
-    ExportRemedy,
-    Options,
-    Unexportable,
-    argument_value,
-    unrun,
-    yaml_text,
-)
-from importer.exports.vllm import BUILDS, VllmPlacement, served, version
+from importer.exports.base import Exported, Options, Placement, refused
+from importer.exports.kinds import ExportComment, ExportRemedy, Unexportable, unrun
+from importer.exports.texts import argument_value, yaml_text
+from importer.exports.vllm import BUILDS, served, version
 from importer.reasons import Reason
 
 CHECKED = (
@@ -60,14 +52,12 @@ CARDS: Mapping[str, str] = {
 }
 
 
-def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported:
     """Return one application with one model; every option of vLLM is a keyword of its engine."""
     if is_rust(document):
-        refused = Reason(Unexportable.FRONTEND, consumer="Ray Serve")
-        return ExportRefused(refused, Reason(ExportRemedy.PYTHON_FRONTEND))
-    service = served(document, receipt, options, lambda _: VllmPlacement())
-    if isinstance(service, ExportRefused):
-        return service
+        reason = Reason(Unexportable.FRONTEND, consumer="Ray Serve")
+        raise refused(document, reason, Reason(ExportRemedy.PYTHON_FRONTEND))
+    service = served(document, receipt, options, Placement())
     origin = service.origin
     model: dict[str, object] = {
         "model_loading_config": {"model_id": origin.name, "model_source": origin.model},
@@ -102,10 +92,10 @@ def _card(receipt: Receipt | None) -> str | None:
     return CARDS.get(str((device or {}).get("name")))
 
 
-def _keywords(words: list[str]) -> list[tuple[str, Any]]:
+def _keywords(words: Sequence[str]) -> list[tuple[str, Any]]:
     """Return the options of a server as keywords of vLLM's engine and of its frontend."""
     found = list[tuple[str, Any]]()
-    for flag, texts in grouped(words):
+    for flag, texts in grouped([*words]):
         if flag == NAMED:
             continue
         if not texts:

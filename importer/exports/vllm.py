@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -18,24 +17,19 @@ from importer.engines.vllm import SPACE, Vllm, VllmCpu, VllmCuda, is_rust, serve
 from importer.engines.vllm import lost as lacking
 from importer.exports.base import (
     Device,
-    ExportComment,
     Exported,
-    ExportRefused,
-    ExportRemedy,
-    Loss,
-    MemoryReason,
     Options,
     Origin,
-    Unexportable,
-    argument_value,
+    Placement,
+    Service,
     explained,
-    parser_as_data,
-    script,
-    with_variables,
+    folder_of,
+    need_backend,
+    need_named_parser,
+    refused,
     without_effect,
-    yaml_text,
 )
-from importer.frozen import frozen
+from importer.exports.kinds import ExportComment, ExportRemedy, Loss, MemoryReason, Unexportable
 from importer.reasons import Reason
 
 GIB = 2**30
@@ -43,6 +37,7 @@ BESIDE = 8 * GIB  # of a machine's own memory, that vLLM uses beside the cards
 CACHE = 4  # GiB of it for the KV cache on processors: unset, vLLM takes 92 % of all memory, or does not start
 KINDS: Mapping[str, Device] = {"cpu": "cpu", "cuda": "gpu"}
 BUILDS: Mapping[Device, str] = {"cpu": "vllm", "gpu": "vllm-cuda"}  # keys of ``PINNED``
+IMAGES: Mapping[Device, str] = {"gpu": "vllm/vllm-openai", "cpu": "vllm/vllm-openai-cpu"}
 VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
 DEGREES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
@@ -78,17 +73,6 @@ def _cache_of_one(receipt: Receipt | None) -> float:
     return sum(float(term["high"]) for term in estimate.get("terms", ()) if term["part"] == "kv cache")
 
 
-def command(service: VllmService, document: Document, words: Sequence[str], *model: str) -> list[str]:
-    """Return the command of a shell: ``vllm serve``, and on processors the module that it runs."""
-    return with_variables(service.variables, [*start(service, document, *model), *words])
-
-
-def start(service: VllmService, document: Document, *model: str) -> list[str]:
-    """Return the first words of a command, without options and variables."""
-    module = service.device == "cpu" and not is_rust(document)
-    return ["python", *server(document, *model)] if module else ["vllm", "serve", *model]
-
-
 def _gib(amount: float) -> int:
     return -int(-amount // GIB)
 
@@ -98,65 +82,37 @@ def _kind(receipt: Receipt | None) -> str:
     return str((device or {}).get("kind", ""))
 
 
-@frozen
-class VllmPlacement:
-    """The place of a server: its options beside the document, ``None`` where the consumer sets them.
-
-    ``folder``  the folder of the adapter's files, by the path on the server.
-    ``pinned``  whether the server fetches the model itself.
-    """
-
-    address: Address | None = None
-    folder: str | None = None
-    pinned: bool = True
-
-
-@frozen
-class VllmService:
-    """A document served by vLLM: ``words`` are its options, ``comments`` the first lines of the export.
-
-    ``engine``  the build that serves it.
-    ``device``  the device that it runs on.
-    ``files``   its files beside the model, by their names in the folder of the placement.
-    """
-
-    origin: Origin
-    engine: str
-    device: Device
-    words: list[str]
-    files: dict[str, str]
-    comments: list[Reason]
-    lost: tuple[Reason, ...]
-    variables: Mapping[str, str]
-
-
 def served(
-    document: Document, receipt: Receipt | None, options: Options, place: Callable[[str], VllmPlacement]
-) -> VllmService | ExportRefused:
-    """Return the options of the adapter for ``document``; ``place`` returns the placement for its name.
+    document: Document,
+    receipt: Receipt | None,
+    options: Options,
+    place: Placement | None = None,
+    *,
+    fetches: bool = False,
+) -> Service:
+    """Return the service of ``document``, by default beside the export on this machine.
 
-    Raises DocumentError("invalid").
+    ``fetches``  whether the consumer fetches the model from the Hub. Raises DocumentError: "cannot-export",
+    "invalid".
     """
-    if document["backend"] != "vllm":
-        lacks = Reason(Unexportable.VLLM_LACKS, backend=document["backend"])
-        return ExportRefused(lacks, Reason(ExportRemedy.IMPORT_FOR, backends=["vllm"]))
-    refused = parser_as_data(document)
-    if refused is not None:
-        return refused
+    need_backend(document, "vllm")
+    need_named_parser(document)
     origin = Origin.of(document, receipt)
+    if fetches and origin.hub_id is None:
+        raise refused(document, Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
     device = fitted_device(options, receipt)
     engine: Vllm = VllmCpu() if device == "cpu" else VllmCuda()
-    placement = place(origin.name)
-    if placement.folder is None and template_file.named(document):
+    place = place or Placement(Address(), f"./{folder_of(origin.name, 'vllm')}")
+    if place.folder is None and template_file.named(document):
         remedy = Reason(ExportRemedy.WITHOUT_TEMPLATE)
-        return ExportRefused(Reason(Unexportable.TEMPLATE_IS_FILE), remedy)
-    files = {} if placement.folder is None else engine.files(document, options.template)
-    revision = origin.revision if placement.pinned else None
-    words = engine.settings(document, placement.address, revision, placement.folder)
+        raise refused(document, Reason(Unexportable.TEMPLATE_IS_FILE), remedy)
+    files = {} if place.folder is None else engine.files(document, options.template)
+    revision = origin.revision if place.pinned else None
+    words = engine.settings(document, place.address, revision, place.folder)
     sent = engine.client_sampling(document)
-    if placement.folder is None and engine.files(document):
+    if place.folder is None and engine.files(document):
         sent |= stopwords(document)
-    lost = without_effect(document, partial(_settings_and_files, placement.folder, options.template), sent)
+    lost = without_effect(document, partial(_settings_and_files, place.folder, options.template), sent)
     if is_rust(document):
         lost += tuple(Reason(Loss.KEY, key=key) for key in lacking(document))
     comments = [*origin.comments(), *fitted_comments(receipt, device), *explained("vLLM", sent, lost)]
@@ -164,7 +120,12 @@ def served(
     if device == "cpu" and not sizes_cache(document) and SPACE not in chosen:
         chosen |= {SPACE: str(max(CACHE, _gib(_cache_of_one(receipt))))}
         comments.append(Reason(ExportComment.CACHE_GUESSED, variable=SPACE, gib=chosen[SPACE]))
-    return VllmService(origin, engine.name, device, words, files, comments, lost, chosen)
+    by_module = device == "cpu" and not is_rust(document)
+    program = ["python", *server(document)] if by_module else ["vllm", "serve"]
+    model = f"--model={origin.model}" if by_module else origin.model
+    return Service(
+        origin, "vllm", program, [model], words, comments, lost, chosen, files, (), engine.name, device
+    )
 
 
 def _settings_and_files(
@@ -180,22 +141,6 @@ def _variables(document: Document) -> dict[str, str]:
     return {**variables(document), **environment.variables_of(document)}
 
 
-def beside(name: str) -> VllmPlacement:
-    """Return the placement on this machine, with the files in a folder beside the export."""
-    return VllmPlacement(Address(), f"./{folder_of(name)}")
-
-
-def folder_of(name: str) -> str:
-    """Return the folder of files that an export for vLLM needs."""
-    return f"{name}.vllm"
-
-
-def with_files(name: str, text: str, service: VllmService, engine: str = "") -> Exported:
-    """Return the export under ``name``, with the files of the server in the folder beside it."""
-    files = {f"{folder_of(service.origin.name)}/{file}": content for file, content in service.files.items()}
-    return Exported({name: text, **files}, service.lost, engine)
-
-
 def version(document: Document, build: str) -> str:
     """Return the engine version of the document, for image tags; without one the pinned one of the build."""
     engine = (document.get("importer") or {}).get("engine") or {}
@@ -204,6 +149,11 @@ def version(document: Document, build: str) -> str:
         fields = {"key": "importer.engine.version", "value": engine_version, "wanted": "a version"}
         raise invalid(document, Reason(Unstartable.OTHER_TYPE, **fields))
     return engine_version
+
+
+def image(document: Document, device: Device) -> str:
+    """Return vLLM's image at the version of the document's engine."""
+    return f"{IMAGES[device]}:v{version(document, BUILDS[device])}"
 
 
 def devices(document: Document) -> int:
@@ -217,37 +167,14 @@ def devices(document: Document) -> int:
     return count
 
 
-def _script(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """Return a script of one command, every word quoted for a shell."""
-    service = served(document, receipt, options, beside)
-    if isinstance(service, ExportRefused):
-        return service
-    words = command(service, document, service.words, service.origin.model)
-    text = script(service.comments, [words])
-    return with_files(f"{service.origin.name}.vllm.sh", text, service, service.engine)
-
-
-def _config(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """Return a file with the keys in the order of the command line, the model first."""
-    service = served(document, receipt, options, beside)
-    if isinstance(service, ExportRefused):
-        return service
-    data: dict[str, object] = {"model": service.origin.model}
-    for flag, values in grouped(service.words):
-        key = flag.removeprefix("--")
-        read = [argument_value(text) for text in values]
-        data[key] = True if not read else read[0] if len(read) == 1 else read
+def export(form: str, document: Document, receipt: Receipt | None, options: Options) -> Exported:
+    """Return the script of one command, or the file of ``--config``."""
+    service = served(document, receipt, options)
+    if form == "command":
+        return service.script()
+    for flag, values in grouped([*service.words]):
         # Flag and argument become two words, and vLLM reads a word like -0.5 as a flag with a field.
         if any(text.startswith("-") and "." in text for text in values):
+            key = flag.removeprefix("--")
             raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=key, value=values))
-    name = f"{service.origin.name}.vllm.yaml"
-    line = shlex.join(command(service, document, ["--config", name]))
-    comments = [*service.comments, Reason(ExportComment.COMMAND, command=line)]
-    return with_files(name, yaml_text(data, comments), service, service.engine)
-
-
-def export(
-    form: str, document: Document, receipt: Receipt | None, options: Options
-) -> Exported | ExportRefused:
-    """Return the script of one command, or the file of ``--config``."""
-    return (_config if form == "config" else _script)(document, receipt, options)
+    return service.config("model")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,17 +21,10 @@ from importer.document.document import Document
 from importer.document.receipt import Receipt
 from importer.engines.vllm import flag, is_rust
 from importer.errors import UsageError
-from importer.exports.base import (
-    Exported,
-    ExportRefused,
-    ExportRemedy,
-    Loss,
-    Options,
-    Unexportable,
-    unrun,
-    yaml_text,
-)
-from importer.exports.vllm import BUILDS, VllmPlacement, VllmService, served, version
+from importer.exports.base import Exported, Options, Placement, Service
+from importer.exports.kinds import Loss, unrun
+from importer.exports.texts import yaml_text
+from importer.exports.vllm import BUILDS, served, version
 from importer.frozen import frozen
 from importer.memory.devices import named
 from importer.reasons import Fields, Reason, ReasonKind
@@ -126,14 +119,10 @@ class Words:
     experts: bool
 
 
-def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported:
     """Return one recipe, in the folder of a checkout of the recipes; a model of the Hub is required."""
-    service = served(document, receipt, options, lambda _: VllmPlacement(pinned=False))
-    if isinstance(service, ExportRefused):
-        return service
+    service = served(document, receipt, options, Placement(pinned=False), fetches=True)
     origin = service.origin
-    if origin.hub_id is None:
-        return ExportRefused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
     fit: Mapping[str, Any] = (receipt.fit if receipt is not None else None) or {}
     node = node_of(fit.get("device") or {})
     words = sorted_words(
@@ -160,11 +149,11 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         "guide": render(Reason(RecipeText.GUIDE, model=origin.hub_id)),
     }
     comments = [*service.comments, unrun(CHECKED)]
-    owner, _, name = origin.hub_id.partition("/")
+    owner, _, name = origin.model.partition("/")
     return Exported({f"models/{owner}/{name}.yaml": yaml_text(data, comments)}, tuple(lost))
 
 
-def sorted_words(words: list[str], fitted: set[str]) -> Words:
+def sorted_words(words: Sequence[str], fitted: set[str]) -> Words:
     """Return a server's words by their place; ``fitted`` are the flags that were chosen for a device."""
     found = Words([], [], {}, {}, experts=False)
     experts = False
@@ -188,7 +177,7 @@ def _apart(word: str) -> list[str]:
     return [name, value] if equals and value and not value.startswith("-") else [word]
 
 
-def _meta(document: Document, service: VllmService, day: str, node: Node | None) -> dict[str, object]:
+def _meta(document: Document, service: Service, day: str, node: Node | None) -> dict[str, object]:
     model = str(service.origin.hub_id)
     owner, _, name = model.partition("/")
     dates = {"date_added": day, "date_updated": day} if day else {}
@@ -212,7 +201,7 @@ def _uses(document: Document) -> list[str]:
 
 def _model(
     document: Document,
-    service: VllmService,
+    service: Service,
     words: Words,
     fit: Mapping[str, Any],
     unplaced: list[str] | None,

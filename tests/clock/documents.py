@@ -13,8 +13,8 @@ from importer.document.schema import problems
 from importer.document.yaml_edit import patch, source_map
 from importer.document.yaml_edit.cst import Layout
 from importer.errors import UsageError
-from importer.exports import base as export_text
 from importer.exports import llama_swap, localai_gallery, vllm_recipe
+from importer.exports import texts as export_text
 from importer.hub import paging, rate_limit
 from importer.service import localai, security, telemetry
 from importer.service.domain import document_text
@@ -151,5 +151,5 @@ READERS = (
     ("the output of a run", lambda t: (bundle.Frame.read(t.encode("utf-8", "replace")), bundle.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
      "transport.bundle", 20_000, as_is),
     ("a mistake's words", document_text.WORD.findall, "service.domain.document_text", 20_000, as_is),
-    ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.base", 8_000, as_is),
+    ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.texts", 8_000, as_is),
 )  # fmt: skip

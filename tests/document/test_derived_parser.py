@@ -16,7 +16,8 @@ from importer.document.document import document_of
 from importer.engines.model_folder import with_response_template
 from importer.errors import DocumentError
 from importer.exports import FORMATS
-from importer.exports.base import ExportRefused, Options, Unexportable
+from importer.exports.base import Options
+from importer.exports.kinds import Unexportable
 from importer.reasons import Reason
 from tests.exporting import VLLM
 from tests.facts import as_reason
@@ -93,11 +94,11 @@ def test_a_model_without_a_configuration_is_not_started(tmp_path: Path, text: st
 
 @pytest.mark.parametrize("name", [n for n in FORMATS if not n.startswith(("mlx", "sglang", "vllm-mlx"))])
 def test_an_export_is_refused_with_a_remedy(name: str) -> None:
-    refused = FORMATS[name].export(with_template("tool_parser:hf"), None, Options())
-    assert isinstance(refused, ExportRefused)
-    assert refused.reason == Reason(Unexportable.PARSER_IS_DATA, file="tokenizer_config.json")
-    kept = FORMATS[name].export(with_template("tool_parser:hermes"), None, Options())
-    assert not isinstance(kept, ExportRefused)
+    with pytest.raises(DocumentError) as refused:
+        FORMATS[name].export(with_template("tool_parser:hf"), None, Options())
+    reason = Reason(Unexportable.PARSER_IS_DATA, file="tokenizer_config.json")
+    assert (refused.value.kind, refused.value.details["reason"]) == ("cannot-export", reason)
+    assert FORMATS[name].export(with_template("tool_parser:hermes"), None, Options()).files
 
 
 def test_a_pattern_of_another_form_is_refused() -> None:

@@ -23,7 +23,8 @@ from importer.engines.vllm import VllmCpu, VllmCuda
 from importer.engines.vllm_mlx import VllmMlx
 from importer.errors import DocumentError
 from importer.exports import FORMATS
-from importer.exports.base import Exported, ExportRefused, ExportRemedy, Options, Unexportable
+from importer.exports.base import Exported, Options
+from importer.exports.kinds import ExportRemedy, Unexportable
 from tests.exporting import (
     COMMIT,
     DOCUMENTS,
@@ -35,6 +36,7 @@ from tests.exporting import (
     apart,
     commands,
     export,
+    fetched,
     flattened,
     in_a_pod,
     in_compose,
@@ -147,6 +149,14 @@ def test_an_export_is_for_what_the_document_was_fitted_to(
         assert name != "kserve" or f'memory: "{memory}"' in told
 
 
+def refused(name: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Why there is no such export, and what helps."""
+    with pytest.raises(DocumentError) as caught:
+        export(name, document, RECEIPT)
+    assert caught.value.kind == "cannot-export"
+    return dict(caught.value.details)
+
+
 def test_compose_mounts_a_directory_of_this_machine() -> None:
     block = {k: v for k, v in VLLM["importer"].items() if k not in ("model_id", "revision")}
     here = VLLM | {"parameters": {"model": "./my$model"}, "importer": block, "artifacts": []}
@@ -156,9 +166,7 @@ def test_compose_mounts_a_directory_of_this_machine() -> None:
     mount = service["volumes"][1]
     assert (mount["source"], mount["target"], mount["read_only"]) == ("/srv/my$$model", "/model", True)
     assert not [word for word in service["command"] if "revision" in word]
-    refused = FORMATS["kserve"].export(here, receipt, OPTIONS)
-    assert isinstance(refused, ExportRefused)
-    assert refused.reason.kind is Unexportable.DIRECTORY
+    assert refused("kserve", here)["reason"].kind is Unexportable.DIRECTORY
 
 
 @pytest.mark.parametrize(("device", "cards"), [("gpu", "2"), ("cpu", None)])
@@ -203,8 +211,9 @@ def test_a_name_that_kubernetes_takes(name: str, kubernetes: str) -> None:
 def test_mlx_fetches_the_commit_first(name: str, document: dict[str, Any], engine: Any, program: str) -> None:
     script = text(name, document)
     fetch, serve = commands(script)
-    assert fetch == ["hf", "download", "acme/Tiny-8B", "--revision", COMMIT, "--local-dir", "./tiny-8b"]
-    assert serve == [*program.split(), *engine.settings(document, "./tiny-8b", Address(port=8080))]
+    link = f"./tiny-8b.{engine.name}"
+    assert fetch == fetched("acme/Tiny-8B", COMMIT, link)
+    assert serve == ["exec", *program.split(), *engine.settings(document, link, Address(port=8080))]
     assert f"{program} takes no revision" in script
     assert "set -e" in script
     assert ('"seed": 7' in script) == (engine.name != "vllm-mlx")  # no request of its clients can have one
@@ -214,7 +223,7 @@ def test_mlx_fetches_the_commit_first(name: str, document: dict[str, Any], engin
 def test_mlx_without_a_commit_serves_the_newest_and_says_so() -> None:
     block = {k: v for k, v in ON_MLX["importer"].items() if k != "revision"}
     script = text("mlx-command", ON_MLX | {"importer": block, "artifacts": []})
-    assert [c[:3] for c in commands(script)] == [["mlx_lm.server", "--model", "acme/Tiny-8B"]]
+    assert [c[:4] for c in commands(script)] == [["exec", "mlx_lm.server", "--model", "acme/Tiny-8B"]]
     assert "names no commit" in script
 
 
@@ -254,7 +263,7 @@ def test_compose_serves_either_engine_and_no_other() -> None:
     assert service["deploy"]["resources"]["reservations"]["devices"][0]["count"] == 2
     assert service["ports"] == ["127.0.0.1:30000:30000"]
     schema.check("compose", data, "compose.yaml")
-    assert isinstance(FORMATS["compose"].export(ON_MLX, None, OPTIONS), ExportRefused)
+    assert refused("compose", ON_MLX)
 
 
 @pytest.mark.parametrize(
@@ -349,11 +358,13 @@ ON_MLX_ALONE = ("mlx-command", "mlx-vlm-command", "vllm-mlx-command")
 def test_an_engine_that_the_format_is_not_for_is_a_reason_and_a_step(name: str, backend: str) -> None:
     meant = {"vllm"} if name in OF_VLLM else {name.removesuffix("-command")}
     meant = {"vllm", "mlx", "mlx-vlm"} if name.startswith("localai") else meant
-    made = FORMATS[name].export(DOCUMENTS.get(backend, VLLM) | {"backend": backend}, None, OPTIONS)
-    assert isinstance(made, Exported) == (backend in meant)
-    if isinstance(made, ExportRefused):
-        assert made.reason.fields["backend"] == backend
-        assert made.remedy.kind is ExportRemedy.IMPORT_FOR
+    document = DOCUMENTS.get(backend, VLLM) | {"backend": backend}
+    if backend in meant:
+        assert export(name, document).files
+        return
+    why = refused(name, document)
+    assert why["reason"].fields["backend"] == backend
+    assert why["remedy"].kind is ExportRemedy.IMPORT_FOR
 
 
 def test_a_commit_of_another_model_pins_nothing() -> None:
@@ -399,9 +410,8 @@ def test_kubeai_has_a_feature_for_chats_and_vectors_alone() -> None:
     plain = {key: value for key, value in VLLM.items() if key != "options"}
     made = yaml.safe_load(text("kubeai", plain | {"known_usecases": ["embeddings"]}))
     assert made["spec"]["features"] == ["TextEmbedding"]
-    refused = FORMATS["kubeai"].export(plain | {"known_usecases": ["rerank"]}, None, OPTIONS)
-    assert isinstance(refused, ExportRefused)
-    assert refused.reason.kind is Unexportable.NO_FEATURE
+    why = refused("kubeai", plain | {"known_usecases": ["rerank"]})
+    assert why["reason"].kind is Unexportable.NO_FEATURE
     long = text("kubeai", VLLM | {"name": "m" * 60})
     assert len(yaml.safe_load(long)["metadata"]["name"]) == 40
 

@@ -86,7 +86,7 @@ def by_vllm(vllm_engine: Installed) -> Iterator[ByVllm]:
 
 def commands(script: str) -> list[list[str]]:
     found = [shlex.split(line, comments=True) for line in script.replace("\\\n", "").split("\n")]
-    return [words for words in found if words and words != ["set", "-e"]]
+    return [words[words[0] == "exec" :] for words in found if words and words != ["set", "-e"]]
 
 
 def test_vllm_reads_every_value_of_the_document(by_vllm: ByVllm, tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def by_mlx(python: Path, script: str) -> dict[str, Any]:
 def test_mlx_lm_reads_every_value_of_the_document(mlx_engine: Installed) -> None:
     found = by_mlx(mlx_engine.python, text("mlx-command", ON_MLX))
     expected = {
-        "model": "./tiny-8b", "host": "127.0.0.1", "port": 8080, "temp": 0, "top_p": 0.95, "top_k": 20,
+        "model": "./tiny-8b.mlx", "host": "127.0.0.1", "port": 8080, "temp": 0, "top_p": 0.95, "top_k": 20,
         "max_tokens": 4096, "chat_template_args": ON_MLX["chat_template_kwargs"], "trust_remote_code": False,
         "kv_bits": 8, "prompt_cache_size": 4,
     }  # fmt: skip
@@ -236,7 +236,8 @@ def test_mlx_lm_reads_every_value_of_the_document(mlx_engine: Installed) -> None
 def test_mlx_vlm_reads_every_value_of_the_document(mlx_vlm_engine: Installed) -> None:
     found = by_mlx(mlx_vlm_engine.python, text("mlx-vlm-command", ON_MLX_VLM))
     expected = {
-        "model": "./tiny-8b", "host": "127.0.0.1", "port": 8080, "max_tokens": 4096, "enable_thinking": True,
+        "model": "./tiny-8b.mlx-vlm", "host": "127.0.0.1", "port": 8080, "max_tokens": 4096,
+        "enable_thinking": True,
         "kv_bits": 3.5, "max_kv_size": 4096, "trust_remote_code": False,
     }  # fmt: skip
     assert {key: found[key] for key in expected} == expected
@@ -265,11 +266,13 @@ def test_the_script_for_mlx_fetches_the_commit_and_serves_it(
         try:
             assert wait_until(lambda: _serves(port) or process.poll() is not None), "it never served"
             assert process.poll() is None, process.communicate()[0]
-            assert (tmp_path / "tiny-8b" / "model.safetensors").is_file()
-            assert not (tmp_path / "tiny-8b" / "README.md").exists()
+            link = tmp_path / "tiny-8b.mlx"
+            assert (link / "model.safetensors").is_file()
+            assert "/hub/models--acme--Tiny-8B/snapshots/" in str(link.readlink())  # no second copy
+            assert not (link / "README.md").exists()
             client = Client(f"http://127.0.0.1:{port}")
             name = the_model(client, None, ON_MLX)  # mlx-lm lists nothing without the Hub client's folder
-            assert name == str((tmp_path / "tiny-8b").resolve())
+            assert name == str(link.resolve())
             probes = ProbeOptions([model_listed, plain_chat, tool_call, stream_equals_whole])
             rows = against(ON_MLX, client, name, options=probes).to_json()["outcomes"]
             assert {row["outcome"] for row in rows} == {"pass"}, rows
@@ -279,7 +282,7 @@ def test_the_script_for_mlx_fetches_the_commit_and_serves_it(
 
 
 def _serves(port: int) -> bool:
-    body = {"model": "./tiny-8b", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8}
+    body = {"model": "./tiny-8b.mlx", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8}
     url, kind = f"http://127.0.0.1:{port}/v1/chat/completions", {"Content-Type": "application/json"}
     request = urllib.request.Request(url, json.dumps(body).encode(), kind)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from importer.document import schema
-from importer.exports.base import Loss
+from importer.exports.kinds import Loss
 from importer.exports.localai_gallery import GalleryEntry, entry
 from importer.sentences import render
 from tests.exporting import ON_MLX, VLLM, export, text

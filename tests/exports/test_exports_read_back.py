@@ -23,7 +23,9 @@ from importer.engines.vllm import SPACE, VllmCpu, VllmCuda, server, sizes_cache
 from importer.engines.vllm_mlx import VllmMlx
 from importer.errors import DocumentError
 from importer.exports import FORMATS
-from importer.exports.base import ExportComment, Exported, Options, commented, yaml_text
+from importer.exports.base import Options
+from importer.exports.kinds import ExportComment
+from importer.exports.texts import commented, yaml_text
 from importer.reasons import Reason
 from tests.cluster_objects import faults
 from tests.exporting import (
@@ -33,6 +35,7 @@ from tests.exporting import (
     apart,
     commands,
     documents,
+    fetched,
     flattened,
     in_a_pod,
     in_compose,
@@ -53,11 +56,10 @@ def test_any_document_reads_back_to_the_same_values(document: dict[str, Any], de
         except DocumentError as refused:  # a value that is no word or number where one belongs
             kinds.add(refused.kind)
             continue
-        if isinstance(made, Exported):
-            told = next(iter(made.files.values()))
-            assert all(c.isprintable() or c == "\n" for c in told), told
-            READ_BACK[name](document, told, VllmCpu() if device == "cpu" else VllmCuda())
-    assert kinds <= {"invalid"}
+        told = next(iter(made.files.values()))
+        assert all(c.isprintable() or c == "\n" for c in told), told
+        READ_BACK[name](document, told, VllmCpu() if device == "cpu" else VllmCuda())
+    assert kinds <= {"invalid", "cannot-export"}
 
 
 def _pin(document: dict[str, Any]) -> str | None:
@@ -74,7 +76,7 @@ def _vllm_command(document: dict[str, Any], told: str, engine: Any) -> None:
     start = ["vllm", "serve", model] if engine.needs_card else ["python", *server(document, model)]
     (found,) = commands(told)
     sized = engine.needs_card or sizes_cache(document)
-    assert found == [*([] if sized else [f"{SPACE}=4"]), *start, *words]
+    assert found == [*([] if sized else ["env", f"{SPACE}=4"]), *start, *words]
 
 
 def _vllm_config(document: dict[str, Any], told: str, engine: Any) -> None:
@@ -250,13 +252,13 @@ def _llama_swap(document: dict[str, Any], told: str, engine: Any) -> None:
     model, pin, backend = document["parameters"]["model"], _pin(document), document["backend"]
     folder, local = f"./{document['name']}.{backend}", Address(port=5800)
     if backend in ("mlx", "mlx-vlm", "vllm-mlx"):
-        served = model if pin is None else f"./{document['name']}"
+        served = model if pin is None else folder
         program = {"mlx": "mlx_lm.server", "mlx-vlm": "mlx_vlm.server", "vllm-mlx": "vllm-mlx serve"}[backend]
         on_mlx = {"mlx": Mlx(), "mlx-vlm": MlxVlm(), "vllm-mlx": VllmMlx()}[backend]
         if pin is not None:
             assert words[:2] == ["sh", "-c"]
-            fetched, _, last = words[2].rpartition(" && exec ")
-            assert shlex.split(fetched) == ["hf", "download", model, "--revision", pin, "--local-dir", served]
+            first, _, last = words[2].rpartition(" && exec ")
+            assert shlex.split(first) == fetched(model, pin, served)
             words = shlex.split(last)
         expected = [*program.split(), *on_mlx.settings(document, served, local)]
         assert entry.get("useModelName") == (None if backend == "vllm-mlx" else served)
@@ -293,14 +295,13 @@ def _recipe(document: dict[str, Any], told: str, engine: Any) -> None:
 def _on_mlx(engine: Any, program: str) -> Any:
     def check(document: dict[str, Any], told: str, _engine: Any) -> None:
         pin, model = _pin(document), document["parameters"]["model"]
-        expected = [] if pin is None else ["hf", "download", model, "--revision", pin, "--local-dir"]
-        if pin is not None:
-            model = f"./{document['name']}"
-            expected.append(model)
-        words = engine.settings(document, model, Address(port=8080))
-        *_, found = commands(told)
-        assert found == [*program.split(), *words]
-        assert commands(told)[:-1] == ([expected] if expected else [])
+        link = f"./{document['name']}.{engine.name}"
+        expected = [] if pin is None else [fetched(model, pin, link)]
+        words = engine.settings(document, model if pin is None else link, Address(port=8080))
+        *first, found = commands(told)
+        alone = pin is None and engine.name != "mlx"
+        assert found == [*([] if alone else ["exec"]), *program.split(), *words]
+        assert first == expected
 
     return check
 

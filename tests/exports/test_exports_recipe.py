@@ -12,8 +12,10 @@ import yaml
 
 from importer.document import schema
 from importer.document.receipt import Receipt
+from importer.errors import DocumentError
 from importer.exports import FORMATS
-from importer.exports.base import Exported, ExportRefused, Loss, Options
+from importer.exports.base import Exported, Options
+from importer.exports.kinds import Loss
 from importer.exports.vllm_recipe import node_of, nodes, precision
 from tests.exporting import COMMIT, VLLM
 from tests.exports.test_exports import RECEIPT
@@ -129,7 +131,8 @@ def test_flags_for_a_device_that_no_recipe_has_are_those_of_the_model() -> None:
 
 def test_a_model_that_is_a_directory_has_no_recipe() -> None:
     here = VLLM | {"parameters": {"model": "./here"}, "importer": {**VLLM["importer"], "model_id": None}}
-    assert isinstance(FORMATS["vllm-recipe"].export(here, None, Options()), ExportRefused)
+    with pytest.raises(DocumentError, match="is a directory"):
+        made(here)
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def test_what_is_broken_is_a_sentence_and_takes_nothing_away(
             ("of-no-module", "it failed with ModuleNotFoundError: No module named 'broken_importer.nothing'"),
         )
     ]
-    assert "cannot be exported as compose" in run("export", "demo", "compose", code=5).stderr
+    assert "demo has no such export" in run("export", "demo", "compose", code=5).stderr
     assert run("export", "demo", "acme-card").stdout.startswith("demo serves")
     told = run("export", "demo", "of-no-type", code=2)
     assert "'of-no-type' of the package broken-importer 2.0 cannot be used" in told.stderr

@@ -97,13 +97,13 @@ def test_every_kind_is_used() -> None:
 def test_a_kept_reason_is_rendered_though_no_module_of_its_room_is_imported() -> None:
     code = (
         "import sys; from importer.sentences import rendered;"
-        "print({'importer.exports.base', 'importer.hub.snapshot'} & {*sys.modules});"
+        "print({'importer.exports.kinds', 'importer.hub.snapshot'} & {*sys.modules});"
         "inner = {'kind': 'UnreadReason.too-large', 'limit': '4 MB'};"
-        "print(rendered({'kind': 'Unexportable.localai-backend', 'backend': [inner, 'x']}));"
+        "print(rendered({'kind': 'Unexportable.no-feature', 'consumer': 'A', 'uses': [inner, 'x']}));"
         "print(rendered({'kind': 'Nothing.here'}), rendered({'kind': 'Loss.nothing'}), rendered({}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    told = "LocalAI has no backend it is larger than 4 MB, x"
+    told = "A has no feature for it is larger than 4 MB and x"
     assert done.stdout.splitlines() == ["set()", told, "None None None"]
 
 

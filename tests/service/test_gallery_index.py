@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from importer.document import schema
-from importer.exports.base import ExportComment, yaml_text
+from importer.exports.kinds import ExportComment
+from importer.exports.texts import yaml_text
 from importer.reasons import Reason
 from importer.service.domain.index import GalleryIndex, IndexPage, Served, text
 from importer.storage import releases as rows

@@ -11,7 +11,7 @@ from importer.document.entry_facts import EntryFacts, entry_facts
 from importer.document.review import warnings
 from importer.document.store import StoredDocument
 from importer.document.validation_state import carried
-from importer.exports.base import loss_json
+from importer.exports.kinds import loss_json
 from importer.exports.localai import losses
 from importer.hub.snapshot import mapping, text
 from importer.sentences import render
