@@ -217,12 +217,6 @@ def test_figures_of_memory_and_runs_are_those_of_the_receipt(service: Service) -
     seen = service.client.get("/v1/overview", params={"fits": "m4-max-64g"}).json()["fits"]
     assert (seen["yes"], seen["part"], seen["no"]) == (0, 0, 0)
     assert seen["not_applicable"] > 0
-    found = service.client.get(f"/v1/configs/{name}/validations").json()
-    assert [(one["engine"], one["state"]) for one in found["runs"]] == [("vllm", "failed")]
-    outcomes = [(row["probe"], row["cells"]) for row in found["matrix"]]
-    assert outcomes == [
-        (probe, [{"run": 1, "outcome": word}]) for probe, word in (("tools", "fail"), ("health", "pass"))
-    ]
     [row] = service.client.get("/v1/configs", params={"q": name}).json()["items"]
     assert (row["run"]["passed"], row["run"]["failed"], row["attention"]) == (1, 1, ["failed"])
 

@@ -227,8 +227,7 @@ def test_a_validation_shows_its_probes_as_they_are_asked(seen: Seen, service: Se
     expect(page.get_by_text("probes passed.")).to_be_visible(timeout=LATER)
     seen.press("See the probes")
     expect(page.locator("table.matrix").first).to_be_visible()
-    told = service.client.get(f"/v1/configs/{name}/validations").json()
-    assert len(told["runs"]) == 1
+    assert len(service.client.get(f"/v1/configs/{name}/report/json").json()["runs"]) == 1
     seen.check()
 
 

@@ -68,14 +68,59 @@ class Situation:
         return publication_state(self.stored, self.served)
 
 
-def steps(at: Situation) -> list[dict[str, object]]:
+@frozen
+class Blocked:
+    """What keeps an action from being done: its kind with fields; a message where the kind has one."""
+
+    kind: str
+    fields: Mapping[str, object]
+    message: str | None = None
+
+
+@frozen
+class WorkflowStep:
+    """One step of the way to a release: ``now`` is the next one, ``blocked`` the next one with obstacles."""
+
+    step: Step
+    state: StepState
+    action: Action
+    scope: str
+    blocked: list[Blocked]
+
+
+@frozen
+class PossibleAction:
+    """An action: the state after it, where that is certain, and what keeps this caller from it.
+
+    ``primary``  whether it is the one that leads on to a release.
+    """
+
+    action: Action
+    scope: str
+    to: str | None
+    allowed: bool
+    blocked: list[Blocked]
+    primary: bool
+
+
+@frozen
+class NextStep:
+    """What a person does next. ``fields`` of a failure: probe, reason, remedy, and ``fix`` with a merge patch
+    (``change``) or a ``command``; of a roll-back the release that was left.
+    """
+
+    kind: Literal["failed", "rolled-back", "import", "review", "validation", "release", "done"]
+    fields: Mapping[str, object]
+
+
+def steps(at: Situation) -> list[WorkflowStep]:
     """Return the steps to a release in their order, each with its state and what it needs."""
-    state, found, reached = at.state, list[dict[str, object]](), False
+    state, found, reached = at.state, list[WorkflowStep](), False
     for step, done, action, scope in _steps(at, state):
-        blocked = [] if done else _obstacles(at, action, state)
+        blocked = [] if done else [*_of(at, action, state)]
         status: StepState = "done" if done else "later" if reached else "blocked" if blocked else "now"
         reached = reached or not done
-        found.append({"step": step, "state": status, "action": action, "scope": scope, "blocked": blocked})
+        found.append(WorkflowStep(step, status, action, scope, blocked))
     return found
 
 
@@ -86,7 +131,7 @@ def _steps(at: Situation, state: PublicationState) -> Iterator[tuple[Step, bool,
     yield "release", state.state == "published", "release", "approve"
 
 
-def next_step(at: Situation) -> dict[str, object]:
+def next_step(at: Situation) -> NextStep:
     """Return kind and fields of what a person does next: the gravest fact comes before the order of steps.
 
     ``failed``  of a validation of these data: the probe, its reason, its remedy and the fix. ``rolled-back``
@@ -101,11 +146,10 @@ def next_step(at: Situation) -> dict[str, object]:
             "probe": first.get("probe"), "reason": first.get("reason"), "remedy": first.get("remedy_message"),
             "fix": fix_of(first, at.stored),
         }  # fmt: skip
-        return {"kind": "failed", "fields": fields | {"more": max(0, len(lost) - 1)}}
+        return NextStep("failed", fields | {"more": max(0, len(lost) - 1)})
     if at.left is not None:
-        return {"kind": "rolled-back", "fields": {"left": at.left}}
-    step = next((one for one in steps(at) if one["state"] in ("now", "blocked")), None)
-    return {"kind": "done" if step is None else step["step"], "fields": {}}
+        return NextStep("rolled-back", {"left": at.left})
+    return NextStep(next((one.step for one in steps(at) if one.state in ("now", "blocked")), "done"), {})
 
 
 SCOPES: dict[Action, str] = {
@@ -115,29 +159,29 @@ SCOPES: dict[Action, str] = {
 PRIMARY: tuple[Action, ...] = ("release", "approve", "validate")  # as the steps name what is next
 
 
-def actions(at: Situation) -> list[dict[str, object]]:
-    """Return each action with its scope, its obstacles, the state after it, and which one leads on.
-
-    An approval leads on only where the document can have an entry: else it ends without a release. Nothing
-    leads on after a roll-back, and only another validation after one that failed.
-    """
-    state, leading = at.state, False
-    found: list[dict[str, object]] = []
+def actions(at: Situation) -> list[PossibleAction]:
+    """Return each action with its scope, its obstacles, the state after it, and which one leads on."""
+    state = at.state
+    blocked = {action: [*_of(at, action, state)] for action in SCOPES}
     for action, scope in SCOPES.items():
-        blocked = _obstacles(at, action, state)
         if not at.caller.may(scope):
-            blocked.append(_obstacle(Obstacle.WRONG_SCOPE, scope=scope))
-        found.append({
-            "action": action, "scope": scope, "to": _after(action, state), "allowed": not blocked,
-            "blocked": blocked, "primary": False,
-        })  # fmt: skip
-    by_name = {one["action"]: one for one in found}
-    for action in PRIMARY:
-        leads = by_name[action]["allowed"] and (action != "approve" or listed(at.stored))
-        leads = leads and (action == "validate" or state.validation != "failed") and at.left is None
-        if leads and not leading and state.state != "published":
-            by_name[action]["primary"] = leading = True
-    return found
+            blocked[action].append(_obstacle(Obstacle.WRONG_SCOPE, scope=scope))
+    leading = next((one for one in PRIMARY if not blocked[one] and _leads(at, one, state)), None)
+    return [
+        PossibleAction(one, scope, _after(one, state), not blocked[one], blocked[one], one == leading)
+        for one, scope in SCOPES.items()
+    ]
+
+
+def _leads(at: Situation, action: Action, state: PublicationState) -> bool:
+    """Return whether an action leads on to a release.
+
+    An approval does only where the document can have an entry: else it ends without a release. Nothing does
+    after a roll-back, and only another validation after one that failed.
+    """
+    if at.left is not None or state.state == "published" or (action == "approve" and not listed(at.stored)):
+        return False
+    return action == "validate" or state.validation != "failed"
 
 
 def listed(stored: StoredDocument) -> bool:
@@ -153,11 +197,7 @@ def _after(action: Action, state: PublicationState) -> str | None:
     return known.get(action)
 
 
-def _obstacles(at: Situation, action: Action, state: PublicationState) -> list[dict[str, object]]:
-    return [*_of(at, action, state)]
-
-
-def _of(at: Situation, action: Action, state: PublicationState) -> Iterator[dict[str, object]]:
+def _of(at: Situation, action: Action, state: PublicationState) -> Iterator[Blocked]:
     if at.stored.receipt is None and action != "delete":
         yield _obstacle(Obstacle.NO_RECEIPT)
         return
@@ -179,7 +219,7 @@ def _of(at: Situation, action: Action, state: PublicationState) -> Iterator[dict
         yield _obstacle(Obstacle.NOTHING_SERVED)
 
 
-def _validation(at: Situation) -> Iterator[dict[str, object]]:
+def _validation(at: Situation) -> Iterator[Blocked]:
     try:
         need_approval(at.stored)
     except ServiceError:
@@ -192,13 +232,13 @@ def _validation(at: Situation) -> Iterator[dict[str, object]]:
         yield _obstacle(Obstacle.NO_WORKER, engine=at.stored.backend)
 
 
-def _obstacle(kind: Obstacle, **fields: object) -> dict[str, object]:
-    return {"kind": kind.value, "fields": fields, "message": None}
+def _obstacle(kind: Obstacle, **fields: object) -> Blocked:
+    return Blocked(kind.value, fields)
 
 
-def _reason(reason: Reason) -> dict[str, object]:
+def _reason(reason: Reason) -> Blocked:
     fields = {key: value for key, value in reason.to_json().items() if key != "kind"}
-    return {"kind": str(reason.kind.value), "fields": fields, "message": render(reason)}
+    return Blocked(str(reason.kind.value), fields, render(reason))
 
 
 def values_of(gallery: Gallery, stored: StoredDocument) -> list[dict[str, object]]:

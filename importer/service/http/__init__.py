@@ -14,7 +14,7 @@ ALL = (
     "overview.router",
     "review.router",
     "review.router_review_page",
-    "measurements.router",
+    "memory.router",
     "releases.router",
     "recheck.router",
     "editor.router_preview",

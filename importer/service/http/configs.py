@@ -13,6 +13,7 @@ from fastapi.responses import Response
 from importer.app.export import export_valid
 from importer.document.document_keys import differences
 from importer.document.edited_comments import patched
+from importer.document.receipt import Receipt
 from importer.document.review import change_json
 from importer.document.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
@@ -135,13 +136,9 @@ def delete(
     response_model_exclude_unset=True,
     summary="What was decided and why",
 )
-def decisions(name: str, at: AtDesk, _who: Reader) -> dict[str, object]:
+def decisions(name: str, at: AtDesk, _who: Reader) -> Receipt:
     """Return each decision with its reasons and what it overruled; evidence, fit and proof."""
-    receipt = at.gallery.get(name)[1].stored.need_receipt()
-    return {
-        "decisions": receipt.decisions, "evidence": receipt.evidence, "unknown": receipt.unknown,
-        "fit": receipt.fit, "proof": receipt.proof,
-    }  # fmt: skip
+    return at.gallery.get(name)[1].stored.need_receipt()
 
 
 @router.get(

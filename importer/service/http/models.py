@@ -401,29 +401,6 @@ class LossOf(BaseModel):
     message: str
 
 
-class Offered(BaseModel):
-    """A value that vendor, table or engine offers, and where it stands."""
-
-    value: Any
-    source: str
-
-
-class EffectiveValue(BaseModel):
-    """One key: its value now, in the import and in the release that is served, who set it, other offers."""
-
-    key: str
-    value: Any = Field(default=None, description="left out where the document has none, like the next two")
-    imported: Any = None
-    served: Any = None
-    status: str = Field(description="of the decision, or 'edited'")
-    source: str
-    by: str | None = Field(default=None, description="the person who edited it")
-    at: str | None = None
-    vendor: Offered | None = None
-    table: Offered | None = None
-    engine_default: Offered | None = None
-
-
 class Document(DocumentSummary):
     """A document: its text, and the data in it."""
 
@@ -462,25 +439,6 @@ class History(BaseModel):
     served: int | None = Field(description="the version that the gallery serves")
     total: int = Field(description="versions on all pages")
     next: int | None = Field(description="the cursor of the next page")
-
-
-class ProofRow(BaseModel):
-    """Parsers with the same results."""
-
-    parsers: list[str]
-    reads: bool = Field(description="whether they read all that is needed")
-    cells: list[Literal["pass", "fail", "not-applicable"]] = Field(description="for each case of the map")
-    lost: str = Field(description="the first case that the first of them lost, and why; empty without one")
-
-
-class ProofMap(BaseModel):
-    """The parsers of one key by the cases of the proof, those of the document first."""
-
-    key: str = Field(examples=["tool_parser"])
-    of: str = Field(description="engine and version", examples=["vllm 0.33.0"])
-    parsers: int
-    cases: list[str]
-    rows: list[ProofRow]
 
 
 class Decisions(BaseModel):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import Literal
+from dataclasses import replace
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -22,7 +21,7 @@ from importer.document.receipt import ReviewEntry
 from importer.document.review import change_json, record_review, warnings
 from importer.document.store import StoredDocument
 from importer.errors import ImporterError
-from importer.reports.pictures import proof_maps
+from importer.reports.pictures import ProofMap, proof_maps
 from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.domain import validations, workflow
 from importer.service.domain.gallery import DocumentVersion
@@ -30,15 +29,13 @@ from importer.service.domain.grants import Caller
 from importer.service.domain.listing import losses_of
 from importer.service.domain.releases import ready, release
 from importer.service.domain.validations import equal, order, usable
-from importer.service.domain.workflow import Action, Situation, Step, StepState, values_of
+from importer.service.domain.workflow import NextStep, PossibleAction, Situation, WorkflowStep, values_of
 from importer.service.http.headers import IfMatch, etag, seen_versions
 from importer.service.http.models import (
     Approval,
     DocumentSummary,
-    EffectiveValue,
     Job,
     LossOf,
-    ProofMap,
     Rejection,
     ValidationRequest,
     WarningEntry,
@@ -130,70 +127,12 @@ def validate(
 router_review_page = APIRouter(prefix="/v1/configs", tags=["review"], route_class=Reads)
 
 
-class Blocked(BaseModel):
-    """What keeps an action from being done: its kind with fields; a message where the kind has one."""
-
-    kind: str = Field(examples=["never-validated"])
-    fields: dict[str, object]
-    message: str | None
-
-
-class WorkflowStep(BaseModel):
-    """One step of the way to a release."""
-
-    step: Step
-    state: StepState = Field(description="`now` is the next one; `blocked` the next one with obstacles")
-    action: Action | None = Field(description="the job that makes the change; null for an edit")
-    scope: str
-    blocked: list[Blocked]
-
-
-class PossibleAction(BaseModel):
-    """An action: whether this caller may do it now, and what keeps it."""
-
-    action: Action
-    scope: str
-    to: str | None = Field(description="the state after it, where that is certain")
-    allowed: bool
-    blocked: list[Blocked]
-    primary: bool = Field(description="whether it is the one that leads on to a release")
-
-
-class ReviewSetting(EffectiveValue):
-    """One setting with all of its values, the reasons, and what to look at."""
-
-    why: list[str] = Field(description="the reasons of the decision, the strongest first")
-    overruled: list[dict[str, object]]
-    attention: list[str] = Field(description="kinds of warnings about it")
-    edited: bool
-    new: bool = Field(description="whether it differs from the release that is served; of none, false")
-
-
 class ReviewChanges(BaseModel):
     """Changes of the whole data from three sides; null where there is no such side."""
 
     imported: list[dict[str, object]] | None
     approved: list[dict[str, object]] | None
     served: list[dict[str, object]] | None
-
-
-class ServedRelease(BaseModel):
-    """The version that is served."""
-
-    version: int
-    digest: str
-    by: str
-    at: str
-
-
-class NextStep(BaseModel):
-    """What a person does next, by the gravest fact; then by the order of the steps."""
-
-    kind: Literal["failed", "rolled-back", "import", "review", "validation", "release", "done"]
-    fields: dict[str, object] = Field(
-        description="of a failure: probe, reason, remedy, and `fix` with a merge patch (`change`) or a "
-        "`command`; the release left"
-    )
 
 
 class ReviewSheet(BaseModel):
@@ -203,18 +142,19 @@ class ReviewSheet(BaseModel):
     version: int
     digest: str
     state: State
-    served: ServedRelease | None
+    served: Served | None
     recheck: Comparison | None = Field(
         description="what the last recheck found, while an import would change the document"
     )
     warnings: list[WarningEntry]
-    settings: list[ReviewSetting] = Field(
-        description="with attention first, then edited, new, parsers, context, sampling"
+    settings: list[dict[str, object]] = Field(
+        description="each key as it is, in the import and in the release, with source, reasons and other "
+        "offers: with attention first, then edited, new, parsers, context, sampling"
     )
     losses: list[LossOf] | None = Field(description="what LocalAI would lack; null without an entry")
     listed: bool = Field(description="whether LocalAI can have an entry, so that an approval may publish")
     changes: ReviewChanges
-    maps: list[ProofMap] = Field(description="parsers by cases of the proof, the document's first")
+    maps: tuple[ProofMap, ...] = Field(description="parsers by cases of the proof, the document's first")
     steps: list[WorkflowStep]
     next: NextStep
     actions: list[PossibleAction]
@@ -242,7 +182,7 @@ def sheet(name: str, at: AtDesk, who: Reader) -> dict[str, object]:
     situation = replace(_situation(at, version, served, who), left=left)
     return {
         "name": name, "version": summary.version, "digest": summary.digest, "state": summary.state,
-        "served": None if served is None else {f: getattr(served, f) for f in ServedRelease.model_fields},
+        "served": served,
         "recheck": None if last is None else comparison_json(last),
         "warnings": warned, "settings": _settings(at, version, warned, served is not None),
         "losses": losses_of(stored),
@@ -252,10 +192,10 @@ def sheet(name: str, at: AtDesk, who: Reader) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _maps(stored: StoredDocument) -> list[dict[str, object]]:
+def _maps(stored: StoredDocument) -> tuple[ProofMap, ...]:
     """Return the maps of the proof, the parsers that the document names now first."""
     chosen = {key: document_keys.parser(stored.data, key) for key in document_keys.OPTIONS}
-    return [asdict(one) for one in proof_maps(stored.need_receipt().proof, chosen)]
+    return proof_maps(stored.need_receipt().proof, chosen)
 
 
 def _rolled_back(connection: Connection, version: DocumentVersion, served: Served | None) -> int | None:

@@ -1,7 +1,7 @@
 // What the probes found: the matrix of all runs, and each probe with the raw exchanges it is judged by.
 
 import { ask, get } from "../../api.js";
-import { Action, Block, Failure, Figures, Mark, Section, Soft, When, download, useAction } from "../../components/index.js";
+import { Action, Block, Failure, Mark, Section, Soft, When, download, useAction } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 import { Matrix } from "./matrix.jsx";
 
@@ -9,19 +9,16 @@ const T = TEXTS.probes;
 const ENDINGS = { html: "html", junit: "xml", json: "json" };
 
 export async function load({ name, signal }) {
-  const [{ runs }, measured] = await Promise.all([
-    get(["configs", name, "report", "json"], { signal }), get(["configs", name, "validations"], { signal }),
-  ]);
-  return { runs, measured };
+  return { runs: (await get(["configs", name, "report", "json"], { signal })).runs };
 }
 
-export function View({ data: { runs, measured }, found }) {
+export function View({ data: { runs }, found }) {
   if (!runs.length) return <p>{T.never}<Soft>{T.hint}</Soft></p>;
   const names = [...new Set(runs.flatMap((r) => r.outcomes.map((o) => o.probe)))];
   return [
     <Troubles runs={runs} />,
-    <Section title={T.matrix}><Matrix found={measured} go={(probe) => <Go probe={probe} />} /></Section>,
-    <Section title={T.runs}>{runs.map((one, at) => <Run key={at} one={one} />)}<Figures all={measured.figures} /></Section>,
+    <Section title={T.matrix}><Matrix runs={runs} go={(probe) => <Go probe={probe} />} /></Section>,
+    <Section title={T.runs}>{runs.map((one, at) => <Run key={at} one={one} />)}</Section>,
     <Section title={T.each}>{names.map((probe) => <Each key={probe} probe={probe} runs={runs} />)}</Section>,
     <Saved name={found.name} />,
   ];
