@@ -19,11 +19,12 @@ from typing import Any
 
 from importer.hub.snapshot import Snapshot
 from importer.memory import devices, shape
+from importer.memory.case import LoadCase
 from importer.memory.devices import GIB
+from importer.memory.engine_keys import FitRequest
 from importer.memory.estimate_types import Unknown
 from importer.memory.judgement import Judgement, judge
 from importer.memory.pages import has
-from importer.memory.parallelism import FitRequest, LoadCase
 from importer.memory.rest import BUFFERS, COMPILED, CONSUMED, ENGINE, SYSTEM, is_second
 from importer.memory.weights import read
 from importer.signals.comparison import INDEX
@@ -147,8 +148,8 @@ def _value(text: str) -> object:
 
 def _start(record: Mapping[str, Any]) -> Start:
     of = case(record)
-    found = judge(of, of.request)
-    placed, fit, split = found.placed, found.fit, found.placed.split
+    plan = judge(of, of.request).plan
+    fit = plan.fit
     sizes = {term.part: term.amount.likely / GIB for term in fit.terms}
     if "weights" in record.get("left_out", {}):  # of a size that the log alone has
         sizes["weights"] = record["reported"].get("weights", sizes["weights"])
@@ -156,10 +157,10 @@ def _start(record: Mapping[str, Any]) -> Start:
     known = rest.amount.high - rest.amount.likely if rest is not None else 0
     start = Start(
         record["id"], record["model"], record["version"], record["older"], record["reported"]["free"],
-        placed.budget / GIB, sizes["weights"], record["reported"].get("weights", sizes["weights"]),
+        plan.budget / GIB, sizes["weights"], record["reported"].get("weights", sizes["weights"]),
         sum(sizes.get(part, 0) for part in ("activations", "graphs", "adapters", "overhead")),
-        placed.spare / GIB, sqrt(placed.spare**2 - known**2) / GIB, (total.likely - total.low) / GIB,
-        split.cards, of.device.shared,
+        plan.spare / GIB, sqrt(plan.spare**2 - known**2) / GIB, (total.likely - total.low) / GIB,
+        plan.split.cards, of.device.shared,
         is_second(of.shape, fit.load) and has(fit.load, CONSUMED) and not fit.load.eager,
     )  # fmt: skip
     return replace(start, peak=start.peak - sum(likely for likely, _ in start.rest(Constants())))

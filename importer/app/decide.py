@@ -22,8 +22,8 @@ from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
+from importer.memory.engine_keys import FitRequest
 from importer.memory.measured import Measured
-from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim
 from importer.progress import Progress, silent
 from importer.proof import Proof

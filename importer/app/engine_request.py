@@ -7,7 +7,7 @@ from typing import Any
 
 from importer.decisions.decision import Chosen, Decision
 from importer.document.receipt import Receipt
-from importer.memory.parallelism import FitRequest
+from importer.memory.engine_keys import FitRequest
 
 ENGINE_DEFAULT = "engine-default"
 

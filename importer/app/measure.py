@@ -37,12 +37,12 @@ from importer.hub import fetch_beside
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot, mapping, text, whole
 from importer.memory import shape, weights
-from importer.memory.choose import Choice, DeviceAnswer, answers, choose
+from importer.memory.choose import Choice, choose
+from importer.memory.device_answers import DeviceAnswer, answer
 from importer.memory.devices import Device, known, named
-from importer.memory.judgement import CONTEXT, parts
+from importer.memory.engine_keys import CACHE, CONTEXT, DATA, PIPELINE, TENSOR, FitRequest
+from importer.memory.judgement import parts
 from importer.memory.measured import Measured, Reported, alike, contradiction, ran, scale
-from importer.memory.parallelism import CACHE, DATA, PIPELINE, TENSOR, FitRequest
-from importer.memory.plans import Aim
 from importer.progress import Progress, Step, silent
 from importer.reasons import Reason, ReasonKind
 
@@ -276,7 +276,7 @@ def as_written(
     own = {**request.values, **(run or {})}
     request = replace(request, values=own, fixed={*document_keys(stored.data), *(run or ())})
     read = shape.read(snapshot)
-    choice = choose(snapshot, read, weights.read(snapshot, read), device, stored.backend, request, Aim())
+    choice = choose(snapshot, read, weights.read(snapshot, read), device, stored.backend, request)
     term = None if choice.fit is None else choice.fit.term("weights")
     if term is None or term.amount.low > (device.memory or 0) * device.share:
         raise unmeasured(stored, choice.reason)
@@ -343,14 +343,13 @@ def device_answers(
     snapshot = snapshot_of(stored, places)
     read = shape.read(snapshot)
     sizes = weights.read(snapshot, read)
-    asked, memo = _request(stored, request), {}  # type: ignore[var-annotated]
+    asked = _request(stored, request)
 
-    def decided(device: Device, *, alone: bool = False) -> Choice:
-        return choose(
-            snapshot, read, sizes, device, stored.backend, asked, request.aim, memo=memo, alone=alone
-        )
+    def decided(device: Device) -> Choice:
+        return choose(snapshot, read, sizes, device, stored.backend, asked, request.aim, alone=True)
 
-    return answers(stored.backend, (d for d in known().values() if d.kind in kinds), decided)
+    some = (d for d in known().values() if d.kind in kinds and d.memory is not None)
+    return (answer(stored.backend, device, decided) for device in some)
 
 
 def _request(stored: StoredDocument, request: ImportRequest) -> FitRequest:

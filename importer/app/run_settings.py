@@ -25,12 +25,19 @@ from importer.hub.snapshot import mapping
 from importer.memory import shape, weights
 from importer.memory.choose import choose
 from importer.memory.devices import Device
-from importer.memory.judgement import CONTEXT
-from importer.memory.parallelism import CACHE, KV_DTYPE, LAYOUT, LOCAL, PARTED, SHARE, FitRequest
-from importer.memory.plans import Aim
+from importer.memory.engine_keys import (
+    CACHE,
+    CONTEXT,
+    DTYPE,
+    KV_DTYPE,
+    LAYOUT,
+    LOCAL,
+    PARTED,
+    SHARE,
+    FitRequest,
+)
 from importer.signals.evidence import Rule
 
-DTYPE = "dtype"
 # Keys that a run may set or leave out.
 OURS = (DTYPE, CONTEXT, SHARE, CACHE, KV_DTYPE, LOCAL, PARTED, *LAYOUT)
 WIDE = "float32"  # for a processor that has to make bfloat16 of it at every step
@@ -88,10 +95,10 @@ def for_run(stored: StoredDocument, engine: str, folder: Path) -> RunSettings | 
     for dtype in (WIDE, None) if _emulates(stored, device, backend) else (None,):
         request = _request(stored, device.kind, device.count, dtype)
         request = replace(request, version=None if installed is None else installed.version)
-        choice = choose(snapshot, read, held, device, backend, request, Aim())
+        choice = choose(snapshot, read, held, device, backend, request)
         if choice.verdict == "fits":
             break
-    if choice.placed is None or choice.verdict not in ("fits", "shortened"):
+    if choice.plan is None or choice.verdict not in ("fits", "shortened"):
         return RunSettings(device.label, {}, choice.to_json())
     wanted: dict[str, object] = {
         e.key: e.value for e in choice.evidence if e.rule is Rule.FIT and e.key in OURS

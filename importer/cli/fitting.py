@@ -17,7 +17,8 @@ from importer.document.review import change_json
 from importer.document.store import Store, StoredDocument, named
 from importer.errors import UsageError
 from importer.hub.local import ANYWHERE
-from importer.memory.choose import Answer, Choice, DeviceAnswer
+from importer.memory.choose import Choice
+from importer.memory.device_answers import Answer, DeviceAnswer
 from importer.memory.devices import BY_MAKER, GIB
 from importer.memory.measured import Measured
 from importer.sentences import counted

@@ -16,9 +16,8 @@ from importer.document.attention import Attention
 from importer.document.build import source
 from importer.document.document_keys import IMPORTANT, REMARKS, UNWRITTEN
 from importer.memory.choose import Choice
-from importer.memory.parallelism import cache_bytes
-from importer.memory.plan_settings import gib
-from importer.memory.plans import Plan as Deployment
+from importer.memory.plan_settings import gib, plan_json
+from importer.memory.planner import Plan as Deployment
 from importer.memory.plans import held
 from importer.reasons import Reason
 from importer.signals import speculation
@@ -95,10 +94,11 @@ def _sizes(choice: Choice) -> str:
     """Return the sizes of a document that is for no device in particular."""
     if choice.fit is None:
         return "unknown"
-    cache = cache_bytes(choice.fit)
     weights = choice.fit.term("weights")
     loaded = gib(0 if weights is None else weights.amount.likely)
-    return f"no limits; weights {loaded}, cache {gib(cache)} for {choice.fit.load.context:,} tokens"
+    return (
+        f"no limits; weights {loaded}, cache {gib(choice.fit.cache)} for {choice.fit.load.context:,} tokens"
+    )
 
 
 def _compared(choice: Choice) -> tuple[Deployment, ...]:
@@ -108,27 +108,22 @@ def _compared(choice: Choice) -> tuple[Deployment, ...]:
 
 def _plan(word: str, plan: Deployment) -> Iterator[str]:
     """Yield the layout of a plan with the sequences that it holds, then the bounds of its times."""
-    record = plan.to_json()
-    yield f"{word}: {output.layout(record)}; context {plan.context:,}; {held(record)}"
-    if plan.step is not None:
-        yield f"      at best {plan.step:.1f} ms/token, {plan.rate or 0:,.0f} tokens/s (calculated)"
+    record: dict[str, Any] = plan_json(plan)
+    yield f"{word}: {output.layout(record)}; context {record['max_model_len']:,}; {held(record)}"
+    if (step := record["step_ms"]) is not None:
+        yield f"      at best {step:.1f} ms/token, {record['tokens_per_second'] or 0:,} tokens/s (calculated)"
 
 
 def _fit(choice: Choice) -> str:
     """Return the device, and the share of its memory that the model needs."""
     if choice.device is None:
         return _sizes(choice)
-    if (
-        choice.verdict == "too-large"
-        and choice.plans
-        and choice.plans[0].device != choice.device.label
-        and choice.fit is not None
-        and choice.placed is not None
-    ):
-        each = f"{gib(choice.fit.total.likely)} of {gib(choice.placed.budget)} on each"
-        return f"too large for {choice.device.label}; {choice.plans[0].device}: {each}"
-    if choice.fit is None or choice.placed is None:
+    plan = choice.plan
+    if plan is None:
         return f"unknown on {choice.device.label}"
-    cards = f" on each of {choice.placed.split.cards}" if choice.placed.split.cards > 1 else ""
-    amounts = f"{gib(choice.fit.total.likely)} of {gib(choice.placed.budget)}"
+    amounts = f"{gib(plan.fit.total.likely)} of {gib(plan.budget)}"
+    more = plan.case.device.label
+    if more != choice.device.label:
+        return f"{choice.verdict.replace('-', ' ')} for {choice.device.label}; {more}: {amounts} on each"
+    cards = f" on each of {plan.split.cards}" if plan.split.cards > 1 else ""
     return f"{choice.verdict} on {choice.device.label}, about {amounts}{cards}"

@@ -19,8 +19,8 @@ from importer.document.validation_state import validation
 from importer.frozen import frozen
 from importer.hub.snapshot import listed, mapping, text, whole
 from importer.memory.estimate_types import CACHES
-from importer.memory.parallelism import SHORTEST
 from importer.memory.plan_settings import gib
+from importer.memory.planner import SHORTEST
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.evidence import TASKS

@@ -16,7 +16,8 @@ from importer.document.engine_arguments import load, version_of
 from importer.document.model_facts import DSPARK, ModelFacts, RecordedFacts
 from importer.hub.snapshot import mapping, whole
 from importer.memory.choose import OVERFLOWS
-from importer.memory.parallelism import PARTED, copies_divided
+from importer.memory.engine_keys import PARTED
+from importer.memory.parallelism import copies_divided
 from importer.reasons import Reason, ReasonKind
 from importer.signals.overrides import KEY as OVERRIDES
 

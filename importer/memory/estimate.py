@@ -1,4 +1,4 @@
-"""Estimates of the memory of one device from shape, weights and load, and the longest context of a budget.
+"""Estimates of the memory of one device from shape, weights and load.
 
 Weights and caches are counted; the rest is a range, see ``rest``.
 """
@@ -18,7 +18,6 @@ from importer.memory.estimate_types import (
     Amount,
     Fit,
     Load,
-    Longest,
     SizeReason,
     Term,
     TermReason,
@@ -101,44 +100,27 @@ def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
     return Fit(backend, load, tuple(terms))
 
 
-def longest(shape: Shape, whole: Fit, budget: int) -> Longest:
-    """Return the longest context up to that of ``whole`` with a likely total within ``budget`` bytes."""
-    load = whole.load
+def longest(shape: Shape, whole: Fit, budget: int) -> int:
+    """Return the longest context up to that of ``whole`` with a likely total within ``budget`` bytes; 0 where
+    not even the shortest fits.
+    """
+    context, likely = whole.load.context, partial(_likely, shape, whole)
     if whole.total.likely <= budget:
-        return Longest(load.context, whole)
-    least = min(SHORTEST, load.context)
-    shortest = _shorter(shape, whole, least)
-    if shortest.total.likely > budget:
-        return Longest(0, shortest)
-    held = bisect_right(range(least, load.context), budget, key=partial(_likely, shape, whole))
-    low = least + held - 1
-    return Longest(low, _shorter(shape, whole, low))
-
-
-def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
-    """Return the estimate with another context: the caches, and what grows beside them."""
-    load, paged = replace(whole.load, context=context), backends.of(whole.backend).on_cards
-    counted = _paged(shape, load) if paged else _growing(shape, load)
-    caches = [replace(t, amount=t.amount.times(whole.scale)) for t in counted]
-    first, *others = _beside(shape, whole, load)
-    return replace(whole, load=load, terms=(first, *caches, *others))
-
-
-def _beside(shape: Shape, whole: Fit, load: Load) -> list[Term]:
-    """Return the weights, and what they have beside them with another context."""
-    first, *others = (t for t in whole.terms if t.part not in CACHES)
-    if rest.grows(shape, load) and first.why.kind is not TermReason.MEASURED:
-        paged = backends.of(whole.backend).on_cards
-        others = rest.terms(shape, load, first.amount.likely, paged=paged)
-    return [first, *others]
+        return context
+    least = min(SHORTEST, context)
+    if likely(least) > budget:
+        return 0
+    return least + bisect_right(range(least, context), budget, key=likely) - 1
 
 
 def _likely(shape: Shape, whole: Fit, context: int) -> int:
     """Return the likely bytes of everything with another context; no term is made for a step of a search."""
-    load = replace(whole.load, context=context)
-    caches = _cached(shape, load, paged=backends.of(whole.backend).on_cards)
-    beside = sum(t.amount.likely for t in _beside(shape, whole, load))
-    return beside + sum(int(size * whole.scale) for size in caches)
+    load, paged = replace(whole.load, context=context), backends.of(whole.backend).on_cards
+    weights, *others = (t for t in whole.terms if t.part not in CACHES)
+    if rest.grows(shape, load) and weights.why.kind is not TermReason.MEASURED:
+        others = rest.terms(shape, load, weights.amount.likely, paged=paged)
+    caches = sum(int(size * whole.scale) for size in _cached(shape, load, paged=paged))
+    return caches + sum(t.amount.likely for t in (weights, *others))
 
 
 def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:

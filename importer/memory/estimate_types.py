@@ -1,4 +1,4 @@
-"""Types of estimates: amounts in bytes with reasons, loads, fits and the longest context of a budget."""
+"""Types of estimates: amounts in bytes with reasons, loads and fits."""
 
 from __future__ import annotations
 
@@ -208,6 +208,17 @@ class Fit:
         """Return the sum of all terms."""
         return Amount.sum(t.amount for t in self.terms)
 
+    @property
+    def cache(self) -> int:
+        """Return the bytes of one full sequence: keys, values and states."""
+        return sum(t.amount.likely for t in self.terms if t.part in CACHES)
+
+    @property
+    def spare(self) -> int:
+        """Return the difference between high and likely, over the parts that are only estimated."""
+        guessed = Amount.sum(t.amount for t in self.terms if t.part not in CACHES)
+        return guessed.high - guessed.likely
+
     def term(self, part: Part) -> Term | None:
         """Return the term of this name, or ``None``."""
         return next((t for t in self.terms if t.part == part), None)
@@ -220,14 +231,6 @@ class Fit:
             "terms": [t.to_json() for t in self.terms],
             "total": self.total.to_json(),
         }
-
-
-@frozen
-class Longest:
-    """The longest context that a budget holds, 0 where not even the shortest fits, and its estimate."""
-
-    context: int
-    fit: Fit
 
 
 class Figure(TypedDict):

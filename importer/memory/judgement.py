@@ -12,39 +12,38 @@ from typing import Literal
 from importer import backends
 from importer.frozen import frozen
 from importer.memory import pages
+from importer.memory.case import LoadCase
 from importer.memory.config_keys import Keys
-from importer.memory.devices import GIB, Device
+from importer.memory.devices import GIB
+from importer.memory.engine_keys import (
+    BLOCKS,
+    CACHE,
+    CONTEXT,
+    DTYPE,
+    EXPERTS,
+    FP8_NEEDS,
+    KV_DTYPE,
+    LAYOUT,
+    SHARE,
+    SLOTS,
+    FitRequest,
+)
 from importer.memory.estimate import longest
 from importer.memory.estimate_types import Amount, Fit
 from importer.memory.experts import count
 from importer.memory.layers import Latent
 from importer.memory.measured import is_measured
-from importer.memory.parallelism import (
-    BLOCKS,
-    CACHE,
-    EXPERTS,
-    KV_DTYPE,
-    LAYOUT,
-    SHARE,
-    SHORTEST,
-    SLOTS,
-    FitRequest,
-    LoadCase,
-    Placed,
-    cache_bytes,
-    divides,
-)
+from importer.memory.parallelism import divides
 from importer.memory.plan_settings import gib
+from importer.memory.planner import SHORTEST, Plan
 from importer.memory.plans import NO_AIM, Split
 from importer.reasons import Fields, Reason, ReasonKind, Text
 from importer.signals.architecture import text_config
 
 Word = Literal["fits", "may-not-start", "too-large"]
-CONTEXT, DTYPE = "max_model_len", "dtype"
 MOE_BACKEND, MEGA = "engine_args.moe_backend", "mega_moe"
 BALANCED, REDUNDANT = "engine_args.enable_eplb", "engine_args.eplb_config.num_redundant_experts"
 OLDEST, EIGHT_BITS = 70, 89  # compute capabilities that vLLM requires, and for a latent cache in 8 bits
-STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
 
 
 def _several(what: str) -> Text:
@@ -164,8 +163,7 @@ class Judgement:
     """
 
     word: Word
-    fit: Fit
-    placed: Placed
+    plan: Plan
     memory: Problem | None
     start: tuple[Problem, ...]
 
@@ -183,28 +181,22 @@ class _Everything(Container[str]):
 def judge(case: LoadCase, values: FitRequest) -> Judgement:
     """Return the judgement of a document's ``values`` for the model and the device of ``case``."""
     case = _finished(case, values)
-    split = _layout(case)
-    placed, fit = case.placed(split, case.shares()[0]), case.fit(case.context, split)
-    word, problem = _memory(case, placed, fit)
-    if problem is None and (problem := _states(case, placed, fit) or _share(case, placed, fit)) is not None:
+    plan = Plan(case, _layout(case), case.shares()[0])
+    word, problem = _memory(plan)
+    if problem is None and (problem := _states(plan) or _share(plan)) is not None:
         word = "may-not-start"
-    return Judgement(word, fit, placed, problem, _start(case, split))
+    return Judgement(word, plan, problem, _start(case, plan.split))
 
 
-def rounded(context: int) -> int:
-    """Return a context as documents have it, not longer than this one."""
-    step = next(step for least, step in STEPS if context >= least)
-    return context // step * step
-
-
-def usable(device: Device, placed: Placed) -> Reason:
+def usable(plan: Plan, budget: int | None = None) -> Reason:
     """Return the usable memory, such as ``21.6 GiB of rtx4090`` or ``4 of 8 h100-80g, 72.8 GiB of each,``."""
-    cards, budget = placed.split.cards, gib(placed.budget)
+    device, cards = plan.case.device, plan.split.cards
+    each = gib(plan.budget if budget is None else budget)
     if cards == device.count == 1:
-        return Reason(AmountReason.OF_ONE, budget=budget, device=device.name)
+        return Reason(AmountReason.OF_ONE, budget=each, device=device.name)
     of = device.count if device.count > cards else None
     kind = AmountReason.OF_NODES if device.kind == "cpu" else AmountReason.OF_SEVERAL
-    return Reason(kind, cards=cards, of=of, device=device.name, budget=budget)
+    return Reason(kind, cards=cards, of=of, device=device.name, budget=each)
 
 
 def parts(fit: Fit) -> tuple[Reason, ...]:
@@ -225,15 +217,15 @@ def parts(fit: Fit) -> tuple[Reason, ...]:
     return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
 
 
-def too_large(case: LoadCase, placed: Placed, *ways: Reason) -> tuple[Reason, Fit]:
-    """Return why not even a short context fits, and the estimate of one; ``ways`` are what would help."""
-    fit, whole = (case.fit(n, placed.split) for n in (min(SHORTEST, case.context), case.context))
-    over = fit.total.likely + placed.spare - placed.budget
-    reason = Reason(
-        JudgementReason.TOO_LARGE, device=case.device.title, parts=parts(whole), each=placed.split.cards > 1,
-        over=gib(max(over, 0)), budget=gib(placed.budget), ways=ways,
+def too_large(plan: Plan, *ways: Reason) -> Reason:
+    """Return why not even a short context fits; ``ways`` are what would help."""
+    case = plan.case
+    short = case.fit(min(SHORTEST, case.context), plan.split)
+    over = gib(max(short.total.likely + plan.spare - plan.budget, 0))
+    return Reason(
+        JudgementReason.TOO_LARGE, device=case.device.title, parts=parts(plan.fit), each=plan.split.cards > 1,
+        over=over, budget=gib(plan.budget), ways=ways,
     )  # fmt: skip
-    return reason, fit
 
 
 def _finished(case: LoadCase, values: FitRequest) -> LoadCase:
@@ -254,46 +246,45 @@ def _layout(case: LoadCase) -> Split:
     return Split(tensor, pipeline, data, case.request.get(EXPERTS) is True)
 
 
-def _memory(case: LoadCase, placed: Placed, fit: Fit) -> tuple[Word, Problem | None]:
+def _memory(plan: Plan) -> tuple[Word, Problem | None]:
     """Return whether one device holds what the values say, and else the value that is too much."""
-    device, split = case.device, placed.split
-    if device.memory is not None and split.cards > device.count:
-        fields = {"needed": split.cards, "device": device.label, "count": device.count}
+    case, fit, device = plan.case, plan.fit, plan.case.device
+    if device.memory is not None and plan.split.cards > device.count:
+        fields = {"needed": plan.split.cards, "device": device.label, "count": device.count}
         return "too-large", Problem(_layout_key(case), Reason(JudgementReason.MORE_CARDS, **fields))
     if (space := case.space(fit)) is not None:
-        return _cache(case, placed, fit, space)
+        return _cache(plan, space)
     total = fit.total
-    if device.memory is None or total.likely + placed.spare <= placed.budget:
+    if device.memory is None or total.likely + plan.spare <= plan.budget:
         return "fits", None
-    held = rounded(placed.longest.context)
-    fields = {"usable": usable(device, placed), "held": held, "parts": parts(fit)}
-    if total.low <= placed.budget:
+    fields = {"usable": usable(plan), "held": plan.length, "parts": parts(fit)}
+    if total.low <= plan.budget:
         return "may-not-start", _may_not(CONTEXT, low=total.low, high=total.high, **fields)
-    if held < min(SHORTEST, case.context):
-        return "too-large", Problem(CONTEXT, too_large(case, placed)[0])
+    if plan.length < min(SHORTEST, case.context):
+        return "too-large", Problem(CONTEXT, too_large(plan))
     why = Reason(JudgementReason.TOO_LONG, tokens=case.context, **fields)
     return "too-large" if backends.of(case.backend).on_cards else "may-not-start", Problem(CONTEXT, why)
 
 
-def _cache(case: LoadCase, placed: Placed, fit: Fit, space: int) -> tuple[Word, Problem | None]:
+def _cache(plan: Plan, space: int) -> tuple[Word, Problem | None]:
     """Return whether a cache of this size is large enough for the context, and small enough for the device.
 
     vLLM takes it whole, whatever the share of the card.
     """
-    key, beside = BLOCKS if case.request.count(BLOCKS) else CACHE, fit.total.likely - cache_bytes(fit)
-    if space < cache_bytes(fit):
-        held = longest(case.shape, fit, beside + space).context
+    case, fit = plan.case, plan.fit
+    key, beside = BLOCKS if case.request.count(BLOCKS) else CACHE, fit.total.likely - fit.cache
+    if space < fit.cache:
+        held = longest(case.shape, fit, beside + space)
         why = Reason(JudgementReason.CACHE_TOO_SMALL, size=gib(space), held=held, tokens=case.context)
         return "too-large", Problem(key, why)
     memory = case.device.memory or beside + space
     if beside + space <= memory:
         return "fits", None
-    every, left = usable(case.device, replace(placed, budget=memory)), gib(max(memory - beside, 0))
-    low, high = (n - cache_bytes(fit) + space for n in (fit.total.low, fit.total.high))
+    fields = {"usable": usable(plan, memory), "parts": parts(fit)}
+    low, high = (n - fit.cache + space for n in (fit.total.low, fit.total.high))
     if low <= memory:
-        held = rounded(placed.longest.context)
-        return "may-not-start", _may_not(key, usable=every, parts=parts(fit), held=held, low=low, high=high)
-    fields = {"size": gib(space), "left": left, "usable": every, "parts": parts(fit)}
+        return "may-not-start", _may_not(key, held=plan.length, low=low, high=high, **fields)
+    fields |= {"size": gib(space), "left": gib(max(memory - beside, 0))}
     return "too-large", Problem(key, Reason(JudgementReason.CACHE_TOO_LARGE, **fields))
 
 
@@ -302,19 +293,19 @@ def _may_not(key: str, *, low: int, high: int, **fields: object) -> Problem:
     return Problem(key, Reason(JudgementReason.MAY_NOT_START, low=gib(low), high=gib(high), **fields))
 
 
-def _share(case: LoadCase, placed: Placed, fit: Fit) -> Problem | None:
+def _share(plan: Plan) -> Problem | None:
     """Return the share of a card that is not free at the start, or leaves too little beside it."""
-    device, most = case.device, case.most_share(fit.load)
-    if not case.planned or not device.is_card or device.memory is None or placed.share <= most:
+    case, device, most = plan.case, plan.case.device, plan.case.most_share(plan.fit.load)
+    if not case.planned or not device.is_card or device.memory is None or plan.share <= most:
         return None
-    fields = {"share": placed.share, "device": device.name, "size": gib(placed.budget), "most": most}
+    fields = {"share": plan.share, "device": device.name, "size": gib(plan.budget), "most": most}
     beside = gib(device.memory - int(most * device.memory))
     return Problem(SHARE, Reason(JudgementReason.LARGE_SHARE, beside=beside, **fields))
 
 
-def _states(case: LoadCase, placed: Placed, fit: Fit) -> Problem | None:
+def _states(plan: Plan) -> Problem | None:
     """Return the number of sequences that is more than the blocks of their states."""
-    blocks, running = case.state_blocks(placed, fit), case.running(placed.split)
+    blocks, running = plan.state_blocks(), plan.case.running(plan.split)
     if blocks is None or running <= blocks:
         return None
     return Problem(SLOTS, Reason(JudgementReason.STATE_BLOCKS, running=running, blocks=blocks))
@@ -359,7 +350,8 @@ def _fp8(case: LoadCase) -> Iterator[Problem]:
     vLLM's kernel of latent attention for cards before 8.9 has none in 8 bits, nor has that of processors
     (``triton_mla.py`` and ``cpu_mla.py`` of 0.32).
     """
-    setting, name = case.fp8_needs(), str(case.request.get(KV_DTYPE))
+    setting = FP8_NEEDS.get(str(case.config.get("model_type")))
+    name = str(case.request.get(KV_DTYPE))
     plain = name.startswith("fp8") and name != "fp8_ds_mla"
     if setting is not None and plain and case.request.get(setting) is not True:
         yield Problem(KV_DTYPE, Reason(JudgementReason.FP8_CACHE, setting=setting.partition(".")[2]))

@@ -1,13 +1,14 @@
-"""What a plan writes into a document, and its reasons."""
+"""What a plan writes into a document and into its receipt, with the reasons."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from importer import backends
+from importer.memory.case import LoadCase
 from importer.memory.devices import GIB
-from importer.memory.parallelism import (
+from importer.memory.engine_keys import (
     BATCHED,
     CACHE,
     CONTEXT,
@@ -22,23 +23,122 @@ from importer.memory.parallelism import (
     SHARE,
     SLOTS,
     TENSOR,
-    cache_bytes,
-    inside,
-    spread,
 )
-from importer.memory.plans import Plan, PlanReason
-from importer.reasons import Reason
+from importer.memory.parallelism import inside, spread
+from importer.memory.planner import Plan
+from importer.reasons import Fields, Reason, ReasonKind
+from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, Source, warning
+from importer.signals.quantised_variants import KEY
 
-if TYPE_CHECKING:
-    from importer.memory.planner import Candidate
+# Arguments of a server over several machines: without and with copies in each.
+OF_MACHINES = (
+    "Ray or nnodes, node_rank and master_addr", "data_parallel_address and data_parallel_start_rank",
+)  # fmt: skip
 
 
-GOALS = {
-    "latency": PlanReason.GOAL_LATENCY,
-    "throughput": PlanReason.GOAL_THROUGHPUT,
-    "context": PlanReason.GOAL_CONTEXT,
-}
+def _stages(fields: Fields) -> str:
+    where = ": one or more for each machine" if fields["machines"] else ""
+    return f"{fields['stages']} stages of layers, {fields['cards']} x {fields['device']} for each{where}"
+
+
+def _copies(fields: Fields) -> str:
+    each = "one card holds" if fields["each"] == 1 else f"{fields['each']} cards hold"
+    return f"{each} the model; {fields['copies']} copies share the requests"
+
+
+def _experts(fields: Fields) -> str:
+    copies = f"; attention is copied {fields['copies']} times" if fields["copies"] > 1 else ""
+    return f"whole experts are dealt out over {fields['cards']} cards{copies}"
+
+
+def _slots(fields: Fields) -> str:
+    each = f" in each of {fields['copies']} copies" if fields["copies"] > 1 else ""
+    return f"{fields['count']} sequences at the same time{each}, as requested"
+
+
+class PlanReason(ReasonKind):
+    """Reasons of a plan: for its layout and its settings, and what they cost."""
+
+    TENSOR = (
+        "tensor",
+        "{cards} x {device} share each layer; {heads} heads divide by it",
+        "splits {heads} heads",
+    )
+    STAGES = "stages", _stages, "layers in stages"
+    COPIES = "copies", _copies, "{copies} copies"
+    EXPERTS = "experts", _experts, "experts over cards"
+    EXPERTS_WHOLE = (
+        "experts-whole",
+        (
+            "{cards} x {device} share attention and keep experts whole, since the blocks of their scales do "
+            "not divide"
+        ),
+        "whole experts",
+    )
+    SERVERS = (
+        "servers",
+        (
+            "{servers:server|servers} of {cards:card|cards}: start the document once for each, with a "
+            "balancer before them"
+        ),
+    )
+    SHARE = "share", "{budget} of the {memory} of {device}", "default share"
+    LARGER_SHARE = (
+        "larger-share",
+        "{budget} of the {memory} of {device}; with the usual {usual} the context would be shorter",
+        "longer context",
+    )
+    CACHE = (
+        "cache",
+        "{count} x {tokens:,} tokens; left to itself, vLLM would take all memory",
+        "{count} sequences",
+    )
+    FP8_CACHE = (
+        "fp8-cache",
+        (
+            "keys and values in 8 bits, in which {device} calculates: half the memory for each token, and "
+            "answers may differ a little"
+        ),
+        "half the memory",
+    )
+    SLOTS = "slots", _slots, "as requested"
+    FEW_SLOTS = (
+        "few-slots",
+        "{count:sequence|sequences} at the same time: the memory of more leaves no room for the context",
+        "longer context",
+    )
+    STATE_BLOCKS = (
+        "state-blocks",
+        "{count:sequence|sequences} at the same time: vLLM needs a block of states for each",
+        "blocks of states",
+    )
+    BATCHED = "batched", "{tokens:,} tokens of prompts in one step, for the goal {goal}", "goal {goal}"
+    SEQUENCES = "sequences", "it holds {count:sequence|sequences} of {tokens:,} tokens at the same time"
+    ASKED = "asked", "{tokens:,} tokens were requested", "as requested"
+    BEYOND = "beyond", "{wanted:,} tokens were requested; the model has {most:,}", "the model's most"
+    FEWER = (
+        "fewer",
+        (
+            "it holds {held:,} of the {wanted:,} requested sequences of {tokens:,} tokens at the same time; "
+            "the others wait"
+        ),
+        "{held} held",
+    )
+    IDLE = "idle", "{count} x {device} have no part", "idle cards"
+    ENCODER = (
+        "encoder",
+        (
+            "each of {cards} cards reads whole pictures, and nothing is added up between them; its whole "
+            "encoder takes {size} more of each card"
+        ),
+        "whole encoder",
+    )
+    MACHINES = "machines", "vLLM is started on each of {count} machines, with {arguments}"
+    LOCAL_COPIES = "local-copies", "{copies} copies on each of {machines} machines", "copies per machine"
+    SISTERS = "sisters", "the card names quantised repositories of it: {names:and}"
+    UNCOUNTED = "uncounted", "the estimate does not know how much memory {key} takes", "size unknown"
+    OTHER_ENGINE = "other-engine", "{device} is served by {engine}, not by the released {backend}"
 
 
 def gib(size: float) -> str:
@@ -48,7 +148,7 @@ def gib(size: float) -> str:
     return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
 
 
-def settings(plan: Candidate) -> list[Evidence]:
+def settings(plan: Plan) -> list[Evidence]:
     """Return the settings of a plan that the user has not fixed, each with its reason.
 
     SGLang gets tensor parallelism alone: it chooses its own share of a card. Engines on MLX get none.
@@ -60,7 +160,7 @@ def settings(plan: Candidate) -> list[Evidence]:
     return [e for e in made if not plan.case.request.is_fixed(e.key)]
 
 
-def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
+def fixed_layout(plan: Plan) -> Iterator[Evidence]:
     """Yield warnings at the user's values: fewer sequences, idle cards, sizes that no estimate knows."""
     case, split = plan.case, plan.split
     for key in case.load(case.context, split).uncounted:
@@ -75,56 +175,51 @@ def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
         yield Evidence(Rule.FITS, fixed[0], case.request.get(fixed[0]), Source.FIT, warning(why))
 
 
-def described_plan(plans: tuple[Candidate, ...], context: int) -> tuple[Plan, ...]:
-    """Return plans as receipts hold them, the best first; ``context`` is that of the best."""
-    return tuple(_plan(p, context if p is plans[0] else min(p.context, p.case.context)) for p in plans)
-
-
 def asked_facts(tokens: int) -> Reason:
     """Return the reason of a context that the user requested with ``--context``."""
     return Reason(PlanReason.ASKED, tokens=tokens)
 
 
-def _plan(plan: Candidate, context: int) -> Plan:
-    case, split, facts = plan.case, plan.split, settings(plan)
-    dtype = str(case.request.get(KV_DTYPE) or "auto")
-    return Plan(
-        case.device.label, split, context, plan.sequences, min(case.tokens, plan.context), dtype,
-        plan.placed.share, tuple((e.key, e.value) for e in facts),
-        None if plan.step is None else plan.step.seconds * 1000,
-        None if plan.busy is None else plan.busy.rate,
-        tuple(_reasons(plan)), plan.meets,
-    )  # fmt: skip
+def plan_json(plan: Plan) -> dict[str, object]:
+    """Return a plan as receipts hold it.
+
+    ``sequences`` are those of ``tokens`` that all copies hold together, ``settings`` what a document gets,
+    ``step_ms`` and ``tokens_per_second`` bounds by the memory's bandwidth.
+    """
+    case, step, busy = plan.case, plan.step, plan.busy
+    return {
+        "device": case.device.label,
+        **plan.split.to_json(),
+        "max_model_len": plan.length,
+        "sequences": plan.sequences,
+        "tokens": min(case.tokens, plan.context),
+        "kv_cache_dtype": str(case.request.get(KV_DTYPE) or "auto"),
+        "gpu_memory_utilization": plan.share,
+        "settings": {e.key: e.value for e in settings(plan)},
+        "step_ms": None if step is None else round(step.seconds * 1000, 2),
+        "tokens_per_second": None if busy is None else round(busy.rate),
+        "meets": plan.meets,
+        "why": [render(reason) for reason in _reasons(plan)],
+    }
 
 
-def _reasons(plan: Candidate) -> Iterator[Reason]:
+def _reasons(plan: Plan) -> Iterator[Reason]:
     """Yield the reasons for the layout, what it holds, and what a start requires."""
     case, split = plan.case, plan.split
-    if case.aim.goal is not None:
-        yield Reason(GOALS[case.aim.goal])
-    if case.pools and split.copies > 1:
-        yield Reason(PlanReason.POOLED)
-    if case.aim.goal == "throughput" and split.tensor > 1 and plan.busy is not None:
-        yield Reason(PlanReason.DECODING_ALONE)
     if split.devices > 1 or case.device.count > 1:
         yield from dict.fromkeys(why for _, _, why in _layout(plan))
     if plan.is_fp8:
         yield Reason(PlanReason.FP8_CACHE, device=case.device.name)
     yield _held(plan)
     if (machines := split.cards // inside(case.device)) > 1:
-        over = PlanReason.COPIES_OF_MACHINES if spread(case.device, split) else PlanReason.MACHINES
-        yield Reason(over, count=machines)
-    if plan.is_fp8:
-        yield Reason(PlanReason.ROUNDED)
+        yield Reason(PlanReason.MACHINES, count=machines, arguments=OF_MACHINES[spread(case.device, split)])
     if (idle := case.device.count - split.devices) > 0:
         yield Reason(PlanReason.IDLE, count=idle, device=case.device.name)
-    from importer.memory.planner import named_by_card
-
     if (named := named_by_card(case)) is not None:
         yield Reason(PlanReason.SISTERS, names=named)
 
 
-def _held(plan: Candidate) -> Reason:
+def _held(plan: Plan) -> Reason:
     tokens = min(plan.case.tokens, plan.context)
     wanted = plan.case.aim.concurrency
     if wanted is not None and plan.sequences < wanted:
@@ -135,7 +230,7 @@ def _held(plan: Candidate) -> Reason:
 Setting = tuple[str | None, Any, Reason]
 
 
-def _layout(plan: Candidate) -> Iterator[Setting]:
+def _layout(plan: Plan) -> Iterator[Setting]:
     """Yield key, value and reason for each part of the layout; servers beside each other have no key."""
     case, split = plan.case, plan.split
     name = case.device.name
@@ -161,19 +256,19 @@ def _layout(plan: Candidate) -> Iterator[Setting]:
         yield None, split.replicas, Reason(PlanReason.SERVERS, servers=split.replicas, cards=split.cards)
 
 
-def _written(plan: Candidate) -> Iterator[Evidence]:
+def _written(plan: Plan) -> Iterator[Evidence]:
     """Yield the layout, the share of each card, the cache, and the limits of requests and steps."""
-    case, placed = plan.case, plan.placed
+    case = plan.case
     for key, value, why in _layout(plan):
         if key is not None:
             yield _fact(key, value, why)
     if case.device.is_card:
-        kind = PlanReason.LARGER_SHARE if placed.share > case.device.share else PlanReason.SHARE
+        kind = PlanReason.LARGER_SHARE if plan.share > case.device.share else PlanReason.SHARE
         why = Reason(
-            kind, budget=gib(placed.budget), memory=gib(case.device.memory or 0), device=case.device.name,
+            kind, budget=gib(plan.budget), memory=gib(case.device.memory or 0), device=case.device.name,
             usual=case.device.share,
         )  # fmt: skip
-        yield _fact(SHARE, placed.share, why)
+        yield _fact(SHARE, plan.share, why)
     else:
         yield _cpu_cache(plan)
     if case.encodes_whole(plan.split):
@@ -186,9 +281,9 @@ def _written(plan: Candidate) -> Iterator[Evidence]:
     yield from _limits(plan)
 
 
-def _limits(plan: Candidate) -> Iterator[Evidence]:
+def _limits(plan: Plan) -> Iterator[Evidence]:
     case, split = plan.case, plan.split
-    blocks = case.state_blocks(plan.placed, case.fit(case.context, split))
+    blocks = plan.state_blocks()
     if blocks is not None and blocks < case.running(split):
         most = blocks >> (digits := max(blocks.bit_length() - 4, 0)) << digits  # a round number
         why = Reason(PlanReason.STATE_BLOCKS, count=most)
@@ -203,21 +298,22 @@ def _limits(plan: Candidate) -> Iterator[Evidence]:
         short = plan.sequences < (case.aim.concurrency or 1)
         yield _fact(SLOTS, slots, warning(_held(plan)) if short else why)
     if (batched := case.batched()) is not None:
-        less = case.aim.goal == "latency"
-        yield _fact(
-            BATCHED,
-            batched,
-            Reason(PlanReason.BATCHED_LESS if less else PlanReason.BATCHED_MORE, tokens=batched),
-        )
+        yield _fact(BATCHED, batched, Reason(PlanReason.BATCHED, tokens=batched, goal=case.aim.goal))
 
 
 def _fact(key: str, value: Any, why: Reason) -> Evidence:
     return Evidence(Rule.FIT, key, value, Source.FIT, why)
 
 
-def _cpu_cache(plan: Candidate) -> Evidence:
+def _cpu_cache(plan: Plan) -> Evidence:
     """Return the size of the cache on processors: vLLM's default needs nearly all memory to be free."""
-    fit = plan.case.fit(min(plan.context, plan.case.context) or plan.case.context, plan.split)
-    size, one = plan.case.processor_cache(plan.placed), cache_bytes(fit)
-    count = max(size // one, 1) if one else 1
+    fit = plan.case.fit(plan.context or plan.case.context, plan.split)
+    size = plan.processor_cache()
+    count = max(size // fit.cache, 1) if fit.cache else 1
     return _fact(CACHE, size, Reason(PlanReason.CACHE, count=count, tokens=fit.load.context))
+
+
+def named_by_card(case: LoadCase) -> tuple[str, ...] | None:
+    """Return the quantised repositories of the model that the card names; ``None`` without any."""
+    named = case.request.get(KEY)
+    return tuple(map(str, named)) if isinstance(named, list) and named else None

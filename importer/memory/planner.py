@@ -1,132 +1,151 @@
-"""Plans for a goal: every layout is estimated and ranked; what a plan writes, costs and reaches."""
+"""Plans of a case: what each layout and share of the cards holds, ranked for the goal."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import lru_cache
-from math import log
+from dataclasses import field, replace
+from functools import cache
+from math import isqrt, log
 
+from importer import backends
 from importer.frozen import frozen
 from importer.memory import pages
-from importer.memory.config_keys import Keys
-from importer.memory.devices import MOST
-from importer.memory.estimate_types import Fit
-from importer.memory.experts import chosen, count
-from importer.memory.layers import Attention, Latent
-from importer.memory.parallelism import (
+from importer.memory.bounds import Step, step
+from importer.memory.case import LoadCase
+from importer.memory.devices import MOST, Device, known
+from importer.memory.engine_keys import (
     CACHE,
     CONTEXT,
     FP8,
+    FP8_NEEDS,
     KV_DTYPE,
-    SHORTEST,
+    LAYOUT,
+    SHARE,
     SLOTS,
-    LoadCase,
-    Placed,
-    cache_bytes,
-    has_experts,
-    inside,
-    spread,
+    FitRequest,
+    memory_arguments,
 )
+from importer.memory.estimate import longest
+from importer.memory.estimate_types import Fit
+from importer.memory.layers import Attention, Latent, State
+from importer.memory.parallelism import has_experts, inside, spread
 from importer.memory.plans import Split
-from importer.memory.quantised import sizes
-from importer.memory.shape import Shape
-from importer.signals.architecture import text_config
-from importer.signals.quantised_variants import KEY
+from importer.memory.rest import MIB
 
-OPERATIONS = 250  # of 16 bits that a card calculates while it reads one byte; 150 to 300 on cards of today
-PCIE = 32_000_000_000  # bytes a second between cards without links of their own
-# Seconds until the first byte of a sum over cards is there: with links between them, and over PCIe.
-FAST, SLOW = 10e-6, 40e-6
-SUMS = 2  # of each layer
-
-
-@frozen
-class Step:
-    """Seconds of one step, and the tokens a second of all sequences of all copies together."""
-
-    seconds: float
-    rate: float
-
-
-def step(case: LoadCase, split: Split, sequences: int, tokens: int) -> Step | None:
-    """Return the bound for ``sequences`` of ``tokens`` in all copies; ``None`` without a known bandwidth."""
-    bandwidth = case.device.bandwidth
-    if bandwidth is None:
-        return None
-    each = max(-(-sequences // split.copies), 1)
-    fit = case.fit(tokens, split)
-    dense, experts = _weights(case, fit, split)
-    read = dense + experts * _visited(case, each * (split.data if split.experts else 1))
-    read += each * cache_bytes(fit)
-    calculated = _active(case, dense, experts) * each / OPERATIONS
-    stage = max(read, calculated) / bandwidth + _talk(case, split, each)
-    return Step(stage * split.pipeline, split.copies * each / stage)
-
-
-def _weights(case: LoadCase, fit: Fit, split: Split) -> tuple[float, float]:
-    """Return the bytes on one device: of what every token visits, and of experts."""
-    term = fit.term("weights")
-    loaded = float(term.amount.likely) if term is not None else 0.0
-    routed, whole = _routed(case.shape)
-    if not routed or not whole:
-        return loaded, 0.0
-    over = (split.tensor * split.data if split.experts else split.tensor) * split.pipeline
-    experts = min(case.weights.amount.likely * routed / whole / over, loaded)
-    return loaded - experts, experts
-
-
-@lru_cache(maxsize=32)
-def _routed(shape: Shape) -> tuple[int, int]:
-    """Return the bytes of all experts, and of everything."""
-    experts = Counter({part: number for part, number in shape.parts.items() if part.role == "experts"})
-    return sizes(experts, shape.scheme, 2), sizes(shape.parts, shape.scheme, 2)
-
-
-def _visited(case: LoadCase, tokens: int) -> float:
-    """Return the part of the experts that ``tokens`` visit, spread evenly."""
-    keys = Keys.of(text_config(case.config))
-    number, visits = count(keys), chosen(keys)
-    return 1 - (1 - min(visits / number, 1)) ** max(tokens, 1) if number and visits else 1.0
-
-
-def _active(case: LoadCase, dense: float, experts: float) -> float:
-    """Return twice the bytes that one token visits: two operations for each value of 16 bits."""
-    return dense + experts * _visited(case, 1)
-
-
-def _talk(case: LoadCase, split: Split, each: int) -> float:
-    """Return the seconds between devices of one stage: sums of tensor parallelism, tokens of experts."""
-    link = case.device.link or PCIE
-    wait = FAST if case.device.link else SLOW
-    layers = -(-len(case.shape.blocks) // split.pipeline)
-    size = each * case.shape.hidden * 2
-    seconds = 0.0
-    if split.tensor > 1:
-        seconds += SUMS * layers * (wait + 2 * size * (split.tensor - 1) / split.tensor / link)
-    if split.experts and split.data > 1:  # every copy's tokens go to every other copy, and back
-        between = PCIE if spread(case.device, split) else link
-        seconds += SUMS * layers * (wait + size * (split.data - 1) / between)
-    return seconds + (wait + size / PCIE if split.pipeline > 1 else 0.0)
-
-
+SHORTEST = 1024  # tokens; a shorter context is of no use
+STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
+CPU_SEQUENCES, CPU_PART = 8, 8  # that a processor's cache holds at most; of the memory, one in so many
+MOST_SLOTS = 1024  # sequences, where one takes no memory
 NEXT = 2  # plans beside the best
 FEW = (256, 32)  # sequences at the same time, where more leave no room for the context
 
 
 @frozen
-class Candidate:
-    """One layout with what it holds; ``case`` has its dtype of keys and values.
-
-    ``sequences``  of ``case.tokens`` tokens, that all copies hold together.
-    ``most``       sequences that it holds and runs.
-    """
+class Plan:
+    """A layout of a model on a device, with a share of each card."""
 
     case: LoadCase
-    placed: Placed
-    sequences: int
-    most: int
+    split: Split
+    share: float
+    _found: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def context(self) -> int:
+        """Return the tokens of its longest sequence, 0 where not even the shortest fits."""
+        if "context" not in self._found:  # the ranking asks many times
+            self._found["context"] = longest(self.case.shape, self.fit, self._room(self.fit))
+        return self._found["context"]
+
+    @property
+    def sequences(self) -> int:
+        """Return how many sequences of ``case.tokens`` tokens all copies hold together, and may run."""
+        if "sequences" not in self._found:
+            self._found["sequences"] = self._held()
+        return self._found["sequences"]
+
+    @property
+    def whole(self) -> bool:
+        """Return whether it holds the whole context."""
+        return self.fit.total.likely <= self._room(self.fit)
+
+    def at(self, context: int) -> Plan:
+        """Return the same arrangement of a case with another context."""
+        return Plan(replace(self.case, context=context), self.split, self.share)
+
+    @property
+    def fit(self) -> Fit:
+        """Return the estimate with the whole context of the case."""
+        return self.case.fit(self.case.context, self.split)
+
+    @property
+    def budget(self) -> int:
+        """Return the bytes of one card that may be filled; the likely total keeps ``spare`` of them free."""
+        return int((self.case.device.memory or 0) * self.share)
+
+    @property
+    def spare(self) -> int:
+        """Return the bytes to keep free: what the estimate may lack, and what an assumed device may lack."""
+        return self._spare(self.fit)
+
+    def _spare(self, fit: Fit) -> int:
+        if self.case.caution == "least":
+            return fit.total.low - fit.total.likely
+        whole = isqrt(fit.spare**2 + int(self.case.device.doubt * self.share) ** 2)
+        return whole if self.case.caution == "whole" else whole // 2
+
+    def _room(self, fit: Fit) -> int:
+        """Return the bytes for the likely total of one device; fewer where the user limits the cache."""
+        room, space = self.budget - self._spare(fit), self.case.space(fit)
+        return room if space is None else min(room, fit.total.likely - fit.cache + space)
+
+    def _held(self) -> int:
+        case, split = self.case, self.split
+        if not self.context:
+            return 0
+        tokens = max(min(case.tokens, self.context), 1)
+        one, two = case.fit(tokens, split), case.fit(tokens, split, 2)
+        each, free = two.cache - one.cache, self._room(one) - one.total.likely
+        held = 0 if free < 0 else (1 + (free // each if each > 0 else MOST_SLOTS)) * split.copies
+        if case.planned and not case.device.is_card and not case.request.is_fixed(CACHE) and one.cache:
+            held = min(held, self.processor_cache() // one.cache * split.copies)  # what the document gives
+        running = (case.request.count(SLOTS) or case.slots(split) or 0) * split.copies
+        if running < (case.aim.concurrency or 0) and not case.pools:
+            held = min(held, running)  # whatever else the cache has room for
+        return held
+
+    def processor_cache(self) -> int:
+        """Return the bytes that a document gives the cache on a processor: for the wanted sequences at least,
+        else for a few of the whole context within a part of the memory.
+        """
+        case = self.case
+        fit = case.fit(self.context or case.context, self.split)
+        one, wanted = fit.cache, case.aim.concurrency or 1
+        free = max(one, self.budget - self.spare - fit.total.likely + one)
+        most = max(one * wanted, (case.device.memory or 0) // CPU_PART)
+        empty = pages.pool(case.shape, fit.load).block  # that vLLM keeps of any cache
+        return -(-(min(free, max(CPU_SEQUENCES, wanted) * one, most) + empty) // MIB) * MIB
+
+    def state_blocks(self) -> int | None:
+        """Return the safe number of blocks, where vLLM requires one for each sequence; ``None`` elsewhere.
+
+        So it does for graphs of a model with states, and pooled texts have no such graphs.
+        """
+        case, fit = self.case, self.fit
+        states = any(isinstance(cached, State) for cached in case.shape.caches)
+        if not case.planned or not case.device.is_card or case.device.memory is None or not states:
+            return None
+        graphs = not case.pools and memory_arguments(case.backend).records_states(case.request)
+        if not (graphs and pages.has(fit.load, pages.BLOCK_EACH)):
+            return None
+        free = case.space(fit)
+        free = self.budget - self.spare - fit.total.likely + fit.cache if free is None else free
+        return max(free // pages.pool(case.shape, fit.load).block, 1)
+
+    @property
+    def length(self) -> int:
+        """Return the context that a document gets: the whole one, or a round number of tokens."""
+        step = next(step for least, step in STEPS if self.context >= least)
+        return self.context if self.whole else self.context // step * step
 
     @property
     def step(self) -> Step | None:
@@ -136,26 +155,13 @@ class Candidate:
     @property
     def busy(self) -> Step | None:
         """Return the bound for as many sequences as it holds or runs."""
-        return self._bound(max(self.most, 1))
+        tokens = max(min(self.case.tokens, self.context), 1)
+        usual = pages.slots_default(self.case.load(tokens, self.split)) * self.split.copies
+        return self._bound(max(min(self.sequences, self.case.aim.concurrency or usual), 1))
 
     def _bound(self, sequences: int) -> Step | None:
         tokens = max(min(self.case.tokens, self.context), 1)
         return None if self.case.pools else step(self.case, self.split, sequences, tokens)
-
-    @property
-    def split(self) -> Split:
-        """Return the layout."""
-        return self.placed.split
-
-    @property
-    def context(self) -> int:
-        """Return the tokens of its longest sequence."""
-        return self.placed.longest.context
-
-    @property
-    def whole(self) -> bool:
-        """Return whether it holds the whole context."""
-        return self.context >= self.case.context
 
     @property
     def meets(self) -> bool:
@@ -180,33 +186,27 @@ class Candidate:
         return self.case.request.get(KV_DTYPE) == FP8 and not self.case.request.is_fixed(KV_DTYPE)
 
 
-def deploy(case: LoadCase) -> tuple[Candidate, ...]:
+def deploy(case: LoadCase) -> tuple[Plan, ...]:
     """Return the best plan and the two next-best, each with another layout or dtype of keys and values."""
     case = _free(case)
-    found = list(_candidates(case, case.shares()[:1]))
-    if case.aim.goal == "context" or not _suits(found):
-        found += _candidates(case, case.shares()[1:])
+    found = _plans(case, case.shares()[:1])
+    if case.aim.goal == "context" or not any(p.meets and not p.staged for p in found):
+        found += _plans(case, case.shares()[1:])
         small = with_fp8(case)
         if small is not None:
-            found += _candidates(small, case.shares())
-        for fewer in with_fewer(small or case):
-            if not any(c.meets for c in found):
-                found += _candidates(fewer, case.shares())
-    ranked = sorted(found, key=_order(case, found))
-    distinct: dict[tuple[Split, bool], Candidate] = {}
-    for candidate in ranked:
-        distinct.setdefault((candidate.split, candidate.is_fp8), candidate)
+            found += _plans(small, case.shares())
+        for fewer in _with_fewer(small or case):
+            if not any(p.meets for p in found):
+                found += _plans(fewer, case.shares())
+    distinct: dict[tuple[Split, bool], Plan] = {}
+    for plan in sorted(found, key=_order(case, found)):
+        distinct.setdefault((plan.split, plan.is_fp8), plan)
     best, *others = distinct.values()
-    useful = [c for c in others if c.context >= min(SHORTEST, case.context)]
+    useful = [p for p in others if p.context >= min(SHORTEST, case.context)]
     return (best, *useful[:NEXT])
 
 
-def _suits(found: list[Candidate]) -> bool:
-    """Return whether a plan without stages inside of a machine holds the request."""
-    return any(c.meets and not c.staged for c in found)
-
-
-def larger(case: LoadCase) -> tuple[Candidate, ...] | None:
+def larger(case: LoadCase) -> tuple[Plan, ...] | None:
     """Return plans for more cards of the same kind, the fewest that hold the request; ``None`` without."""
     if not case.device.is_card or not case.planned:
         return None
@@ -223,19 +223,41 @@ def larger(case: LoadCase) -> tuple[Candidate, ...] | None:
     return None
 
 
+def would_hold(case: LoadCase) -> tuple[Device, ...]:
+    """Return named devices that hold the whole context: the fewest cards, and the least total memory."""
+    kinds = {"cuda", "rocm"} if backends.of(case.backend).on_cards else {"metal"}
+    free = FitRequest({k: v for k, v in case.request.values.items() if k not in {*LAYOUT, SHARE}})
+    able = [d for d in known().values() if d.kind in kinds and "bf16" in d.native]
+    several = [replace(d, count=n) for d in able for n in (1, 2, 4, 8) if n == 1 or d.node >= n]
+    several.sort(key=lambda d: ((d.memory or 0) * d.count, d.count))
+    holds = cache(lambda device: _holds_all(replace(case, device=device, request=free, measured=None)))
+    small = next(filter(holds, several), None)
+    few = next(filter(holds, sorted(several, key=lambda d: d.count)), None)
+    return tuple(dict.fromkeys(d for d in (few, small) if d is not None))
+
+
+def _holds_all(case: LoadCase) -> bool:
+    """Return whether all cards together, each with its default share, hold the whole context."""
+    device = case.device
+    if case.weights.amount.low > int((device.memory or 0) * device.share) * device.count:
+        return False  # no estimate is required
+    widest = [s for s in case.splits() if s.copies == 1]
+    return any(Plan(case, s, device.share).whole for s in sorted(widest, key=lambda s: s.pipeline)[:1])
+
+
 def with_fp8(case: LoadCase) -> LoadCase | None:
     """Return the case with keys and values in 8 bits, where device and engine have them; else ``None``."""
     request = case.request
     plain = pages.kv_name(case.shape, case.load(case.context, Split())) in pages.BYTES
     able = case.planned and case.device.is_card and FP8 in case.device.native
-    able = able and case.fp8_needs() is None
+    able = able and str(case.config.get("model_type")) not in FP8_NEEDS
     attends = any(isinstance(c, Attention | Latent) for c in case.shape.caches)
     if not (plain and able and attends) or request.is_fixed(KV_DTYPE):
         return None
     return replace(case, request=replace(request, values={**request.values, KV_DTYPE: FP8}))
 
 
-def with_fewer(case: LoadCase) -> Iterator[LoadCase]:
+def _with_fewer(case: LoadCase) -> Iterator[LoadCase]:
     """Yield the case with fewer sequences at the same time: their logits and states leave room for a cache.
 
     Where more were requested than vLLM runs by itself, that number precedes the few.
@@ -260,49 +282,34 @@ def _free(case: LoadCase) -> LoadCase:
     return replace(case, request=replace(request, values=free))
 
 
-def _candidates(case: LoadCase, shares: tuple[float, ...]) -> Iterator[Candidate]:
-    """Yield each layout with each share."""
-    return (_candidate(case, split, share) for share in shares for split in case.splits())
-
-
-def _candidate(case: LoadCase, split: Split, share: float) -> Candidate:
-    placed = case.placed(split, share)
-    tokens = max(min(case.tokens, placed.longest.context), 1)
-    sequences = case.held(tokens, split, share) if placed.longest.context else 0
-    if case.planned and not case.device.is_card and not case.request.is_fixed(CACHE):
-        one = cache_bytes(case.fit(tokens, split))  # of the cache that the document gets, not of the memory
-        sequences = min(sequences, case.processor_cache(placed) // one * split.copies) if one else sequences
-    running = (case.request.count(SLOTS) or case.slots(split) or 0) * split.copies
-    if running < (case.aim.concurrency or 0) and not case.pools:
-        sequences = min(sequences, running)  # whatever else the cache has room for
-    usual = pages.slots_default(case.load(tokens, split)) * split.copies
-    return Candidate(case, placed, sequences, min(sequences, case.aim.concurrency or usual))
+def _plans(case: LoadCase, shares: tuple[float, ...]) -> list[Plan]:
+    return [Plan(case, split, share) for share in shares for split in case.splits()]
 
 
 Key = tuple[float | int | bool, ...]
 
 
-def _order(case: LoadCase, found: list[Candidate]) -> Callable[[Candidate], Key]:
+def _order(case: LoadCase, found: list[Plan]) -> Callable[[Plan], Key]:
     """Return the key of the order for the goal; what holds the request comes first."""
     goal = case.aim.goal
-    alone = any(c.meets and c.split.tensor == c.split.pipeline == 1 and not c.split.experts for c in found)
+    alone = any(p.meets and p.split.tensor == p.split.pipeline == 1 and not p.split.experts for p in found)
     linked = case.device.link is not None
 
-    def key(c: Candidate) -> Key:
-        split = c.split
-        fuller = c.placed.share > case.device.share
+    def key(p: Plan) -> Key:
+        split = p.split
+        fuller = p.share > case.device.share
         apart = has_experts(case.shape) and (split.replicas > 1) == linked  # experts over slow links, or not
         narrow = alone or goal in ("latency", "throughput") or (case.device.kind == "cpu" and goal is None)
-        wide = spread(c.case.device, split) and goal in (None, "latency")
+        wide = spread(p.case.device, split) and goal in (None, "latency")
         last: Key = (split.tensor if narrow else -split.tensor, apart, -split.data)
-        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, wide, split.pipeline)
+        plain: Key = (p.staged, p.is_fp8, fuller, p.is_fewer, wide, split.pipeline)
         if goal == "context":
-            return (-min(c.context, case.context), *plain, -c.sequences, *last)
-        speed = _slow(c.step) if goal == "latency" else _slow(c.busy, rate=True) if goal else 0.0
-        if c.meets:
+            return (-p.context, *plain, -p.sequences, *last)
+        speed = _slow(p.step) if goal == "latency" else _slow(p.busy, rate=True) if goal else 0.0
+        if p.meets:
             return (0, *plain, speed, *last)
-        held = -c.sequences if c.whole else -c.context
-        return (1 if c.whole else 2, held, *plain, speed, *last)
+        held = -p.sequences if p.whole else -p.context
+        return (1 if p.whole else 2, held, *plain, speed, *last)
 
     return key
 
@@ -313,9 +320,3 @@ def _slow(bound: Step | None, *, rate: bool = False) -> float:
         return 0.0
     value = 1 / bound.rate if rate else bound.seconds
     return round(log(value) / log(1.05))
-
-
-def named_by_card(case: LoadCase) -> tuple[str, ...] | None:
-    """Return the quantised repositories of the model that the card names; ``None`` without any."""
-    named = case.request.get(KEY)
-    return tuple(map(str, named)) if isinstance(named, list) and named else None

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from importer.memory.case import FULLER_SHARE, LoadCase
 from importer.memory.devices import GIB
-from importer.memory.judgement import CONTEXT, judge, rounded
-from importer.memory.parallelism import (
-    EAGER,
-    FULLER_SHARE,
-    KV_DTYPE,
-    PIPELINE,
-    SHARE,
-    SHORTEST,
-    SLOTS,
-    TENSOR,
-    FitRequest,
-    LoadCase,
-    divides,
-)
-from importer.memory.planner import with_fp8
+from importer.memory.engine_keys import CONTEXT, EAGER, KV_DTYPE, PIPELINE, SHARE, SLOTS, TENSOR, FitRequest
+from importer.memory.judgement import judge
+from importer.memory.parallelism import divides
+from importer.memory.planner import SHORTEST, with_fp8
 from importer.memory.plans import TYPICAL
 
 MOST = 3  # ways that are named
@@ -55,28 +45,28 @@ def _starts(case: LoadCase, values: FitRequest, change: Change) -> bool:
 
 def _changes(case: LoadCase, values: FitRequest) -> Iterator[Change]:
     """Yield changes from the least loss to the most: none, waiting, speed, precision, length, pictures."""
-    device, judged = case.device, judge(case, values)
-    split = judged.placed.split
-    most = case.most_share(judged.fit.load)
-    if judged.placed.share > most or judged.placed.share < min(FULLER_SHARE, most):
+    device, plan = case.device, judge(case, values).plan
+    split, load = plan.split, plan.fit.load
+    most = case.most_share(load)
+    if plan.share > most or plan.share < min(FULLER_SHARE, most):
         yield {SHARE: min(FULLER_SHARE, most)}
     if case.running(split) > FEWER:
         yield {SLOTS: FEWER}
     cards = [n for n in (2, 4, 8) if split.tensor < n <= min(device.count, device.node)]
     stages = {PIPELINE: 1} if split.pipeline > 1 else {}
     yield from ({TENSOR: n, **stages} for n in cards if divides(case.config, case.shape, n))
-    if not judged.fit.load.eager:
+    if not load.eager:
         yield {EAGER[0]: True}
     if with_fp8(replace(case, request=replace(values, fixed=()))) is not None:
         yield {KV_DTYPE: "fp8"}
-    held = rounded(judged.placed.longest.context)
-    if min(SHORTEST, case.context) <= held < (values.count(CONTEXT) or case.context):
-        yield {CONTEXT: held}
-    if case.shape.tower and not judged.fit.load.text_only:
+    context = values.count(CONTEXT) or case.context
+    if min(SHORTEST, case.context) <= plan.length < context:
+        yield {CONTEXT: plan.length}
+    if case.shape.tower and not load.text_only:
         yield {TEXT_ONLY: True}
-    short = min(values.count(CONTEXT) or case.context, TYPICAL)
-    least = judge(case, replace(values, values={**values.values, CONTEXT: short}))
-    over = least.fit.total.likely + least.placed.spare - least.placed.budget
+    short = min(context, TYPICAL)
+    least = judge(case, replace(values, values={**values.values, CONTEXT: short})).plan
+    over = least.fit.total.likely + least.spare - least.budget
     weights = least.fit.term("weights")
     if weights is not None and 0 < over < weights.amount.likely // 2:
         yield {OFFLOAD: -(-over // GIB), CONTEXT: short}

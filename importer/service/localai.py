@@ -221,10 +221,9 @@ def estimates(studied: Studied) -> dict[str, object]:
         sizing = finalize(studied, None).fit
     except ImporterError:  # the job fails with the same error and all its details
         return {}
-    memory = 0
-    if sizing.fit is not None:
-        memory = sizing.fit.total.likely * (1 if sizing.placed is None else sizing.placed.split.cards)
-    weights = 0 if sizing.weights is None else sizing.weights.amount.likely
+    plan = sizing.plan
+    memory = 0 if plan is None else plan.fit.total.likely * plan.split.cards
+    weights = 0 if plan is None else plan.case.weights.amount.likely
     return _size_members("vram", memory) | _size_members("size", weights)
 
 

@@ -19,7 +19,7 @@ from importer.hub import content, endpoint, listing, reference, safetensors
 from importer.hub.content import weight_files
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
 from importer.memory import devices, quantised, weights
-from importer.memory.parallelism import FitRequest
+from importer.memory.engine_keys import FitRequest
 from importer.proof.result import own_renderer
 from importer.proof.tokens import tokens_of
 from importer.signals import (
@@ -298,7 +298,7 @@ READERS = (
      20_000, as_is),
     ("the Hub's answer", lambda b: listing.parse(b, "a/b", None), "hub.listing", 6_000, hub_answer),
     ("quantised modules", lambda c: quantised.scheme(c, {}, {}, 9), "memory.quantised memory.parameters", 4_000, quantised_names),
-    ("fit", fitted, "memory.layers memory.shape memory.parallelism", 20_000, sizes),
+    ("fit", fitted, "memory.layers memory.shape memory.case", 20_000, sizes),
     ("device", devices.named, "memory.devices", 10_000, as_is),
     ("memory", devices.size, "memory.devices", 10_000, as_is),
 )  # fmt: skip

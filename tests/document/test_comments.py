@@ -86,8 +86,8 @@ LONGEST: dict[str, Any] = {
     "engine": "vllm-mlx 0.32.2", "version": "0.32.2", "right": 12, "asked": 12, "proved": "0.32.2",
     "format": "<|tool_calls_section_begin|> json", "convention": "json", "template": "json",
     "rope": "longrope", "key": "max_position_embeddings", "mode": "non_thinking", "stored": "bfloat16",
-    "heads": 128, "count": 256, "copies": 128, "cards": 128, "held": 100_000, "wanted": 100_000,
-    "tokens": 1_048_576, "places": ("tokenizer_config.json",), "example": True,
+    "goal": "throughput", "heads": 128, "count": 256, "copies": 128, "cards": 128, "example": True,
+    "held": 100_000, "wanted": 100_000, "tokens": 1_048_576, "places": ("tokenizer_config.json",),
     "reason": Reason(WeighReason.SET_BY_USER),
 }  # fmt: skip
 

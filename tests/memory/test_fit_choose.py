@@ -16,17 +16,18 @@ from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, KnownNone, Preferences, Target
 from importer.document.attention import AttentionReason, attention
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.memory import pages, parallelism, shape, weights
-from importer.memory.choose import Answer, Choice, DeviceAnswer, answers, choose
+from importer.memory import case, pages, shape, weights
+from importer.memory.case import FULLER_SHARE
+from importer.memory.choose import Choice, choose
+from importer.memory.device_answers import Answer, DeviceAnswer, answer
 from importer.memory.devices import GIB, Device, known, named, of_kind
-from importer.memory.estimate import estimate
+from importer.memory.engine_keys import BLOCKS, CACHE, KV_DTYPE, TENSOR, FitRequest
+from importer.memory.estimate import longest
 from importer.memory.judgement import judge
 from importer.memory.measured import AGAIN, Measured, Reported, ran
-from importer.memory.parallelism import BLOCKS, CACHE, FULLER_SHARE, KV_DTYPE, TENSOR, FitRequest, spare
 from importer.memory.planner import SHORTEST
 from importer.memory.plans import Aim
 from importer.memory.shape import Shape
-from importer.memory.weights import Weights
 from importer.sentences import render
 from importer.signals import context, quantisation
 from importer.signals.engine_capabilities import UNKNOWN
@@ -105,7 +106,7 @@ def test_keys_in_8_bits_precede_a_shorter_context() -> None:
     assert (decisions["max_model_len"].value, decisions["max_model_len"].status) == (40960, "vendor")
     assert decisions["engine_args.kv_cache_dtype"].value == "fp8"
     assert any("answers may differ" in why for why in made.to_json()["plans"][0]["why"])
-    assert [p.kv_dtype for p in made.plans] == ["fp8", "auto"]
+    assert [p.is_fp8 for p in made.plans] == [True, False]
     made, decisions = fitted(QWEN_8B, "rtx3090", QWEN_8B_BYTES, engine_args__max_num_seqs=256)
     assert made.verdict == "shortened", "its cards do not calculate in 8 bits"
     assert "engine_args.kv_cache_dtype" not in decisions
@@ -116,13 +117,11 @@ def test_the_longest_context_is_estimated_as_any_other() -> None:
     """The search varies the caches alone: nothing else may depend on the context."""
     for config, device, backend in ((QWEN_8B, "rtx4090", "vllm"), (QWEN_8B, "m1-pro-16g", "mlx")):
         made, _ = fitted({**config, "max_position_embeddings": 10**6}, device, 10**10, backend=backend)
-        assert made.placed is not None
-        found, repository = made.placed.longest.fit, snapshot(config, 10**10)
-        read = shape.read(repository)
-        assert isinstance(read, Shape)
-        size = weights.read(repository, read)
-        assert isinstance(size, Weights)
-        assert estimate(read, size, found.load, backend) == found
+        assert made.case is not None
+        plan = made.plans[0]
+        for tokens in (plan.context, plan.context // 2):
+            total = plan.case.fit(tokens, plan.split).total.likely
+            assert tokens <= longest(made.case.shape, plan.fit, total) < tokens + 256
 
 
 def test_8b_on_a_card_of_80_gb() -> None:
@@ -154,8 +153,8 @@ def test_sglang_shares_layers_over_cards_and_sets_the_rest_itself() -> None:
 def test_sglang_is_several_servers_where_no_layout_divides_the_heads() -> None:
     made, _ = fitted({**LLAMA_70B, "num_attention_heads": 4, "num_key_value_heads": 4}, "8xh100-80g", 10**9,
                      backend="sglang")  # fmt: skip
-    assert made.placed is not None
-    assert (made.placed.split.tensor * made.placed.split.replicas, made.placed.split.data) == (8, 1)
+    split = made.plans[0].split
+    assert (split.tensor * split.replicas, split.data) == (8, 1)
 
 
 def test_70b_on_one_card() -> None:
@@ -166,7 +165,7 @@ def test_70b_on_one_card() -> None:
     assert whys(context)[1].startswith("warning: it does not fit rtx4090: weights 131.4 GiB")
     assert whys(context)[1].endswith("; the document is for 8xrtx4090")
     assert decisions["tensor_parallel_size"].value == 8
-    assert made.plans[0].device == "8xrtx4090"
+    assert made.plans[0].case.device.label == "8xrtx4090"
     assert made.holds
     assert all(device.label in whys(context)[1] for device in made.holds)
     assert "quantised" in whys(context)[1]
@@ -327,12 +326,12 @@ def test_a_setting_of_unknown_size_widens_the_range_and_is_told() -> None:
 def test_each_engine_has_its_own_share_of_a_card() -> None:
     share = {"engine_args__mem_fraction_static": 0.5}
     made, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, backend="sglang", **share)
-    assert made.placed is not None
-    assert made.placed.share == 0.5
+    assert made.plan is not None
+    assert made.plan.share == 0.5
     assert "it does not fit rtx4090" in whys(decisions["max_model_len"])[-1]
     vllm, _ = fitted(QWEN_8B, "h100-80g", QWEN_8B_BYTES, **share)
-    assert vllm.placed is not None
-    assert vllm.placed.share == 0.92
+    assert vllm.plan is not None
+    assert vllm.plan.share == 0.92
 
 
 @pytest.mark.slow
@@ -410,12 +409,10 @@ def test_a_measurement_takes_the_place_of_the_estimate() -> None:
     )  # fmt: skip
     less = chosen(card, found)
     assert less.measured == found
-    assert less.placed is not None
-    assert plain.placed is not None
-    assert less.placed.longest.context < plain.placed.longest.context
+    assert less.plans[0].context < plain.plans[0].context
     each = 36 * 2 * 8 * 128 * 2
-    room = less.placed.budget - 19 * GIB - AGAIN
-    assert less.placed.longest.context == pytest.approx(room / each, rel=0.02)
+    room = less.plans[0].budget - 19 * GIB - AGAIN
+    assert less.plans[0].context == pytest.approx(room / each, rel=0.02)
     assert "measured at a start of vllm 0.33.0" in render(less.reason)
     assert less.plans[0].sequences < plain.plans[0].sequences
     assert chosen(named("l4"), found).measured is None
@@ -493,10 +490,10 @@ def test_the_rules_hold(config: dict[str, Any], device: str, size: int) -> None:
     made, decisions = fitted(config, device, size)
     vendor, context = config["max_position_embeddings"], decisions["max_model_len"]
     assert made.fit is not None
-    assert made.placed is not None
+    assert made.plan is not None
     assert made.device is not None
-    assert made.placed.split.devices == made.device.count or made.verdict == "too-large"
-    within = made.fit.total.likely + spare(made.fit) <= made.placed.budget
+    assert made.plan.split.devices == made.device.count or made.verdict == "too-large"
+    within = made.fit.total.likely + made.fit.spare <= made.plan.budget
     if made.verdict == "shortened":
         assert min(SHORTEST, vendor) <= context.value < vendor
         assert within
@@ -505,7 +502,7 @@ def test_the_rules_hold(config: dict[str, Any], device: str, size: int) -> None:
         assert (context.value, context.status) == (vendor, "vendor")
         assert within or made.verdict == "too-large"
     for plan in made.plans:
-        assert plan.split.devices == named(plan.device).count, "no card of a plan is idle"
+        assert plan.split.devices == plan.case.device.count, "no card of a plan is idle"
     if made.verdict == "too-large":
         assert any(text.startswith("warning: ") for text in whys(context))
 
@@ -555,11 +552,12 @@ def test_all_devices_are_judged_with_few_estimates(monkeypatch: pytest.MonkeyPat
     read, made = shape.read(repository), Counter[str]()
     assert isinstance(read, Shape)
     size = weights.read(repository, read)
-    counted = parallelism.estimate
-    monkeypatch.setattr(parallelism, "estimate", lambda *a: made.update(["estimate"]) or counted(*a))
+    counted = case.estimate
+    monkeypatch.setattr(case, "estimate", lambda *a: made.update(["estimate"]) or counted(*a))
     pages._pool.cache_clear()
-    decide = partial(choose, repository, read, size, backend="vllm", request=FitRequest({}), memo={})
-    found = [*answers("vllm", known().values(), lambda device, **k: decide(device=device, **k))]
+    decide = partial(choose, repository, read, size, backend="vllm", request=FitRequest({}), alone=True)
+    some = [device for device in known().values() if device.memory is not None]
+    found = [answer("vllm", device, lambda one: decide(device=one)) for device in some]
     assert {one.answer for one in found} >= {Answer.WHOLE, Answer.PART, Answer.NO}
     assert made["estimate"] < 40 * len(found)
     assert pages._pool.cache_info().misses < 4 * len(found)

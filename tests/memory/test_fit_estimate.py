@@ -200,17 +200,14 @@ def test_the_longest_context_of_a_budget() -> None:
     toy = of("full: grouped heads")
     load = Load(1 << 20, device="cpu", slots=1, batched_tokens=256)
     budget = estimate(toy, WEIGHTS, load, "vllm").total.likely
-    assert longest(toy, estimate(toy, WEIGHTS, load, "vllm"), budget).context == load.context
+    assert longest(toy, estimate(toy, WEIGHTS, load, "vllm"), budget) == load.context
     found = longest(toy, estimate(toy, WEIGHTS, load, "vllm"), budget - GIB)
-    assert 0 < found.context < load.context
-    assert found.fit.total.likely <= budget - GIB
-    again = estimate(
-        toy, WEIGHTS, Load(found.context + 128, device="cpu", slots=1, batched_tokens=256), "vllm"
-    )
-    assert again.total.likely > budget - GIB
+    assert 0 < found < load.context
+    for more, fits in ((0, True), (128, False)):
+        made = estimate(toy, WEIGHTS, replace(load, context=found + more), "vllm")
+        assert (made.total.likely <= budget - GIB) == fits
     large = Weights(Amount.exactly(80 * GIB), None, "api", "told")
-    none = longest(toy, estimate(toy, large, load, "vllm"), 24 * GIB)
-    assert none.context == 0
+    assert longest(toy, estimate(toy, large, load, "vllm"), 24 * GIB) == 0
 
 
 @given(

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from importer.memory import pages
+from importer.memory.engine_keys import PARTED
 from importer.memory.estimate import estimate
 from importer.memory.estimate_types import Amount, Load, SizeReason, Unknown
-from importer.memory.parallelism import PARTED, most
+from importer.memory.parallelism import most
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights
 from importer.reasons import Reason

@@ -9,10 +9,12 @@ import pytest
 
 from importer.errors import Setting, UsageError
 from importer.memory import pages, shape, weights
+from importer.memory.bounds import step
+from importer.memory.case import LoadCase
 from importer.memory.choose import Choice, choose
 from importer.memory.devices import Device, named
-from importer.memory.parallelism import ENCODER, SLOTS, FitRequest, LoadCase
-from importer.memory.planner import step
+from importer.memory.engine_keys import ENCODER, SLOTS, FitRequest
+from importer.memory.planner import Plan
 from importer.memory.plans import Aim, Goal, Split, aim
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
@@ -125,9 +127,9 @@ def test_experts_over_machines_leave_room_for_keys_in_16_bits() -> None:
     busy = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES, goal="throughput", concurrency=64)
     best = busy.plans[0]
     assert (best.split.experts, best.split.pipeline, best.split.tensor * best.split.data) == (True, 1, 16)
-    assert (best.kv_dtype, best.meets) == ("auto", True)
+    assert (best.is_fp8, best.meets) == (False, True)
     assert settings(busy)["data_parallel_size_local"] * 2 == best.split.data
-    assert any("data_parallel_start_rank" in render(why) for why in best.why)
+    assert any("data_parallel_start_rank" in why for why in busy.to_json()["plans"][0]["why"])
     one = planned(DEEPSEEK, "8xh200", DEEPSEEK_BYTES, goal="throughput")
     assert "data_parallel_size_local" not in settings(one)
 
@@ -156,11 +158,20 @@ def test_held_sequences_fit_and_one_more_does_not(count: int) -> None:
     sizes = weights.read(repository, read)
     assert isinstance(read, Shape)
     assert isinstance(sizes, Weights)
-    case = LoadCase(QWEN_8B, read, sizes, named("h100"), "vllm", FitRequest({}), 1000 * count, "auto")
-    held = case.held(1000 * count, Split(), 0.92)
-    room = case.placed(Split(), 0.92)
+    case = LoadCase(
+        QWEN_8B,
+        read,
+        sizes,
+        named("h100"),
+        "vllm",
+        FitRequest({}),
+        1000 * count,
+        aim=Aim(context=1000 * count),
+    )
+    plan = Plan(case, Split(), 0.92)
     fits = [
-        case.fit(1000 * count, Split(), n).total.likely + room.spare <= room.budget for n in (held, held + 1)
+        case.fit(1000 * count, Split(), plan.sequences + more).total.likely + plan.spare <= plan.budget
+        for more in (0, 1)
     ]
     assert fits == [True, False]
 
@@ -261,7 +272,7 @@ def test_where_nothing_fits_the_requested_context_is_written() -> None:
     assert any(text.startswith("warning: it does not fit") for text in said)
     assert settings(choice)["max_num_seqs"] in (1, 2)
     for plan in choice.plans:
-        assert plan.context == 4096
+        assert plan.length == 4096
 
 
 MINIMAX = {
@@ -308,16 +319,9 @@ def test_a_model_that_pools_is_copied(goal: Goal | None) -> None:
     choice = planned(QWEN_8B, "8xh100", QWEN_8B_BYTES, user=pools, goal=goal, concurrency=64)
     best = choice.plans[0]
     assert best.split == Split(data=8)
-    assert (best.step, best.rate) == (None, None)
+    assert (best.step, best.busy) == (None, None)
     assert not {"max_num_seqs", "max_num_batched_tokens"} & settings(choice).keys()
     assert settings(planned(QWEN_8B, None, QWEN_8B_BYTES, user=pools, concurrency=64)) == {}
-
-
-def test_a_bound_of_decoding_says_what_it_leaves_out() -> None:
-    choice = planned(QWEN_8B, "8xh100", QWEN_8B_BYTES, goal="throughput", concurrency=256, context=8192)
-    said = {p.split.tensor: [render(w) for w in p.why] for p in choice.plans}
-    for tensor, why in said.items():
-        assert any("decoding alone" in text for text in why) == (tensor > 1)
 
 
 @pytest.mark.parametrize(
@@ -372,10 +376,9 @@ DELTA_BYTES = 60 * 2**30
 def test_sequences_are_no_more_than_the_blocks_of_states(device: str) -> None:
     """vLLM ends its start: "max_num_seqs (1024) exceeds available Mamba cache blocks (939)"."""
     choice = planned(DELTA, device, DELTA_BYTES)
-    assert choice.case
-    assert choice.placed
+    assert choice.plan
     assert choice.fit
-    blocks = choice.case.state_blocks(choice.placed, choice.fit)
+    blocks = choice.plan.state_blocks()
     assert blocks is not None
     usual = pages.slots_default(choice.fit.load)
     written = settings(choice).get("max_num_seqs")

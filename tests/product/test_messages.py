@@ -16,7 +16,7 @@ import pytest
 
 from importer.app.overview import PublicationReason
 from importer.document.entry_facts import EntryReason
-from importer.memory.plans import PlanReason
+from importer.memory.plan_settings import PlanReason
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import counted, joined, moment, placeholders, render, sentence
 from tests.syntax import MODULES, nodes, tree, written

@@ -273,7 +273,7 @@ def test_yaml_is_read_in_one_place() -> None:
 
 NAMES_ENGINES = {
     "importer.backends",  # the one declaration
-    "importer.memory.parallelism",
+    "importer.memory.engine_keys",
     "importer.signals.quantisation",  # a method of the same name
     "importer.service.http.models", "importer.service.http.recheck",  # examples of requests
 }  # fmt: skip

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from importer.app.measure import device_answers
 from importer.hub.snapshot import mapping
-from importer.memory.choose import DeviceAnswer
+from importer.memory.device_answers import DeviceAnswer
 from importer.memory.devices import BY_MAKER
 from importer.reports.pictures import Figures, of_memory
 from importer.reports.report_model import sheet

@@ -109,9 +109,9 @@ def room_of(device: str) -> Room:
 
     Raises UsageError: "unknown-device", "bad-value"; ServiceError("bad-request") where its memory is unknown.
     """
-    from importer.memory.choose import unsuited
+    from importer.memory.case import FULLER_SHARE, USUAL
+    from importer.memory.device_answers import unsuited
     from importer.memory.devices import named
-    from importer.memory.parallelism import FULLER_SHARE, USUAL
 
     chosen = named(device)
     if chosen.memory is None:

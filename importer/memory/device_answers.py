@@ -1,0 +1,118 @@
+"""What each device holds of a model, judged as an import for that device judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+
+from importer import backends
+from importer.frozen import frozen
+from importer.memory.case import LoadCase
+from importer.memory.choose import Choice
+from importer.memory.devices import Device
+from importer.memory.engine_keys import CONTEXT, FP8, KV_DTYPE
+from importer.memory.judgement import JudgementReason
+from importer.memory.planner import deploy
+from importer.reasons import Reason, ReasonKind
+from importer.sentences import render
+from importer.signals.evidence import Rule, is_warning
+
+COUNTS = (2, 4, 8)  # of one device that are tried, in one machine
+
+
+class UnsuitedReason(ReasonKind):
+    """Why an engine does not run on a device."""
+
+    NOT_ON_APPLE = (
+        "not-on-apple",
+        "{backend} does not run on Apple's graphics; choose the backend mlx or another device",
+    )
+    ONLY_ON_APPLE = (
+        "only-on-apple",
+        "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
+    )
+
+
+class Answer(StrEnum):
+    """Whether a device holds a model."""
+
+    WHOLE = "whole"
+    PART = "part"
+    MAY_NOT_START = "may-not-start"
+    NO = "no"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "not-applicable"
+
+
+ANSWERS = {
+    "fits": Answer.WHOLE, "shortened": Answer.PART, "may-not-start": Answer.MAY_NOT_START,
+    "too-large": Answer.NO,
+}  # fmt: skip
+
+
+@frozen
+class DeviceAnswer:
+    """The answer for one device.
+
+    ``tokens``    of the longest sequence, ``None`` without any. ``fp8``  whether keys and values have 8 bits.
+    ``whole_on``  the fewest of this device in one machine that hold the whole context.
+    """
+
+    device: Device
+    answer: Answer
+    reason: Reason
+    tokens: int | None = None
+    fp8: bool = False
+    whole_on: Device | None = None
+
+    def order(self) -> tuple[int, int, int]:
+        """Return the key of an order: what holds the most of the model first, of those the least memory."""
+        return [*Answer].index(self.answer), -(self.tokens or 0), self.device.memory or 0
+
+    def to_json(self) -> dict[str, object]:
+        """Return the answer as front ends have it."""
+        return {
+            "device": self.device.name, "kind": self.device.kind, "memory": self.device.memory,
+            "answer": str(self.answer), "tokens": self.tokens, "kv_cache_dtype": FP8 if self.fp8 else "auto",
+            "whole_on": None if self.whole_on is None else self.whole_on.label, "reason": render(self.reason),
+        }  # fmt: skip
+
+
+def unsuited(backend: str, device: Device) -> UnsuitedReason | None:
+    """Return why an engine does not run on a device; ``None`` where it does."""
+    if backends.of(backend).on_cards and device.kind == "metal":
+        return UnsuitedReason.NOT_ON_APPLE
+    return UnsuitedReason.ONLY_ON_APPLE if not backends.of(backend).on_cards and device.is_card else None
+
+
+def answer(backend: str, device: Device, choose: Callable[[Device], Choice]) -> DeviceAnswer:
+    """Return the answer for one device; ``choose`` decides on it as an import does."""
+    if (unfit := unsuited(backend, device)) is not None:
+        return DeviceAnswer(device, Answer.NOT_APPLICABLE, Reason(unfit, backend=backend))
+    choice = choose(device)
+    for one in (e.reason.fields.get("reason") for e in choice.evidence if e.rule is Rule.FITS):
+        if isinstance(one, Reason) and one.kind is JudgementReason.OLD_CARD:
+            return DeviceAnswer(device, Answer.NOT_APPLICABLE, one)
+    found, why, case = ANSWERS.get(choice.verdict, Answer.UNKNOWN), choice.reason, choice.case
+    inner = why.fields.get("reason")
+    why = inner if is_warning(why) and isinstance(inner, Reason) else why
+    if case is None:
+        return DeviceAnswer(device, found, why)
+    fp8 = choice.chosen.get(KV_DTYPE) == FP8
+    context = choice.chosen.get(CONTEXT, case.context)
+    tokens = context if isinstance(context, int) and found is not Answer.NO else None
+    found = Answer.PART if found is Answer.WHOLE and fp8 else found
+    on = device if found is Answer.WHOLE else _whole_on(case)
+    return DeviceAnswer(device, found, why, tokens, fp8 and tokens is not None, on)
+
+
+def _whole_on(case: LoadCase) -> Device | None:
+    """Return the fewest devices that hold all of the context, with keys and values as the checkpoint has
+    them.
+    """
+    for count in (n for n in COUNTS if n <= case.device.node):
+        best = deploy(replace(case, device=replace(case.device, count=count)))[0]
+        if best.whole and not best.is_fp8:
+            return best.case.device
+    return None
