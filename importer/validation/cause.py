@@ -12,8 +12,8 @@ from dataclasses import replace
 from importer.proof.result import Proof
 from importer.reasons import Reason, ReasonKind
 from importer.validation import failures, proof_check, tokens, tool_markup
-from importer.validation.calls import CallReason
 from importer.validation.context import Context, Judgement
+from importer.validation.diagnosis import STREAMED
 from importer.validation.errors import ExchangeError, RunOver
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.mutations import BY_PARSERS
@@ -32,7 +32,6 @@ from importer.validation.outcome import (
     failing,
 )
 from importer.validation.probe import Probe
-from importer.validation.probes.chat import SpecialTokensReason, StreamReason
 from importer.validation.remedy import END_TOKEN, PARSER_OF, Remedy, end_at
 from importer.validation.tokens import OWN
 from importer.validation.tool_markup import control_token
@@ -40,8 +39,6 @@ from importer.validation.trace import Trace, trace
 
 REPEATS = 4  # of a request, until servers behind one address are taken for alike
 END_WITHIN = 256  # tokens in which the end of a short answer shows
-STREAMED = "streamed"  # the name of that part of a probe
-ONLY_STREAMED = (CommonReason.WHOLE_IS_RIGHT, StreamReason.DIFFERS, SpecialTokensReason.ONLY_STREAMED)
 # Changes that the reading of a text without the server has shown already.
 READ = (Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.LEAVE_OUT_PARSER)
 
@@ -98,8 +95,7 @@ def limiting(outcome: Outcome, ctx: Context) -> Reason | None:
     """Return the limit of the engine's parsers that explains a failure, as the proof has it."""
     if ctx.proof is None:
         return None
-    only_streamed = STREAMED in outcome.within or outcome.gives(*ONLY_STREAMED)
-    asked = ctx.asked_last() if only_streamed else None
+    asked = ctx.asked_last() if STREAMED in outcome.within else None
     if asked and asked.tools and proof_check.none_better("tool_parser", ctx, lambda one: bool(one.losses)):
         return Reason(BlameReason.IN_PIECES, engine=f"{ctx.proof.engine} {ctx.proof.shown}")
     return None
@@ -107,7 +103,7 @@ def limiting(outcome: Outcome, ctx: Context) -> Reason | None:
 
 def traced(outcome: Outcome, ctx: Context) -> Outcome:
     """Return the outcome with the facts that it rests on, and the stage and the change that they show."""
-    judged = (one for one in reversed(ctx.judged_wrong) if one.outcome.gives(outcome.reason.kind))
+    judged = (one for one in reversed(ctx.judged_wrong) if one.outcome.shows(outcome.seen))
     wrong = next(judged, None)
     found = None if wrong is None else trace(ctx, wrong)
     if wrong is None or found is None or not isinstance(outcome, Fail | Inconclusive):
@@ -132,7 +128,8 @@ def _by_facts(outcome: Fail | Inconclusive, wrong: Judgement, found: Trace, ctx:
             return failing(outcome, Stage.DRAWN, Reason(Remedy.DECODE_ONCE_MORE))
         return failing(outcome, Stage.PARSED, proof_check.change(key, parser, ctx, ctx.proof))
     if broken.stage is Stage.WHOLE and not wrong.stream:
-        own = None if outcome.gives(CallReason.OLD_FIELD) else _reads(outcome, wrong, found, ctx)
+        renamed = wrong.reply is not None and wrong.reply.old_field is not None
+        own = None if renamed else _reads(outcome, wrong, found, ctx)
         return failing(outcome, Stage.WHOLE, own or outcome.remedy)
     return None
 
@@ -161,7 +158,7 @@ def _by_turns(outcome: Fail | Inconclusive, wrong: Judgement, ctx: Context) -> b
         seen = [wrong.judge(ctx.ask(wrong.prompt)) for _ in range(REPEATS)]
     except ExchangeError:
         return False
-    as_before = (one for one in seen if one.gives(outcome.reason.kind) or one.attribution == "configuration")
+    as_before = (one for one in seen if one.shows(outcome.seen) or one.attribution == "configuration")
     return any(isinstance(one, Pass) for one in seen) and any(as_before)
 
 

@@ -59,13 +59,13 @@ class Shared:
     """The first answer to each prompt: requested once, read by every probe that needs it.
 
     ``written``   what the weights write greedily behind a text, up to a number of tokens.
-    ``unhelped``  the kinds of failures that these answers do not mend.
+    ``unhelped``  what was seen to fail with these answers, too.
     ``leaking``   prompts of the run with markup in an answer.
     """
 
     answers: dict[tuple[str, Way], _Answer] = field(default_factory=dict)
     written: dict[tuple[str, int], str] = field(default_factory=dict)
-    unhelped: list[StrEnum] = field(default_factory=list)
+    unhelped: list[tuple[StrEnum, object]] = field(default_factory=list)
     leaking: dict[str, Prompt] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
-from importer.reasons import Reason, ReasonKind
+from importer.frozen import frozen
+from importer.reasons import Reason
 from importer.validation import mutations, proof_check
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
@@ -16,18 +17,27 @@ from importer.validation.outcome import (
     NotApplicable,
     Outcome,
     Stage,
+    differs,
     failing,
     named,
+    needless,
+    not_done,
+    note,
 )
 from importer.validation.prompts import (
+    NAME_RECALL,
+    ROUNDS,
+    SUM,
+    SYSTEM,
+    SYSTEM_LONGER,
     WEATHER,
     WEATHER_ANSWERED,
     WEATHER_ANSWERED_LONGER,
+    WEATHER_CALLED_LONGER,
     WEATHER_TWO_TOOLS,
     Prompt,
 )
 from importer.validation.remedy import (
-    END_TOKEN,
     NO_REASONING_PARSER,
     OTHER_REASONING_PARSER,
     OTHER_TOOL_PARSER,
@@ -48,6 +58,7 @@ from importer.validation.tool_markup import (
     thinks,
 )
 
+STREAMED = "streamed"  # the part of a probe that is wrong in pieces alone
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 
 
@@ -57,15 +68,25 @@ def swallowed(reply: Reply) -> bool:
     return empty and (reply.usage.completion or 0) > 4
 
 
-def misread(kind: ReasonKind, **fields: Any) -> Fail:
+def swallowing(reply: Reply) -> Fail:
+    """Return the fault of a parser that shows nothing of what the model wrote."""
+    return differs("an answer", "nothing", f"{reply.usage.completion} tokens that are counted", Stage.PARSED)
+
+
+def misread(what: str, came: object, expected: object) -> Fail:
     """Return the fault of a reasoning parser that does not read the model."""
-    return Fail(Reason(kind, **fields), Stage.PARSED, OTHER_REASONING_PARSER)
+    return differs(what, came, expected, Stage.PARSED, OTHER_REASONING_PARSER)
 
 
 def thought_shown(place: str, text: str) -> Fail | None:
     """Return the fault of a thinking marker in a part of an answer."""
     marker = thinking_markup(text)
-    return None if marker is None else misread(CommonReason.THINKING_MARKER, marker=marker, place=place)
+    return None if marker is None else misread(f"a thinking marker in the {place}", marker, None)
+
+
+def all_thought(content: str) -> Fail:
+    """Return the fault of an answer that stands among the thoughts, and in the content at most once more."""
+    return misread("the answer", "reasoning and content" if content else "reasoning alone", "content")
 
 
 def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
@@ -74,12 +95,13 @@ def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
     """
     text = reply.reasoning + reply.content + reply.written
     token = control_token(text, markers)
-    if token is not None:
-        return Fail(Reason(CommonReason.GOES_ON, token=token), Stage.TOKENS, end_at(token))
-    if next_turn(text):
-        return Fail(Reason(CommonReason.NEXT_TURN), Stage.TOKENS, END_TOKEN)
-    still = CommonReason.STILL_WRITING if reply.content.strip() else CommonReason.STILL_THINKING
-    return Inconclusive(Reason(still), Stage.DRAWN)
+    if token is not None or next_turn(text):
+        return differs(
+            "an answer that goes on", token or "another turn", "its end", Stage.TOKENS, end_at(token)
+        )
+    if reply.content.strip():
+        return Inconclusive(Reason(CommonReason.STILL_WRITING), Stage.DRAWN)
+    return not_done("the model was still thinking at the limit of tokens")
 
 
 def unread(reply: Reply, prompt: Prompt) -> Reason | None:
@@ -94,56 +116,55 @@ def unread(reply: Reply, prompt: Prompt) -> Reason | None:
     return None
 
 
-def tools_unseen(ctx: Context) -> Fail | NotApplicable | None:
-    """Return the fault where two tools make a prompt no longer than one; ``None`` if nothing is counted."""
-    reason = Reason(CommonReason.TOOLS_UNSEEN)
-    return unseen(ctx, (WEATHER, WEATHER_TWO_TOOLS), reason, template(Need.RENDER_TOOLS))
+@frozen
+class Part:
+    """A part of requests: two prompts of which the second has more of it.
+
+    ``need``    what a template has to do for it.
+    ``needed``  whether every vendor's template has a place for it.
+    """
+
+    name: str
+    prompts: tuple[Prompt, Prompt]
+    need: Need
+    needed: bool = True
 
 
-def results_unseen(ctx: Context) -> Fail | NotApplicable | None:
-    """Return the fault where a longer result makes the prompt no longer; ``None`` if nothing is counted."""
-    reason = Reason(CommonReason.RESULT_UNSEEN)
-    remedy = template(Need.RENDER_TOOL_ROLE)
-    return unseen(ctx, (WEATHER_ANSWERED, WEATHER_ANSWERED_LONGER), reason, remedy, needed=False)
+TOOLS = Part("tools", (WEATHER, WEATHER_TWO_TOOLS), Need.RENDER_TOOLS)
+RESULTS = Part("results", (WEATHER_ANSWERED, WEATHER_ANSWERED_LONGER), Need.RENDER_TOOL_ROLE, needed=False)
+CALLS = Part("earlier calls", (WEATHER_ANSWERED, WEATHER_CALLED_LONGER), Need.RENDER_CALLS, needed=False)
+TURNS = Part("earlier turns", (SUM, NAME_RECALL), Need.RENDER_TURNS)
+ROUND = Part("earlier turns", (ROUNDS[0], ROUNDS[1]), Need.RENDER_TURNS)
+SYSTEM_WORDS = Part("words of the system", (SYSTEM, SYSTEM_LONGER), Need.RENDER_SYSTEM_ROLE, needed=False)
 
 
-def unseen(
-    ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason, *, needed: bool = True
-) -> Fail | NotApplicable | None:
-    """Return the fault where a longer conversation is no longer a prompt; ``None`` if nothing is counted."""
-    counted = (ctx.first(prompt) for prompt in prompts)
-    return left_out(ctx, prompts, reason, remedy, needed=needed) if same_length(*counted) else None
+def unseen(ctx: Context, part: Part) -> Fail | NotApplicable | None:
+    """Return the fault where more of a part makes a prompt no longer; ``None`` if nothing is counted."""
+    one, other = (ctx.first(prompt).usage.prompt for prompt in part.prompts)
+    return None if one is None or other is None or other > one else left_out(ctx, part, one)
 
 
-def left_out(
-    ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason, *, needed: bool = True
-) -> Fail | NotApplicable:
+def left_out(ctx: Context, part: Part, counted: int | None) -> Fail | NotApplicable:
     """Return a fault of the template, unless it renders the difference between the two prompts.
 
-    Then the engine is at fault, or it reads another template of the repository. What is not ``needed``, a
-    vendor's own template may have no place for.
+    Then the engine is at fault, or it reads another template of the repository. A vendor's own template may
+    have no place for what is not needed. ``counted``  tokens of both prompts.
     """
-    one, other = (ctx.rendered(prompt) for prompt in prompts)
+    one, other = (ctx.rendered(prompt) for prompt in part.prompts)
+    missed = partial(differs, f"prompt_tokens with more {part.name}", counted, "more", trials=2)
     if one is None or other is None or len(other) < len(one) + LONGER or ctx.render is None:
-        if one is not None and other is not None and not needed and proof_check.of_import(ctx):
-            return NotApplicable(reason)
-        return Fail(reason, Stage.START, remedy, trials=2)
+        if one is not None and other is not None and not part.needed and proof_check.of_import(ctx):
+            return needless(f"the template has no place for {part.name}")
+        return missed(Stage.START, template(part.need))
     if ctx.render.others:
         same = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
-        return Fail(reason, Stage.TEMPLATE, same, trials=2, notes=(Reason(CommonReason.ANOTHER_READ),))
-    withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
-    return Fail(reason, Stage.PROMPT, withheld, trials=2, notes=(Reason(CommonReason.LEFT_OUT),))
-
-
-def same_length(one: Reply, other: Reply) -> bool:
-    """Return whether the engine counts the same number of prompt tokens for both."""
-    return one.usage.prompt is not None and one.usage.prompt == other.usage.prompt
+        return missed(Stage.TEMPLATE, same, notes=(Reason(CommonReason.ANOTHER_READ),))
+    return missed(Stage.PROMPT, Reason(Remedy.OTHER_VERSION_TEMPLATE))
 
 
 def only_streamed(outcome: Outcome) -> Outcome:
     """Return the outcome of a streamed answer, with the note that the whole one is right."""
-    note = Reason(CommonReason.WHOLE_IS_RIGHT)
-    return named(replace(outcome, notes=(*outcome.notes, note)), "streamed")
+    return named(replace(outcome, notes=(*outcome.notes, note("the whole answer is right"))), STREAMED)
 
 
 def streaming_fault(ctx: Context, prompt: Prompt, outcome: Outcome) -> Fail:

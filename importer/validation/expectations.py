@@ -33,32 +33,11 @@ class CommonReason(ReasonKind):
     """Reasons of several judges."""
 
     ANOTHER_READ = "another-read", "the template would render it, and the engine reads another one"
-    LEFT_OUT = "left-out", "the model's template renders it, and the engine leaves it out"
     TEMPLATE_IN = "template-in", "the chat template in use is that of {place}"
-    RESULT_UNSEEN = (
-        "result-unseen",
-        "the tool's result does not reach the prompt: a longer one makes it no longer",
-    )
-    TOOLS_UNSEEN = "tools-unseen", "the tools do not reach the prompt: a second one makes it no longer"
     THOUGHT_UNREAD = "thought-unread", "the model thinks and no parser takes the thoughts"
     CALL_UNREAD = "call-unread", "the model wrote a call that no parser took"
     STILL_WRITING = "still-writing", "the model was still writing at the limit of tokens"
-    NEXT_TURN = "next-turn", "the answer does not end: it goes on into another turn"
-    GOES_ON = "goes-on", "the answer does not end: the model writes {token} and the engine goes on"
-    NOTHING_ARRIVED = "nothing-arrived", "the model wrote {tokens} tokens and nothing of them arrived"
-    NOT_COUNTED = "not-counted", "the engine does not count the prompt's tokens"
-    CUT = "cut", "cut at the limit of tokens, finish_reason 'length'"
-    AT_LIMIT = "at-limit", "the answer came to the limit of tokens"
-    TURNS_UNSEEN = "turns-unseen", "earlier turns do not reach the prompt"
-    ANSWERED = "answered", "answered {content!r}"
-    EMPTY = "empty", "the answer is empty"
-    NOT_STOPPED = "not-stopped", "finish_reason is {finish_reason!r}, not 'stop'"
-    NOT_RENDERED = "not-rendered", "nobody can tell what the template writes"
-    ANSWER_INSIDE = "answer-inside", "content is empty: the whole answer arrived as reasoning"
-    GIVEN_TWICE = "given-twice", "the answer is given twice, as reasoning and as content"
-    STILL_THINKING = "still-thinking", "the model was still thinking at the limit of tokens"
     NO_THOUGHT = "no-thought", "the model answered without a thought"
-    DONE_BEFORE = "done-before", "the model was done before the limit"
     PROMPT_CHANGED = "prompt-changed", "the tokenizer makes {changed!r} of the prompt"
     EXCHANGED = "exchanged", "in the tokenizer {words:and} have each other's number"
     OTHER_MERGES = (
@@ -68,10 +47,8 @@ class CommonReason(ReasonKind):
             "merges are in another order, or some are gone"
         ),
     )
-    THINKING_MARKER = "thinking-marker", "the thinking marker {marker} is in the {place}"
     NOT_PROVED = "not-proved", "the template beside the weights is not the one that was proved"
     NO_TEMPLATE = "no-template", "there is no chat template beside the weights"
-    WHOLE_IS_RIGHT = "whole-is-right", "the whole answer is right"
     REFUSED_CLEANLY = "refused-cleanly", "refused cleanly: {error}"
     UNENDED = "unended", "by itself the model ends no thought here"
     NOT_ASKED = "not-asked", "not asked: {why}"
@@ -92,10 +69,6 @@ class CommonReason(ReasonKind):
         "tokenizer.json is here, and no engine is installed whose library reads it",
     )
     AS_IT_SHOULD = "as-it-should", "{parts:and}: as it should be"
-    CHAT_IS_RIGHT = "chat-is-right", "/v1/chat/completions is right"
-    NO_PROMPT_COUNTED = "no-prompt-counted", "it counts no token of the prompt, and the chat counts them"
-    STREAM_DIFFERS = "stream-differs", "streamed, {change}"
-    TOOLS_LEFT_OUT = "tools-left-out", "the tools do not reach the prompt: {here} tokens instead of {chat}"
 
 
 THOUGHT = 1792  # tokens of a short thought, before an answer

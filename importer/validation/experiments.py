@@ -101,10 +101,10 @@ def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared])
             promise=replace(ctx.promise, client_sampling=sent),
             shared=shared.setdefault(name, Shared(leaking=ctx.shared.leaking)),
         )
-        alike = [kind for kind in changed.shared.unhelped if outcome.gives(kind)]
+        alike = [seen for seen in changed.shared.unhelped if outcome.shows(seen)]
         if len(alike) < ENOUGH and isinstance(run(changed), Pass):
             return judge(outcome, name, value)
-        changed.shared.unhelped.append(outcome.reason.kind)
+        changed.shared.unhelped.append(outcome.seen)
     return outcome
 
 

@@ -15,7 +15,6 @@ from importer.chat_template.samples import Tool
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation.prompts import Call, Message, Prompt
-from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
 TAG = re.compile(r"<[^<>]+>")
@@ -266,12 +265,6 @@ TEXTS: tuple[tuple[AnswerChange, Test], ...] = (
     (AnswerChange.BEGINNING_LOST, lambda own, came: own.endswith(came)),
     (AnswerChange.TEXT_ADDED, lambda own, came: len(own) >= LONG and own in came),
 )
-
-
-def ends_otherwise(own: str, came: Reply) -> Reason:
-    """Return the remedy for an answer that ends with another ``finish_reason`` than ``own``."""
-    change = Reason(AnswerChange.OTHER_END, own=own, came=came.finish_reason)
-    return Reason(Remedy.ANSWERS_UNALTERED, change=change)
 
 
 def told(own: Reply, came: Reply) -> Reason | None:

@@ -12,10 +12,10 @@ from importer.frozen import frozen
 from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import STEADY, TRIALS, WAYS, Context, together
+from importer.validation.diagnosis import STREAMED
 from importer.validation.errors import AnswerFailure, ReplyError
-from importer.validation.expectations import CommonReason
 from importer.validation.mutations import told
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, Stage, failing
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, Stage, differs, failing, note
 from importer.validation.prompts import Message, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import (
@@ -369,7 +369,7 @@ def judged_beside(
     times = 0 if ctx.promise.greedy or isinstance(outcome, Fail) else TRIALS
     chats = (ctx.first(prompt), *(ctx.ask(prompt) for _ in range(times)))
     if isinstance(outcome, Fail | Inconclusive) and all(isinstance(judge(chat), Pass) for chat in chats):
-        return failing(outcome, Stage.WHOLE, CHAT_INSTEAD, Reason(CommonReason.CHAT_IS_RIGHT))
+        return failing(outcome, Stage.WHOLE, CHAT_INSTEAD, note("/v1/chat/completions is right"))
     return outcome
 
 
@@ -381,7 +381,7 @@ def compared(ctx: Context, prompt: Prompt, ask: Ask) -> Outcome | None:
     replies = [ask(ctx, prompt, stream=stream, **STEADY) for stream in WAYS.values()]
     counts = ctx.first(prompt).usage.prompt is not None
     if counts and any(reply.usage.uncounted for reply in replies):
-        return Fail(Reason(CommonReason.NO_PROMPT_COUNTED), Stage.WHOLE, CHAT_INSTEAD)
+        return differs("tokens of the prompt", 0, "one or more, as in the chat", remedy=CHAT_INSTEAD)
     for _ in range(REPEATS):
         whole, streamed = replies
         change = told(whole, streamed)
@@ -391,9 +391,7 @@ def compared(ctx: Context, prompt: Prompt, ask: Ask) -> Outcome | None:
     if replies[0] != whole:
         return None
     remedy = Reason(Remedy.WHOLE_ANSWERS, change=change)
-    return Fail(
-        Reason(CommonReason.STREAM_DIFFERS, change=change), Stage.STREAM, remedy, within=("streamed",)
-    )
+    return differs("a stream", change, "the whole answer", Stage.STREAM, remedy, within=(STREAMED,))
 
 
 def _tried(ask: Ask, judge: Judge, *, stream: bool) -> Outcome:
@@ -408,4 +406,4 @@ def tools_left_out(chat: int | None, here: int | None) -> Fail | None:
     """Return the fault where the prompt is much shorter than the chat's; ``None`` if nothing is counted."""
     if chat is None or here is None or here * 2 > chat:
         return None
-    return Fail(Reason(CommonReason.TOOLS_LEFT_OUT, here=here, chat=chat), Stage.WHOLE, CHAT_INSTEAD)
+    return differs("prompt_tokens with tools", here, f"{chat} as in the chat", remedy=CHAT_INSTEAD)

@@ -265,6 +265,15 @@ class _OutcomeBase:
         """Return whether one of these kinds is among the reasons."""
         return any(reason.kind is kind for reason in self.reasons for kind in kinds)
 
+    def shows(self, seen: tuple[StrEnum, object]) -> bool:
+        """Return whether what another outcome has ``seen`` is among the reasons."""
+        return any((reason.kind, reason.fields.get("what")) == seen for reason in self.reasons)
+
+    @property
+    def seen(self) -> tuple[StrEnum, object]:
+        """Return the kind of the reason, and what was compared."""
+        return self.reason.kind, self.reason.fields.get("what")
+
 
 def _all(value: object) -> Iterator[Reason]:
     if isinstance(value, Reason):
@@ -357,11 +366,21 @@ def named(outcome: AnyOutcome, name: str) -> AnyOutcome:
     return replace(outcome, within=(name, *outcome.within))
 
 
+def _differs(fields: Fields) -> str:
+    """{what}: {came}, not {expected}"""
+    came, expected = (
+        repr(one) if isinstance(one, str) else one for one in map(fields.get, ("came", "expected"))
+    )
+    return f"{fields['what']}: {came}, not {expected}"
+
+
 class SeenReason(ReasonKind):
     """What a comparison has shown: one wording for all probes."""
 
-    DIFFERS = "differs", "{what}: {came}, not {expected}"
+    DIFFERS = "differs", _differs
     HOLDS = "holds", "{what}"
+    NOT_DONE = "not-done", "{what}"
+    NEEDLESS = "needless", "{what}"
 
 
 def holding(what: str, trials: int = 1, agreed: int | None = None) -> Pass:
@@ -370,13 +389,35 @@ def holding(what: str, trials: int = 1, agreed: int | None = None) -> Pass:
 
 
 def differs(
-    what: str, came: object, expected: object, stage: Stage, remedy: Reason | None = None, **more: Any
+    what: str,
+    came: object,
+    expected: object,
+    stage: Stage = Stage.WHOLE,
+    remedy: Reason | None = None,
+    **more: Any,
 ) -> Fail:
-    """Return the failure of a comparison; ``stage`` is the first that does not hold."""
-    shown = (one if isinstance(one, Reason) else repr(one)[:QUOTED] for one in (came, expected))
-    return Fail(
-        Reason(SeenReason.DIFFERS, what=what, came=next(shown), expected=next(shown)), stage, remedy, **more
-    )
+    """Return the failure of a comparison; ``stage`` is the first that does not hold.
+
+    The remedy of an answer that the server has changed follows from the comparison: see ``cause.settled``.
+    """
+    values = (one[:QUOTED] if isinstance(one, str) else one for one in (came, expected))
+    reason = Reason(SeenReason.DIFFERS, what=what, came=next(values), expected=next(values))
+    return Fail(reason, stage, remedy, **more)
+
+
+def not_done(what: str, trials: int = 1) -> Inconclusive:
+    """Return that the model has not done what was asked, so that there is nothing to compare."""
+    return Inconclusive(Reason(SeenReason.NOT_DONE, what=what), Stage.DRAWN, trials=trials)
+
+
+def note(what: str) -> Reason:
+    """Return what else a comparison has shown."""
+    return Reason(SeenReason.HOLDS, what=what)
+
+
+def needless(what: str) -> NotApplicable:
+    """Return that there is nothing to compare, whatever the model does."""
+    return NotApplicable(Reason(SeenReason.NEEDLESS, what=what))
 
 
 def failing(outcome: Outcome, stage: Stage | None, remedy: Reason | None = None, *notes: Reason) -> Fail:

@@ -20,9 +20,8 @@ from importer.validation.outcome import (
     Pass,
     ProbeRow,
     Stage,
+    differs,
 )
-from importer.validation.probes.chat import StreamReason
-from importer.validation.probes.sampling import OptionReason, StructuredReason
 from importer.validation.remedy import Need, Remedy, template
 from tests.facts import as_reason
 from tests.judging import verdict
@@ -113,9 +112,8 @@ def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Att
     outcomes: dict[str, Outcome] = {
         "reasoning-apart": Fail(as_reason("the thinking marker <think> is in the content"), STAGE[part],
                                 Reason(Remedy.CHOOSE_REASONING_PARSER)),
-        "structured-output": Fail(Reason(StructuredReason.NOT_JSON, text="<think>\nA person"), Stage.WHOLE),
-        "stream-equals-whole": Fail(Reason(StreamReason.DIFFERS, name="content",
-                                           whole="<ponder>\nA.\n</ponder>\nHi", streamed=""), Stage.STREAM),
+        "structured-output": differs("content", "<think>\nA person", "JSON"),
+        "stream-equals-whole": differs("content", "", "<ponder>\nA.\n</ponder>\nHi", Stage.STREAM),
         "tool-choice": Fail(as_reason("a call was required, and none came: 'Hello.'"), Stage.WHOLE),
         "guided": Inconclusive(as_reason("the answer came to the limit of tokens"), Stage.DRAWN),
     }  # fmt: skip
@@ -155,7 +153,7 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
 
 
 def test_crossed_answers_come_before_servers_that_differ() -> None:
-    other = Reason(OptionReason.CROSSED, asked="a", came="b")
+    other = as_reason("another client's answer")
     crossed = Fail(other, Stage.GATEWAY, Reason(Remedy.ANSWERS_UNALTERED), within=("clients",))
     rows = [
         ProbeRow(

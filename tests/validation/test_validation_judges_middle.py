@@ -12,7 +12,7 @@ from importer.demo import MODEL
 from importer.engines import tokenizer
 from importer.engines.install import Installed
 from importer.hub import local
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation import failures, mutations, prompts
 from importer.validation.client import Client
 from importer.validation.context import Context
@@ -20,10 +20,9 @@ from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.explain import explained
 from importer.validation.mutations import Alteration
-from importer.validation.outcome import Fail, Pass, ProbeRow, SeenReason, Stage
+from importer.validation.outcome import Fail, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import judge_missed, simple_answers
 from importer.validation.probes.prompt import (
-    PromptCountsReason,
     Sent,
     _chosen,
     _of_an_older_server,
@@ -35,7 +34,6 @@ from importer.validation.probes.prompt import (
     tokens_of,
 )
 from importer.validation.probes.sampling import (
-    OptionReason,
     at_once,
     judge_clients,
     judge_cold,
@@ -82,17 +80,17 @@ def test_penalties_of_the_document_rule_no_forced_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "kind"),
+    ("reply", "stage"),
     [
-        (answer(" weather" * 7), SeenReason.HOLDS),
-        (answer(" weather" * 7, 8), SeenReason.DIFFERS),
-        (answer(" weather" * 5, 5), SeenReason.DIFFERS),
-        (answer(" weather" * 7, finish="stop"), SeenReason.DIFFERS),
-        (answer("Hello!"), OptionReason.CROSSED),
+        (answer(" weather" * 7), None),
+        (answer(" weather" * 7, 8), Stage.SAMPLED),
+        (answer(" weather" * 5, 5), Stage.SAMPLED),
+        (answer(" weather" * 7, finish="stop"), Stage.SAMPLED),
+        (answer("Hello!"), Stage.GATEWAY),
     ],
 )
-def test_a_limit_is_exact(reply: Reply, kind: ReasonKind) -> None:
-    assert judge_limit(reply, ONE, 7, counts=True).reason.kind is kind
+def test_a_limit_is_exact(reply: Reply, stage: Stage | None) -> None:
+    assert judge_limit(reply, ONE, 7, counts=True).stage is stage
 
 
 def test_counts_that_an_engine_gets_wrong_are_not_judged() -> None:
@@ -102,21 +100,20 @@ def test_counts_that_an_engine_gets_wrong_are_not_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "kind", "remedy"),
+    ("reply", "remedy"),
     [
-        (answer("Zo\u00eb" * 96, 96), SeenReason.HOLDS, None),
-        (answer("Zo\u00eb" * 24, 24), SeenReason.DIFFERS, Remedy.NO_CAP),
-        (answer("Zo\u00eb" * 5 + "Zo\ufffd\ufffd", 96), SeenReason.DIFFERS, Remedy.WHOLE_ANSWERS),
-        (answer("Zo" * 96, 96), SeenReason.DIFFERS, Remedy.ANSWERS_UNALTERED),
-        (answer("Zo\\u00eb" * 96, 96), SeenReason.DIFFERS, Remedy.ANSWERS_UNALTERED),
-        (answer("o\u00eb" + "Zo\u00eb" * 95, 96), SeenReason.DIFFERS, Remedy.WHOLE_ANSWERS),
-        (answer("weather" * 96, 96), SeenReason.DIFFERS, Remedy.ANSWERS_UNALTERED),
-        (answer("Zo\u00eb" * 96, None), OptionReason.IGNORED, Remedy.HEED_OPTIONS),
+        (answer("Zo\u00eb" * 96, 96), None),
+        (answer("Zo\u00eb" * 24, 24), Remedy.NO_CAP),
+        (answer("Zo\u00eb" * 5 + "Zo\ufffd\ufffd", 96), Remedy.WHOLE_ANSWERS),
+        (answer("Zo" * 96, 96), Remedy.ANSWERS_UNALTERED),
+        (answer("Zo\\u00eb" * 96, 96), Remedy.ANSWERS_UNALTERED),
+        (answer("o\u00eb" + "Zo\u00eb" * 95, 96), Remedy.WHOLE_ANSWERS),
+        (answer("weather" * 96, 96), Remedy.ANSWERS_UNALTERED),
+        (answer("Zo\u00eb" * 96, None), Remedy.HEED_OPTIONS),
     ],
 )
-def test_a_long_stream_comes_whole(reply: Reply, kind: ReasonKind, remedy: Remedy | None) -> None:
+def test_a_long_stream_comes_whole(reply: Reply, remedy: Remedy | None) -> None:
     found = judge_streamed(reply, OTHER, 96, usage=True)
-    assert found.reason.kind is kind
     assert (found.remedy.kind if found.remedy else None) is remedy
 
 
@@ -143,12 +140,12 @@ def test_clients_get_their_own_answers_and_counts() -> None:
     for replies in ([others, mine], [replace(mine, usage=Usage(17, 8)), others]):
         found = judge_clients(replies, [ONE, OTHER], [15, 17])
         assert isinstance(found, Fail)
-        assert (found.reason.kind, found.stage) == (OptionReason.CROSSED, Stage.GATEWAY)
+        assert found.stage is Stage.GATEWAY
     mixed = answer("weather" * 3 + "Zo\u00eb" + "weather" * 4, 8, 15)
     found = judge_clients([mixed, others], [ONE, OTHER], [15, 17])
-    assert (found.reason.kind, found.attribution) == (OptionReason.CROSSED, "engine")
+    assert found.stage is Stage.GATEWAY
     found = judge_clients([answer("Hello to all", 3, 15), others], [ONE, OTHER], [15, 17])
-    assert (found.reason.kind, found.reason.fields["option"]) == (OptionReason.IGNORED, "logit_bias")
+    assert found.remedy == Reason(Remedy.HEED_OPTIONS, option="logit_bias")
 
 
 def test_temperatures_and_seeds_have_controls() -> None:
@@ -166,7 +163,7 @@ def test_temperatures_and_seeds_have_controls() -> None:
 
 def test_one_cause_explains_what_follows_from_it() -> None:
     noise = ProbeRow(simple_answers.name, "", judge_missed(3, 3))
-    crossed = Reason(OptionReason.CROSSED, asked="a", came="b")
+    crossed = as_reason("another client's answer")
     for probe, stage, reason, remedy in (
         (request_options, Stage.GATEWAY, crossed, Remedy.ANSWERS_UNALTERED),
         (request_options, Stage.WHOLE, as_reason("it is cut"), Remedy.NO_CAP),
@@ -189,8 +186,9 @@ def test_a_long_body_that_is_refused_is_a_fact_and_a_plain_one_is_raised() -> No
     plain = sent(Part.PLAIN, 40)
     found = judge_refusals([plain, sent(Part.LONG_USER, 5000, refused=refused, counted=None)])
     assert found is not None
-    assert (found.reason.kind, found.reason.fields["taken"]) == (PromptCountsReason.REFUSED, plain.size)
-    assert found.remedy == Reason(Remedy.RAISE_BODY_LIMIT, size=found.reason.fields["size"])
+    assert f"as to {plain.size}" in words(found)
+    assert found.remedy is not None
+    assert found.remedy.kind is Remedy.RAISE_BODY_LIMIT
     assert judge_refusals([plain]) is None
     with pytest.raises(RequestRefused):
         judge_refusals([replace(plain, refused=refused), sent(Part.LONG_USER, 5000)])

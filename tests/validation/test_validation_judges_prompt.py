@@ -23,8 +23,6 @@ from importer.validation.probes.prompt import (
 from importer.validation.probes.reasoning import left_open
 from importer.validation.probes.tools import judge_call_history
 from importer.validation.prompts import (
-    WEATHER,
-    WEATHER_TWO_TOOLS,
     Prompt,
 )
 from tests.judging import CALL, MODEL, asked, copied, remedy, rendering, said, verdict
@@ -86,7 +84,6 @@ def test_variables_that_the_template_does_not_know() -> None:
 
 
 def test_who_leaves_something_out_of_the_prompt(tmp_path: Path) -> None:
-    pair = (WEATHER, WEATHER_TWO_TOOLS)
     settings = json.loads((MODEL / "tokenizer_config.json").read_text())
     older = json.dumps(settings | {"chat_template": "{{ messages }}"})
     cases = {
@@ -97,10 +94,10 @@ def test_who_leaves_something_out_of_the_prompt(tmp_path: Path) -> None:
     for part, folder in cases.items():
         with rendering(folder) as render:
             ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), render=render)
-            told = diagnosis.left_out(ctx, pair, "lost", "Use another.")
+            told = diagnosis.left_out(ctx, diagnosis.TOOLS, 9)
             assert told.attribution == part.strip(), folder
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
-    assert diagnosis.left_out(ctx, pair, "lost", "Use another.").attribution == "configuration"
+    assert diagnosis.left_out(ctx, diagnosis.TOOLS, 9).attribution == "configuration"
 
 
 def test_what_a_template_and_its_repository_say(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation.calls import CallReason, judge_call
+from importer.validation.calls import judge_call
 from importer.validation.context import tally
-from importer.validation.expectations import CommonReason, Expectations, PromiseReason
-from importer.validation.outcome import Fail, Inconclusive, Pass, Stage
+from importer.validation.expectations import Expectations, PromiseReason
+from importer.validation.outcome import Stage, differs, holding, not_done
 from importer.validation.probes.ends import judge_truncated_call
 from importer.validation.probes.tools import (
     ToolChoiceReason,
@@ -81,15 +81,15 @@ def test_a_broken_answer_to_a_further_question_is_a_figure_and_no_fault(
 
 
 def test_what_a_model_does_not_do_beside_what_it_does_is_a_figure() -> None:
-    did = Pass(Reason(CommonReason.WHOLE_IS_RIGHT), trials=2, agreed=2)
-    declined = Inconclusive(Reason(CallReason.NO_CALL), Stage.DRAWN, trials=3)
+    did = holding("a call", 2, 2)
+    declined = not_done("no call", trials=3)
     told = tally({"one call": did, "two calls": declined})
     assert (told.outcome, told.trials, told.agreeing, told.notes) == ("pass", 5, 2, (declined.reason,))
     none = tally({"one call": declined, "two calls": declined})
     assert (none.within, none.trials, none.agreeing) == (("one call",), 6, 6)
-    lost = Fail(Reason(CallReason.LOST), Stage.START)
+    lost = differs("calls", 0, 1, Stage.START)
     assert tally({"one call": did, "two calls": lost, "later": declined}).within == ("two calls",)
-    silent = Inconclusive(Reason(CommonReason.EMPTY), Stage.MACHINE)
+    silent = replace(declined, stage=Stage.MACHINE)
     assert verdict(tally({"one call": did, "two calls": silent})) == "inconclusive environment"
 
 

@@ -26,12 +26,20 @@ from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
 from importer.validation.explain import explained
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Stage
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    ProbeRow,
+    Stage,
+    differs,
+)
 from importer.validation.probe import Rests
 from importer.validation.probes.chat import judge_lost, judge_missed, simple_answers
-from importer.validation.probes.message_forms import FormsReason, message_forms
+from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.prompt import (
-    TemplateCoverageReason,
     TurnsReason,
     _turns,
     judge_markers,
@@ -42,8 +50,8 @@ from importer.validation.probes.prompt import (
     tokenizer_whole,
 )
 from importer.validation.probes.reasoning import inverted
-from importer.validation.probes.server import SettingsReason, settings_read_back
-from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM, SYSTEM_LONGER
+from importer.validation.probes.server import settings_read_back
+from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
 from importer.validation.remedy import Need, Remedy, template
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
@@ -119,8 +127,7 @@ def test_every_defect_of_a_template_is_a_fact(
     found = template_coverage.run(ctx)
     assert isinstance(found, Fail)
     assert found.attribution == "configuration"
-    problems = [r.fields["problem"] for r in (found.reason, *found.notes)]
-    assert (kind, field) in [(p.kind, p.fields["field"]) for p in problems if isinstance(p, Reason)]
+    assert (kind, field) in [(one.kind, one.fields["field"]) for one in (found.reason, *found.notes)]
     assert found.stage is Stage.TEMPLATE
     assert found.remedy is not None
     need = found.remedy.fields.get("needs")
@@ -149,7 +156,6 @@ def test_what_a_vendors_template_does_not_take_is_a_sentence(name: str, must: st
     outcome = judge_template_coverage(analysed(fault.text), Expectations(tool_parser="any"))
     assert isinstance(outcome, Fail if must is None else Pass), outcome
     if must is not None:
-        assert TemplateCoverageReason.NOT_TAKEN in [note.kind for note in outcome.notes]
         assert must in words(outcome)
 
 
@@ -162,10 +168,9 @@ def test_a_role_without_a_place_is_a_sentence_and_one_lost_beside_tools_a_fault(
     assert isinstance(outcome, Pass)
     assert "clients must put instructions into a user's turn" in words(outcome)
     assert isinstance(template_coverage.run(context(beside, tool_parser="any")), Fail)
-    unseen, prompts = Reason(FormsReason.SYSTEM_UNSEEN), (SYSTEM, SYSTEM_LONGER)
     for proof, needed, kind in ((None, False, NotApplicable), (None, True, Fail), (OF_ANOTHER, False, Fail)):
         ctx = replace(none, proof=proof)
-        lost = diagnosis.left_out(ctx, prompts, unseen, template(Need.RENDER_SYSTEM_ROLE), needed=needed)
+        lost = diagnosis.left_out(ctx, replace(diagnosis.SYSTEM_WORDS, needed=needed), 9)
         assert isinstance(lost, kind)
 
 
@@ -274,8 +279,7 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
 
 def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
     noise = ProbeRow(simple_answers.name, "", Fail(as_reason("3 of 3 are wrong"), Stage.TOKENS, OWN))
-    unread = Reason(SettingsReason.NOT_RUN, promised="hermes")
-    parser = Fail(unread, Stage.PARSED, Reason(Remedy.CHOOSE_TOOL_PARSER))
+    parser = differs("the tool parser", "another", "hermes", Stage.PARSED, Reason(Remedy.CHOOSE_TOOL_PARSER))
     assert explained([noise, ProbeRow(settings_read_back.name, "", parser)])[1].outcome.remedy == OWN
     other = Fail(as_reason("it runs with another"), Stage.START, Reason(Remedy.CHOOSE_TOOL_PARSER))
     reported = ProbeRow(settings_read_back.name, "", other)

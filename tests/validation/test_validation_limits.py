@@ -20,7 +20,7 @@ from importer.validation.remedy import WHOLE_ANSWERS
 CUT = {"thinking-cut": Reason(JudgeReason.NO_REASONING)}
 LOSES = Reason(ProofReason.WHOLE_ONLY, cases=(Reason(ProofReason.NOT_REPLAYED),))
 STREAMED = Fail(Reason(CommonReason.CALL_UNREAD), Stage.STREAM, WHOLE_ANSWERS, within=("streamed",))
-THOUGHT = Fail(Reason(CommonReason.THOUGHT_UNREAD), Stage.START)
+THOUGHT = Fail(Reason(CommonReason.CALL_UNREAD), Stage.START)
 
 
 def verdict(name: str, *, cut: bool = False, loses: bool = False, reads: bool = True) -> ParserVerdict:

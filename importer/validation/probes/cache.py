@@ -9,32 +9,24 @@ from secrets import token_hex
 from typing import Any
 
 from importer.frozen import frozen
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, Expectations, no_chat
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage, differs
+from importer.validation.outcome import (
+    Fail,
+    Outcome,
+    Stage,
+    differs,
+    holding,
+    needless,
+    note,
+)
 from importer.validation.probe import probe
 from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.tokens import tokens_of
-
-
-class PrefixCacheReason(ReasonKind):
-    """The reasons of ``prefix-cache``."""
-
-    TOO_SHORT = "too-short", "the context is too short to keep much of it"
-    NONE_ASKED_FOR = (
-        "none-asked-for",
-        "the engine runs without a prefix cache, and the document asks for none",
-    )
-    FAILED = "failed", "with {count} at once on one prefix: {error}"
-    REFUSED = "refused", "a turn of {size} bytes is refused, and the context holds it: {error}"
-    NOT_HELD = "not-held", "the second turn's prompt does not hold the first: see history"
-    FOUND = "found", "{least} tokens and more of {first} found again"
-    NOT_COUNTED = "not-counted", "the engine counts no cached tokens"
-
 
 SHORTEST = 256  # tokens of context; blocks of a cache have up to 128 and more
 WORD = "again "
@@ -64,7 +56,7 @@ class HeldError(Exception):
 def needs_prefix_cache(promise: Expectations) -> Reason | None:
     """Return why the probe does not apply: no chat, or a context too short for two turns."""
     short = promise.context is not None and promise.context < SHORTEST
-    return no_chat(promise) or (Reason(PrefixCacheReason.TOO_SHORT) if short else None)
+    return no_chat(promise) or (note("the context is too short to keep much of it") if short else None)
 
 
 @probe(
@@ -77,7 +69,7 @@ def needs_prefix_cache(promise: Expectations) -> Reason | None:
 def prefix_cache(ctx: Context) -> Outcome:
     """Judge two turns, then the second again: with other sampling, three at once, and once more alone."""
     if ctx.running().prefix_caching is False:
-        return NotApplicable(Reason(PrefixCacheReason.NONE_ASKED_FOR))
+        return needless("the engine runs without a prefix cache, and the document asks for none")
     try:
         opening, first = _first(ctx, _words(ctx.promise))
     except HeldError as held:
@@ -89,7 +81,7 @@ def prefix_cache(ctx: Context) -> Outcome:
     shown = first.usage.cached is not None or second.usage.cached is not None
     known = "cached" in (ctx.promise.offers or ()) and not ctx.promise.remote  # vLLM counts them with a flag
     if first.usage.prompt is None or not (shown or known):
-        return NotApplicable(Reason(PrefixCacheReason.NOT_COUNTED))
+        return needless("the engine counts no cached tokens")
     answers = [("the second turn", second)]
     answers.append(("with other sampling", _brief(ctx, _second(opening), **OTHER)))
     with ThreadPoolExecutor(TOGETHER) as pool:
@@ -97,8 +89,8 @@ def prefix_cache(ctx: Context) -> Outcome:
         batch = list(pool.map(lambda prompt: _tried(ctx, prompt), prompts))
     for answer in batch:
         if isinstance(answer, ExchangeError):
-            failure = Reason(PrefixCacheReason.FAILED, count=TOGETHER, error=answer.reason)
-            return Fail(failure, Stage.SAMPLED, trials=TOGETHER)
+            what = f"one of {TOGETHER} answers at once on one prefix"
+            return differs(what, answer.reason, "an answer", Stage.SAMPLED, trials=TOGETHER)
         answers.append((f"of {TOGETHER} at once", answer))
     answers.append(("alone after a batch", _brief(ctx, _second(opening))))
     return judge_prefix_cache(first.usage.prompt, [_cache_use(when, reply) for when, reply in answers])
@@ -157,8 +149,11 @@ def judge_refused(opening: tuple[Message, ...], refused: RequestRefused) -> Fail
     if refused.limited or refused.broke:
         return refused.outcome()
     size = len(json.dumps(opening))
-    remedy = Reason(Remedy.RAISE_BODY_LIMIT, size=size)
-    return Fail(Reason(PrefixCacheReason.REFUSED, size=size, error=refused.reason), Stage.SAMPLED, remedy)
+    what, remedy = (
+        f"a turn of {size} bytes that the context holds",
+        Reason(Remedy.RAISE_BODY_LIMIT, size=size),
+    )
+    return differs(what, refused.reason, "an answer", Stage.SAMPLED, remedy)
 
 
 def _cache_use(when: str, reply: Reply) -> CacheUse:
@@ -176,7 +171,7 @@ def judge_whole(words: int, counted: int | None) -> Fail | None:
 def judge_prefix_cache(first: int, answers: Sequence[CacheUse]) -> Outcome:
     """Judge the tokens of the first turn's prompt, and the cached ones of the answers to the second."""
     if any(use.prompt < first for use in answers):
-        return NotApplicable(Reason(PrefixCacheReason.NOT_HELD))
+        return needless("the second turn's prompt does not hold the first")
     for use in answers:
         most = f"up to {use.prompt}, those of the prompt"
         if use.cached > use.prompt:
@@ -186,4 +181,4 @@ def judge_prefix_cache(first: int, answers: Sequence[CacheUse]) -> Outcome:
             when = (use.when,)
             return differs("cached_tokens", use.cached, kept, Stage.SAMPLED, trials=len(answers), within=when)
     least = min(use.cached for use in answers)
-    return Pass(Reason(PrefixCacheReason.FOUND, least=least, first=first), trials=len(answers))
+    return holding(f"{least} tokens and more of {first} found again", len(answers))

@@ -10,23 +10,35 @@ from typing import Any
 
 from importer.hub.snapshot import listed
 from importer.proof.verdicts import canonical_arguments
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation import alternate_forms, proof_check
 from importer.validation.context import STEADY, Context, ask_both_ways, holds, together
-from importer.validation.diagnosis import endless, streaming_fault, swallowed, thought_shown
+from importer.validation.diagnosis import (
+    STREAMED,
+    all_thought,
+    endless,
+    only_streamed,
+    streaming_fault,
+    swallowed,
+    swallowing,
+    thought_shown,
+)
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
-from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import (
     Fail,
     Inconclusive,
-    NotApplicable,
     Outcome,
     Pass,
+    SeenReason,
     Stage,
     asks_for,
     differs,
     failing,
     holding,
+    named,
+    needless,
+    not_done,
+    note,
 )
 from importer.validation.probe import probe
 from importer.validation.probes.prompt import ALIKE, beginnings, tokenizer_whole
@@ -56,15 +68,6 @@ from importer.validation.tool_markup import (
     undecoded,
 )
 
-
-class PlainChatReason(ReasonKind):
-    """The reasons of ``plain-chat``."""
-
-    BEGINS_A_CALL = "begins-a-call", "the model begins a call to say hello"
-    CALL_NOT_OFFERED = "call-not-offered", "a tool call arrived where no tool was offered"
-    NO_WORD = "no-word", "the model ended its turn without a word"
-
-
 Judge = Callable[[Reply, tuple[str, ...]], Outcome]
 
 
@@ -92,7 +95,7 @@ def answered(ctx: Context, prompt: Prompt, judge_one: Judge | None = None) -> Ou
 def judge_lost(failure: Fail, seen: Reply) -> Outcome:
     """Judge a failure beside the text of the model: half a call is lost, and attributed to the model."""
     if seen.finish_reason == "tool_calls" and not seen.tool_calls and call_markup(seen.written):
-        return Inconclusive(Reason(PlainChatReason.BEGINS_A_CALL), Stage.DRAWN, trials=failure.trials)
+        return not_done("the model begins a call to say hello", failure.trials)
     return failure
 
 
@@ -101,37 +104,16 @@ def judge_plain_chat(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     if reply.finish_reason == "length":
         return endless(reply, markers)
     if reply.tool_calls:
-        return Fail(Reason(PlainChatReason.CALL_NOT_OFFERED), Stage.WHOLE)
+        return differs("calls where no tool was offered", len(reply.tool_calls), 0)
     if reply.finish_reason != "stop":
-        return Fail(
-            Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
-            Stage.WHOLE,
-            ends_otherwise("stop", reply),
-        )
+        return differs("finish_reason", reply.finish_reason, "stop")
     if reply.content.strip():
-        return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
+        return holding(f"answered {reply.content.strip()[:80]!r}")
     if reply.reasoning.strip():
-        return Fail(Reason(CommonReason.ANSWER_INSIDE), Stage.PARSED, NO_REASONING_PARSER)
+        return replace(all_thought(""), remedy=NO_REASONING_PARSER)
     if swallowed(reply):
-        return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), Stage.PARSED)
-    return Inconclusive(Reason(PlainChatReason.NO_WORD), None)
-
-
-class SimpleAnswersReason(ReasonKind):
-    """The reasons of ``simple-answers``."""
-
-    RIGHT = "right", "{right} of {asked} are right"
-    UNBROKEN = (
-        "unbroken",
-        "the template begins an answer without the {rest!r} that stands before earlier ones",
-    )
-    WRONG = "wrong", "{missed} of {asked} simple questions are answered wrong"
-    GAP = "gap", "counting to ten, the model leaves out {gap!r} and goes on"
-    OTHER_FORM = "other-form", "in turns of {form} all of them are right"
-    RIGHT_BY_ITSELF = (
-        "right-by-itself",
-        "behind the same text the weights answer right, where no chat is asked for",
-    )
+        return swallowing(reply)
+    return replace(not_done("the model ended its turn without a word"), stage=None)
 
 
 QUESTIONS = (SUM, COUNT, NAME_RECALL)
@@ -157,8 +139,8 @@ def simple_answers(ctx: Context) -> Outcome:
         right = len(QUESTIONS) - len(missed)
         signs = token_signs(ctx.promise)
         clean = [p for p in QUESTIONS if p not in missed and leak(answers[p.name], signs) is None]
-        reason = Reason(SimpleAnswersReason.RIGHT, right=right, asked=len(QUESTIONS))
-        return Pass(reason, trials=trials, agreed=None if len(clean) == len(QUESTIONS) else len(clean))
+        agreed = None if len(clean) == len(QUESTIONS) else len(clean)
+        return holding(f"{right} of {len(QUESTIONS)} are right", trials, agreed)
     if any(_right_before_token(answers[prompt.name], prompt) for prompt in QUESTIONS):
         cut = [reply for reply in answers.values() if reply.finish_reason == "length"]
         cut_failure = endless(cut[0], ctx.promise.markers) if cut else None
@@ -212,14 +194,14 @@ def template_fault(failure: Fail, ctx: Context) -> Fail | None:
     if ctx.render is None:
         return None
     if ctx.without_template:
-        note, remedy = Reason(CommonReason.NO_TEMPLATE), Reason(Remedy.FETCH_TEMPLATE)
+        why, remedy = Reason(CommonReason.NO_TEMPLATE), Reason(Remedy.FETCH_TEMPLATE)
     elif not proof_check.of_import(ctx):
-        note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
+        why, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
     elif (broken := unbroken(ctx)) is not None:
-        note, remedy = broken, ALIKE
+        why, remedy = broken, ALIKE
     else:
         return None
-    return failing(failure, Stage.TEMPLATE, remedy, note)
+    return failing(failure, Stage.TEMPLATE, remedy, why)
 
 
 def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
@@ -230,8 +212,7 @@ def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
         return None
     turns = alternate_forms.text_of(form, SUM)
     remedy = Reason(Remedy.WRITE_TURNS, form=form.name, turns=turns)
-    note = Reason(SimpleAnswersReason.OTHER_FORM, form=form.name)
-    return failing(failure, Stage.TEMPLATE, remedy, note)
+    return failing(failure, Stage.TEMPLATE, remedy, note(f"in turns of {form.name} all of them are right"))
 
 
 def unbroken(ctx: Context) -> Reason | None:
@@ -244,14 +225,14 @@ def unbroken(ctx: Context) -> Reason | None:
     rest = earlier.removeprefix(new)
     if not new or not earlier.startswith(new) or rest.strip() or "\n" not in rest:
         return None
-    return Reason(SimpleAnswersReason.UNBROKEN, rest=rest)
+    return note(f"a new answer begins without the {rest!r} that stands before earlier ones")
 
 
 def tokenizer_fault(failure: Fail, ctx: Context) -> Fail | None:
     """Return the failure as a fault of the tokenizer, where that changes prompts or answers."""
     whole = tokenizer_whole.run(ctx)
-    note = whole.reason if isinstance(whole, Fail) else altered(ctx)
-    return None if note is None else failing(failure, Stage.TOKENS, OWN, note)
+    why = whole.reason if isinstance(whole, Fail) else altered(ctx)
+    return None if why is None else failing(failure, Stage.TOKENS, OWN, why)
 
 
 def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> Fail | None:
@@ -264,16 +245,18 @@ def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> 
     counts = ctx.counted(missed[0]) if missed and not bent else None
     if counts is None or counts[0] != counts[1] or not alternate_forms.right_by_itself(ctx, missed):
         return None
-    note = Reason(SimpleAnswersReason.RIGHT_BY_ITSELF)
-    return failing(failure, Stage.SAMPLED, Reason(Remedy.HEED_OPTIONS, option="logit_bias"), note)
+    right = note("behind the same text the weights answer right, where no chat is asked for")
+    return failing(failure, Stage.SAMPLED, Reason(Remedy.HEED_OPTIONS, option="logit_bias"), right)
 
 
 def judge_missed(missed: int, questions: int, gap: str | None = None) -> Fail:
     """Return the failure of wrong answers; ``gap`` is a number left out in the middle of counting."""
-    reason = Reason(SimpleAnswersReason.WRONG, missed=missed, asked=questions)
+    weights = Reason(Remedy.WHOLE_WEIGHTS)
     if gap is not None:
-        reason = Reason(SimpleAnswersReason.GAP, gap=gap)
-    return Fail(reason, Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
+        return differs(f"the number {gap!r} in counting to ten", "left out", "there", Stage.DRAWN, weights)
+    return differs(
+        "simple questions that are answered wrong", missed, f"0 of {questions}", Stage.DRAWN, weights
+    )
 
 
 def left_out_simple_answers(reply: Reply) -> str | None:
@@ -302,16 +285,8 @@ def in_order(text: str) -> list[str]:
     return numbers
 
 
-class StreamReason(ReasonKind):
-    """The reasons of ``stream-equals-whole``."""
-
-    NOT_DONE = "not-done", "the stream ends without [DONE]"
-    ALIKE = "alike", "both are alike"
-    SAME_ONES = "same-ones", "answers vary from one to the next; both ways give the same ones"
-    SAME_PARTS = "same-parts", "answers vary from one to the next; both ways give the same parts"
-    DIFFERS = "differs", "{name} differs: whole {whole!r}, streamed {streamed!r}"
-
-
+ALIKE_BOTH_WAYS = holding("both are alike")
+CALL_MARKER = "markers of calls"
 CUT = 24  # tokens of two answers that have no end of their own
 REPEATS = 2  # further answers: a difference of the path repeats, one of random draws does not
 
@@ -342,20 +317,20 @@ def _compare(ctx: Context, prompt: Prompt) -> Outcome:
         cut = {"max_tokens": CUT, **STEADY}  # what follows a missed end is babble, never twice the same
         whole, streamed = ctx.ask(prompt, **cut), ctx.ask(prompt, stream=True, **cut)
     if not streamed.ended:
-        return Fail(Reason(StreamReason.NOT_DONE), Stage.STREAM, WHOLE_ANSWERS, trials=2)
+        return differs("the end of a stream", None, "[DONE]", Stage.STREAM, WHOLE_ANSWERS, trials=2)
     if stream_form(whole) == stream_form(streamed):
-        return Pass(Reason(StreamReason.ALIKE))
+        return ALIKE_BOTH_WAYS
     wholes = [whole, *(ctx.ask(prompt, **cut) for _ in range(REPEATS))]
     streams = [streamed, *(ctx.ask(prompt, stream=True, **cut) for _ in range(REPEATS))]
     if {stream_form(w) for w in wholes} & {stream_form(s) for s in streams}:
-        return Pass(Reason(StreamReason.SAME_ONES), trials=1 + REPEATS)
+        return holding("answers vary from one to the next; both ways give the same ones", 1 + REPEATS)
     repeats_itself = len({stream_form(w) for w in wholes}) == 1
     if not repeats_itself and {shape(w) for w in wholes} & {shape(s) for s in streams}:
-        return Pass(Reason(StreamReason.SAME_PARTS), trials=1 + REPEATS)
-    failure = Fail(difference(whole, streamed), Stage.WHOLE, trials=1 + REPEATS)
+        return holding("answers vary from one to the next; both ways give the same parts", 1 + REPEATS)
+    failure = replace(difference(whole, streamed), trials=1 + REPEATS)
 
     def like_the_whole(reply: Reply) -> Outcome:
-        return Pass(Reason(StreamReason.ALIKE)) if stream_form(reply) == stream_form(whole) else failure
+        return ALIKE_BOTH_WAYS if stream_form(reply) == stream_form(whole) else failure
 
     return ctx.noted(prompt, like_the_whole, streaming_fault(ctx, prompt, failure), stream=True)
 
@@ -372,27 +347,15 @@ def shape(reply: Reply) -> Form:
     return bool(reply.content.strip()), bool(reply.reasoning.strip()), calls, reply.finish_reason
 
 
-def difference(whole: Reply, streamed: Reply) -> Reason:
-    """Return the first part that differs, both sides quoted."""
+def difference(whole: Reply, streamed: Reply) -> Fail:
+    """Return the failure of the first part that differs, both sides quoted."""
     names = ("content", "reasoning", "tool calls", "finish_reason")
-    for name, a, b in zip(names, stream_form(whole), stream_form(streamed), strict=True):
-        if a != b:
-            return Reason(StreamReason.DIFFERS, name=name, whole=str(a)[:120], streamed=str(b)[:120])
-    return Reason(StreamReason.ALIKE)
+    parts = zip(names, stream_form(whole), stream_form(streamed), strict=True)
+    name, one, other = next((name, one, other) for name, one, other in parts if one != other)
+    return differs(name, other, one, within=(STREAMED,))
 
 
-class SpecialTokensReason(ReasonKind):
-    """The reasons of ``no-special-tokens``."""
-
-    NONE = "none", "no markup in what is served"
-    PIECES = "pieces", "pieces of words as {piece!r} are in the {place}"
-    CALL_MARKER = "call-marker", "the call marker {marker} is in the {place}"
-    STOPS_AND_SHOWS = "stops-and-shows", "the engine stops at {token} and shows it in the {place}"
-    STRAY = "stray", "{token} is in the {place}"
-    ONLY_STREAMED = "only-streamed", "only when streamed"
-
-
-CLEAN = Pass(Reason(SpecialTokensReason.NONE))
+CLEAN = holding("no markup in what is served")
 
 
 @probe(
@@ -410,8 +373,7 @@ def no_special_tokens(ctx: Context) -> Outcome:
     for prompt in prompts:
         leaks = [_leak(prompt, ctx.first(prompt, stream=stream), signs) for stream in (False, True)]
         if leaks[1] and not leaks[0]:
-            note = Reason(SpecialTokensReason.ONLY_STREAMED)
-            failure = replace(leaks[1], notes=(*leaks[1].notes, note), trials=len(prompts) * 2)
+            failure = replace(only_streamed(leaks[1]), trials=len(prompts) * 2)
             if asks_for(failure, Remedy.DECLARE):  # whole answers hide it, and go on behind it
                 return failure
             return streaming_fault(ctx, prompt, failure)
@@ -423,7 +385,7 @@ def no_special_tokens(ctx: Context) -> Outcome:
 def _leak(prompt: Prompt, reply: Reply, signs: tuple[str, ...]) -> Fail | None:
     """Return the failure of markup in an answer; a call as text is judged by those who ask for one."""
     found = leak(reply, signs)
-    return None if found and prompt.tools and found.gives(SpecialTokensReason.CALL_MARKER) else found
+    return None if found and prompt.tools and found.shows((SeenReason.DIFFERS, CALL_MARKER)) else found
 
 
 def token_signs(promise: Expectations) -> tuple[str, ...]:
@@ -436,15 +398,13 @@ def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
     """Return the failure of the first markup in a reply, with its attribution."""
     for place, text in _texts(reply):
         if piece := undecoded(text):
-            remedy = OWN
-            return Fail(Reason(SpecialTokensReason.PIECES, piece=piece, place=place), Stage.TOKENS, remedy)
+            return differs(f"pieces of words in the {place}", piece, None, Stage.TOKENS, OWN)
         # A block that no parser took is the document's; a lone token is what this probe is for.
         if (shown := thought_shown(place, text)) is not None:
             return shown
         thought = place == "reasoning" and bool(reply.tool_calls or drafted(text, reply.content))
         if (marker := call_markup(text)) and not thought:
-            return Fail(Reason(SpecialTokensReason.CALL_MARKER, marker=marker, place=place), Stage.PARSED,
-                        OTHER_TOOL_PARSER)  # fmt: skip
+            return differs(CALL_MARKER, f"{marker} in the {place}", None, Stage.PARSED, OTHER_TOOL_PARSER)
         if token := control_token(text, markers):
             return _stray(token, place, text, reply)
     return None
@@ -452,12 +412,9 @@ def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
 
 def _stray(token: str, place: str, text: str, reply: Reply) -> Fail:
     if reply.finish_reason == "stop" and text.rstrip().endswith(token):
-        return Fail(Reason(SpecialTokensReason.STOPS_AND_SHOWS, token=token, place=place), Stage.WHOLE)
-    return Fail(
-        Reason(SpecialTokensReason.STRAY, token=token, place=place),
-        Stage.TOKENS,
-        Reason(Remedy.DECLARE, token=token),
-    )
+        return differs(f"the token in the {place} at which the engine stops", token, "hidden")
+    declare = Reason(Remedy.DECLARE, token=token)
+    return differs(f"a token in the {place}", token, "hidden", Stage.TOKENS, declare)
 
 
 def _texts(reply: Reply) -> Iterator[tuple[str, str]]:
@@ -466,18 +423,6 @@ def _texts(reply: Reply) -> Iterator[tuple[str, str]]:
     for call in reply.tool_calls:
         yield "call's name", call.name
         yield "call's arguments", call.arguments
-
-
-class UsageReason(ReasonKind):
-    """The reasons of ``usage-counts``."""
-
-    NO_COUNT = "no-count", "the engine does not count tokens"
-    FLAWED = "flawed", "{way}: {flaw}"
-    ODD = "odd", "counts {prompt} tokens of prompt and {completion} of answer"
-    ANSWER_NOT_COUNTED = "answer-not-counted", "counts no token of an answer that has text"
-    NO_PROMPT = "no-prompt", "counts no token of the prompt"
-    SAME_FOR_ALL = "same-for-all", "counts {prompt} tokens of every prompt, long or short"
-    TOTAL = "total", "total_tokens is {total}, not {prompt} and {completion} together"
 
 
 def needs_usage_counts(promise: Expectations) -> Reason | None:
@@ -504,32 +449,28 @@ def _counts(ctx: Context) -> Outcome:
     """Compare the counts of the whole and the streamed answer."""
     whole, streamed = ctx.first(GREETING), ctx.first(GREETING, stream=True)
     if ctx.promise.counted is False and not whole.usage.uncounted:
-        return flawed("whole", Reason(UsageReason.SAME_FOR_ALL, prompt=total_of(whole, "prompt_tokens")))
+        return differs(
+            "prompt_tokens of a short and a long prompt", total_of(whole, "prompt_tokens"), "two counts"
+        )
     return judge_usage_counts(whole, streamed)
 
 
 def judge_usage_counts(whole: Reply, streamed: Reply) -> Outcome:
     """Judge two answers to one prompt."""
     if whole.usage.prompt is None and whole.usage.completion is None:
-        return NotApplicable(Reason(UsageReason.NO_COUNT))
+        return needless("the engine does not count tokens")
     for name, reply in (("whole", whole), ("streamed", streamed)):
         flaw = _flaw(reply)
         if flaw is not None:
-            return flawed(name, flaw)
+            return named(flaw, name)
     if whole.usage.prompt != streamed.usage.prompt:
-        return differs("prompt_tokens, streamed", streamed.usage.prompt, whole.usage.prompt, Stage.WHOLE)
+        return differs("prompt_tokens, streamed", streamed.usage.prompt, whole.usage.prompt)
     counts = streamed.usage.completion, whole.usage.completion
     same = (whole.content, whole.reasoning) == (streamed.content, streamed.reasoning)
     if same and counts[0] != counts[1]:
-        return differs("completion_tokens of the same answer, streamed", *counts, Stage.WHOLE)
+        return differs("completion_tokens of the same answer, streamed", *counts)
     usage = whole.usage
     return holding(f"{usage.prompt} tokens of prompt, {usage.completion} of answer, whole and streamed", 2)
-
-
-def flawed(way: str, flaw: Reason) -> Fail:
-    """Return the fault of a count."""
-    remedy = Reason(Remedy.ANSWERS_UNALTERED, change=flaw)
-    return Fail(Reason(UsageReason.FLAWED, way=way, flaw=flaw), Stage.WHOLE, remedy)
 
 
 def total_of(reply: Reply, key: str) -> object:
@@ -538,17 +479,13 @@ def total_of(reply: Reply, key: str) -> object:
     return next((one[key] for one in reversed([*counts]) if isinstance(one, dict) and key in one), None)
 
 
-def _flaw(reply: Reply) -> Reason | None:
-    usage = reply.usage
-    if usage.uncounted:
-        return Reason(UsageReason.NO_PROMPT)
-    if not usage.prompt or usage.completion is None:
-        return Reason(UsageReason.ODD, prompt=usage.prompt, completion=usage.completion)
-    if reply.content.strip() and not usage.completion:
-        return Reason(UsageReason.ANSWER_NOT_COUNTED)
-    total = total_of(reply, "total_tokens")
-    if isinstance(total, int) and total != usage.prompt + usage.completion:
-        return Reason(UsageReason.TOTAL, total=total, prompt=usage.prompt, completion=usage.completion)
+def _flaw(reply: Reply) -> Fail | None:
+    usage, total = reply.usage, total_of(reply, "total_tokens")
+    counts = (0 if usage.uncounted else usage.prompt, usage.completion)
+    if not counts[0] or counts[1] is None or (reply.content.strip() and not counts[1]):
+        return differs("tokens of prompt and answer", counts, "one or more of each")
+    if isinstance(total, int) and total != counts[0] + counts[1]:
+        return differs("total_tokens", total, counts[0] + counts[1])
     return None
 
 
@@ -562,15 +499,15 @@ def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
     """
     entries = [entry for entry in reply.logprobs if isinstance(entry, dict)]
     if not entries:
-        return NotApplicable(Reason(UsageReason.NO_COUNT))
+        return needless("the engine shows no log-probabilities")
     flawed = next((flaw for entry in entries if (flaw := _probability_flaw(entry)) is not None), None)
     if flawed is not None:
         return flawed
     count = reply.usage.completion if counts else None
     if count is not None and not count - 1 <= len(entries) <= count:  # the end token may be left out
-        return differs("log-probabilities", len(entries), count, Stage.WHOLE)
+        return differs("log-probabilities", len(entries), count)
     if not holds(reply.written, reply.content):
-        return differs("the tokens of log-probabilities", reply.written, reply.content, Stage.WHOLE)
+        return differs("the tokens of log-probabilities", reply.written, reply.content)
     return holding(f"log-probabilities of {len(entries)} tokens, which make the answer")
 
 
@@ -580,10 +517,10 @@ def _probability_flaw(entry: Mapping[str, object]) -> Fail | None:
     values = [e.get("logprob") for e in (entry, *top)]
     made = next((text for e in (entry, *top) if (text := other_bytes(e)) is not None), None)
     if made is not None:
-        return differs("the bytes of a token", made, entry.get("token"), Stage.WHOLE)
+        return differs("the bytes of a token", made, entry.get("token"))
     if not all(isinstance(v, int | float) and v <= SLACK for v in values):
-        return differs("log-probabilities", values, "numbers below zero", Stage.WHOLE)
+        return differs("log-probabilities", values, "numbers below zero")
     # The drawn token may stand among the best, before or behind them.
     ranked = [t["logprob"] for t in top if t.get("token") != entry.get("token")]
     best = sorted(ranked, reverse=True)
-    return None if ranked == best else differs("the order of the best tokens", ranked, best, Stage.WHOLE)
+    return None if ranked == best else differs("the order of the best tokens", ranked, best)

@@ -10,24 +10,24 @@ from itertools import pairwise
 from typing import Any
 
 from importer.hub.snapshot import listed
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation import proof_check
 from importer.validation.calls import first_call
 from importer.validation.context import STEADY, TOKENS, Context, ask_both_ways, in_turn, together
 from importer.validation.diagnosis import endless, thought_shown
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import CommonReason, Expectations, no_chat, no_reasoning, no_tools
-from importer.validation.mutations import ends_otherwise
+from importer.validation.expectations import Expectations, no_chat, no_reasoning, no_tools
 from importer.validation.outcome import (
     Fail,
-    Inconclusive,
     NotApplicable,
     Outcome,
-    Pass,
     Stage,
     Tried,
     differs,
-    named,
+    holding,
+    needless,
+    not_done,
+    note,
 )
 from importer.validation.probe import probe
 from importer.validation.probes.sampling import heed
@@ -65,15 +65,6 @@ def answer_ends(ctx: Context) -> Outcome:
     return in_turn({name: partial(part, ctx) for name, part in parts.items()})
 
 
-class StopStringsReason(ReasonKind):
-    """The reasons of stop strings."""
-
-    NO_MIDDLE = "no-middle", "the answer has no middle to stop in: {content!r}"
-    GOES_ON = "goes-on", "the stop string is {how}, and the answer goes on"
-    ENDS = "ends", "ends before {stop!r}"
-    OTHER = "other", "the model wrote something else this time: {shown!r}"
-
-
 COUNT_SILENT = replace(COUNT, name="count-silent", switches=SUM_SILENT.switches)
 NEVER = "\u2603\u2603"  # in no answer
 WORDS = 4  # an answer of fewer has no middle
@@ -109,9 +100,7 @@ def _stop_strings(ctx: Context) -> Outcome:
         prompt, full = GREETING, known(GREETING)
         places = middle(full)
     if not places:
-        return Inconclusive(
-            Reason(StopStringsReason.NO_MIDDLE, content=full.content.strip()[:80]), Stage.DRAWN
-        )
+        return not_done(f"the answer has no middle to stop in: {full.content.strip()[:80]!r}")
     outcomes = {}
     for stop, before in zip(places, ((), (NEVER,)), strict=True):
         judge, sent = partial(judge_stop_strings, full=full, stop=stop), {"stop": [*before, stop], **STEADY}
@@ -140,17 +129,16 @@ def judge_stop_strings(reply: Reply, full: Reply, stop: str) -> Outcome:
     shown, raw = reply.content.strip(), full.content.partition(stop)[0]
     before = raw.strip()
     if stop in reply.content or shown == full.content.replace(stop, "").strip():
-        how = "shown" if stop in reply.content else "cut out"
-        return Fail(Reason(StopStringsReason.GOES_ON, how=how), Stage.SAMPLED, heed("stop"))
+        how = "shown, and more" if stop in reply.content else "cut out, and more"
+        return differs("what stands at a stop string", how, "the end", Stage.SAMPLED, heed("stop"))
     if shown == before and reply.finish_reason != "stop":
-        remedy = ends_otherwise("stop", reply)
-        return differs("finish_reason", reply.finish_reason, "stop", Stage.SAMPLED, remedy)
+        return differs("finish_reason at a stop string", reply.finish_reason, "stop", Stage.SAMPLED)
     if shown == before or stopped_at(reply) == stop:
-        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
+        return holding(f"ends before {stop!r}")
     half = any(shown == (raw + stop[:n]).strip() for n in range(1, len(stop)))
     if half or (shown and before.startswith(shown) and len(before) - len(shown) < len(stop)):
         return differs("the text before a stop string", shown[-20:], before[-20:], Stage.SAMPLED)
-    return Inconclusive(Reason(StopStringsReason.OTHER, shown=shown[:80]), Stage.DRAWN)
+    return not_done(f"the model wrote something else this time: {shown[:80]!r}")
 
 
 def stopped_at(reply: Reply) -> object:
@@ -159,18 +147,6 @@ def stopped_at(reply: Reply) -> object:
         choice for data in reply.raw for choice in listed(data.get("choices")) if isinstance(choice, dict)
     ]
     return next((c["stop_reason"] for c in reversed(choices) if c.get("stop_reason") is not None), None)
-
-
-class StopWordsReason(ReasonKind):
-    """The reasons of the document's stop words."""
-
-    NOT_IN_CALLS = "not-in-calls", "no stop word within calls"
-    BETWEEN_CALLS = (
-        "between-calls",
-        "the stop word {word!r} stands between two calls: the second is never written",
-    )
-    WITHIN = "within", "the stop word {word!r} stands within what the model writes, before {after!r}"
-    NONE = "none", "no stop word within {answers} answers"
 
 
 QUESTIONS = (GREETING, SUM, COUNT)
@@ -186,7 +162,7 @@ def _stop_words(ctx: Context) -> Outcome:
     """Judge two calls as the template writes them, then answers without stop words: none may hold one."""
     failure = None if no_tools(ctx.promise) else judge_calls(words_between(ctx), ctx.promise.stopwords)
     if failure is not None or not words(ctx.promise):
-        return failure or Pass(Reason(StopWordsReason.NOT_IN_CALLS))
+        return failure or holding("no stop word within calls")
     shown: Mapping[str, Any] = (
         {} if ctx.promise.lacks("logprobs") else TOKENS
     )  # a parser takes markers out of answers
@@ -207,8 +183,8 @@ def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
     word = next((w for w in stops if w and w in text), None)
     if word is None:
         return None
-    reason = Reason(StopWordsReason.BETWEEN_CALLS, word=word)
-    return Fail(reason, Stage.START, Reason(Remedy.TAKE_OUT_STOPWORD, word=word))
+    what, remedy = "a stop word between two calls of one turn", Reason(Remedy.TAKE_OUT_STOPWORD, word=word)
+    return differs(what, word, None, Stage.START, remedy)
 
 
 def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
@@ -218,14 +194,16 @@ def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcom
             word = next((w for w in stops if w in text), None)
             after = text.partition(word)[2].strip() if word else ""
             if word and after:
-                seen = Reason(StopWordsReason.WITHIN, word=word, after=after[:40])
                 whole = sum(each.finish_reason != "length" for each in replies)
-                if not whole:  # tried, and no answer ends without it: nothing else ends a turn
-                    ends = Tried(len(replies), len(replies))
-                    return Fail(seen, Stage.TOKENS, end_at(word), len(replies), tried=ends)
-                remedy, helps = Reason(Remedy.TAKE_OUT_STOPWORD, word=word), Tried(whole, len(replies))
-                return Fail(seen, Stage.START, remedy, len(replies), tried=helps)
-    return Pass(Reason(StopWordsReason.NONE, answers=len(replies)), trials=len(replies))
+                # Where no answer ends without it, nothing else ends a turn.
+                remedy = Reason(Remedy.TAKE_OUT_STOPWORD, word=word) if whole else end_at(word)
+                stage, tried = (
+                    (Stage.START if whole else Stage.TOKENS),
+                    Tried(whole or len(replies), len(replies)),
+                )
+                what = f"the stop word {word!r} within an answer"
+                return differs(what, f"{word}{after}", None, stage, remedy, trials=len(replies), tried=tried)
+    return holding(f"no stop word within {len(replies)} answers", len(replies))
 
 
 FEW = 5  # tokens
@@ -235,26 +213,20 @@ def judge_token_limit(reply: Reply) -> Outcome:
     """Judge an answer longer than ``FEW`` tokens."""
     count, finish = reply.usage.completion, reply.finish_reason
     if count is not None and count > FEW:
-        return differs("tokens of an answer", count, FEW, Stage.WHOLE, heed("max_tokens"))
-    if finish == "length":
-        return Pass(Reason(CommonReason.CUT))
+        return differs("tokens of an answer", count, FEW, remedy=heed("max_tokens"))
     if finish == "stop" and (count is None or count < FEW):
-        return Inconclusive(Reason(CommonReason.DONE_BEFORE), Stage.DRAWN)
-    return _not_said("length", reply)
+        return not_done(DONE_BEFORE)
+    return _cut(reply)
 
 
-def _not_said(expected: str, reply: Reply) -> Fail:
-    """Return the fault of an answer that was cut and does not say so."""
-    remedy = ends_otherwise(expected, reply)
-    return differs("finish_reason of a cut answer", reply.finish_reason, expected, Stage.WHOLE, remedy)
+DONE_BEFORE = "the model was done before the limit"
 
 
-class OwnLimitReason(ReasonKind):
-    """The reasons of an answer without ``max_tokens``."""
-
-    CUT = "cut", "where {allowed} tokens are allowed an answer is cut after {tokens}"
-    ANY_LIMIT = "any-limit", "the answer comes to any limit: see plain-chat"
-    ENDS = "ends", "ends by itself, finish_reason {finish_reason!r}"
+def _cut(reply: Reply) -> Outcome:
+    """Judge the end of an answer that was cut."""
+    if reply.finish_reason == "length":
+        return holding("cut at the limit of tokens, finish_reason 'length'")
+    return differs("finish_reason of a cut answer", reply.finish_reason, "length")
 
 
 CAPPED = Reason(Remedy.RAISE_LIMITS)
@@ -281,29 +253,24 @@ def judge_default_max_tokens(reply: Reply, full: Reply, allowed: int, own: int |
 
     ``own``  the limit that the document names.
     """
+    any_limit = needless("the answer comes to any limit: see plain-chat")
     if full.finish_reason == "length":
-        if full.usage.completion is not None and full.usage.completion < allowed:
-            reason = Reason(OwnLimitReason.CUT, tokens=full.usage.completion, allowed=allowed)
-            return Fail(reason, Stage.START, CAPPED)
-        return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
+        came = full.usage.completion
+        return any_limit if came is None or came >= allowed else _cut_early(came, allowed, CAPPED)
     if reply.finish_reason == "length":
-        cut = Reason(OwnLimitReason.CUT, tokens=reply.usage.completion or "a few", allowed=own or "more")
-        if own is not None and (reply.usage.completion or 0) < own:  # the document allows more already
-            return Fail(cut, Stage.START, Reason(Remedy.START_WITH, names=("max_tokens",)))
-        if (reply.usage.completion or 0) >= allowed:
-            return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
-        return Fail(cut, Stage.START, Reason(Remedy.RAISE_MAX_TOKENS))
+        came = reply.usage.completion or 0
+        if own is not None and came < own:  # the document allows more already
+            return _cut_early(came, own, Reason(Remedy.START_WITH, names=("max_tokens",)))
+        return any_limit if came >= allowed else _cut_early(came, own, Reason(Remedy.RAISE_MAX_TOKENS))
     if not (reply.content.strip() or reply.reasoning.strip()):
-        return Inconclusive(Reason(CommonReason.EMPTY), Stage.DRAWN)
-    return Pass(Reason(OwnLimitReason.ENDS, finish_reason=reply.finish_reason))
+        return not_done("the answer is empty")
+    return holding(f"ends by itself, finish_reason {reply.finish_reason!r}")
 
 
-class ReasoningCutReason(ReasonKind):
-    """The reasons of a cut thought."""
-
-    KNOWN = "known", "{parser} is proved to miss a thought that is cut: {why}"
-    NO_THOUGHT_NOW = "no-thought-now", "the model answers without a thought this time"
-    IN_CONTENT = "in-content", "the cut thought is in the content: {content!r}"
+def _cut_early(came: int, allowed: int | None, remedy: Reason) -> Fail:
+    return differs(
+        "tokens at which an answer is cut", came or "a few", allowed or "more", Stage.START, remedy
+    )
 
 
 WITHIN = 4  # tokens; thoughts are longer
@@ -316,7 +283,7 @@ def cut_thought(ctx: Context) -> Outcome:
         return missed
     full = ctx.first(SUM_THINKING)
     if not full.reasoning.strip():
-        return NotApplicable(Reason(CommonReason.NO_THOUGHT))
+        return needless("the model answers without a thought")
     return ask_both_ways(ctx, SUM_THINKING, partial(judge_reasoning_cut, full=full), max_tokens=WITHIN)
 
 
@@ -331,7 +298,8 @@ def _known_miss(ctx: Context) -> NotApplicable | None:
         return None
     other = next((v.parser for v in verdicts if v.reads and CASE not in v.failed), None)
     remedy = None if other is None else proof_check.change(key, other, ctx, proof, why)
-    return NotApplicable(Reason(ReasoningCutReason.KNOWN, parser=used, why=why), remedy=remedy)
+    missed = note(f"{used} is proved to miss a thought that is cut")
+    return NotApplicable(missed, remedy=remedy, notes=(why,) if isinstance(why, Reason) else ())
 
 
 def judge_reasoning_cut(reply: Reply, full: Reply) -> Outcome:
@@ -341,24 +309,12 @@ def judge_reasoning_cut(reply: Reply, full: Reply) -> Outcome:
         return shown
     if content and not reply.reasoning.strip():
         if full.content.strip().startswith(content) and not thought.startswith(content):
-            return Inconclusive(Reason(ReasoningCutReason.NO_THOUGHT_NOW), Stage.DRAWN)
-        return Fail(Reason(ReasoningCutReason.IN_CONTENT, content=content[:60]), Stage.WHOLE,
-                    Reason(Remedy.ALLOW_OR_OTHER_PARSER))  # fmt: skip
+            return not_done("the model answers without a thought this time")
+        other = Reason(Remedy.ALLOW_OR_OTHER_PARSER)
+        return differs("a cut thought", f"in the content: {content}", "reasoning alone", remedy=other)
     if content and content == reply.reasoning.strip():
-        return Fail(Reason(ReasoningCutReason.IN_CONTENT, content=content[:60]), Stage.WHOLE)
-    if reply.finish_reason == "length":
-        return Pass(Reason(CommonReason.CUT))
-    if content:
-        return Inconclusive(Reason(CommonReason.DONE_BEFORE), Stage.DRAWN)
-    return _not_said("length", reply)
-
-
-class TruncatedCallReason(ReasonKind):
-    """The reasons of a cut call."""
-
-    NOT_COUNTED = "not-counted", "the engine does not count the tokens of a call"
-    HALF = "half", "half a call is given out as a whole one: {arguments!r}"
-    WHOLE = "whole", "the call was whole before the cut"
+        return differs("a cut thought", f"in the content, too: {content}", "reasoning alone")
+    return not_done(DONE_BEFORE) if content and reply.finish_reason != "length" else _cut(reply)
 
 
 TAIL = 5  # tokens before the end of a call that are surely inside it
@@ -372,29 +328,18 @@ def cut_call(ctx: Context) -> Outcome:
     if isinstance(call, NotApplicable):
         return call
     if tokens is None or tokens <= TAIL:
-        return NotApplicable(Reason(TruncatedCallReason.NOT_COUNTED))
-    ways = {"whole": False, "streamed": True}
-    outcomes = {
-        way: judge_truncated_call(ctx.ask(WEATHER, stream=s, max_tokens=tokens - TAIL))
-        for way, s in ways.items()
-    }
-    for way, outcome in outcomes.items():
-        if isinstance(outcome, Fail):
-            return replace(named(outcome, way), trials=2)
-    first, *notes = dict.fromkeys(o.reason for o in outcomes.values())
-    return Pass(first, trials=2, notes=tuple(notes))
+        return needless("the engine does not count the tokens of a call")
+    return ask_both_ways(ctx, WEATHER, judge_truncated_call, max_tokens=tokens - TAIL)
 
 
 def judge_truncated_call(reply: Reply) -> Outcome:
     """Judge an answer that was cut inside a call."""
     broken = [call for call in reply.tool_calls if not holds_object(call.arguments)]
-    if reply.finish_reason == "length":
-        return Pass(Reason(CommonReason.CUT))
+    if reply.finish_reason == "length" or not reply.tool_calls:
+        return _cut(reply)
     if broken:
-        return Fail(Reason(TruncatedCallReason.HALF, arguments=broken[0].arguments[:80]), Stage.WHOLE)
-    if reply.tool_calls:
-        return Pass(Reason(TruncatedCallReason.WHOLE))
-    return _not_said("length", reply)
+        return differs("a cut call that is given out as a whole one", broken[0].arguments, "JSON")
+    return holding("the call was whole before the cut")
 
 
 LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to send and to count
@@ -409,6 +354,6 @@ def _long_prompt(ctx: Context) -> Outcome:
     except RequestRefused as refused:
         return ctx.refused(refused, prompt)
     if ctx.promise.remote:
-        return NotApplicable(Reason(CommonReason.ANSWERED, content=reply.content[:80]))
+        return needless(f"answered {reply.content[:80]!r}")
     words = f"an answer to {context + 64} words"
     return differs("a prompt beyond the context", words, "refused", Stage.PROMPT, Reason(Remedy.SET_CONTEXT))

@@ -8,7 +8,7 @@ from typing import Any
 
 from importer.hub.snapshot import listed
 from importer.reasons import Reason
-from importer.validation.calls import CallReason, first_call, judge_call
+from importer.validation.calls import first_call, judge_call
 from importer.validation.context import WAYS, Context, in_turn, together
 from importer.validation.expectations import Expectations, no_chat, no_reasoning, no_tools
 from importer.validation.other_apis import (
@@ -26,9 +26,9 @@ from importer.validation.outcome import (
     NotApplicable,
     Outcome,
     Pass,
-    Stage,
     differs,
     holding,
+    not_done,
 )
 from importer.validation.probe import probe
 from importer.validation.probes.chat import judge_plain_chat, leak, token_signs
@@ -113,7 +113,7 @@ def judge_count_tokens(counts: list[tuple[Any, int | None]]) -> Outcome:
     """Judge the counts before and in the answer of each prompt; an answer may count none."""
     for before, after in counts:
         if type(before) is not int or before < 1 or after not in (None, before):
-            return differs("tokens that are counted before", before, after, Stage.WHOLE)
+            return differs("tokens that are counted before", before, after)
     shown = ", ".join(str(before) for before, _ in counts)
     return holding(f"tokens before as in the answer: {shown}", len(counts))
 
@@ -131,7 +131,7 @@ def _answered(ctx: Context) -> Outcome:
     """Send back the engine's own items with the result of the call, and judge the answer."""
     reply = RESPONSES.ask(ctx, WEATHER)
     if not reply.tool_calls:
-        return Inconclusive(Reason(CallReason.NO_CALL), Stage.DRAWN)
+        return not_done("the model answered without a call")
     items = [*items_of(WEATHER), *listed(reply.raw[0]["output"])]
     items += [output(one.id, RESULT) for one in reply.tool_calls]
     ask = partial(RESPONSES.ask, ctx, WEATHER, input=items)

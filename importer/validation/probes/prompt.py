@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from unicodedata import normalize
@@ -20,7 +20,7 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.request_coverage import ON_TOOLS, needs_tools
 from importer.engines.tokenizer import Tokenized, TokenTable
 from importer.frozen import frozen
-from importer.reasons import Fields, Reason, ReasonKind
+from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation import failures, proof_check, tokens
 from importer.validation.context import Context, together
@@ -35,7 +35,17 @@ from importer.validation.expectations import (
 )
 from importer.validation.failures import text_now
 from importer.validation.mutations import CHANGES
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, Stage, differs
+from importer.validation.outcome import (
+    Fail,
+    NotApplicable,
+    Outcome,
+    Pass,
+    Stage,
+    differs,
+    holding,
+    needless,
+    note,
+)
 from importer.validation.probe import Rests, probe
 from importer.validation.probes.ends import words_between
 from importer.validation.prompts import (
@@ -67,19 +77,7 @@ from importer.validation.reply import Reply
 from importer.validation.tokens import KINDS, OWN, TEXT, OtherTokens, letters, round_trip, tokens_of, words_of
 from importer.validation.tool_markup import call_markup, thinking_markup, without_thinking
 
-
-class PromptReason(ReasonKind):
-    """The reasons of ``prompt-rendered``."""
-
-    BEGINS_TWICE = "begins-twice", "the template writes {bos} twice"
-    NOT_SET = "not-set", "{variable} is no variable of the template, or the engine itself sets it"
-    NO_TURN = (
-        "no-turn",
-        "the template begins no turn of the assistant, though {shown!r} stands before its words",
-    )
-    TAKEN_FOR_YES = "taken-for-yes", "the template takes {variable}, the text {value!r}, for yes"
-
-
+NOT_RENDERED = "nobody can tell what the template writes"
 SLACK = 8  # tokens: a template may write the date, and importer renders a fixed one
 SHARE = 0.05
 FORM = 6  # tokens: white space may differ
@@ -102,7 +100,7 @@ def prompt_rendered(ctx: Context) -> Outcome:
     """Judge the rendered prompt, then compare its length with the engine's count."""
     text = ctx.rendered(GREETING)
     if ctx.render is None or text is None:
-        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
+        return needless(NOT_RENDERED)
     unset = [name for name in ctx.promise.variables if name in TAKEN or not ctx.render.knows(name)]
     outcomes: dict[str, Outcome | None] = {
         "beginning": judge_beginning(text, ctx.render.bos),
@@ -160,8 +158,8 @@ def _at_start(ctx: Context) -> Fail | None:
 def judge_beginning(text: str, bos: str) -> Fail | None:
     """Judge a rendered prompt; ``bos`` is the token that begins a text, or empty."""
     if bos and text.startswith(bos * 2):
-        remedy = template(Need.BEGIN_ONCE, bos=bos)
-        return Fail(Reason(PromptReason.BEGINS_TWICE, bos=bos), Stage.TEMPLATE, remedy)
+        once = template(Need.BEGIN_ONCE, bos=bos)
+        return differs("the beginning of a prompt", bos * 2, bos, Stage.TEMPLATE, once)
     return None
 
 
@@ -170,9 +168,7 @@ def judge_turn(prompt: str, without_turn: str, history: str) -> Fail | None:
     header = history.removeprefix(prompt)
     if prompt != without_turn or not history.startswith(prompt) or not re.search(r"\w", header):
         return None
-    shown = header.strip()[:40]
-    reason = Reason(PromptReason.NO_TURN, shown=shown)
-    return Fail(reason, Stage.TEMPLATE, HEED_TURN)
+    return differs("the end of a prompt", "no turn", header.strip(), Stage.TEMPLATE, HEED_TURN)
 
 
 def judge_variables(unset: list[str]) -> Fail | None:
@@ -180,7 +176,7 @@ def judge_variables(unset: list[str]) -> Fail | None:
     if not unset:
         return None
     remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=unset[0], variables=tuple(unset))
-    return Fail(Reason(PromptReason.NOT_SET, variable=unset[0]), Stage.START, remedy)
+    return differs("variables of the document", unset, "those that the template has", Stage.START, remedy)
 
 
 def judge_start(plain: int | None, switched: int | None) -> Fail | None:
@@ -208,7 +204,7 @@ def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], s
     for name, value in switches.items():
         if value.strip().casefold() in NO and write(name, value) == write(name, True) != write(name, False):
             remedy = Reason(Remedy.WITHOUT_QUOTES, variable=name)
-            return Fail(Reason(PromptReason.TAKEN_FOR_YES, variable=name, value=value), Stage.START, remedy)
+            return differs(f"{name} {value!r} to the template", True, False, Stage.START, remedy)
     return None
 
 
@@ -221,24 +217,6 @@ def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Fail
         one, note = Reason(Remedy.ONE_TEMPLATE, files=others), Reason(CommonReason.ANOTHER_READ)
         return differs(what, chat, expected, Stage.TEMPLATE, one, trials=2, notes=(note,))
     return differs(what, chat, expected, Stage.PROMPT, Reason(Remedy.OTHER_VERSION_TEMPLATE), trials=2)
-
-
-class PromptCountsReason(ReasonKind):
-    """The reasons of ``prompt-counts``."""
-
-    ALTERED = "altered", "{part}: {what}, so the prompt has {counted} tokens and not {expected}"
-    CUT = "cut", "{part}: of {size} bytes a part is missing, {counted} tokens of {expected}"
-    DIFFERS = "differs", "{part}: the prompt has {counted} tokens, and the template's text {expected}"
-    REFUSED = "refused", "{part}: {size} bytes are refused, and {taken} are answered: {error}"
-    FILTERED = (
-        "filtered",
-        "a text with markup, paths, statements and numbers is refused, and others are not: {error}",
-    )
-    OTHER_TOKENS = (
-        "other-tokens",
-        "the engine makes other tokens of the same text in {conversations} conversations",
-    )
-    ARRIVED = "arrived", "{conversations} conversations have the tokens of the template's text"
 
 
 BREAK = 4  # tokens between two parts of a text, and of letters that it keeps apart
@@ -291,14 +269,14 @@ class Sent:
 def prompt_counts(ctx: Context) -> Outcome:
     """Ask for one token in each conversation, and compare the prompt's tokens with the tokenizer's."""
     if ctx.render is None or not ctx.render.digest:
-        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
+        return needless(NOT_RENDERED)
     chosen = _chosen(ctx)
     if not chosen:
         return NotApplicable(ctx.no_tokenizer)
     sent = [one for one in (_send(ctx, each) for each in chosen) if not _of_an_older_server(one)]
     sent += _ordinary(ctx)
     if all(one.counted is None and one.refused is None for one in sent):
-        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+        return needless("the engine does not count the prompt's tokens")
     refused = judge_refusals(sent)
     if refused is not None:
         return refused
@@ -308,7 +286,7 @@ def prompt_counts(ctx: Context) -> Outcome:
         return differing
     wrong = [one for one in sent if one.differs]
     if not wrong:
-        return Pass(Reason(PromptCountsReason.ARRIVED, conversations=len(sent)), trials=len(sent))
+        return holding(f"{len(sent)} conversations have the tokens of the template's text", len(sent))
     return _explained(ctx, wrong)
 
 
@@ -393,16 +371,14 @@ def judge_refusals(sent: Sequence[Sent]) -> Fail | None:
         raise first.refused
     taken = [one for one in sent if one.refused is None]
     if taken and first.nonce.part is Part.FILTERED:
-        reason = Reason(PromptCountsReason.FILTERED, error=first.refused.reason)
-        return Fail(reason, Stage.GATEWAY, trials=len(sent))
+        what = "a text with markup, paths, statements and numbers"
+        return differs(what, first.refused.reason, "an answer", Stage.GATEWAY, trials=len(sent))
     longer = [one for one in taken if one.size >= first.size]
     if not taken or longer or first.nonce.part not in (Part.LONG_USER, Part.LONG_SYSTEM):
         raise first.refused
-    reason = Reason(
-        PromptCountsReason.REFUSED, part=first.nonce.part, size=first.size,
-        taken=max(one.size for one in taken), error=first.refused.reason,
-    )  # fmt: skip
-    return Fail(reason, Stage.GATEWAY, Reason(Remedy.RAISE_BODY_LIMIT, size=first.size), trials=len(sent))
+    what, larger = f"{first.size} bytes of messages", Reason(Remedy.RAISE_BODY_LIMIT, size=first.size)
+    answered = f"an answer, as to {max(one.size for one in taken)}"
+    return differs(what, first.refused.reason, answered, Stage.GATEWAY, larger, trials=len(sent))
 
 
 def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
@@ -415,7 +391,8 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
         return replace(_failure(wrong, None), remedy=remedy)
     alteration = explanation(ctx, wrong)
     if alteration is None and _rendered_alike(ctx, wrong):
-        return Pass(Reason(PromptCountsReason.OTHER_TOKENS, conversations=len(wrong)), trials=len(wrong))
+        what = f"the engine makes other tokens of the same text in {len(wrong)} conversations"
+        return holding(what, len(wrong))
     return _failure(wrong, alteration)
 
 
@@ -454,29 +431,19 @@ def _altered(ctx: Context, prompt: Prompt) -> list[tuple[int, str]]:
 
 
 def _failure(wrong: Sequence[Sent], alteration: Reason | None, follows: Fail | None = None) -> Fail:
-    first, *rest = _facts(wrong, alteration)
-    trials = len(wrong)
-    if follows is not None:
-        return Fail(
-            first, follows.stage, follows.remedy, trials, notes=tuple(rest),
-            follows=(prompt_rendered.name,),
-        )  # fmt: skip
     parts = tuple(dict.fromkeys(one.nonce.part for one in wrong))[:SHOWN]
-    remedy = Reason(Remedy.REQUESTS_UNALTERED, parts=parts, what=alteration)
-    return Fail(first, Stage.PROMPT, remedy, trials, notes=tuple(rest))
+    altered = Reason(Remedy.REQUESTS_UNALTERED, parts=parts, what=alteration)
+    stage, remedy = (Stage.PROMPT, altered) if follows is None else (follows.stage, follows.remedy)
+    first, *rest = (_missed(one) for one in wrong)
+    notes = (*(() if alteration is None else (alteration,)), *(one.reason for one in rest))
+    after = () if follows is None else (prompt_rendered.name,)
+    return replace(first, stage=stage, remedy=remedy, trials=len(wrong), notes=notes, follows=after)
 
 
-def _facts(wrong: Iterable[Sent], alteration: Reason | None) -> Iterator[Reason]:
-    for one in wrong:
-        counted = one.counted if one.counted is not None else len(one.numbers or ())
-        fields = {"part": one.nonce.part, "counted": counted, "expected": len(one.tokens)}
-        cut = one.nonce.part in (Part.LONG_USER, Part.LONG_SYSTEM) and counted < len(one.tokens)
-        if alteration is not None:
-            yield Reason(PromptCountsReason.ALTERED, what=alteration, **fields)
-        elif cut:
-            yield Reason(PromptCountsReason.CUT, size=one.size, **fields)
-        else:
-            yield Reason(PromptCountsReason.DIFFERS, **fields)
+def _missed(one: Sent) -> Fail:
+    counted = one.counted if one.counted is not None else len(one.numbers or ())
+    what = f"prompt_tokens of {one.nonce.part} in {one.size} bytes"
+    return differs(what, counted, f"{len(one.tokens)} as the template renders it")
 
 
 # What a client does about what a vendor's template does not take.
@@ -486,19 +453,6 @@ MUST = {
     CoverageField.DEVELOPER: "clients must send the role system",
     CoverageField.SYSTEM: "clients must put instructions into a user's turn",
 }
-
-
-def _not_taken(fields: Fields) -> str:
-    """{problem}; {field} has what clients must do."""
-    return "; ".join(filter(None, (str(fields["problem"]), MUST.get(fields["field"], ""))))
-
-
-class TemplateCoverageReason(ReasonKind):
-    """The reasons of ``template-coverage``."""
-
-    DEFECT = "defect", "in the chat template {problem}"
-    NOT_TAKEN = "not-taken", _not_taken
-    WHOLE = "whole", "{checked} nonces reach the prompt unaltered and in order"
 
 
 TEMPLATE_COVERAGE_MOST = 6  # findings that a row lists
@@ -544,7 +498,7 @@ def template_coverage(ctx: Context) -> Outcome:
         return turns
     own = proof_check.of_import(ctx)
     whole = judge_template_coverage(analysis, ctx.promise, own=own)
-    meant = own and turns.gives(TurnsReason.BEGIN_DIFFERS)  # templates of classifiers; answers show the rest
+    meant = own and turns.remedy == ALIKE  # templates of classifiers; answers show the rest
     if isinstance(turns, Fail) and not isinstance(whole, Fail) and not meant:
         return turns
     dated = tuple(reason for reason in turns.reasons if reason.kind is TurnsReason.DATED)
@@ -564,10 +518,11 @@ def judge_template_coverage(
     defects = [f for f in findings if f not in meant]
     if not defects:
         checked = request_coverage.checked if request_coverage else 0
-        notes = tuple(_coverage_facts(meant, TemplateCoverageReason.NOT_TAKEN))
-        return Pass(Reason(TemplateCoverageReason.WHOLE, checked=checked), notes=notes)
-    first, *rest = _coverage_facts(defects)
+        must = (note(MUST[one.field]) for one in meant if one.field in MUST)
+        whole = holding(f"{checked} nonces reach the prompt unaltered and in order")
+        return replace(whole, notes=(*_problems(meant), *dict.fromkeys(must)))
     within = (defects[0].conversation,) if defects[0].conversation else ()
+    first, *rest = _problems(defects)
     return Fail(first, Stage.TEMPLATE, remedy(defects[0]), notes=tuple(rest), within=within)
 
 
@@ -592,15 +547,8 @@ def loses_turn(finding: CoverageFinding) -> bool:
     return lost or finding.kind is CoverageKind.ASCII
 
 
-def _coverage_facts(
-    findings: Iterable[CoverageFinding], kind: TemplateCoverageReason = TemplateCoverageReason.DEFECT
-) -> list[Reason]:
-    return [
-        Reason(
-            kind, conversation=f.conversation, field=f.field, problem=f.reason,
-        )
-        for f in list(findings)[:TEMPLATE_COVERAGE_MOST]
-    ]  # fmt: skip
+def _problems(findings: Sequence[CoverageFinding]) -> list[Reason]:
+    return [one.reason for one in findings[:TEMPLATE_COVERAGE_MOST]]
 
 
 def remedy(finding: CoverageFinding) -> Reason:
@@ -617,7 +565,6 @@ def remedy(finding: CoverageFinding) -> Reason:
 class TurnsReason(ReasonKind):
     """The reasons of turns as the template renders them."""
 
-    BEGIN_DIFFERS = "begin-differs", "earlier answers begin with {earlier!r}, a new one with {new!r}"
     DATED = "dated", "prompts have the date of this machine's clock: {date}"
 
 
@@ -630,7 +577,7 @@ ALIKE = template(Need.BEGIN_TURNS_ALIKE)
 def _turns(ctx: Context) -> Outcome:
     """Judge conversations as the template renders them."""
     if ctx.render is None or not ctx.render.digest:
-        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
+        return needless(NOT_RENDERED)
     talk = TALK if _shows(ctx, TALK) else _in_parts(TALK)
     opening = replace(talk, name=f"{talk.name}-opening", messages=talk.messages[:1])
     text = _rendered(ctx, talk)
@@ -738,7 +685,7 @@ def judge_beginnings(earlier: str, new: str) -> Fail | None:
     before, now = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
     if before.startswith(now) or now.startswith(before):
         return None
-    return Fail(Reason(TurnsReason.BEGIN_DIFFERS, earlier=earlier, new=new), Stage.TEMPLATE, ALIKE)
+    return differs("the beginning of a new answer", new, earlier, Stage.TEMPLATE, ALIKE)
 
 
 def judge_clock(
@@ -776,8 +723,8 @@ def tokenizer_whole(ctx: Context) -> Outcome:
         outcomes["numbers"] = judge_beyond(ctx.table)
     pools = ctx.promise.kind in evidence.TASKS  # tokenizers of such models drop letters by design
     if ctx.merges is not None and ctx.merges.exchanged:
-        exchanged = Reason(CommonReason.EXCHANGED, words=ctx.merges.exchanged)
-        outcomes["merges"] = Fail(exchanged, Stage.TOKENS, OWN)
+        words = " and ".join(ctx.merges.exchanged)
+        outcomes["merges"] = _altered_by_tokenizer(f"the numbers of {words}", "exchanged", "their own")
     result = None if pools else round_trip(ctx)
     if result is None:
         return together(outcomes) if outcomes else NotApplicable(ctx.no_tokenizer)

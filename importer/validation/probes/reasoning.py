@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from importer.hub.snapshot import listed
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation.context import TRIALS, WAYS, Context, together
 from importer.validation.diagnosis import (
+    all_thought,
     endless,
     misread,
     only_streamed,
@@ -15,27 +18,23 @@ from importer.validation.diagnosis import (
 )
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.expectations import CommonReason, no_chat, no_reasoning
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage, failing
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    Stage,
+    differs,
+    holding,
+    needless,
+    not_done,
+)
 from importer.validation.probe import probe
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
 from importer.validation.remedy import Need, Remedy, template
 from importer.validation.reply import Reply
 from importer.validation.tool_markup import closing_marker, thinking_markup, thinks
-
-
-class ReasoningOffReason(ReasonKind):
-    """The reasons of ``reasoning-off``."""
-
-    NO_SWITCH = "no-switch", "the template has no switch for thinking"
-    SWITCH_LOST = "switch-lost", "the switch does not reach the prompt"
-    SWITCH_UNKNOWN = "switch-unknown", "nobody can tell whether its template has a switch"
-    INVERTED = (
-        "inverted",
-        "the template closes the thinking block where it is asked to think, and not where it is told not to",
-    )
-    LEFT_OPEN = "left-open", "told not to think, the template opens {marker} and does not close it"
-    THINKS = "thinks", "the model thinks though it is told not to"
-
 
 TAIL = 24  # characters at the end of a prompt in which its last marker stands
 
@@ -52,7 +51,7 @@ def reasoning_off(ctx: Context) -> Outcome:
     if turned is not None:
         return turned
     if not switched(ctx):
-        return NotApplicable(Reason(ReasoningOffReason.NO_SWITCH))
+        return needless("the template has no switch for thinking")
     no_switch = ctx.promise.lacks("switches")
     if no_switch is not None and not is_silent(ctx):
         return NotApplicable(no_switch)
@@ -69,11 +68,12 @@ def reasoning_off(ctx: Context) -> Outcome:
         return left
     asks = isinstance(outcome, Inconclusive) and no_switch is None
     if asks and switch_dropped(ctx.counted(SUM), ctx.counted(SUM_SILENT)):
-        withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
-        return failing(outcome, Stage.PROMPT, withheld, Reason(ReasoningOffReason.SWITCH_LOST))
-    if isinstance(outcome, Inconclusive) and ctx.render is None:
-        unknown = Reason(ReasoningOffReason.SWITCH_UNKNOWN)
-        return NotApplicable(outcome.reason, within=outcome.within, notes=(*outcome.notes, unknown))
+        what, withheld = "the prompt with thinking switched off", Reason(Remedy.OTHER_VERSION_TEMPLATE)
+        return differs(
+            what, "as without the switch", "as rendered", Stage.PROMPT, withheld, notes=(outcome.reason,)
+        )
+    if isinstance(outcome, Inconclusive) and ctx.render is None:  # its template may have no switch
+        return NotApplicable(outcome.reason, within=outcome.within, notes=outcome.notes)
     return outcome
 
 
@@ -113,7 +113,8 @@ def inverted(thinking: str, silent: str) -> Fail | None:
     """
     if not _closes(thinking) or _closes(silent):
         return None
-    return Fail(Reason(ReasoningOffReason.INVERTED), Stage.TEMPLATE, template(Need.CLOSE_BLOCK))
+    what, close = "the thinking block of a prompt", template(Need.CLOSE_BLOCK)
+    return differs(what, "closed where it is asked to think alone", "closed where not", Stage.TEMPLATE, close)
 
 
 def _closes(rendered: str) -> bool:
@@ -128,9 +129,8 @@ def left_open(rendered: str) -> Fail | None:
     marker = thinking_markup(rendered[-TAIL:].strip())
     if marker is None or not rendered.strip().endswith(marker) or "/" in marker or "END" in marker:
         return None
-    return Fail(
-        Reason(ReasoningOffReason.LEFT_OPEN, marker=marker), Stage.TEMPLATE, template(Need.CLOSE_BLOCK)
-    )
+    what = "the thinking block of a prompt, told not to think"
+    return differs(what, f"{marker} alone", "closed", Stage.TEMPLATE, template(Need.CLOSE_BLOCK))
 
 
 def judge_reasoning_off(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
@@ -141,20 +141,10 @@ def judge_reasoning_off(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     if (shown := thought_shown("content", content)) is not None:
         return shown
     if reasoning and content in ("", reasoning):
-        return misread(CommonReason.GIVEN_TWICE if content else CommonReason.ANSWER_INSIDE)
+        return all_thought(content)
     if reasoning or not content:
-        return Inconclusive(
-            Reason(ReasoningOffReason.THINKS if reasoning else CommonReason.EMPTY), Stage.DRAWN
-        )
-    return Pass(Reason(CommonReason.ANSWERED, content=content[:60]))
-
-
-class ReasoningApartReason(ReasonKind):
-    """The reasons of ``reasoning-apart``."""
-
-    SWITCHED_OFF = "switched-off", "the document switches thinking off"
-    OTHER_FIELD = "other-field", "no thought arrives as reasoning, and {field!r} holds a text"
-    APART = "apart", "thought {reasoning!r}, answered {content!r}"
+        return not_done("the model thinks though it is told not to" if reasoning else "the answer is empty")
+    return holding(f"answered {content[:60]!r}")
 
 
 # Fields of the API's messages, and the two fields that clients read reasoning from.
@@ -186,7 +176,7 @@ def reasoning_apart(ctx: Context) -> Outcome:
         switched = ctx.judged(SUM_THINKING, judge_reasoning_apart)
         no_switch = ctx.promise.lacks("switches")
         if isinstance(switched, Inconclusive) and no_switch is not None and is_silent(ctx):
-            return NotApplicable(Reason(ReasoningApartReason.SWITCHED_OFF), notes=(no_switch,))
+            return replace(needless("the document switches thinking off"), notes=(no_switch,))
         return whole if isinstance(switched, Inconclusive) else switched
     if not isinstance(whole, Pass):
         return whole
@@ -204,7 +194,7 @@ def _thinks_always(ctx: Context) -> bool:
 def _none_missing(ctx: Context, none: Reason) -> Outcome:
     seen = ctx.look(SUM)
     if seen is not None and unread(seen, SUM) is not None:
-        return misread(CommonReason.THOUGHT_UNREAD)
+        return misread("the thought of the model", "in no part of the answer", "reasoning")
     return NotApplicable(none)
 
 
@@ -227,12 +217,12 @@ def judge_reasoning_apart(reply: Reply) -> Outcome:
     content, reasoning = reply.content.strip(), reply.reasoning.strip()
     if not reasoning:
         if (field := unknown_field(reply)) is not None:
-            return Fail(Reason(ReasoningApartReason.OTHER_FIELD, field=field), Stage.WHOLE)
+            return differs("the field of a thought", field, "reasoning")
         if thinks(reply.written):
-            return misread(CommonReason.THOUGHT_UNREAD)
+            return misread("the thought of the model", "in no part of the answer", "reasoning")
         return Inconclusive(Reason(CommonReason.NO_THOUGHT), Stage.DRAWN)
     if not content and reply.finish_reason == "length":
-        return Inconclusive(Reason(CommonReason.STILL_THINKING), Stage.DRAWN)
+        return not_done("the model was still thinking at the limit of tokens")
     if content in ("", reasoning):
-        return misread(CommonReason.GIVEN_TWICE if content else CommonReason.ANSWER_INSIDE)
-    return Pass(Reason(ReasoningApartReason.APART, reasoning=reasoning[:60], content=content[:60]))
+        return all_thought(content)
+    return holding(f"thought {reasoning[:60]!r}, answered {content[:60]!r}")

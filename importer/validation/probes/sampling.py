@@ -14,22 +14,23 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from importer.engines.log_figures import mentions
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation.context import EXTRA, Context, ask_both_ways, together
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import CommonReason, Expectations, no_chat
-from importer.validation.mutations import QUOTED, AnswerChange, ends_otherwise, of_text
+from importer.validation.expectations import Expectations, no_chat
+from importer.validation.mutations import QUOTED, AnswerChange, of_text
 from importer.validation.outcome import (
     Fail,
-    Inconclusive,
     NotApplicable,
     Outcome,
-    Pass,
     Stage,
     asks_for,
     differs,
     failing,
     holding,
+    needless,
+    not_done,
+    note,
 )
 from importer.validation.probe import probe
 from importer.validation.progress import listened
@@ -55,22 +56,7 @@ from importer.validation.tokens import (
 )
 from importer.validation.tool_markup import unended
 
-
-class SamplingArrivesReason(ReasonKind):
-    """The reasons of ``sampling-arrives``."""
-
-    NOTHING_AT_START = "nothing-at-start", "the document sets no value at the start that shows"
-    NOTHING_SHOWS = "nothing-shows", "the document sets no value that would show"
-    NO_SEED = "no-seed", "the engine takes no seed: {error}"
-    ALIKE = "alike", "{count} answers alike"
-    NEVER_ALIKE = "never-alike", "the engine never repeats itself, whatever is sent"
-    SEED_IGNORED = "seed-ignored", "a seed does not decide what the model writes"
-    SEEDS_ALIKE = "seeds-alike", "{alike} of {steady} seeds give the answer that the document's values give"
-    NO_EFFECT = "no-effect", "{name} changes nothing in what the model writes"
-    HEARD = "heard", "{name} is heard without being sent"
-    NOT_TOLD = "not-told", "it was started without {names:and}"
-
-
+NEVER_ALIKE = "the engine never repeats itself, whatever is sent"
 NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 SHOWN = {"temperature", "top_k", *NEUTRAL}
 GREEDY = 4  # answers that must be one
@@ -82,7 +68,7 @@ def needs_sampling_arrives(promise: Expectations) -> Reason | None:
     """Return why the probe does not apply: no chat, or no value at the start of the engine that it takes."""
     set_at_start = promise.sampling.keys() - promise.client_sampling.keys()
     lacking = promise.lacks("top-k") if "top_k" in promise.sampling else None
-    none = None if SHOWN & set_at_start else Reason(SamplingArrivesReason.NOTHING_AT_START)
+    none = None if SHOWN & set_at_start else note("the document sets no value at the start that shows")
     return no_chat(promise) or none or lacking
 
 
@@ -105,7 +91,7 @@ def sampling_arrives(ctx: Context) -> Outcome:
         if at_start.get(name, neutral) != neutral:
             outcomes[name] = _penalty(ctx, name, at_start[name])
     if not outcomes:
-        return NotApplicable(Reason(SamplingArrivesReason.NOTHING_SHOWS))
+        return needless("the document sets no value that would show")
     return missing_values(together(outcomes), at_start, ctx.argv)
 
 
@@ -117,7 +103,7 @@ def missing_values(outcome: Outcome, at_start: Mapping[str, object], argv: Seque
     if not argv or not missing or not isinstance(outcome, Fail):
         return outcome
     remedy = Reason(Remedy.START_WITH, names=tuple(missing))
-    return failing(outcome, Stage.START, remedy, Reason(SamplingArrivesReason.NOT_TOLD, names=tuple(missing)))
+    return failing(outcome, Stage.START, remedy, note(f"it was started without {', '.join(missing)}"))
 
 
 def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
@@ -138,7 +124,7 @@ def _seeded(ctx: Context, values: Mapping[str, object]) -> Outcome:
     try:
         first, again = (_all(ctx, requests) for _ in range(2))
     except RequestRefused as refused:
-        return NotApplicable(Reason(SamplingArrivesReason.NO_SEED, error=refused.reason))
+        return NotApplicable(refused.reason)
     return judge_seeded(list(zip(first[::2], again[::2], first[1::2], again[1::2], strict=True)))
 
 
@@ -173,9 +159,9 @@ def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
     """
     count = sum(map(len, unsent))
     if any(len(set(answers)) == 1 for answers in unsent):
-        return Pass(Reason(SamplingArrivesReason.ALIKE, count=len(unsent[-1])), trials=count)
+        return holding(f"{len(unsent[-1])} answers alike", count)
     if len(set(sent)) > 1:
-        return NotApplicable(Reason(SamplingArrivesReason.NEVER_ALIKE))
+        return needless(NEVER_ALIKE)
     different = len({answer for answers in unsent for answer in answers})
     what = f"different answers of {count} with the values of the start"
     remedy = send("temperature")
@@ -186,18 +172,16 @@ def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
     """Judge, for each seed, two answers to requests without values, and two with those of the document."""
     steady = [(unsent, sent) for unsent, again, sent, once in thrown if unsent == again and sent == once]
     if len({sent for _, sent in steady}) < 2:
-        return NotApplicable(Reason(SamplingArrivesReason.SEED_IGNORED))
+        return needless("a seed does not decide what the model writes")
     differ = sum(unsent != sent for unsent, sent in steady)
     if 2 * differ > len(steady):
-        what, remedy = (
-            f"answers to {len(steady)} seeds once the values are sent",
-            send("temperature", "top_p", "top_k"),
-        )
-        return differs(
-            what, f"{differ} others", "the same", Stage.SAMPLED, remedy, trials=len(steady), agreed=differ
-        )
-    reason = Reason(SamplingArrivesReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
-    return Pass(reason, trials=len(steady), agreed=len(steady) - differ)
+        what, count = f"answers to {len(steady)} seeds once the values are sent", {"trials": len(steady)}
+        remedy = send("temperature", "top_p", "top_k")
+        return differs(what, f"{differ} others", "the same", Stage.SAMPLED, remedy, agreed=differ, **count)
+    alike = len(steady) - differ
+    return holding(
+        f"{alike} of {len(steady)} seeds give the answer of the document's values", len(steady), alike
+    )
 
 
 def _penalty(ctx: Context, name: str, value: float) -> Outcome:
@@ -212,24 +196,12 @@ def judge_penalty(
 ) -> Outcome:
     """Judge three answers: the first must equal the second where the second differs from the third."""
     if sent == none:
-        return NotApplicable(Reason(SamplingArrivesReason.NO_EFFECT, name=name))
+        return needless(f"{name} changes nothing in what the model writes")
     if unsent == sent:
-        return Pass(Reason(SamplingArrivesReason.HEARD, name=name), trials=3)
+        return holding(f"{name} takes effect without being sent", 3)
     if unsent == none:
         return differs(name, "not heard", "as where it is sent", Stage.SAMPLED, send(name), trials=3)
-    return NotApplicable(Reason(SamplingArrivesReason.NEVER_ALIKE))
-
-
-class OptionReason(ReasonKind):
-    """The reasons of ``request-options``."""
-
-    NOT_FORCED = "not-forced", "the server heeds no logit_bias, so no answer can be forced"
-    IGNORED = "ignored", "{option} {sent!r} has no effect"
-    BUFFERED = (
-        "buffered",
-        "a stream of {tokens} tokens came at once: its first byte after {first:.2f} of {seconds:.2f} s",
-    )
-    CROSSED = "crossed", "a request for {asked!r} was given the answer {came!r}"
+    return needless(NEVER_ALIKE)
 
 
 SHORT, SHORTER = 7, 3  # tokens
@@ -254,6 +226,7 @@ BY_STREAM = (
     AnswerChange.END_LOST,
     AnswerChange.LETTERS_BROKEN,
 )
+NOT_FORCED = "the server heeds no logit_bias, so no answer can be forced"
 KEY = "mark"
 RENAMED = "max_completion_tokens"  # what OpenAI calls the limit now, and newer clients send alone
 
@@ -289,7 +262,13 @@ def request_options(ctx: Context) -> Outcome:
 
 def ignored(option: str, sent: Any, *, stage: Stage = Stage.SAMPLED) -> Fail:
     """Return the failure of an option without effect."""
-    return Fail(Reason(OptionReason.IGNORED, option=option, sent=sent), stage, heed(option))
+    return differs(option, f"no effect of {sent}", "one", stage, heed(option))
+
+
+def crossed(word: Word, reply: Reply, trials: int = 1) -> Fail:
+    """Return the failure of an answer that is another client's."""
+    what = "an answer that is forced to be one word"
+    return differs(what, _shown(reply), word.letters, Stage.GATEWAY, trials=trials)
 
 
 def heed(option: str) -> Reason:
@@ -300,14 +279,13 @@ def heed(option: str) -> Reason:
 def judge_unforced(ctx: Context, word: Word, reply: Reply) -> Outcome:
     """Judge an answer that is not the forced word: of an unknown server that says nothing."""
     if ctx.promise.offers is None:
-        return NotApplicable(Reason(OptionReason.NOT_FORCED))
+        return needless(NOT_FORCED)
     earlier = ctx.first(GREETING)
     longer = (earlier.usage.completion or 0) > SHORT and reply.finish_reason == earlier.finish_reason
     if longer and reply_letters(reply) == reply_letters(earlier):  # it heeds no limit either
-        reason = Reason(OptionReason.CROSSED, asked=word.letters, came=_shown(reply))
-        return Fail(reason, Stage.GATEWAY)
+        return crossed(word, reply)
     failure = ignored("logit_bias", word.letters)
-    return failure if reply.content or reply.reasoning else NotApplicable(Reason(OptionReason.NOT_FORCED))
+    return failure if reply.content or reply.reasoning else needless(NOT_FORCED)
 
 
 def _limits(ctx: Context, word: Word, longer: Reply) -> Outcome:
@@ -332,14 +310,13 @@ def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: s
     """Judge a forced answer beside its limit; ``counts`` if the engine's counts are right."""
     came = repeats(reply, word)
     if came == 0:
-        reason = Reason(OptionReason.CROSSED, asked=word.letters, came=_shown(reply))
-        return Fail(reason, Stage.GATEWAY)
+        return crossed(word, reply)
     if counts and came == limit and reply.usage.completion is not None:
         came = reply.usage.completion
     if came == limit and reply.finish_reason == "length":
         return holding(f"{option} takes effect")
     what = f"tokens and finish_reason of an answer with the {option} {limit}"
-    ends = heed(option) if came != limit else ends_otherwise("length", reply)
+    ends = heed(option) if came != limit else None
     return differs(what, (came, reply.finish_reason), (limit, "length"), Stage.SAMPLED, ends)
 
 
@@ -367,8 +344,9 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
         if not at_once(seconds, first):
             break
         if options_kept(seconds, silent):
-            reason = Reason(OptionReason.BUFFERED, tokens=long, seconds=seconds, first=first)
-            return Fail(reason, Stage.STREAM, Reason(Remedy.STREAM_AT_ONCE), trials=trial)
+            what, remedy = f"seconds to the first of {long} streamed tokens", Reason(Remedy.STREAM_AT_ONCE)
+            soon = f"much less than the {seconds:.2f} of all"
+            return differs(what, round(first, 2), soon, Stage.STREAM, remedy, trials=trial)
     return outcome
 
 
@@ -452,8 +430,7 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
         if not (theirs or repeats(reply, word)):
             return ignored("logit_bias", word.letters)
         if theirs or reply.usage.prompt in others:
-            reason = Reason(OptionReason.CROSSED, asked=word.letters, came=_shown(reply))
-            return Fail(reason, Stage.GATEWAY, trials=len(replies))
+            return crossed(word, reply, len(replies))
     return holding("clients takes effect", len(replies))
 
 
@@ -507,16 +484,6 @@ def _drawn_wrong(option: str, sent: float, came: int, expected: object, answers:
     return differs(what, came, expected, Stage.SAMPLED, heed(option), trials=len(answers))
 
 
-class StructuredReason(ReasonKind):
-    """The reasons of ``structured-output``."""
-
-    NOT_JSON = "not-json", "the content is not JSON: {text!r}"
-    IN_THOUGHT = "in-thought", "the content is not JSON (the reasoning holds an object): {text!r}"
-    UNFIT = "unfit", "the content does not fit the schema: {problem}"
-    FITS = "fits", "fits the schema: {text}"
-    SPACES = "spaces", "the schema bound the answer, then white space came to the limit of tokens: {text}"
-
-
 ENDLESS = 20  # characters of white space at the end: more than any layout of three members has
 
 
@@ -554,16 +521,14 @@ def judge_structured_output(reply: Reply, schema: Mapping[str, Any]) -> Outcome:
     text = reply.content.strip()
     if reply.finish_reason == "length":
         if text.startswith("{") and len(reply.content) - len(reply.content.rstrip()) >= ENDLESS:
-            return Pass(Reason(StructuredReason.SPACES, text=text[:80]))
-        return Inconclusive(Reason(CommonReason.AT_LIMIT), Stage.DRAWN)
+            return holding(f"the schema bound the answer, then white space came: {text[:80]}")
+        return not_done("the answer came to the limit of tokens")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        thought = reply.reasoning.strip().startswith("{")
-        seen = StructuredReason.IN_THOUGHT if thought else StructuredReason.NOT_JSON
-        return Fail(Reason(seen, text=text[:80]), Stage.SAMPLED, heed("response_format"))
+        return differs("content that a schema binds", text, "JSON", Stage.SAMPLED, heed("response_format"))
     error = next(Draft202012Validator(schema).iter_errors(value), None)
     if error is not None:
-        unfit = Reason(StructuredReason.UNFIT, problem=error.message[:120])
-        return Fail(unfit, Stage.SAMPLED, heed("response_format"))
-    return Pass(Reason(StructuredReason.FITS, text=text[:80]))
+        what, problem = "content that a schema binds", error.message
+        return differs(what, problem, "what fits it", Stage.SAMPLED, heed("response_format"))
+    return holding(f"fits the schema: {text[:80]}")

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from importer.hub.snapshot import TEMPLATES
-from importer.reasons import Fields, Reason, ReasonKind
+from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation import proof_check
 from importer.validation.calls import judge_call
@@ -26,10 +26,10 @@ from importer.validation.outcome import (
     NotApplicable,
     Outcome,
     Pass,
-    SeenReason,
     Stage,
     differs,
     holding,
+    needless,
 )
 from importer.validation.probe import Rests, probe
 from importer.validation.prompts import (
@@ -175,7 +175,7 @@ def model_listed(ctx: Context) -> Outcome:
         entries = json.loads(ctx.client.get("/v1/models", ctx.log))["data"]
         served = {entry["id"]: entry.get("max_model_len") for entry in entries}
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        return differs("/v1/models", "another answer", "a list of models", Stage.WHOLE)
+        return differs("/v1/models", "another answer", "a list of models")
     if ctx.model not in served:
         listed = tuple(map(str, [*served][:20]))
         remedy = Reason(Remedy.ASK_BY_NAME, listed=listed) if served else None
@@ -189,34 +189,11 @@ def model_listed(ctx: Context) -> Outcome:
 def judge_context_length(served: object, promised: int | None) -> Outcome:
     """Judge the context that the engine reports, in tokens, beside that of the document."""
     if not isinstance(served, int) or isinstance(served, bool):
-        return NotApplicable(Reason(SeenReason.HOLDS, what="the engine does not tell its context"))
+        return needless("the engine does not tell its context")
     if served != promised:
         remedy = Reason(Remedy.SET_CONTEXT, served=served, promised=promised)
         return differs("the context that is served", served, promised, Stage.START, remedy)
     return holding(f"{served:,} tokens")
-
-
-def _parser(fields: Fields) -> str:
-    return f"{noun(fields['key'])} {fields['parser'] or 'none'}"
-
-
-def _own_choice(fields: Fields) -> str:
-    return f"{_parser(fields)} by its own choice"
-
-
-class SettingsReason(ReasonKind):
-    """The reasons of ``settings-read-back``."""
-
-    NOTHING_SAID = "nothing-said", "the engine says nothing of its settings"
-    REFUTED = "refuted", "the document names {named}, which the proof refutes"
-    READS = "reads", "it does not tell its parsers; it reads the model's calls as {promised} does"
-    PARSERS_NOT_TOLD = "parsers-not-told", "the engine does not tell its parsers"
-    NOT_RUN = "not-run", "it does not read the model's call: it does not run with {promised}"
-    VALUE = "value", "{key} {value:g}"
-    VALUES = "values", "{values}"
-    PARSER = "parser", _parser
-    OWN_CHOICE = "own-choice", _own_choice
-    NO_VALUE = "no-value", "the document sets no sampling value at the start"
 
 
 KEYS = ("tool_parser", "reasoning_parser")
@@ -235,7 +212,7 @@ DEFAULTS = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetit
 def settings_read_back(ctx: Context) -> Outcome:
     """Compare log and /health with the document: parsers and sampling."""
     outcomes = _settings(ctx)
-    return together(outcomes) if outcomes else NotApplicable(Reason(SettingsReason.NOTHING_SAID))
+    return together(outcomes) if outcomes else needless("the engine says nothing of its settings")
 
 
 def _settings(ctx: Context) -> dict[str, Outcome]:
@@ -265,7 +242,9 @@ def _refuted(ctx: Context, key: str) -> Fail | None:
     remedy = proof_check.rather(key, named, ctx.proof)
     if remedy is None:
         return None
-    return Fail(Reason(SettingsReason.REFUTED, named=named), Stage.START, remedy)
+    return differs(
+        f"the {noun(key)} of the document", named, "one that the proof accepts", Stage.START, remedy
+    )
 
 
 def _reads(ctx: Context) -> bool:
@@ -290,13 +269,14 @@ def at_start(promise: Expectations) -> dict[str, object]:
 def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
     """Judge a parser that the engine does not report by an answer with a call."""
     if reads:
-        return Pass(Reason(SettingsReason.READS, promised=promised))
+        return holding(f"it does not tell its parsers; it reads the model's calls as {promised} does")
     seen = ctx.look(WEATHER)
     if seen is not None and seen.old_field is not None:
         return judge_call(seen, WEATHER)
     if seen is None or (unread(seen, WEATHER) is None and not seen.tool_calls) or read_right(seen):
-        return NotApplicable(Reason(SettingsReason.PARSERS_NOT_TOLD))
-    unread_call = Fail(Reason(SettingsReason.NOT_RUN, promised=promised), Stage.PARSED, OTHER_TOOL_PARSER)
+        return needless("the engine does not tell its parsers")
+    what = "the tool parser in use, by a call of the model"
+    unread_call = differs(what, "one that does not read it", promised, Stage.PARSED, OTHER_TOOL_PARSER)
     return ctx.noted(WEATHER, partial(judge_call, prompt=WEATHER), unread_call)
 
 
@@ -306,10 +286,8 @@ def judge_parser(key: str, reported: str, promised: str | None, *, infers: bool,
     ``infers``  the engine has inferred it.
     ``reads``   it has read a call of the model.
     """
-    if reported == (promised or ""):
-        return Pass(Reason(SettingsReason.PARSER, key=key, parser=reported))
-    if infers and (promised is None or reads):
-        return Pass(Reason(SettingsReason.OWN_CHOICE, key=key, parser=reported))
+    if reported == (promised or "") or (infers and (promised is None or reads)):
+        return holding(f"{noun(key)} {reported or 'none'}")
     remedy = OTHER_TOOL_PARSER if infers else Reason(Remedy.START_WITH, names=(noun(key),))
     return differs(f"the {noun(key)} in use", reported or None, promised, Stage.START, remedy)
 
@@ -322,23 +300,14 @@ def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, object]
         if abs(_one(key, runs) - _one(key, value)) > 1e-6:
             remedy = Reason(Remedy.START_WITH, names=(key,))
             return differs(f"the engine's {key}", runs, value, Stage.START, remedy)
-    reasons = tuple(Reason(SettingsReason.VALUE, key=key, value=value) for key, value in expected.items())
-    if not reasons:
-        return NotApplicable(Reason(SettingsReason.NO_VALUE))
-    return Pass(Reason(SettingsReason.VALUES, values=reasons))
+    if not expected:
+        return needless("the document sets no sampling value at the start")
+    return holding(", ".join(f"{key} {value:g}" for key, value in expected.items()))
 
 
 def _one(key: str, value: float) -> float:
     """Return the value; ``top_k`` has both -1 and 0 for none."""
     return max(value, 0) if key == "top_k" else value
-
-
-class FilesReason(ReasonKind):
-    """The reasons of ``files-as-imported``."""
-
-    NOT_KNOWN = "not-known", "nobody wrote down what the files were"
-    OF_A_SERVER = "of-a-server", "the files of a running server are unknown"
-    CHANGED = "changed", "changed since the import: {files:and}"
 
 
 WEIGHTS = ".safetensors"
@@ -359,8 +328,7 @@ def files_as_imported(ctx: Context) -> Outcome:
         remedy = Reason(Remedy.PUT_BACK, files=ctx.broken)
         return differs(" and ".join(ctx.broken), "cut or harmed", "JSON", Stage.FILES, remedy)
     if ctx.render is None or not ctx.files:
-        known = FilesReason.OF_A_SERVER if ctx.promise.remote else FilesReason.NOT_KNOWN
-        return NotApplicable(Reason(known))
+        return needless("nobody wrote down what the files were")
     served = {**ctx.render.files, **ctx.served}
     proof = ctx.proof if ctx.render.digest else None  # a template that is gone is no other way to write it
     if proof is not None and proof_check.same_template(ctx, proof):
@@ -381,8 +349,8 @@ def judge_files_as_imported(imported: Mapping[str, str], served: Mapping[str, st
     changed += [name for name in served if name not in imported and not name.endswith(unrecorded)]
     if not changed:
         return holding(f"{len(known)} files are as they were")
-    reason = Reason(FilesReason.CHANGED, files=tuple(changed))
-    return Fail(reason, Stage.FILES, Reason(Remedy.PUT_BACK, files=tuple(changed)))
+    remedy = Reason(Remedy.PUT_BACK, files=tuple(changed))
+    return differs(", ".join(changed), "changed", "as imported", Stage.FILES, remedy)
 
 
 def altered(imported: Mapping[str, str], served: Mapping[str, str]) -> list[str]:
@@ -393,12 +361,6 @@ def altered(imported: Mapping[str, str], served: Mapping[str, str]) -> list[str]
 def comparable(imported: Mapping[str, str], served: Mapping[str, str]) -> list[str]:
     """Return the names of files whose hashes are of one kind: two of unlike length are not compared."""
     return [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]
-
-
-class ConcurrencyReason(ReasonKind):
-    """The reasons of ``concurrency``."""
-
-    FAILED = "failed", "of {count} requests one failed: {error}"
 
 
 AT_ONCE = 16
@@ -462,8 +424,7 @@ def judge_concurrency(
     """Judge answers to parallel questions; ``again`` repeats the first one by itself."""
     for answer in answers:
         if isinstance(answer, ExchangeError):
-            failure = Reason(ConcurrencyReason.FAILED, count=len(answers), error=answer.reason)
-            return Fail(failure, Stage.WHOLE, trials=len(answers))
+            return differs(f"one of {len(answers)} answers", answer.reason, "an answer", trials=len(answers))
     for prompt, answer in zip(prompts, answers, strict=True):
         other = next((p for p in prompts if p.name != prompt.name and right(answer, p)), None)
         # The beginning of one answer may hold the word of another: who counts comes past four.
@@ -473,7 +434,7 @@ def judge_concurrency(
             return differs(what, f"that to {other.name!r}", "its own", Stage.GATEWAY, trials=len(answers))
     last = again()
     if isinstance(last, ExchangeError):
-        return Fail(Reason(ConcurrencyReason.FAILED, count=len(answers) + 1, error=last.reason), Stage.WHOLE)
+        return differs(f"one more after {len(answers)} answers", last.reason, "an answer")
     good = sum(right(answer, prompt) for prompt, answer in zip(prompts, answers, strict=True))
     return holding(f"{good} of {len(answers)} answered as each alone", len(answers), good)
 

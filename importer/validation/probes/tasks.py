@@ -12,19 +12,20 @@ from collections.abc import Mapping, Sequence
 from math import isclose, isfinite, sqrt
 from typing import Any
 
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused, TemplateRefusedError
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import (
     Fail,
-    Inconclusive,
-    NotApplicable,
     Outcome,
     Pass,
     Stage,
     differs,
     holding,
+    needless,
+    not_done,
+    note,
 )
 from importer.validation.probe import Run, probe
 from importer.validation.prompts import Prompt
@@ -61,7 +62,7 @@ def vectors(answer: Any, key: str) -> list[Any]:
 def _no_rows(rows: list[Any]) -> Fail | None:
     if len(rows) == len(TEXTS) and all(isinstance(row, list) and row for row in rows):
         return None
-    return differs("rows of numbers", len(rows), len(TEXTS), Stage.WHOLE)
+    return differs("rows of numbers", len(rows), len(TEXTS))
 
 
 def judge_rows(rows: list[Any], promised: int | None) -> Outcome:
@@ -76,7 +77,7 @@ def judge_rows(rows: list[Any], promised: int | None) -> Outcome:
     first, again = rows[0], rows[2]
     apart = norm([a - b for a, b in zip(first, again, strict=True)]) / (norm(first) or 1.0)
     if apart > APART:
-        return differs("two rows of one text", f"{apart:.1%} apart", "alike", Stage.WHOLE)
+        return differs("two rows of one text", f"{apart:.1%} apart", "alike")
     return holding(f"{len(first)} values, length {norm(first):.3f}")
 
 
@@ -105,12 +106,6 @@ BEST = 1
 CLOSE = 1e-2  # relative difference of two scores of one pair; batches round otherwise
 
 
-class RerankReason(ReasonKind):
-    """The reasons of a ranking."""
-
-    OTHER_FIRST = "other-first", "the model puts {text!r} first"
-
-
 def _rerank(ctx: Context) -> Outcome:
     """Rank three documents twice."""
     body = {"model": ctx.model, "query": QUERY, "documents": list(DOCUMENTS)}
@@ -131,18 +126,16 @@ def judge_rerank(first: list[tuple[int, float]], again: list[tuple[int, float]])
     for ranking in (first, again):
         scored = [score for _, score in ranking]
         if sorted(i for i, _ in ranking) != [*range(len(DOCUMENTS))]:
-            return differs("scores", len(ranking), len(DOCUMENTS), Stage.WHOLE)
+            return differs("scores", len(ranking), len(DOCUMENTS))
         if not all(map(isfinite, scored)):
             return differs("scores", scored, "numbers", Stage.DRAWN)
         if scored != sorted(scored, reverse=True):
-            return differs("scores", scored, "the best first", Stage.WHOLE)
+            return differs("scores", scored, "the best first")
     one, other = dict(first), dict(again)
     if not all(isclose(one[i], other[i], rel_tol=CLOSE, abs_tol=1e-4) for i in one):
-        return differs("the scores of a second request", other, one, Stage.WHOLE)
+        return differs("the scores of a second request", other, one)
     if first[0][0] != BEST:
-        return Inconclusive(
-            Reason(RerankReason.OTHER_FIRST, text=DOCUMENTS[first[0][0]]), Stage.DRAWN, trials=2
-        )
+        return not_done(f"the model puts {DOCUMENTS[first[0][0]]!r} first", 2)
     return holding(f"the right document is first, with {first[0][1]:.3f}", 2)
 
 
@@ -166,7 +159,7 @@ def _transcription(ctx: Context) -> Outcome:
     answer = ctx.client.upload(PATH, {"model": ctx.model, "temperature": "0"}, tone(), ctx.log)
     text = answer.get("text") if isinstance(answer, dict) else None
     if not isinstance(text, str):
-        return differs("a transcript", "no text", "a text", Stage.WHOLE)
+        return differs("a transcript", "no text", "a text")
     return holding(f"text {text.strip()[:80]!r}")
 
 
@@ -183,13 +176,6 @@ def tone() -> bytes:
     return file.getvalue()
 
 
-class CompletionReason(ReasonKind):
-    """The reasons of a completion."""
-
-    CHATS = "chats", "the model chats"
-    NOTHING = "nothing", "the model had nothing to add"
-
-
 TEXT = "The capital of France is"
 LENGTH = 16  # tokens of a completion
 
@@ -199,7 +185,7 @@ def _completion(ctx: Context) -> Outcome:
     body = {"model": ctx.model, "prompt": TEXT, "max_tokens": LENGTH, **ctx.promise.client_sampling}
     text = ctx.client.complete(body, ctx.log)
     if not text.strip():
-        return Inconclusive(Reason(CompletionReason.NOTHING), Stage.DRAWN)
+        return not_done("the model had nothing to add")
     return holding(f"went on {text.strip()[:80]!r}")
 
 
@@ -211,7 +197,7 @@ OUTPUTS: Mapping[str, Run] = {
 
 def needs_task_output(promise: Expectations) -> Reason | None:
     """Return why the probe does not apply: the model chats."""
-    return Reason(CompletionReason.CHATS) if promise.chats and promise.kind not in OUTPUTS else None
+    return note("the model chats") if promise.chats and promise.kind not in OUTPUTS else None
 
 
 @probe(
@@ -223,12 +209,6 @@ def needs_task_output(promise: Expectations) -> Reason | None:
 def task_output(ctx: Context) -> Outcome:
     """Judge vectors, scores, classes, a transcript, or how a base model goes on."""
     return OUTPUTS.get(ctx.promise.kind, _completion)(ctx)
-
-
-class ImagesReason(ReasonKind):
-    """The reasons of images."""
-
-    NOT_COUNTED = "not-counted", "all are answered; whether an image is seen, no count of tokens tells"
 
 
 SIDE = 64  # pixels
@@ -290,18 +270,14 @@ def judge_images(results: Mapping[str, Counted | RequestRefused], *, rendered: b
     for name, result in results.items():
         if isinstance(result, RequestRefused):
             if name == "two images" and not result.broke:
-                return Fail(
-                    result.reason,
-                    Stage.START,
-                    Reason(Remedy.CORRECT_SETTING, key="limit_mm_per_prompt"),
-                    within=(name,),
-                )
+                limit = Reason(Remedy.CORRECT_SETTING, key="limit_mm_per_prompt")
+                return Fail(result.reason, Stage.START, limit, within=(name,))
             if name != "text only" and (not result.broke or rendered is False):
                 return Fail(result.reason, Stage.TEMPLATE, REMEDY, within=(name,))
             return Fail(result.reason, Stage.WHOLE, within=(name,))
         counts[name] = result
     if None in counts.values():
-        return NotApplicable(Reason(ImagesReason.NOT_COUNTED))
+        return needless("all are answered; whether an image is seen, no count of tokens tells")
     known = {name: count or 0 for name, count in counts.items()}
     for more, less in (("an image", "text only"), ("two images", "an image")):
         if more in known and known[more] <= known[less]:

@@ -12,11 +12,21 @@ from typing import Any
 from importer.decisions.frontends import HF
 from importer.hub.snapshot import mapping
 from importer.reasons import Reason, ReasonKind
-from importer.validation.calls import CallReason, both_ways, first_call, judge_call, judge_unread, plain
+from importer.validation.calls import both_ways, first_call, judge_call, judge_unread, plain
 from importer.validation.context import Context, tally, together
-from importer.validation.diagnosis import endless, left_out, results_unseen, swallowed, tools_unseen, unseen
+from importer.validation.diagnosis import (
+    CALLS,
+    RESULTS,
+    ROUND,
+    TOOLS,
+    endless,
+    left_out,
+    swallowed,
+    swallowing,
+    unseen,
+)
 from importer.validation.errors import ExchangeError
-from importer.validation.expectations import CommonReason, Expectations, no_tools
+from importer.validation.expectations import Expectations, no_tools
 from importer.validation.outcome import (
     Fail,
     Inconclusive,
@@ -25,7 +35,10 @@ from importer.validation.outcome import (
     Pass,
     Stage,
     differs,
+    holding,
     named,
+    needless,
+    not_done,
 )
 from importer.validation.probe import probe
 from importer.validation.probes.chat import answered, judge_plain_chat
@@ -45,7 +58,6 @@ from importer.validation.prompts import (
     TWO_CITIES,
     WEATHER,
     WEATHER_ANSWERED,
-    WEATHER_CALLED_LONGER,
     WEATHER_TWO_TOOLS,
     Call,
     CalledFunction,
@@ -89,14 +101,6 @@ def _further(
     }
 
 
-class ParallelCallsReason(ReasonKind):
-    """The reasons of two calls at once."""
-
-    ARRIVED = "arrived", "{count} calls: {names}"
-    LOST = "lost", "the model wrote a call for {name} and it did not arrive"
-    ONE_AT_A_TIME = "one-at-a-time", "the model calls one tool at a time"
-
-
 def _two_calls(ctx: Context) -> Outcome:
     """Request two calls at once; where one arrives, judge the text of the model."""
     outcome = both_ways(ctx, TWO_CITIES, judge_parallel_calls)
@@ -115,15 +119,17 @@ def judge_parallel_calls(reply: Reply) -> Outcome:
         return one
     calls, cities = reply.tool_calls, TWO_CITIES.expects
     if len({c.id for c in calls}) < len(calls) or len({c.index for c in calls}) < len(calls):
-        return differs(f"ids and indexes of {len(calls)} calls", "shared", "one each", Stage.WHOLE)
+        return differs(f"ids and indexes of {len(calls)} calls", "shared", "one each")
     called = [city for city in cities if any(city in plain(c.arguments) for c in calls)]
     if len(called) == len(cities):
-        return Pass(Reason(ParallelCallsReason.ARRIVED, count=len(calls), names=", ".join(called)))
+        return holding(f"{len(calls)} calls: {', '.join(called)}")
     name = calls[0].name
     if reply.written.count(name) > len(calls) and all(city in reply.written.casefold() for city in cities):
         lost = next(city for city in cities if city not in called)
-        return Fail(Reason(ParallelCallsReason.LOST, name=lost), Stage.PARSED, OTHER_TOOL_PARSER)
-    return NotApplicable(Reason(ParallelCallsReason.ONE_AT_A_TIME))
+        return differs(
+            f"the call for {lost} that the model wrote", None, "a call", Stage.PARSED, OTHER_TOOL_PARSER
+        )
+    return needless("the model calls one tool at a time")
 
 
 def _types(ctx: Context) -> Outcome:
@@ -170,18 +176,12 @@ def judge_pointed(pointed: Sequence[str], written: str) -> Fail | None:
     number = next((n for n in pointed if n not in written), None)
     if number is None or not written.strip():
         return None
-    return differs("a whole number", number, "as the model writes it", Stage.WHOLE, trials=2)
+    return differs("a whole number", number, "as the model writes it", trials=2)
 
 
 class ToolChoiceReason(ReasonKind):
-    """The reasons of ``tool-choice``."""
+    """Why ``tool-choice`` does not apply."""
 
-    REQUIRED = "required", "a call was required"
-    NAMED = "named", "{name} was named"
-    AT_LIMIT = "at-limit", "{asked}, and the answer came to the limit of tokens"
-    NONE_CAME = "none-came", "{asked}, and none came: {content!r}"
-    CALLED = "called", "{asked}: {called}"
-    FORBIDDEN_KEPT = "forbidden-kept", "tools were forbidden: no call"
     PARSER_REJECTS = "parser-rejects", "the parser {parser} rejects a required or named tool choice"
 
 
@@ -212,37 +212,25 @@ def tool_choice(ctx: Context) -> Outcome:
 
 def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
     """Judge an answer that must be a call, of the tool ``name`` if there is one."""
-    demand = Reason(ToolChoiceReason.REQUIRED) if name is None else Reason(ToolChoiceReason.NAMED, name=name)
+    demand = "a call was required" if name is None else f"{name} was named"
     if not reply.tool_calls:
         if reply.finish_reason == "length":
-            return Inconclusive(Reason(ToolChoiceReason.AT_LIMIT, asked=demand), Stage.DRAWN)
-        content = reply.content.strip()[:80]
-        return Fail(Reason(ToolChoiceReason.NONE_CAME, asked=demand, content=content), Stage.WHOLE)
+            return not_done(f"{demand}, and the answer came to the limit of tokens")
+        return differs(f"calls where {demand}", 0, "one or more")
     called = reply.tool_calls[0].name
     if name is not None and called != name:
-        return differs("the tool that was called", called, name, Stage.WHOLE)
-    outcome = judge_call(reply, prompt)
+        return differs("the tool that was called", called, name)
     # Engines end a forced call with either finish_reason, and its arguments are the model's own.
-    if isinstance(outcome, Fail) and not outcome.gives(CallReason.NOT_FINISHED):
-        return outcome
-    return Pass(Reason(ToolChoiceReason.CALLED, asked=demand, called=called))
+    outcome = judge_call(replace(reply, finish_reason="tool_calls"), prompt)
+    return outcome if isinstance(outcome, Fail) else holding(f"{demand}: {called}")
 
 
 def judge_forbidden(reply: Reply) -> Outcome:
     """Judge an answer that must not call."""
     if reply.tool_calls:
         remedy = Reason(Remedy.HEED_OPTIONS, option="tool_choice")
-        return differs(
-            "calls where tools were forbidden", reply.tool_calls[0].name, None, Stage.WHOLE, remedy
-        )
-    return Pass(Reason(ToolChoiceReason.FORBIDDEN_KEPT))
-
-
-class InventedToolReason(ReasonKind):
-    """The reasons of a question that no tool answers."""
-
-    NONE = "none", "no call of a tool that was not offered"
-    WRITTEN = "written", "{name!r} was called and nobody offered it"
+        return differs("calls where tools were forbidden", len(reply.tool_calls), 0, remedy=remedy)
+    return holding("tools were forbidden: no call")
 
 
 def _not_offered(ctx: Context) -> Outcome:
@@ -257,18 +245,11 @@ def judge_invented_tool(reply: Reply) -> Outcome:
     offered = {tool["function"]["name"] for tool in NOT_OFFERED.tools}
     made_up = [call.name for call in reply.tool_calls if call.name not in offered]
     if not made_up:
-        return Pass(Reason(InventedToolReason.NONE))
+        return holding("no call of a tool that was not offered")
     if reply.written and made_up[0] not in reply.written:
-        return differs("the tool that was called", made_up[0], "one that the model wrote", Stage.WHOLE)
+        return differs("the tool that was called", made_up[0], "one that the model wrote")
     remedy = Reason(Remedy.REFUSE_NAMES)
-    return Fail(Reason(InventedToolReason.WRITTEN, name=made_up[0]), Stage.DRAWN, remedy)
-
-
-class ToolResultReason(ReasonKind):
-    """The reasons of ``tool-result-turn``."""
-
-    CALLS_AGAIN = "calls-again", "the model calls the tool again"
-    NOT_USED = "not-used", "the answer does not use the result: {text!r}"
+    return differs("the tool that was called", made_up[0], "one on offer", Stage.DRAWN, remedy)
 
 
 @probe(
@@ -279,7 +260,7 @@ class ToolResultReason(ReasonKind):
 )
 def tool_result_turn(ctx: Context) -> Outcome:
     """Send the result; judge its place in the prompt, and the answers under our id and the call's own."""
-    lost = results_unseen(ctx) or judge_rendered(ctx.rendered(BOTH_ANSWERED))
+    lost = unseen(ctx, RESULTS) or judge_rendered(ctx.rendered(BOTH_ANSWERED))
     told = lost or ctx.judged(WEATHER_ANSWERED, judge_tool_result_turn)
     if not isinstance(told, Pass):
         return told
@@ -321,7 +302,7 @@ def judge_order(answer: str, alone: str) -> Fail | None:
         or _order(answer, cities) != _order(alone, cities)
     ):
         return None
-    return differs("the first of two results", served[0], completed[0], Stage.WHOLE, trials=2)
+    return differs("the first of two results", served[0], completed[0], trials=2)
 
 
 def _order(text: str, words: Sequence[str]) -> list[str]:
@@ -343,14 +324,16 @@ def judge_tool_result_turn(reply: Reply) -> Outcome:
     """Judge an answer after the result of the tool; a result that a call repeats is no answer."""
     text = reply.content.strip()
     if reply.tool_calls:
-        return Inconclusive(Reason(ToolResultReason.CALLS_AGAIN), Stage.DRAWN)
+        return not_done("the model calls the tool again")
     if (unread := judge_unread(reply, WEATHER_ANSWERED)) is not None:
         return unread
     if any(word in text.casefold() for word in WEATHER_ANSWERED.expects):
-        return Pass(Reason(CommonReason.ANSWERED, content=text[:80]))
-    if swallowed(reply):
-        return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), Stage.PARSED)
-    return Inconclusive(Reason(ToolResultReason.NOT_USED, text=text[:120]), Stage.DRAWN)
+        return holding(f"answered {text[:80]!r}")
+    return (
+        swallowing(reply)
+        if swallowed(reply)
+        else not_done(f"the answer does not use the result: {text[:120]!r}")
+    )
 
 
 def id_answered(call: ToolCall) -> Prompt:
@@ -363,16 +346,6 @@ def id_answered(call: ToolCall) -> Prompt:
         {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": result},
     )
     return Prompt("own-id-answered", (*WEATHER.messages, *turns), WEATHER.tools, ("snow", "-3"))
-
-
-class CallsKeptReason(ReasonKind):
-    """The reasons of earlier calls in the prompt."""
-
-    CALLS_UNSEEN = "calls-unseen", "earlier calls do not reach the prompt: a longer one makes it no longer"
-    OTHER_FORM = (
-        "other-form",
-        "the template writes a call's arguments as {form}: {quote!r}; the model does not",
-    )
 
 
 # Forms of an argument other than the JSON that models are trained on.
@@ -390,13 +363,11 @@ WITH_NULL = replace(
 
 def _calls_kept(ctx: Context) -> Outcome | None:
     """Compare prompt tokens after a short call and a longer one; then judge how the template writes it."""
-    counts = [_counted(ctx, prompt) for prompt in (WEATHER_ANSWERED, WEATHER_CALLED_LONGER)]
+    counts = [_counted(ctx, prompt) for prompt in CALLS.prompts]
     if None in counts:
-        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+        return needless("the engine does not count the prompt's tokens")
     if counts[0] == counts[1]:
-        reason = Reason(CallsKeptReason.CALLS_UNSEEN)
-        remedy = template(Need.RENDER_CALLS)
-        return left_out(ctx, (WEATHER_ANSWERED, WEATHER_CALLED_LONGER), reason, remedy, needed=False)
+        return left_out(ctx, CALLS, counts[0])
     null = _counted(ctx, WITH_NULL)
     if null is not None and null != counts[0]:
         return judge_null(null, counts[0] or 0)
@@ -423,8 +394,8 @@ def judge_call_history(rendered: str, written: str) -> Fail | None:
     for name, form in FORMS.items():
         match = form.search(rendered)
         if match and written and not form.search(written):
-            other = Reason(CallsKeptReason.OTHER_FORM, form=name, quote=match.group())
-            return Fail(other, Stage.TEMPLATE, template(Need.WRITE_ARGUMENTS))
+            what, own = f"arguments of an earlier call, as {name}", "as the model writes them"
+            return differs(what, match.group(), own, Stage.TEMPLATE, template(Need.WRITE_ARGUMENTS))
     return None
 
 
@@ -436,7 +407,7 @@ def tools_in_prompt(ctx: Context) -> Outcome:
     later = judge_later(
         *(ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *TOOLS_IN_PROMPT_LATER))
     )
-    return tools_unseen(ctx) or together({"tools": later, "calls": _calls_kept(ctx)})
+    return unseen(ctx, TOOLS) or together({"tools": later, "calls": _calls_kept(ctx)})
 
 
 def judge_later(one: str | None, two: str | None, later: str | None, later_two: str | None) -> Fail | None:
@@ -451,8 +422,7 @@ def judge_later(one: str | None, two: str | None, later: str | None, later_two: 
 
 def _later_turns(ctx: Context) -> Outcome:
     """Judge one conversation at three lengths; each must reach the prompt and end in a call."""
-    remedy = template(Need.RENDER_TURNS)
-    lost = unseen(ctx, (ROUNDS[0], ROUNDS[1]), Reason(CommonReason.TURNS_UNSEEN), remedy)
+    lost = unseen(ctx, ROUND)
     if lost is not None:
         return lost
     for number, prompt in enumerate(ROUNDS, 2):
@@ -460,12 +430,6 @@ def _later_turns(ctx: Context) -> Outcome:
         if not isinstance(outcome, Pass):
             return named(outcome, f"turn {number}")
     return replace(outcome, trials=len(ROUNDS), agreed=len(ROUNDS))
-
-
-class NoToolNeededReason(ReasonKind):
-    """The reasons of ``no-tool-needed``."""
-
-    CALLS = "calls", "the model calls {name} to say hello"
 
 
 @probe(
@@ -486,5 +450,5 @@ def judge_no_tool_needed(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome
     if reply.tool_calls and control_token(reply.content, markers):
         return endless(reply, markers)  # text behind a missed end is no answer
     if reply.tool_calls:
-        return Inconclusive(Reason(NoToolNeededReason.CALLS, name=reply.tool_calls[0].name), Stage.DRAWN)
+        return not_done(f"the model calls {reply.tool_calls[0].name} to say hello")
     return judge_unread(reply, GREETING_WITH_TOOL) or judge_plain_chat(reply, markers)
