@@ -23,11 +23,7 @@ OP_STATUS: Table = {
     "gallery_element_name": (str, False), "cancelled": (bool, False), "cancellable": (bool, False),
     "nodes": (list, True),
 }  # fmt: skip
-BEGUN: Table = {
-    "uuid": (str, False), "status": (str, False), "estimated_vram_bytes": (int, True),
-    "estimated_vram_display": (str, True), "estimated_size_bytes": (int, True),
-    "estimated_size_display": (str, True),
-}  # fmt: skip
+BEGUN: Table = {"uuid": (str, False), "status": (str, False)}
 AMBIGUOUS: Table = {
     "error": (str, False), "detail": (str, False), "modality": (str, False), "candidates": (list, False),
     "hint": (str, False),
@@ -41,10 +37,6 @@ METADATA: Table = {
 KNOWN: Table = {
     "name": (str, False), "modality": (str, False), "auto_detect": (bool, False), "description": (str, True),
     "installed": (bool, False),
-}  # fmt: skip
-PATCHED: Table = {
-    "success": (bool, False), "message": (str, False), "config_revision": (str, False),
-    "pending_cleanup": (int, False),
 }  # fmt: skip
 ERROR: Table = {"code": (int, False), "message": (str, False), "type": (str, False)}
 # An item of a gallery's index, and the file that an item's url names.

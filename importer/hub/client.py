@@ -394,7 +394,6 @@ def _follow(
     """Return the response of one try, through checked redirects."""
     for _ in range(HOPS + 1):
         answer = _exchange(url, limit, size, span, clock)
-        rate_limit.record(answer.url, answer.headers)
         target = answer.headers.get("location")
         if answer.status not in REDIRECTS or target is None:
             return answer

@@ -1,9 +1,4 @@
-"""LocalAI's models, and failures in its envelopes: one for most routes, a flat one for configurations.
-
-API keys in the places where LocalAI's clients and galleries send them.
-
-Imports by URI: the request, the estimates and the states that LocalAI's clients read.
-"""
+"""LocalAI's forms: keys where its clients send them, requests, the states of jobs, and failures."""
 
 from __future__ import annotations
 
@@ -21,15 +16,13 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
-from importer.app.decide import finalize
-from importer.app.study import Studied
 from importer.document import name_allocator
 from importer.errors import ImporterError, ServiceError
 from importer.service import messages
 from importer.service.desk import AtDesk, json_answer
 from importer.service.domain.grants import Caller
 from importer.service.domain.import_request import Import
-from importer.service.problems import status_of
+from importer.service.problems import headers_of, status_of
 from importer.service.security import identify
 from importer.storage.jobs import Job
 
@@ -46,18 +39,12 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 UNCHANGED = (401, 403, 404, 413, 429)
 # Others come of the Hub, and are no word on the caller's key.
 OWN_403 = ("wrong-scope", "needs-approver", "foreign-page")
-OTHERWISE = {
-    "precondition-failed": 409,
-    "private": 404,
-}  # private or missing: the Hub gives one answer for both
 NO_KEY = "An authentication key is required"
 NO_SCOPE = "Admin access required"
 
 
 class Envelope(APIRoute):
     """A route that fails with ``{"error": {"code", "message", "type"}}``."""
-
-    flat = False
 
     def get_route_handler(self) -> Handler:
         """Return the handler with failures in LocalAI's envelope."""
@@ -67,45 +54,31 @@ class Envelope(APIRoute):
             try:
                 return await handler(request)
             except (ImporterError, RequestValidationError, HTTPException, OperationalError) as error:
-                return failure(error, flat=self.flat)
+                return failure(error)
 
         return answered
 
 
-class Flat(Envelope):
-    """A route that fails with ``{"error": "…"}``."""
-
-    flat = True
-
-
-def failure(error: Exception, *, flat: bool = False, prefix: str = "") -> Response:
-    """Return the response, its message behind ``prefix``; failures about keys have one envelope for all
-    routes.
-    """
+def failure(error: Exception, *, prefix: str = "") -> Response:
+    """Return the response, its message behind ``prefix``."""
     known = _known(error)
-    status, message, headers = (
-        wire_status(known),
-        f"{prefix}{messages.detail(known)} {messages.hint(known)}".strip(),
-        _headers(known),
-    )
+    status, headers = wire_status(known), headers_of(known)
+    message = f"{prefix}{messages.detail(known)} {messages.hint(known)}".strip()
     kind = ""
     if known.kind == "no-key":
-        message, kind, flat = NO_KEY, "invalid_request_error", False
+        message, kind = NO_KEY, "invalid_request_error"
     elif known.kind in ("wrong-scope", "needs-approver"):
-        message, kind, flat = NO_SCOPE, "authorization_error", False
-    if flat:
-        return json_answer({"error": message}, status, headers)
+        message, kind = NO_SCOPE, "authorization_error"
     return json_answer({"error": {"code": status, "message": message, "type": kind}}, status, headers)
 
 
 def wire_status(error: ImporterError) -> int:
     """Return 400 or 404 where LocalAI would answer 500 for a mistake in the request."""
-    status = OTHERWISE.get(error.kind, status_of(error.kind))
-    if error.kind in OTHERWISE:
-        return status
-    if status >= 500 or (status in UNCHANGED and not (status == 403 and error.kind not in OWN_403)):
-        return status
-    return 400
+    if error.kind == "private":  # private or missing: the Hub gives one answer for both
+        return 404
+    status = status_of(error.kind)
+    kept = status >= 500 or (status in UNCHANGED and (status != 403 or error.kind in OWN_403))
+    return status if kept else 400
 
 
 def _known(error: Exception) -> ImporterError:
@@ -117,12 +90,6 @@ def _known(error: Exception) -> ImporterError:
     if isinstance(error, OperationalError):
         return ServiceError("no-database", seconds=5)
     return ServiceError("bad-request", problem=str(getattr(error, "detail", error)))
-
-
-def _headers(error: ImporterError) -> dict[str, str]:
-    seconds = error.details.get("seconds")
-    headers = {"Retry-After": f"{seconds:.0f}"} if isinstance(seconds, int | float) else {}
-    return headers | ({"WWW-Authenticate": "Bearer"} if error.kind == "no-key" else {})
 
 
 HEADERS = ("x-api-key", "xi-api-key")
@@ -185,7 +152,6 @@ GalleryReader = Depends(gallery_reader)
 
 FILE = "file://"
 COUNT = {"backend": "backend", "name": "name"}  # LocalAI's preferences, and the fields of an import request
-UNITS = "KMGTPE"
 
 
 def import_request(body: ImportUri) -> Import:
@@ -213,32 +179,6 @@ def fitting(name: str) -> str:
     """
     usable = name.isprintable() and re.search(r"[a-z0-9]", name.lower())
     return name_allocator.slug(name) if usable and not name_allocator.ALLOWED.fullmatch(name) else name
-
-
-def estimates(studied: Studied) -> dict[str, object]:
-    """Return memory and size in LocalAI's members; empty where they are unknown."""
-    try:
-        sizing = finalize(studied, None).fit
-    except ImporterError:  # the job fails with the same error and all its details
-        return {}
-    plan = sizing.plan
-    memory = 0 if plan is None else plan.fit.total.likely * plan.split.cards
-    weights = 0 if plan is None else plan.case.weights.amount.likely
-    return _size_members("vram", memory) | _size_members("size", weights)
-
-
-def _size_members(what: str, size: int) -> dict[str, object]:
-    return {f"estimated_{what}_bytes": size, f"estimated_{what}_display": shown(size)} if size > 0 else {}
-
-
-def shown(size: int) -> str:
-    """Return bytes in LocalAI's form, by thousands: ``16.4 GB``."""
-    if size < 1000:
-        return f"{size} B"
-    value, unit = float(size), -1
-    while value >= 1000 and unit < len(UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.1f} {UNITS[unit]}B"
 
 
 # Phase and progress at which a step begins; LocalAI's own downloads reach 90 and its commit 99.
@@ -271,29 +211,3 @@ def _state(job: Job, name: str) -> dict[str, object]:
     phase, progress = STEPS.get(job.step, STEPS[None])
     message = "queued" if phase == "queued" else job.says or f"processing model: {name}"
     return {"message": message, "phase": phase, "progress": progress, "cancellable": True}
-
-
-# The maps among the fields of LocalAI's ModelConfig (82c191a): an edit sends a whole map.
-MAPS = frozenset(
-    (
-        "chat_template_kwargs", "engine_args", "feature_flags", "parameters.logit_bias",
-        "pii_detection.entity_actions", "roles",
-    )
-)  # fmt: skip
-
-
-def merge(data: Mapping[str, object], patch: Mapping[str, object], place: str = "") -> dict[str, object]:
-    """Return data with a patch: scalars and lists replace, maps of known keys are merged.
-
-    An empty map of free keys removes the key.
-    """
-    result = dict(data)
-    for key, value in patch.items():
-        path, old = f"{place}{key}", result.get(key)
-        if path in MAPS and value == {}:
-            result.pop(key, None)
-        elif path not in MAPS and isinstance(value, Mapping) and isinstance(old, Mapping):
-            result[key] = merge(old, value, f"{path}.")
-        else:
-            result[key] = value
-    return result

@@ -115,11 +115,12 @@ def answer(
     if ident := getattr(request.state, "id", None):
         members["request_id"] = ident
     return JSONResponse(
-        members, members["status"], headers=_headers(error) | dict(headers or {}), media_type=MEDIA_TYPE
+        members, members["status"], headers=headers_of(error) | dict(headers or {}), media_type=MEDIA_TYPE
     )
 
 
-def _headers(error: ImporterError) -> dict[str, str]:
+def headers_of(error: ImporterError) -> dict[str, str]:
+    """Return the headers of a failure: when to ask again, and how to send a key."""
     seconds = error.details.get("seconds")
     headers = {"Retry-After": f"{float(seconds):.0f}"} if isinstance(seconds, int | float) else {}
     if error.kind == "no-key":

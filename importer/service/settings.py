@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, field, fields
+from difflib import get_close_matches
 from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
@@ -230,6 +231,10 @@ def read(
     flags: Mapping[str, object], file: str | None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
     """Bring all sources together; raises ServiceError("bad-setting") naming the place of a mistake."""
+    variables = {f"{PREFIX}{one.name.upper()}" for one in all_fields()} | {f"{PREFIX}CONFIG"}
+    for name in environment:
+        if name.startswith(PREFIX):
+            _known(name, variables, name)
     path = file or environment.get(f"{PREFIX}CONFIG")
     from_file = {} if path is None else _file(Path(path))
     values: dict[str, Any] = {}
@@ -251,11 +256,17 @@ def _file(path: Path) -> dict[str, object]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
         raise ServiceError("bad-setting", place=path, problem=problem) from None
-    known = {one.name for one in all_fields()}
     for key in data:
-        if key not in known:
-            raise ServiceError("bad-setting", place=f"{path}: {key}", problem="unknown setting")
+        _known(key, {one.name for one in all_fields()}, f"{path}: {key}")
     return data
+
+
+def _known(name: str, known: Collection[str], place: str) -> None:
+    """Raise ServiceError("bad-setting") for another name than the known ones, with those near it."""
+    if name not in known:
+        near = get_close_matches(name, known, 1, 0.8)
+        problem = f"unknown setting (did you mean {near[0]}?)" if near else "unknown setting"
+        raise ServiceError("bad-setting", place=place, problem=problem)
 
 
 def _validated(one: Field[Any], raw: Any, place: str) -> Any:

@@ -16,14 +16,13 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, func, select
 from starlette.types import Scope
 
 from importer import config
 from importer.service.settings import Settings
-from importer.storage import processes, retention, tables
+from importer.storage import processes, tables
 from importer.storage.database import Database
-from importer.storage.jobs import ENDED
 from importer.version import __version__
 
 QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "sqlalchemy", "uvicorn.error")
@@ -111,7 +110,6 @@ MEDIA_TYPE = CONTENT_TYPE_LATEST
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 J = tables.jobs.c
 KINDS = ("import", "validation", "recheck")  # of the jobs that wait in the queue
-PASSED = '%"passed": true%'  # in a result as JSON
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
@@ -169,24 +167,8 @@ def _gallery(connection: Connection) -> Iterator[Metric]:
         "importer_jobs", "Jobs by kind and state.", ["kind", "state"], connection.execute(by_state).all()
     )
     yield _waiting(connection)
-    yield _validations(connection)
-    yield _counted(
-        "importer_retention_removed", "Old rows that were ever deleted.", ["kind"],
-        retention.removed(connection).items(),
-    )  # fmt: skip
-    yield GaugeMetricFamily(
-        "importer_retention_seconds", "When the last retention began, in epoch seconds.",
-        retention.last_run(connection),
-    )  # fmt: skip
-    known = processes.all_executors(connection)
-    running = [one for one in known if not processes.overdue(one)]
+    running = [one for one in processes.all_executors(connection) if not processes.overdue(one)]
     yield GaugeMetricFamily("importer_processes", "Processes that run jobs.", len(running))
-    oldest = max((time.time() - one.seen for one in known), default=0.0)
-    yield GaugeMetricFamily(
-        "importer_oldest_heartbeat_seconds", "Since the oldest of the last heartbeats.", max(0.0, oldest)
-    )
-    left = processes.hub_left(running).items()
-    yield _counted("importer_hub_requests_left", "What the Hub leaves.", ["quota"], left)
 
 
 def _waiting(connection: Connection) -> Metric:
@@ -198,18 +180,6 @@ def _waiting(connection: Connection) -> Metric:
     return _counted(
         "importer_oldest_queued_seconds", "How long the oldest job in a queue has waited.", ["kind"], ages
     )
-
-
-def _validations(connection: Connection) -> Metric:
-    """Return the ended validations by engine and result: passed, failed, or without a report."""
-    passed = case(
-        (J.state != "succeeded", J.state), (J.result.like(PASSED), "passed"), else_="not-passed"
-    ).label("result")
-    query = select(J.engine, passed, func.count()).where(J.kind == "validation", J.state.in_(ENDED))
-    return _counted(
-        "importer_validations", "Ended validations.", ["engine", "result"],
-        connection.execute(query.group_by(J.engine, passed)).all(),
-    )  # fmt: skip
 
 
 def _counted(name: str, description: str, labels: list[str], rows: Iterable[Iterable[object]]) -> Metric:

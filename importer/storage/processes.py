@@ -7,8 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, text, update
@@ -27,8 +26,7 @@ X = executors.c
 class Executor:
     """A process; ``device`` is where it validates, ``None`` if it does not; ``memory`` in bytes.
 
-    ``version`` is that of its workflows: it runs no job that was begun by another version. ``budget`` is what
-    the Hub left it at its last heartbeat, by quota.
+    ``version`` is that of its workflows: it runs no job that was begun by another version.
     """
 
     id: str
@@ -41,7 +39,6 @@ class Executor:
     engines: tuple[str, ...] = ()
     memory: int | None = None
     version: str | None = None
-    budget: Mapping[str, int] = field(default_factory=dict)
     pools: tuple[str, ...] = ()  # that it knows; no row has them
 
     @property
@@ -54,21 +51,9 @@ class Executor:
         return engine in self.engines and (memory is None or self.memory is None or memory <= self.memory)
 
 
-def hub_left(running: Iterable[Executor]) -> dict[str, int]:
-    """Return by quota the requests that the Hub leaves the process with the fewest."""
-    left: dict[str, int] = {}
-    for one in running:
-        for quota, number in one.budget.items():
-            left[quota] = min(number, left.get(quota, number))
-    return left
-
-
-def heartbeat(connection: Connection, executor: Executor, budget: Mapping[str, int] | None = None) -> bool:
-    """Record that a process is alive, and what the Hub leaves it; true where it is new or was given up."""
-    row = {
-        "engines": json.dumps(executor.engines), "memory": executor.memory, "seen": time.time(),
-        "budget": json.dumps(budget or {}),
-    }  # fmt: skip
+def heartbeat(connection: Connection, executor: Executor) -> bool:
+    """Record that a process is alive; true where it is new or was given up."""
+    row = {"engines": json.dumps(executor.engines), "memory": executor.memory, "seen": time.time()}
     if connection.execute(update(executors).where(X.id == executor.id).values(row)).rowcount:
         return False
     fixed = {name: getattr(executor, name) for name in ("id", "place", "host", "pid", "device", "version")}
@@ -113,11 +98,7 @@ class LeaseMonitor:
 
 def _executor(row: Row[tuple[object, ...]]) -> Executor:
     data = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
-    kept = {
-        "engines": tuple(json.loads(data["engines"] or "[]")),
-        "budget": json.loads(data["budget"] or "{}"),
-    }
-    return Executor(**{**data, **kept})
+    return Executor(**{**data, "engines": tuple(json.loads(data["engines"] or "[]"))})
 
 
 CHANNEL = "importer_jobs"

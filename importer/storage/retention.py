@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import Connection, delete, func, or_, select, tuple_, update
 
 from importer.frozen import frozen
 from importer.storage import queue, rechecks, tables
@@ -24,7 +24,7 @@ from importer.storage.jobs import ENDED
 
 BATCH = 200  # rows, or jobs with all their events, in one transaction
 INTERVAL = 3600  # seconds between two runs of all processes together
-LAST_RUN, REMOVED = "retention", "removed "  # keys of ``marks``
+LAST_RUN = "retention"  # a key of ``marks``
 KEPT = 2  # versions of a document that stay in any case: its working copy, and the one before
 A, E, J, K, P = tables.audit.c, tables.events.c, tables.jobs.c, tables.marks.c, tables.pieces.c
 C, R, V, RECEIPTS = tables.configs.c, tables.published.c, tables.versions.c, tables.receipts.c
@@ -66,31 +66,10 @@ def run(database: Database, limits: Limits, ending: Callable[[], bool] = lambda:
             with database.writing() as connection:
                 database.alone(connection)
                 number, more = work(connection, getattr(limits, kind))
-                _count(connection, kind, number)
             removed[kind] += number
     with database.writing() as connection:
         queue.forget(connection)
     return removed
-
-
-def removed(connection: Connection) -> dict[str, int]:
-    """Return how many rows were ever deleted, by kind."""
-    rows = connection.execute(select(K.key, K.value).where(K.key.startswith(REMOVED, autoescape=True)))
-    return dict.fromkeys(WORK, 0) | {row.key.removeprefix(REMOVED): row.value for row in rows}
-
-
-def last_run(connection: Connection) -> int:
-    """Return when the last run began, in epoch seconds; 0 for none."""
-    return connection.execute(select(K.value).where(K.key == LAST_RUN)).scalar() or 0
-
-
-def _count(connection: Connection, kind: str, number: int) -> None:
-    if not number:
-        return
-    key = f"{REMOVED}{kind}"
-    grown = update(tables.marks).where(K.key == key).values(value=K.value + number)
-    if connection.execute(grown).rowcount == 0:
-        connection.execute(insert(tables.marks).values(key=key, value=number))
 
 
 Deleted = tuple[int, bool]  # rows, and whether there may be more

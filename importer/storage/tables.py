@@ -118,7 +118,7 @@ events = Table(
 )
 
 # The processes that run jobs; ``seen`` is epoch seconds, ``place`` where ``pid`` counts, ``version`` that of
-# the workflows, ``budget`` what the Hub leaves it, as JSON.
+# the workflows.
 executors = Table(
     "executors",
     METADATA,
@@ -126,7 +126,7 @@ executors = Table(
     *_columns("place host started_at"),
     *_columns("pid", BigInteger),
     *_columns("seen", Float),
-    *_columns("device engines version budget", null=True),
+    *_columns("device engines version", null=True),
     *_columns("memory", BigInteger, null=True),
 )
 

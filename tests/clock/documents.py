@@ -13,7 +13,7 @@ from importer.document.schema import problems
 from importer.document.yaml_edit import patch, source_map
 from importer.document.yaml_edit.cst import Layout
 from importer.errors import UsageError
-from importer.exports import llama_swap, localai_gallery, vllm_recipe
+from importer.exports import base, llama_swap, localai_gallery, vllm_recipe
 from importer.exports import texts as export_text
 from importer.hub import paging, rate_limit
 from importer.service import localai, security, telemetry
@@ -104,7 +104,6 @@ def patched(text: str) -> None:
     """A patch of everything."""
     data = {key: {"a": 1} for key in pieces(text)}
     models.merged(data, data)
-    localai.merge(data, data)
 
 
 def targeted(text: str) -> None:
@@ -135,14 +134,15 @@ READERS = (
     ("a derived pattern", template_file.DERIVED.fullmatch, "document.template_file", 20_000, as_is),
     ("a quantisation's file", model_facts.QUANT_FILE.search, "document.model_facts", 20_000, as_is),
     ("a device's name", is_here, "app.target", 20_000, as_is),
+    ("a model of an export", base.HUB_ID.fullmatch, "exports.base", 20_000, as_is),
     ("a file of an entry", localai_gallery.PATH.fullmatch, "exports.localai_gallery", 20_000, as_is),
     ("a port among words", llama_swap.FLAG.fullmatch, "exports.llama_swap", 20_000, as_is),
     ("a node's name", vllm_recipe.SEVERAL.search, "exports.vllm_recipe", 20_000, as_is),
     ("a receipt's pieces", lambda t: [*documents.cut_receipt(t)], "storage.documents", 20_000, as_is),
-    ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t)), "document.name_allocator", 20_000, as_is),
+    ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t), localai.fitting(t)), "document.name_allocator service.localai", 20_000, as_is),
     ("a request's depth", lambda t: security.too_deep(t.encode("utf-8", "replace")), "service.security", 20_000, as_is),
     ("a request's JSON", lambda t: models.json_object(t.encode("utf-8", "replace")), "service.http.models", 20_000, as_is),
-    ("a patch", patched, "service.http.models service.localai", 6_000, as_is),
+    ("a patch", patched, "service.http.models", 6_000, as_is),
     ("a request's headers", tags, "service.http.headers service.security", 20_000, as_is),
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
     ("what the Hub leaves", lambda t: (rate_limit.quotas({"ratelimit": t})), "hub.rate_limit", 20_000, as_is),

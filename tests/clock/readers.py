@@ -58,7 +58,6 @@ _REASONS = {
         storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
         service.domain.workflow storage.rechecks storage.retention
         service.jobs.validation_steps
-        service.http.localai
         cli.commands.documents cli.messages cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
         cli.arguments cli.validation_options cli.reviewing engines.vllm

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import yaml
 
-from importer.service.localai import fitting, merge, shown
+from importer.service.localai import fitting
 from tests.localai_client import (  # fmt: skip
     AMBIGUOUS,
     BEGUN,
@@ -21,7 +19,6 @@ from tests.localai_client import (  # fmt: skip
     KNOWN,
     METADATA,
     OP_STATUS,
-    PATCHED,
     LocalAI,
     decoded,
 )
@@ -47,13 +44,6 @@ def envelope(answer: httpx.Response, status: int) -> str:
     return str(error["message"])
 
 
-def flat(answer: httpx.Response, status: int) -> str:
-    assert answer.status_code == status, answer.text
-    assert set(answer.json()) == {"error"}
-    assert isinstance(answer.json()["error"], str)
-    return str(answer.json()["error"])
-
-
 @pytest.mark.parametrize(
     ("named", "fits"),
     [
@@ -76,7 +66,7 @@ def test_an_import_is_watched_until_it_is_completed(local: LocalAI, service: Ser
     done = local.finished(begun)
     assert local.succeeded(done)
     assert (done["gallery_element_name"], done["cancellable"], "error" in done) == (name, False, False)
-    data = local.get(f"/api/models/config-json/{name}").json()
+    data = service.config(name)["data"]
     assert (data["name"], data["description"], data["parameters"]["model"]) == (name, "why", "acme/base")
     everything = local.get("/models/jobs").json()
     assert decoded(everything[begun["uuid"]], OP_STATUS) == done
@@ -129,8 +119,6 @@ def test_requests_that_cannot_be_meant(local: LocalAI) -> None:
     assert envelope(local.ask("POST", "/models/import-uri", content="{", headers=headers), 400)
     assert envelope(local.ask("POST", "/models/import-uri", content="[1]", headers=headers), 400)
     assert envelope(local.get(f"/models/jobs/{uuid.uuid4()}"), 404)
-    assert flat(local.get("/api/models/config-json/none"), 404)
-    assert flat(local.ask("PATCH", "/api/models/config-json/none", json={"f16": True}), 404)
 
 
 @slow
@@ -156,51 +144,6 @@ def test_a_job_that_fails_says_why(local: LocalAI, service: Service) -> None:
 
 
 @slow
-def test_a_patch_is_the_deep_merge_that_localai_documents(local: LocalAI, service: Service) -> None:
-    assert local.succeeded(
-        local.finished(local.import_uri("acme/base", {"backend": "vllm", "name": "p"}).json())
-    )
-    path = "/api/models/config-json/p"
-    before = local.get(path).json()
-
-    def patched(patch: Any) -> dict[str, Any]:
-        answer = local.ask("PATCH", path, json=patch)
-        assert answer.status_code == 200, answer.text
-        said = decoded(answer.json(), PATCHED)
-        assert (said["success"], said["pending_cleanup"]) == (True, 0)
-        assert re.fullmatch("[0-9a-f]{64}", said["config_revision"])
-        found: dict[str, Any] = local.get(path).json()
-        return found
-
-    found = patched(
-        {
-            "parameters": {"temperature": 0},
-            "stopwords": ["a", "b"],
-            "engine_args": {"seed": 1, "max_num_seqs": 2},
-        }
-    )
-    assert found["parameters"] == before["parameters"] | {"temperature": 0}  # nested maps merge
-    assert patched({"stopwords": ["c"]})["stopwords"] == ["c"]  # lists are replaced
-    assert patched({"engine_args": {"block_size": 32}})["engine_args"] == {
-        "block_size": 32
-    }  # maps of free keys, too
-    assert "engine_args" not in patched({"engine_args": {}})  # an empty one is taken away
-    assert patched({"dtype": None})["dtype"] is None  # null is a value
-    text = service.config("p")["text"]
-    assert "#" in text
-    assert yaml.safe_load(text) == local.get(path).json()
-    versions = service.client.get("/v1/configs/p/history").json()["versions"]
-    assert [v["action"] for v in versions] == ["edit"] * 5 + ["import"]
-
-    for body in (b"", b"{}", b"[]", b"{", b'{"parameters": {"temperature": NaN}}'):
-        assert flat(local.ask("PATCH", path, content=body), 400)
-    assert "cannot be changed" in flat(local.ask("PATCH", path, json={"name": "q"}), 400)
-    assert flat(local.ask("PATCH", path, json={"parameters": {"temperature": 9}}), 400)
-    assert flat(local.ask("PATCH", path, json={"f16": True}, headers={"If-Match": '"1"'}), 409)
-    assert len(service.client.get("/v1/configs/p/history").json()["versions"]) == 6
-
-
-@slow
 def test_what_there_is(local: LocalAI, service: Service) -> None:
     known = [decoded(one, KNOWN) for one in local.get("/backends/known").json()]
     assert [k["name"] for k in known] == ["mlx", "mlx-vlm", "sglang", "vllm", "vllm-mlx"]
@@ -216,20 +159,6 @@ def test_what_there_is(local: LocalAI, service: Service) -> None:
     assert (found["name"], found["backend"]) == ("a", "vllm")
     index = yaml.safe_load(local.get(gallery["url"]).text)
     assert [item["name"] for item in index] == ["a"]
-
-
-@slow
-@pytest.mark.nightly
-def test_who_asks_too_often_is_told_so_in_the_envelope(tmp_path: Path) -> None:
-    with running(tmp_path, "--reads", "1", "--rate", "1") as one:
-        for method, path, flat in (
-            ("GET", "/models/jobs", False),
-            ("PATCH", "/api/models/config-json/any", True),
-        ):
-            while (answer := one.client.request(method, path, json={})).status_code != 429:
-                pass
-            error = answer.json()["error"]
-            assert isinstance(error, str) if flat else error["code"] == 429
 
 
 @pytest.fixture(scope="module")
@@ -269,8 +198,6 @@ def test_a_key_is_taken_as_localai_takes_it(guarded: Any, headers: dict[str, str
         assert envelope(answer, 401) == "An authentication key is required"
         assert answer.json()["error"]["type"] == "invalid_request_error"
         assert answer.headers["WWW-Authenticate"] == "Bearer"
-        unnamed = LocalAI(service.url, bad).get("/api/models/config-json/x")
-        assert envelope(unnamed, 401) == "An authentication key is required"
 
 
 @slow
@@ -299,18 +226,3 @@ def test_addresses_are_those_behind_the_proxy(guarded: Any) -> None:
     assert item["urls"][-1] == "https://models.example/importer/gallery/far.yaml"
     forwarded = {"Host": "models.example", "x-api-key": keys["read"]}
     assert LocalAI(service.url, forwarded).get(path).status_code == 200
-
-
-def test_sizes_are_shown_as_localai_shows_them() -> None:
-    sizes = {0: "0 B", 999: "999 B", 1000: "1.0 KB", 16_381_516_776: "16.4 GB", 10**13: "10.0 TB"}
-    assert {size: shown(size) for size in sizes} == sizes
-
-
-def test_merging_leaves_what_was_there_alone() -> None:
-    data = {"a": {"b": 1, "c": [1]}, "roles": {"user": "u"}, "parameters": {"logit_bias": {"1": 2}}}
-    copy = yaml.safe_load(yaml.safe_dump(data))
-    patch = {"a": {"c": [], "d": {"e": 1}}, "roles": {"x": "y"}, "parameters": {"logit_bias": {}}, "n": {}}
-    assert merge(data, patch) == {
-        "a": {"b": 1, "c": [], "d": {"e": 1}}, "roles": {"x": "y"}, "parameters": {}, "n": {},
-    }  # fmt: skip
-    assert data == copy

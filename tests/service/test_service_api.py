@@ -74,7 +74,8 @@ def test_documents_are_sorted_and_their_pages_have_each_once(service: Service) -
         assert sorted(one["name"] for one in found) == sorted(names)
         keys = [(one[column], one["name"]) for one in found]
         assert keys == sorted(keys, reverse=sort.startswith("-"))
-    problem(service.client.get("/v1/configs?sort=-updated_at&cursor=x"), 422, "bad-request")
+    for query in ("sort=-updated_at&cursor=x", "cursor=zzz", "cursor=1~sorted-a"):
+        problem(service.client.get(f"/v1/configs?{query}"), 422, "bad-request")
 
 
 def test_documents_are_filtered_by_their_states_and_their_change(service: Service) -> None:

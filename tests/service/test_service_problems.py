@@ -134,6 +134,11 @@ def test_a_setting_that_cannot_be_meant_is_told_with_its_place(
     assert any(word in caught.value.message for word in ("--", "serve.toml"))
 
 
+def test_an_unknown_variable_is_told_with_a_near_name() -> None:
+    with pytest.raises(ServiceError, match=r"IMPORTER_SERVE_PROT: .*did you mean IMPORTER_SERVE_PORT"):
+        settings.read({}, None, {"IMPORTER_SERVE_PROT": "80", "IMPORTER_HOME": "/x"})
+
+
 def test_every_address_but_loopback_is_another() -> None:
     assert all(Settings(host=h).loopback for h in ("127.0.0.1", "127.9.9.9", "::1", "localhost"))
     assert not any(Settings(host=h).loopback for h in ("0.0.0.0", "::", "10.0.0.1", "example.org"))

@@ -228,7 +228,7 @@ def test_a_key_that_may_not_approve_changes_nothing_that_is_served(service: Serv
     job = service.client.post("/v1/imports", json=patch, headers=key).json()["id"]
     assert service.ended(job)["state"] == "succeeded"
     pending = service.client.patch(
-        f"/api/models/config-json/{name}", json={"description": "mine"}, headers=key
+        f"/v1/configs/{name}", json={"description": "mine"}, headers=key | {"If-Match": "*"}
     )
     assert pending.status_code == 200
     assert entry(service, name) == before

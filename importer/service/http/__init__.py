@@ -25,7 +25,6 @@ ALL = (
     "pages.router",
     "overview.router_gallery",
     "localai.router",
-    "localai.router_localai_configs",
 )
 
 

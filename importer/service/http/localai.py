@@ -1,25 +1,18 @@
-"""``/models``, ``/backends`` and ``/api/models/config-json`` as LocalAI has them."""
+"""``/models`` and ``/backends`` as LocalAI has them."""
 
 from __future__ import annotations
-
-import re
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from importer.backends import of as backend_of
 from importer.backends import serves
-from importer.document.edited_comments import patched
-from importer.document.store import StoredDocument
 from importer.engines import registries
 from importer.errors import ImporterError, ServiceError
 from importer.service import localai, messages
-from importer.service.desk import AtDesk, Desk, json_answer
-from importer.service.domain.grants import Caller
-from importer.service.http.editor import edit, look_at_edit, turn
-from importer.service.http.headers import IfMatch, etag, etag_numbers
-from importer.service.http.models import json_object
-from importer.service.localai import Importer, Reader, estimates, import_request, merge, status
+from importer.service.desk import AtDesk, json_answer
+from importer.service.http.editor import look_at_edit, turn
+from importer.service.localai import Importer, Reader, import_request, status
 from importer.service.security import act
 from importer.storage import audit, jobs, processes, releases
 
@@ -36,7 +29,6 @@ def import_uri(body: localai.ImportUri, request: Request, at: AtDesk, who: Impor
         import_body = import_request(body)
         with turn(at):
             studied = look_at_edit(import_body, at, who)
-            sizes = estimates(studied)
     except ImporterError as error:
         return _refused(error)
     with at.database.writing() as connection:
@@ -44,7 +36,7 @@ def import_uri(body: localai.ImportUri, request: Request, at: AtDesk, who: Impor
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", {"imports": 1})
     at.runner.bring(job, studied)
     at_job = f"{at.base(request)}/models/jobs/{job.id}"
-    return json_answer({"uuid": job.id, "status": at_job, **sizes})
+    return json_answer({"uuid": job.id, "status": at_job})
 
 
 def _refused(error: ImporterError) -> Response:
@@ -106,49 +98,3 @@ def backends(at: AtDesk, _who: Reader) -> Response:
             for name in sorted(at.settings.backends)
         ]
     )  # fmt: skip
-
-
-router_localai_configs = APIRouter(
-    prefix="/api/models/config-json", tags=["localai"], route_class=localai.Flat, include_in_schema=False
-)
-EMPTY = "request body is empty or unreadable"
-
-
-@router_localai_configs.get("/{name}")
-def config(name: str, at: AtDesk, _who: Reader) -> Response:
-    """Return the document's data as written, without defaults."""
-    summary, version = at.gallery.get(name)
-    return json_answer(version.stored.data, headers={"ETag": etag(summary.version)})
-
-
-@router_localai_configs.patch("/{name}")
-async def patch_config(name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch) -> Response:
-    """Apply a deep merge: lists replace, maps of free keys such as `engine_args` are replaced whole, null is
-    a value.
-
-    Comments stay. The name cannot be changed.
-    """
-    body = await request.body()
-    return await at.reading(_patched, name, body, request, at, who, etag_numbers(match))
-
-
-def _patched(
-    name: str, body: bytes, request: Request, at: Desk, who: Caller, expected: list[int] | None
-) -> Response:
-    patch = json_object(body) if body.strip() else {}
-    if not patch:
-        return json_answer({"error": EMPTY}, 400)
-
-    def text(old: StoredDocument) -> str:
-        return patched(old, merge(old.data, patch))
-
-    found = edit(name, at, who, act(request, who, "edit"), expected, text)
-    return json_answer(
-        {
-            "success": True,
-            "message": f"Model '{name}' updated successfully",
-            "config_revision": re.sub("^sha256:", "", found.digest),
-            "pending_cleanup": 0,
-        },
-        headers={"ETag": etag(found.version)},
-    )

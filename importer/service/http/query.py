@@ -229,19 +229,19 @@ def parameters(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def cursor_of(sort: Sort, last: Listed) -> str:
-    """Return the cursor behind a document: its name, before it the value that the list is sorted by."""
-    return last.name if order(sort) is None else f"{last.place}~{last.name}"
+    """Return the cursor behind a document: the value that the list is sorted by beside its name, its name."""
+    return f"{'' if order(sort) is None else last.place}~{last.name}"
 
 
 def position(sort: Sort, cursor: str) -> Sequence[Value]:
     """Return the values of a cursor; raises ServiceError("bad-request") for one of another list."""
-    if not cursor or order(sort) is None:
-        return (cursor,) if cursor else ()
+    if not cursor:
+        return ()
     value, tilde, name = cursor.partition("~")
-    number = NUMBER.fullmatch(value)
-    if not tilde or (whole(sort) and not number):
+    by_name = order(sort) is None
+    if not tilde or (bool(value) if by_name else whole(sort) and not NUMBER.fullmatch(value)):
         raise refusal("cursor", "this cursor is of another list")
-    return (int(value) if whole(sort) else value, name)
+    return (name,) if by_name else (int(value) if whole(sort) else value, name)
 
 
 class DocumentSelection(Body, Selection):

@@ -16,7 +16,6 @@ from importer.config import now
 from importer.engines import CHOSEN, ENGINES, get, install
 from importer.engines.machine import has_gpu, this_machine
 from importer.errors import EngineError, ServiceError
-from importer.hub import rate_limit
 from importer.hub.rate_limit import Budget
 from importer.memory import devices
 from importer.memory.devices import Device
@@ -204,7 +203,7 @@ class Runner:
 
     def _beat(self) -> None:
         with self.gallery.database.writing() as connection:
-            new = processes.heartbeat(connection, self.me, rate_limit.left())
+            new = processes.heartbeat(connection, self.me)
         self._seen = time.monotonic()
         if new:  # others took this process for dead, and have its jobs
             _stop_all([*self.live.all().values()])
