@@ -13,9 +13,7 @@ from typing import Any
 
 from importer.chat_template.request_coverage.findings import (
     KEY,
-    OF_SCHEMAS,
     VARIABLES,
-    CoverageField,
     CoverageFinding,
     CoverageKind,
     CoverageSeverity,
@@ -40,13 +38,6 @@ ON_TOOLS = frozenset(
     {
         CoverageKind.TOOLS_LOST, CoverageKind.TOOLS_REFUSED, CoverageKind.NO_TOOLS,
         CoverageKind.TOOLS_WITH_SYSTEM, CoverageKind.TOOLS_WITHOUT_SYSTEM,
-    }
-)  # fmt: skip
-# Fields that only requests with tools have.
-OF_TOOLS = frozenset(CoverageField) - frozenset(
-    {
-        CoverageField.SYSTEM, CoverageField.LATER_SYSTEM, CoverageField.USER, CoverageField.ANSWER,
-        CoverageField.IMAGE, CoverageField.DEVELOPER, CoverageField.ROLE, CoverageField.SECOND_SYSTEM,
     }
 )  # fmt: skip
 KINDS_OF_TOOLS = frozenset({CoverageKind.TOOLS_AFTER_RESULT, CoverageKind.TOOLS_LATER})
@@ -123,7 +114,7 @@ def _value(facts: Sequence[Evidence], asked: Callable[[Evidence], bool]) -> Mapp
 
 def needs_tools(finding: CoverageFinding) -> bool:
     """Return whether only requests with tools meet a finding."""
-    return finding.field in OF_TOOLS or finding.kind in KINDS_OF_TOOLS
+    return finding.group not in (None, "turn", "rare") or finding.kind in KINDS_OF_TOOLS
 
 
 def apply(
@@ -212,7 +203,7 @@ def _losses(request_coverage: Mapping[str, Any], tools: Decision) -> Iterator[Re
         if told and (tools.value is not None or not of_tools):
             # Different losses have different causes; that requests fail is one sentence.
             grave = finding.severity is CoverageSeverity.ERROR
-            hurt = finding.words if finding.kind is CoverageKind.REFUSED else finding.field in OF_SCHEMAS
+            hurt = finding.words if finding.kind is CoverageKind.REFUSED else finding.group == "schema"
             by_kind.setdefault((grave, finding.kind, hurt), []).append(finding)
     for (grave, kind, _), found in by_kind.items():
         within = tuple(f.conversation for f in found)

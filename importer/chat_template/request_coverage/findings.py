@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind, Text
@@ -15,51 +15,93 @@ ToolsShown = Literal["shown", "sometimes", "lost", "refused", "broken", "none"]
 
 
 AGENTS = "agents send these, and the model guesses values"
-# A field of a request, and what its loss does.
-FIELDS: Mapping[str, tuple[str, str]] = {
-    "system": ("the system turn", "instructions of the operator have no effect"),
-    "developer": ("the turn of a developer", "its instructions have no effect"),
-    "role": ("the role of a turn", "the model takes its own words for the user's"),
-    "second-system": ("a second system turn", "its instructions have no effect"),
-    "later-system": ("a later system turn", "its instructions have no effect"),
-    "user": ("the text of the user", "the model answers another question"),
-    "answer": ("an earlier answer", "the model forgets its own words"),
-    "words-beside-call": ("the text beside a call", "the model forgets its own words"),
-    "reasoning": ("the reasoning before a call", "the model plans again after each result"),
-    "image": ("an image", "the model answers without it"),
-    "tool-name": ("the name of a tool", "the model cannot call it"),
-    "tool-description": ("the description of a tool", "the model guesses its purpose"),
-    "parameter": ("a parameter of a tool", "the model cannot set it"),
-    "parameter-description": ("the description of a parameter", "the model guesses its meaning"),
-    "enum": ("the permitted values of a parameter", "the model invents values"),
-    "nested-parameter": ("a property inside an object", "the model invents names"),
-    "nested-description": ("the description of a property", "the model guesses its meaning"),
-    "required": ("the list of required parameters", "the model leaves some out"),
-    "type": ("the type of a parameter", "the model guesses it"),
-    "type-list": ("a list of types of a parameter", AGENTS),
-    "any-of": ("the types of a parameter under anyOf", AGENTS),
-    "reference": ("a parameter behind $ref", AGENTS),
-    "const": ("the const of a parameter", AGENTS),
-    "number-enum": ("the permitted integers of a parameter", AGENTS),
-    "untyped": ("a parameter without a type", AGENTS),
-    "item-enum": ("the permitted values of a list's items", AGENTS),
-    "call": ("an earlier call", "the model cannot match the results"),
-    "argument-name": ("the name of an argument in an earlier call", "the model may copy the fault"),
-    "argument": ("an argument of an earlier call", "the model may copy the fault"),
-    "nested-argument": ("an object in an earlier call", "the model may copy the fault"),
-    "number": ("a number in an earlier call", "the model may copy the fault"),
-    "result": ("the result of a tool", "the model answers without it"),
-}
+COPIES = "the model may copy the fault"
+
+
+# Fields of any turn, of turns that few clients send, of tools on offer, of a parameter beyond one plain type,
+# of earlier calls, and of what stands beside these: its loss makes answers worse, not wrong.
+CoverageGroup = Literal["turn", "rare", "tool", "schema", "call", "beside"]
+
+
+class CoverageField(StrEnum):
+    """The field of a request that carries a nonce: its group, its name for people, and what its loss does."""
+
+    group: CoverageGroup
+    noun: str
+    effect: str
+
+    def __new__(cls, name: str, group: CoverageGroup = "turn", noun: str = "", effect: str = "") -> Self:
+        field = str.__new__(cls, name)
+        field._value_ = name
+        field.group, field.noun, field.effect = group, noun, effect
+        return field
+
+    SYSTEM = "system", "turn", "the system turn", "instructions of the operator have no effect"
+    DEVELOPER = "developer", "rare", "the turn of a developer", "its instructions have no effect"
+    ROLE = "role", "turn", "the role of a turn", "the model takes its own words for the user's"
+    SECOND_SYSTEM = "second-system", "rare", "a second system turn", "its instructions have no effect"
+    LATER_SYSTEM = "later-system", "rare", "a later system turn", "its instructions have no effect"
+    USER = "user", "turn", "the text of the user", "the model answers another question"
+    ANSWER = "answer", "turn", "an earlier answer", "the model forgets its own words"
+    WORDS_BESIDE_CALL = (
+        "words-beside-call",
+        "beside",
+        "the text beside a call",
+        "the model forgets its own words",
+    )
+    REASONING = (
+        "reasoning",
+        "beside",
+        "the reasoning before a call",
+        "the model plans again after each result",
+    )
+    IMAGE = "image", "turn", "an image", "the model answers without it"
+    TOOL_NAME = "tool-name", "tool", "the name of a tool", "the model cannot call it"
+    TOOL_DESCRIPTION = (
+        "tool-description",
+        "tool",
+        "the description of a tool",
+        "the model guesses its purpose",
+    )
+    PARAMETER = "parameter", "tool", "a parameter of a tool", "the model cannot set it"
+    PARAMETER_DESCRIPTION = (
+        "parameter-description",
+        "tool",
+        "the description of a parameter",
+        "the model guesses its meaning",
+    )
+    ENUM = "enum", "tool", "the permitted values of a parameter", "the model invents values"
+    NESTED_PARAMETER = "nested-parameter", "tool", "a property inside an object", "the model invents names"
+    NESTED_DESCRIPTION = (
+        "nested-description",
+        "tool",
+        "the description of a property",
+        "the model guesses its meaning",
+    )
+    REQUIRED = "required", "tool", "the list of required parameters", "the model leaves some out"
+    TYPE = "type", "tool", "the type of a parameter", "the model guesses it"
+    TYPE_LIST = "type-list", "schema", "a list of types of a parameter", AGENTS
+    ANY_OF = "any-of", "schema", "the types of a parameter under anyOf", AGENTS
+    REFERENCE = "reference", "schema", "a parameter behind $ref", AGENTS
+    CONST = "const", "schema", "the const of a parameter", AGENTS
+    NUMBER_ENUM = "number-enum", "schema", "the permitted integers of a parameter", AGENTS
+    UNTYPED = "untyped", "schema", "a parameter without a type", AGENTS
+    ITEM_ENUM = "item-enum", "schema", "the permitted values of a list's items", AGENTS
+    CALL = "call", "call", "an earlier call", "the model cannot match the results"
+    ARGUMENT_NAME = "argument-name", "call", "the name of an argument in an earlier call", COPIES
+    ARGUMENT = "argument", "call", "an argument of an earlier call", COPIES
+    NESTED_ARGUMENT = "nested-argument", "call", "an object in an earlier call", COPIES
+    NUMBER = "number", "beside", "a number in an earlier call", COPIES
+    RESULT = "result", "call", "the result of a tool", "the model answers without it"
 
 
 def _nouns(fields: Fields) -> tuple[str, str]:
     """Return the names of one field or several, and the effect of the first."""
     field = fields["field"]
-    names = [str(one) for one in field] if isinstance(field, tuple) else [str(field)]
-    known = [FIELDS[name] for name in names if name in FIELDS]
+    known = [CoverageField(one) for one in (field if isinstance(field, tuple) else (field,)) if one]
     if not known:
         return "a request", "the model answers another one"
-    return ", ".join(noun for noun, _ in known), known[0][1]
+    return ", ".join(one.noun for one in known), known[0].effect
 
 
 def _field(verb: str) -> Text:
@@ -123,52 +165,6 @@ class CoverageKind(ReasonKind):
     REFUSED = "refused", _refused("is refused")
 
 
-class CoverageField(StrEnum):
-    """The field of a request that carries a nonce."""
-
-    SYSTEM = "system"
-    SECOND_SYSTEM = "second-system"
-    LATER_SYSTEM = "later-system"
-    DEVELOPER = "developer"
-    ROLE = "role"
-    USER = "user"
-    ANSWER = "answer"
-    WORDS_BESIDE_CALL = "words-beside-call"
-    REASONING = "reasoning"
-    IMAGE = "image"
-    TOOL_NAME = "tool-name"
-    TOOL_DESCRIPTION = "tool-description"
-    PARAMETER = "parameter"
-    PARAMETER_DESCRIPTION = "parameter-description"
-    ENUM = "enum"
-    NESTED_PARAMETER = "nested-parameter"
-    NESTED_DESCRIPTION = "nested-description"
-    REQUIRED = "required"
-    TYPE = "type"
-    TYPE_LIST = "type-list"
-    ANY_OF = "any-of"
-    REFERENCE = "reference"
-    CONST = "const"
-    NUMBER_ENUM = "number-enum"
-    UNTYPED = "untyped"
-    ITEM_ENUM = "item-enum"
-    CALL = "call"
-    ARGUMENT_NAME = "argument-name"
-    ARGUMENT = "argument"
-    NESTED_ARGUMENT = "nested-argument"
-    NUMBER = "number"
-    RESULT = "result"
-
-
-# Of a parameter whose schema has more than one plain type.
-OF_SCHEMAS = frozenset(
-    {
-        CoverageField.TYPE_LIST, CoverageField.ANY_OF, CoverageField.REFERENCE, CoverageField.CONST,
-        CoverageField.NUMBER_ENUM, CoverageField.UNTYPED, CoverageField.ITEM_ENUM,
-    }
-)  # fmt: skip
-
-
 class CoverageSeverity(StrEnum):
     """How grave a finding is.
 
@@ -198,24 +194,6 @@ _BY_DESIGN = frozenset(
         (CoverageKind.OUT_OF_ORDER, CoverageField.LATER_SYSTEM),
     }
 )
-# A client that sends one to a template without it gets an error in place of an answer.
-_OF_OPERATORS = frozenset(
-    {CoverageField.SYSTEM, CoverageField.SECOND_SYSTEM, CoverageField.LATER_SYSTEM, CoverageField.DEVELOPER}
-)
-# Few clients send these, and nearly no vendor's template writes all of them.
-_RARE = frozenset(
-    {
-        CoverageField.SECOND_SYSTEM, CoverageField.LATER_SYSTEM, CoverageField.DEVELOPER,
-    }
-)  # fmt: skip
-# What a conversation with tools consists of; a loss of anything else makes answers worse, not wrong.
-_ORDINARY = OF_SCHEMAS | {
-    CoverageField.SYSTEM, CoverageField.USER, CoverageField.ANSWER, CoverageField.IMAGE, CoverageField.ROLE,
-    CoverageField.TOOL_NAME, CoverageField.TOOL_DESCRIPTION, CoverageField.PARAMETER,
-    CoverageField.PARAMETER_DESCRIPTION, CoverageField.ENUM, CoverageField.NESTED_PARAMETER,
-    CoverageField.NESTED_DESCRIPTION, CoverageField.REQUIRED, CoverageField.TYPE, CoverageField.CALL,
-    CoverageField.ARGUMENT_NAME, CoverageField.ARGUMENT, CoverageField.NESTED_ARGUMENT, CoverageField.RESULT,
-}  # fmt: skip
 _TURNS = (
     CoverageField.SYSTEM,
     CoverageField.USER,
@@ -232,13 +210,14 @@ _LOSES = frozenset(
 
 def severity_of(kind: CoverageKind, field: CoverageField | None) -> CoverageSeverity:
     """Return the severity of a finding by its kind and its field."""
-    if kind is CoverageKind.REFUSED and field in _OF_OPERATORS:
-        return CoverageSeverity.WARNING
+    group = None if field is None else field.group
+    if kind is CoverageKind.REFUSED and (group == "rare" or field is CoverageField.SYSTEM):
+        return CoverageSeverity.WARNING  # a client that sends one gets an error in place of an answer
     if kind in _NOTICES or (kind, field) in _BY_DESIGN:
         return CoverageSeverity.NOTICE
-    if field in _RARE:
+    if group == "rare":
         return CoverageSeverity.WARNING
-    grave = kind in _ERRORS or (kind in _LOSES and field in _ORDINARY)
+    grave = kind in _ERRORS or (kind in _LOSES and group not in (None, "beside"))
     return CoverageSeverity.ERROR if grave else CoverageSeverity.WARNING
 
 
@@ -257,6 +236,11 @@ class CoverageFinding:
     numbers: tuple[int, ...] = ()
     conversation: str = ""
     words: str = ""
+
+    @property
+    def group(self) -> CoverageGroup | None:
+        """Return the group of its field."""
+        return None if self.field is None else self.field.group
 
     @property
     def placeless(self) -> bool:

@@ -456,13 +456,6 @@ MUST = {
 
 
 TEMPLATE_COVERAGE_MOST = 6  # findings that a row lists
-OF_TOOLS = frozenset(
-    {
-        CoverageField.TOOL_NAME, CoverageField.TOOL_DESCRIPTION, CoverageField.PARAMETER,
-        CoverageField.PARAMETER_DESCRIPTION, CoverageField.ENUM, CoverageField.NESTED_PARAMETER,
-        CoverageField.NESTED_DESCRIPTION, CoverageField.REQUIRED, CoverageField.TYPE,
-    }
-)  # fmt: skip
 BROKEN = (CoverageKind.FAILS, CoverageKind.NEEDS_FIELD, CoverageKind.SYNTAX, CoverageKind.TOO_COSTLY)
 REMEDIES = {
     CoverageKind.ASCII: Need.NO_ESCAPING,
@@ -556,7 +549,7 @@ def remedy(finding: CoverageFinding) -> Reason:
     if finding.kind is CoverageKind.DOUBLED and finding.field is CoverageField.SYSTEM:
         return template(Need.SYSTEM_ONCE)
     if finding.kind in LOSSES:
-        tools = finding.field in OF_TOOLS
+        tools = finding.group == "tool"
         told = {"tools": tools, "where": finding.conversation, "problem": finding.reason}
         return template(Need.RENDER_EVERYTHING, **told)
     return template(REMEDIES.get(finding.kind, Need.RENDER_UNALTERED))
