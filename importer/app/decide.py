@@ -11,7 +11,7 @@ from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
 from importer.app.study import Studied, study_snapshot
 from importer.app.target import device_for
-from importer.chat_template.override import AS_WRITTEN
+from importer.chat_template.conventions import AS_WRITTEN
 from importer.chat_template.request_coverage.findings import CoverageKind
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decide import decide

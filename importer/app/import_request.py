@@ -11,6 +11,7 @@ from importer.app.preferences import parse, recalled
 from importer.app.request import KEPT, OPTIONS, RULED, ImportOptions
 from importer.app.target import parse_device
 from importer.chat_template import override
+from importer.chat_template.conventions import NONE
 from importer.chat_template.override import TemplateOverride
 from importer.decisions.decision import Frontend, Preferences
 from importer.document.document_keys import frontend_of
@@ -118,7 +119,7 @@ class ImportRequest:
         if template is None and stored is not None and word is not None:
             beside = None if override.is_name(word) else stored.chat_template()
             template = override.again(word, None if beside is None else beside.text)
-        if template is not None and template.name == override.NONE:
+        if template is not None and template.name == NONE:
             template = None
         kept = {name: earlier[name] for name in self._open() if name in earlier}
         kept |= {"measured": self.measured or earlier.get("measured")}

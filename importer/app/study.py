@@ -25,7 +25,7 @@ from importer.chat_template.request_coverage.findings import KEY as REQUEST_COVE
 from importer.chat_template.request_coverage.findings import VARIABLES
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Decision, Target, decide_setting
-from importer.decisions.parsers import SILENT_KINDS
+from importer.decisions.parsers import no_parser
 from importer.errors import HubError, RepositoryError, Setting, UsageError
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
@@ -187,7 +187,7 @@ def _override_evidence(
         return []
     from importer.signals.template_markers import from_override
 
-    problem: Reason | None = by_itself or SILENT_KINDS.get(str(request.preferences.values.get("kind", kind)))
+    problem: Reason | None = by_itself or no_parser(str(request.preferences.values.get("kind", kind)))
     if study is not None and not study.samples:
         first = next(iter(study.problems.values()), Reason(DecidingReason.NO_TEXT))
         problem = Reason(DecidingReason.NOT_RENDERED, problem=first)

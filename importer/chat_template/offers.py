@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from importer.chat_template import tool_calls
-from importer.chat_template.conventions import wrap
+from importer.chat_template.conventions import OWN_CALLS, wrap
 from importer.chat_template.find import REPOSITORY, Template
 from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import Renders
@@ -49,4 +49,4 @@ def _ours(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Iter
         wrap.offer_own_calls(template, vocabulary, renderer)
     except UsageError:
         return
-    yield wrap.OWN_CALLS
+    yield OWN_CALLS

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from importer.chat_template.conventions import CONVENTIONS
+from importer.chat_template.conventions import AS_WRITTEN, CONVENTIONS, FILE, NONE, OWN_CALLS
 from importer.chat_template.find import MAX_CHARACTERS, REPOSITORY, Template
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
@@ -17,10 +17,6 @@ from importer.reasons import Reason, ReasonKind
 if TYPE_CHECKING:
     from importer.chat_template.render import Renders
 
-NONE = "none"  # removes the override
-FILE = "file"  # name of an override from a file
-OWN_CALLS = "own-calls"  # tools of ours before the model's own calls
-AS_WRITTEN = "as-written"  # the model's own, with calls spelled as a validation saw the model write them
 Spelling = tuple[tuple[str, str], ...]  # each mark of a template with the one in its place
 
 

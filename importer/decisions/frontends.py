@@ -20,7 +20,7 @@ from importer.decisions.decision import (
     Undecided,
 )
 from importer.reasons import Fields, Reason, ReasonKind
-from importer.signals.evidence import Evidence, Rule, Source, Status, warning
+from importer.signals.evidence import Evidence, Rule, Source, warning
 
 TOOL, REASONING = "tool_parser", "reasoning_parser"
 HF = "hf"  # reads by a response template
@@ -168,7 +168,7 @@ def settle_derived(
         if reasoning.status == "user" or REASONING not in served:
             tool = _dropped(tool, reasoning)
         else:
-            reasoning = _joined_names(reasoning, target)
+            reasoning = _joined(reasoning, tool, target)
     elif reasoning.value == HF and tool.value not in (None, HF):
         reasoning = _dropped(reasoning, tool)
     settled = {TOOL: tool, REASONING: reasoning}
@@ -181,11 +181,3 @@ def _noted_parser(key: str, decision: Decision, served: Sequence[str]) -> Decisi
         return decision
     limits = (Reason(DerivedReason.LIMITS),) if key == TOOL else ()
     return replace(decision, why=(*decision.why, Reason(DerivedReason.DERIVED), *limits))
-
-
-def _joined_names(reasoning: Decision, target: Target) -> Decision:
-    """Return ``hf`` for the reasoning, too, in place of another parser."""
-    reason = Reason(FrontendReason.ONE_FOR_BOTH, parser=HF, engine=target.engine)
-    lost = RejectedCandidate(reasoning.value, Source.PROOF, reason)
-    status: Status = "declared" if reasoning.status == "declared" else "proved"
-    return Chosen(HF, status, (reason,), (lost, *reasoning.overruled))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from importer.chat_template.conventions import AS_WRITTEN, FILE, OWN_CALLS
 from importer.chat_template.samples import BLOCKLESS, IRREGULAR, OF_ONE_VALUE, Thinking
 from importer.decisions.decision import (
     Chosen,
@@ -27,13 +28,11 @@ from importer.decisions.decision import (
 )
 from importer.decisions.frontends import HF, NOUNS, TOOL, elsewhere
 from importer.reasons import Fields, Reason, ReasonKind
-from importer.signals.evidence import POOLS, Evidence, Rule, Source, Status, warning
+from importer.signals.evidence import TASKS, Evidence, Rule, Source, Status, warning
+from importer.signals.reasons import of_kind
 
 SHOWN_BY_TEMPLATE = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
 ALIKE = (Rule.TYPE_LINE, Rule.TYPE_NAME, Rule.NAME_LIKE)
-FILE = "file"  # name of an override from a file
-OWN_CALLS = "own-calls"  # name of tools of ours before the model's own calls
-AS_WRITTEN = "as-written"  # name of the model's own template with other marks around its calls
 NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
 
 
@@ -46,27 +45,13 @@ class ForeignReason(ReasonKind):
     """Reasons for parsers under an override of the model's own template."""
 
     TOOLS_BY_TEMPLATE = "tools-given", "the user gives it tools with a chat template; it said: {said}"
-    OF_A_FILE = (
-        "of-a-file",
-        "read from a chat template that the user gave, which shows nothing about the model",
-        "given template",
-    )
-    OF_CONVENTION = (
-        "of-ours",
-        "read from a chat template of ours ({template}), which shows nothing about the model",
+    GIVEN = (
+        "given",
+        "read from another chat template ({template}), so it shows nothing about the model",
         "template {template}",
     )
+    OWN = "own", "the calls are the model's own, in a changed template ({template})", "template {template}"
     WOULD_OFFER = "would-offer", _templates
-    AS_WRITTEN = (
-        "as-written",
-        "the template is the model's own, with calls spelled as a validation saw the model write them",
-        "template as-written",
-    )
-    OWN_CALLS = (
-        "own-calls",
-        "the calls are the model's own, and the words that offer the tools are ours",
-        "template own-calls",
-    )
 
 
 def under_override(
@@ -90,11 +75,8 @@ def under_override(
 def _declared(decision: Decision, template: str) -> Decision:
     if not isinstance(decision, Chosen) or decision.status == "user":
         return decision
-    convention = Reason(ForeignReason.OF_CONVENTION, template=template)
-    note = Reason(ForeignReason.OF_A_FILE) if template == FILE else convention
-    if template in (OWN_CALLS, AS_WRITTEN):
-        note = Reason(ForeignReason.OWN_CALLS if template == OWN_CALLS else ForeignReason.AS_WRITTEN)
-    return replace(decision, status="declared", why=(note, *decision.why))
+    kind = ForeignReason.OWN if template in (OWN_CALLS, AS_WRITTEN) else ForeignReason.GIVEN
+    return replace(decision, status="declared", why=(Reason(kind, template=template), *decision.why))
 
 
 def with_offer(decision: Decision, target: Target) -> Decision:
@@ -129,12 +111,7 @@ def _fails(fields: Fields) -> str:
 class ParserReason(ReasonKind):
     """Reasons why a parser was chosen, refuted or left out."""
 
-    BASE_MODEL = "base-model", "a base model completes text, so it gets no parser", "base model"
-    GUARD_MODEL = "guard-model", "a guard model answers with a verdict", "guard model"
-    OCR_MODEL = "ocr-model", "an OCR model answers with text", "OCR model"
-    TRANSLATION_MODEL = "translation-model", "a translation model answers with text", "translation model"
-    NO_TEXT = "no-text", "it returns numbers, no text", "no text"
-    TRANSCRIPT = "transcript", "it returns the text of a recording", "transcript"
+    SILENT = "silent", of_kind("{of} neither calls tools nor reasons, so it gets no parser"), "no chat"
     LOWER_PRECEDENCE = "heard-later", "a rule of lower precedence"
     USER_REFUTED = "user-refuted", "the proof refutes it: {problem}"
     PROOF_AGREES = "proof-agrees", "the proof agrees"
@@ -217,14 +194,7 @@ class Unavailable(ReasonKind):
     NOT_FETCHED = "not-fetched", "not proved: {problem}"
 
 
-SILENT_KINDS: Mapping[str, Reason] = {
-    "base": Reason(ParserReason.BASE_MODEL),
-    "guard": Reason(ParserReason.GUARD_MODEL),
-    "ocr": Reason(ParserReason.OCR_MODEL),
-    "translation": Reason(ParserReason.TRANSLATION_MODEL),
-    **{kind: Reason(ParserReason.NO_TEXT) for kind in POOLS},
-    "transcription": Reason(ParserReason.TRANSCRIPT),
-}
+SILENT_KINDS = TASKS | {"base", "guard", "ocr", "translation"}
 LATER = Reason(ParserReason.LOWER_PRECEDENCE)
 WRITTEN = ("rendered", "prompt")  # the template itself writes reasoning, or the beginning of it
 
@@ -248,8 +218,8 @@ def decide_parser(
     proof = next((_with_own(key, e, claims, target, thinking) for e in beside), None)
     if key in preferences.values:
         return _user(preferences.values[key], claims, proof)
-    if kind in SILENT_KINDS:
-        return KnownNone((SILENT_KINDS[kind],), _others(None, claims, SILENT_KINDS[kind]))
+    if (no_chat := no_parser(kind)) is not None:
+        return KnownNone((no_chat,), _others(None, claims, no_chat))
     seen = next((e for e in facts if e.rule is Rule.OBSERVED and e.key == key), None)
     if preferences.template is not None:
         given = under_override(
@@ -266,14 +236,15 @@ def decide_parser(
     sign = next((e for e in facts if e.rule is Rule.THINKING_SIGN), None)
     doubted = [] if sign is None or shown is not None else [e for e in claims if _doubted(e, sign)]
     claims = [e for e in claims if e not in doubted]
-    if sign is not None and doubted and not any(_names_one(e) for e in claims):
+    if sign is not None and doubted and not any(e.rule not in SHOWN_BY_TEMPLATE for e in claims):
         known = any(e.rule is Rule.FAMILY_TABLE for e in doubted)  # no parser here reads its thoughts
         why = sign.reason if known else warning(sign.reason)
         return Undecided((why, *(e.reason for e in doubted)), _loadable(key, claims, target)[1])
     decision = _by_evidence(key, facts, claims, proof, target)
     if key != "tool_parser":
         decision = _unread(decision, thinking, None if shown is not None else sign)
-    if thinking is not None and thinking.switch is None and any(_of_family(e, decision) for e in claims):
+    family = any(e.value == decision.value and e.rule in NAMED_BY_FAMILY for e in claims)
+    if thinking is not None and thinking.switch is None and family:
         decision = _always_thinking(decision)
     if thinking is not None and (proof is None or not proof.value["asked"]):
         decision = _untried(decision, thinking, key, target)
@@ -282,6 +253,11 @@ def decide_parser(
         against = (shown,) if key == "tool_parser" else ()
         decision = replace(decision, why=(*decision.why, *against), overruled=decision.overruled + lost)
     return decision if key != "tool_parser" else _observed(with_offer(decision, target), seen, target)
+
+
+def no_parser(kind: str) -> Reason | None:
+    """Return why a kind of model gets no parser; ``None`` for one that chats."""
+    return Reason(ParserReason.SILENT, of=kind) if kind in SILENT_KINDS else None
 
 
 def _observed(decision: Decision, seen: Evidence | None, target: Target) -> Decision:
@@ -333,11 +309,6 @@ def _unread(decision: Decision, thinking: Thinking | None, sign: Evidence | None
     return replace(decision, why=tuple(why))
 
 
-def _of_family(claim: Evidence, decision: Decision) -> bool:
-    """Return whether a family's vendor gives the parser of the decision."""
-    return claim.value == decision.value and claim.rule in NAMED_BY_FAMILY
-
-
 def _always_thinking(decision: Decision) -> Decision:
     """Return the decision; without a switch the model of such a family writes no answer without thoughts, so
     that the parser loses one is no warning.
@@ -352,11 +323,6 @@ def _always_thinking(decision: Decision) -> Decision:
 def _names_none(claim: Evidence) -> bool:
     """Return whether a name or a model type is known to have no parser."""
     return claim.value is None and claim.rule in (*NAMED_BY_FAMILY, Rule.MODEL_TYPE)
-
-
-def _names_one(claim: Evidence) -> bool:
-    """Return whether something other than the rendering names a parser, or says that there is none."""
-    return claim.rule not in SHOWN_BY_TEMPLATE
 
 
 def _doubted(none: Evidence, sign: Evidence) -> bool:
@@ -405,7 +371,8 @@ def _by_evidence(
         RejectedCandidate(e.value, e.source, lossy[e.value]) for e in claims if e.value in lossy
     )
     none = next((e for e in claims if e.value is None and e.rule in NAMED_BY_FAMILY), None)
-    if none is not None and not any(_stronger(e, none) for e in usable):
+    families = [e.rule.rank for e in usable if e.rule in NAMED_BY_FAMILY]  # the own name before base models
+    if none is not None and not any(rank < none.rule.rank for rank in families):
         return _known_none(none, claims, proof)
     if proof is not None and proof.value["asked"]:
         return _proved(key, usable, claims, proof, target, lacking)
@@ -469,11 +436,6 @@ def _ambiguous(key: str, claim: Evidence, usable: Sequence[Evidence], target: Ta
     """Return whether a likeness of names points to several classes, so that only a proof can choose."""
     likes = [e for e in usable if e.rule is claim.rule and claim.rule in ALIKE]
     return any(not target.same_class(key, str(e.value), str(claim.value)) for e in likes)
-
-
-def _stronger(claim: Evidence, none: Evidence) -> bool:
-    """Return whether the claim has precedence over ``none``: the model's own family over its base model's."""
-    return claim.rule in NAMED_BY_FAMILY and claim.rule.rank < none.rule.rank
 
 
 def _known_none(none: Evidence, claims: Sequence[Evidence], proof: Evidence | None) -> KnownNone:
@@ -667,18 +629,13 @@ def _failing(name: str, proof: Evidence, *, vendors: bool) -> Iterator[Reason]:
 def _about_engine(
     name: str, proof: Evidence, target: Target, declared: Sequence[Evidence]
 ) -> tuple[Reason, ...]:
-    """Return notes on the engine's treatment of a parser that reads the template."""
+    """Return notes on the engine: what its grammar forbids of the calls, or which parser it infers."""
     forbidden: dict[str, str] = proof.value.get("forbidden", {})
-    if name not in forbidden:
-        return _by_itself(name, proof, target, declared)
-    free = tuple(r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"])
-    return (Reason(ParserReason.FORBIDDEN, engine=target.engine, words=forbidden[name], free=free),)
-
-
-def _by_itself(
-    name: str, proof: Evidence, target: Target, declared: Sequence[Evidence]
-) -> tuple[Reason, ...]:
-    """Return a note for engines that infer their parsers: whether the engine infers this one."""
+    if name in forbidden:
+        free = tuple(
+            r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"]
+        )
+        return (Reason(ParserReason.FORBIDDEN, engine=target.engine, words=forbidden[name], free=free),)
     if "inferred" not in proof.value:
         return ()
     taken = proof.value["inferred"]

@@ -288,19 +288,19 @@ class KindRemedy(ReasonKind):
     ADAPTED_UNNAMED = "adapted-unnamed", "Import its base model, with this adapter."
 
 
-def _of_kind(text: str) -> Text:
-    """A format string in which ``{of}`` is the kind of model with its article."""
+def of_kind(text: str) -> Text:
+    """Return the text of a format string in which ``{of}`` is the kind of model with its article."""
     return lambda fields: text.format_map({**fields, "of": KINDS[fields["of"]]})
 
 
 class KindReason(ReasonKind):
     """Reasons for the kind of a model."""
 
-    ARCHITECTURE = "architecture", _of_kind("the architecture {name} is that of {of}"), "architecture"
+    ARCHITECTURE = "architecture", of_kind("the architecture {name} is that of {of}"), "architecture"
     KEY = "key", "config.json has {key}", "config.json"
-    FILE = "file", _of_kind("it has {file}, as {of} has"), "listed files"
+    FILE = "file", of_kind("it has {file}, as {of} has"), "listed files"
     SCORES = "scores", "its {file} describes a model that scores pairs of texts ({quote})", "{file}"
-    KIND_BY_NAME = "name-says-kind", _of_kind("its name says that it is {of}"), "model name"
+    KIND_BY_NAME = "name-says-kind", of_kind("its name says that it is {of}"), "model name"
     TAG = "tag", "the Hub's {field} says {tag}", "Hub tags"
     TAGGED = (
         "tagged",
@@ -535,7 +535,7 @@ class StopReason(ReasonKind):
 class TaskReason(ReasonKind):
     """Reasons for the settings of a model that pools or transcribes."""
 
-    POOLS = "pools", _of_kind("{of} returns no text, so vLLM pools"), "no text"
+    POOLS = "pools", of_kind("{of} returns no text, so vLLM pools"), "no text"
     CONVERTED = "converted", "vLLM converts {name} with {convert}", "converted"
     OUTPUTS = "outputs", "{file} describes what a request returns", "{file}"
     NO_HEAD = (
@@ -564,7 +564,7 @@ class TaskReason(ReasonKind):
             "name an architecture for sparse ones"
         ),
     )
-    SERVED_BY = "served-by", _of_kind("of the engines here vLLM alone serves {of}"), "no text"
+    SERVED_BY = "served-by", of_kind("of the engines here vLLM alone serves {of}"), "no text"
 
 
 THINKING = {

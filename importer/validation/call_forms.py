@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from importer.chat_template.conventions import offered
+from importer.chat_template.conventions import AS_WRITTEN, offered
 from importer.chat_template.learnt_format import learn_format
 from importer.chat_template.markers import mirror
-from importer.chat_template.override import AS_WRITTEN, Spelling, respelled
+from importer.chat_template.override import Spelling, respelled
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.frontends import HF
 from importer.engines.parsers import ParserQuestion

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.chat_template.conventions import wrap
+from importer.chat_template.conventions import OWN_CALLS, wrap
 from importer.chat_template.find import Template
 from importer.chat_template.override import TemplateOverride, by_name, is_name, template_of
 from importer.chat_template.request_coverage import conversations
@@ -242,7 +242,7 @@ def test_tools_offered_before_own_calls_reach_the_prompt(own: str) -> None:
     bare = analysed(own)
     assert bare.request_coverage is not None
     assert bare.request_coverage.tools == "lost"
-    template = template_of(by_name(wrap.OWN_CALLS), Template(own, "own"), VOCABULARY, RENDERER)
+    template = template_of(by_name(OWN_CALLS), Template(own, "own"), VOCABULARY, RENDERER)
     study = analysed(template.text)
     assert study.request_coverage is not None
     assert study.request_coverage.tools == "shown"
@@ -256,7 +256,7 @@ def test_tools_offered_before_own_calls_reach_the_prompt(own: str) -> None:
 
 def test_a_template_without_calls_gets_no_tools_of_its_own() -> None:
     with pytest.raises(UsageError) as caught:
-        template_of(by_name(wrap.OWN_CALLS), Template(texts.CHATML, "own"), VOCABULARY, RENDERER)
+        template_of(by_name(OWN_CALLS), Template(texts.CHATML, "own"), VOCABULARY, RENDERER)
     assert caught.value.details["problem"].kind is wrap.OwnCallsReason.NO_CALLS
 
 

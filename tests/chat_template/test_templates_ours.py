@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.chat_template import cases
-from importer.chat_template.conventions import CONVENTIONS
+from importer.chat_template.conventions import CONVENTIONS, FILE
 from importer.chat_template.conventions.wrap import Traits, compose, wrap
 from importer.chat_template.find import Template
-from importer.chat_template.override import FILE, TemplateOverride, by_name, read, template_of
+from importer.chat_template.override import TemplateOverride, by_name, read, template_of
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused
 from importer.errors import UsageError
 from tests import template_texts as texts

@@ -131,7 +131,7 @@ def test_losses_of_tools_need_a_tool_parser_to_be_warned_of() -> None:
     def warned(*facts: Evidence) -> list[str]:
         decisions = decided(request_coverage, *facts)
         notes = [why for why in decisions["request_coverage"].why if why.kind is CoverageEffect.LOSES]
-        assert len(notes) == (decisions["tool_parser"].why[0].kind is not ParserReason.BASE_MODEL)
+        assert len(notes) == (decisions["tool_parser"].why[0].kind is not ParserReason.SILENT)
         assert all("developer" in render(note) for note in notes)
         found = attention(decisions)
         assert not any("developer" in render(a.reason) for a in found)

@@ -10,7 +10,8 @@ import pytest
 
 import importer
 from importer import import_model
-from importer.chat_template.override import AS_WRITTEN, by_name, respelled
+from importer.chat_template.conventions import AS_WRITTEN
+from importer.chat_template.override import by_name, respelled
 from importer.errors import UsageError
 from importer.reasons import Reason
 from importer.sentences import render

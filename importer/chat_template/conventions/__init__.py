@@ -1,27 +1,17 @@
-"""Conventions: importer's own forms of tool calls, for models with a template without tools.
+"""Names of templates in place of a model's own; a convention is a file of Jinja macros here, with our calls.
 
-A convention is a line here and a file of Jinja macros beside it; CONTRIBUTING.md describes how to add one.
+CONTRIBUTING.md describes how to add a convention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from importer import backends
-from importer.frozen import frozen
 
-
-@frozen
-class Convention:
-    """A form of tools, calls and results in plain turns; a backend names the parser that reads the calls."""
-
-    name: str
-    description: str
-
-
-CONVENTIONS: Mapping[str, Convention] = {
-    c.name: c for c in (Convention("json", "calls as JSON between tags"),)
-}
+CONVENTIONS = ("json",)  # calls as JSON between tags; a backend names the parser that reads them
+NONE = "none"  # removes the override
+FILE = "file"  # name of an override from a file
+OWN_CALLS = "own-calls"  # tools of ours before the model's own calls
+AS_WRITTEN = "as-written"  # the model's own, with calls spelled as a validation saw the model write them
 
 
 def offered(backend: str) -> tuple[str, ...]:

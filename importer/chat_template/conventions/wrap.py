@@ -17,7 +17,7 @@ from typing import Literal
 
 from importer.chat_template import cases, tool_calls
 from importer.chat_template.cases import ASK, ONE, TOOLS, CaseStyle, Turn
-from importer.chat_template.conventions import CONVENTIONS
+from importer.chat_template.conventions import CONVENTIONS, OWN_CALLS
 from importer.chat_template.find import Template
 from importer.chat_template.probe import HOPELESS, Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.reasoning import analyze_thinking
@@ -157,7 +157,6 @@ class _TraitProbe:
         return result
 
 
-OWN_CALLS = "own-calls"
 SYSTEM_OF_CALLS = Turn("system", "Keep it short.")
 # The words of the case in the place of a call's parts.
 EXAMPLE = {ONE.name: "first_function", "city": "name", "Paris": "value"}
