@@ -185,7 +185,7 @@ NOT_OF_THE_START = (FitReason.HOLDS, FitReason.NOT_KNOWN)
 # Reasons that name another template.
 OFFERS = (ForeignReason.WOULD_OFFER, CoverageEffect.OFFER)
 NO_DEVICE = Reason(OtherDevice.NONE)
-NEEDING = (CodeReason.NEEDED, CodeReason.LACKING, CodeReason.NOT_KNOWN)
+NEEDING = (CodeReason.NEEDED, CodeReason.NOT_KNOWN)
 
 
 @frozen

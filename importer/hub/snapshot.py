@@ -61,7 +61,6 @@ class JsonReason(ReasonKind):
     DEEP = "deep", "it is nested too deep"
     BROKEN = "broken", "{says}"
     MARKED = "marked", "it begins with a byte order mark, so engines refuse it; save it without one"
-    POINTER = "pointer", "it is a pointer of git-lfs and not the file; run 'git lfs pull'"
     LINK = "link", "it is the text of a link into the cache; copy the folder of snapshots with its links"
     NO_OBJECT = "no-object", "it is not an object"
 
@@ -76,7 +75,7 @@ class UnreadReason(ReasonKind):
     OUTSIDE = "outside", "it links to a place outside the directory"
     NO_FILE = "no-file", "it is not a plain file"
     GONE = "gone", "it is a link to a file that is gone"
-    POINTER = "pointer", "it is a pointer of git-lfs and not the file"
+    POINTER = "pointer", "it is a pointer of git-lfs and not the file; run 'git lfs pull'"
     NO_MAP = "no-map", "it places no tensor in a file beside it"
     SYSTEM = "system", "{says}"
     OFFLINE = "not-asked", "the Hub was not asked, so its tags and the card are not known"
@@ -183,7 +182,7 @@ def parse_object(text: str, path: str, repo: str) -> dict[str, object]:
     except RecursionError:
         raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.DEEP)) from None
     except ValueError as error:
-        known = {MARK: JsonReason.MARKED, POINTER: JsonReason.POINTER, LINK: JsonReason.LINK}
+        known = {MARK: JsonReason.MARKED, POINTER: UnreadReason.POINTER, LINK: JsonReason.LINK}
         kind = next((kind for start, kind in known.items() if text.startswith(start)), None)
         problem = Reason(JsonReason.BROKEN, says=str(error)) if kind is None else Reason(kind)
         raise RepositoryError("broken-json", file=path, repo=repo, problem=problem) from None

@@ -92,19 +92,16 @@ def need(snapshot: Snapshot, able: Abilities, classes: list[Named]) -> Reason:
         return Reason(CodeReason.NOT_NEEDED, engine=able.label)
     if not able.model_types:
         return Reason(CodeReason.NOT_KNOWN, engine=able.engine or able.label)
-    lacking = tuple(_lacking(snapshot, able, classes))
-    if lacking:
-        return Reason(CodeReason.LACKING, engine=able.label, parts=lacking)
-    return Reason(CodeReason.NOT_NEEDED, engine=able.label)
+    kind = CodeReason.NEEDED if _lacks(snapshot, able, classes) else CodeReason.NOT_NEEDED
+    return Reason(kind, engine=able.label)
 
 
-def _lacking(snapshot: Snapshot, able: Abilities, classes: list[Named]) -> Iterator[Reason]:
-    type_name = model_type(snapshot)
-    parts = {n.part for n in classes}
-    if type_name not in able.model_types and "AutoConfig" in parts:
-        yield Reason(CodeReason.CONFIGURATION, model_type=str(type_name))
+def _lacks(snapshot: Snapshot, able: Abilities, classes: list[Named]) -> bool:
+    """Return whether the engine has no configuration, model or tokenizer of its own for a class."""
+    type_name, parts = model_type(snapshot), {n.part for n in classes}
     served = any(a in able.architectures for a in architectures(snapshot))
-    if not served and any(p.startswith("AutoModel") for p in parts):
-        yield Reason(CodeReason.MODEL)
-    if "AutoTokenizer" in parts and type_name not in able.tokenizer_types:
-        yield Reason(CodeReason.TOKENIZER)
+    return (
+        ("AutoConfig" in parts and type_name not in able.model_types)
+        or (not served and any(p.startswith("AutoModel") for p in parts))
+        or ("AutoTokenizer" in parts and type_name not in able.tokenizer_types)
+    )

@@ -15,7 +15,6 @@ from importer import backends
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.content import FOREIGN, PART, TOKENIZERS, is_weights, missing_parts, weight_files
-from importer.hub.safetensors import HeaderReason
 from importer.hub.snapshot import POINTER_SIZES, Snapshot, UnreadReason, parse_object, whole
 from importer.reasons import Reason
 from importer.signals import quantisation
@@ -63,8 +62,7 @@ GLOB = "model*.safetensors"
 NEVER_ASKED = (UnreadReason.NOT_LISTED, UnreadReason.NOT_AMONG, UnreadReason.OFFLINE, UnreadReason.NOT_STORED)
 # What is wrong with a copy of the files alone: another copy of the same repository may be whole.
 OF_COPIES = frozenset({
-    WeightFault.BROKEN, WeightFault.EMPTY, WeightFault.LINK_DEAD, WeightFault.MISSING,
-    WeightFault.PARTS_MISSING, WeightFault.POINTER, WeightDoubt.STRAY,
+    WeightFault.BROKEN, WeightFault.EMPTY, WeightFault.MISSING, WeightFault.PARTS_MISSING, WeightDoubt.STRAY,
 })  # fmt: skip
 
 
@@ -237,12 +235,9 @@ def whole_copy(snapshot: Snapshot) -> bool:
 
 def _unsound(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield weights and tokenizers that are links without a target, pointers, empty, cut or broken."""
-    links = {UnreadReason.GONE: WeightFault.LINK_DEAD, UnreadReason.POINTER: WeightFault.POINTER}
     empty = {f.path for f in snapshot.files if f.size == 0}
     for path, problem in snapshot.broken.items():
-        if isinstance(problem.kind, UnreadReason) and problem.kind in links:
-            yield Finding((path,), Reason(links[problem.kind], file=path))
-        elif isinstance(problem.kind, HeaderReason) and path not in empty:
+        if path not in empty:
             yield Finding((path,), Reason(WeightFault.BROKEN, file=path, problem=problem))
     for file in snapshot.files:
         weights = file.path.endswith(".safetensors") or PICKLE.fullmatch(file.path)

@@ -59,7 +59,7 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     if length is None:
         return []
     rule = Rule.CONFIG if length.named else Rule.ENGINE
-    reasons = [length.reason, *length.notes, *_window(snapshot)]
+    reasons = [length.reason, *length.notes]
     return [Evidence(rule, "max_model_len", length.tokens, length.file, r, length.quote) for r in reasons]
 
 
@@ -224,14 +224,6 @@ def _long(
         return Length(original, Reason(LengthReason.NAMED, file=FILE, quote=quote), quote, (note,))
     fields = {"key": ORIGINAL, "model_type": str(text.get("model_type")), "tokens": original}
     return Length(original, Reason(LengthReason.BY_CLASS, file=FILE, **fields), "", (note,))
-
-
-def _window(snapshot: Snapshot) -> Iterator[Reason]:
-    """Yield a note on the sliding window: it limits the attention of layers, and no engine's length."""
-    text = text_config(config_of(snapshot))
-    window = _count(text.get("sliding_window"))
-    if window is not None and text.get("use_sliding_window") is not False:
-        yield Reason(LengthReason.WINDOW, tokens=window)
 
 
 def _count(value: object) -> int | None:

@@ -70,12 +70,11 @@ def model_type_match(
             ("tool_parser", exact, Rule.TYPE_NAME),
             ("reasoning_parser", of_line, Rule.TYPE_LINE),
         ):
-            own = by_name(model_type, parsers.get(key, {}))
-            name = own or of_class(model_type, parsers.get(key, {}))
+            known = parsers.get(key, {})
+            name = by_name(model_type, known) or of_class(model_type, known)
             possible = thinks if by_name is of_line else calls or _has_tokens(snapshot, engine, name)
             if name is not None and possible:
-                kind = KinReason.NAMED if own else KinReason.OF_CLASS
-                reason = Reason(kind, model_type=model_type, parser=name)
+                reason = Reason(KinReason.NAMED, model_type=model_type, parser=name)
                 facts.append(Evidence(rule, key, name, "config.json", reason, f"model_type: {model_type}"))
     return facts
 

@@ -22,7 +22,7 @@ from importer.signals.evidence import TASKS, Evidence, Rule, Source, warning
 from importer.signals.family import match, own_name
 from importer.signals.name import normalise
 from importer.signals.quantisation import MLX, read
-from importer.signals.reasons import KindReason, KindRemedy, ModelNameReason, NotChat
+from importer.signals.reasons import KindReason, KindRemedy, ModelNameReason
 from importer.signals.speculation import Draft, of_speculators
 from importer.signals.tables import parser_table
 from importer.signals.tasks import GENERATES, labels
@@ -144,15 +144,14 @@ def only_gguf(snapshot: Snapshot) -> bool:
     return any(p.endswith(".gguf") for p in paths) and not any(is_weights(p, LOADED) for p in paths)
 
 
-NOT_CHAT = frozenset(kind.value for kind in NotChat)
 # What serves a kind that no engine here serves, where the Hub names no library.
 INSTEAD = {
-    NotChat.SPEECH: KindRemedy.SPEECH_ENGINE,
-    NotChat.IMAGE: KindRemedy.IMAGE_ENGINE,
-    NotChat.ENCODER_DECODER: KindRemedy.TRANSFORMERS,
-    NotChat.NO_TEXT: KindRemedy.TRANSFORMERS,
-    NotChat.UNNAMED: KindRemedy.OWN_LIBRARY,
+    "speech": ("vLLM-Omni", "mlx-audio", "transformers"),
+    "image": ("vLLM-Omni", "diffusers"),
+    "encoder-decoder": ("transformers",),
+    "no-text": ("transformers",),
 }
+NOT_CHAT = frozenset({*INSTEAD, "draft", "mlx-task", "unnamed", "adapter"})
 # Libraries of any model: a page that names one of them names no engine.
 GENERAL_LIBRARIES = frozenset({"transformers", "sentence-transformers", "safetensors", "pytorch", MLX})
 LIBRARY = re.compile(r"[A-Za-z][\w.-]{1,39}", re.ASCII)
@@ -228,15 +227,14 @@ class KindFinding:
     ``in-folders`` or ``gguf-only``. For that and an adapter ``made_from`` names the repository with the
     original weights, if the card, a tag of the Hub or the adapter's settings do.
     ``draft`` names the model that a draft is for, where its config does.
-    ``library`` is the model's library by the Hub, where it is made for one kind of model. ``remedy`` is what
-    serves the model by its files, where that is another than is usual for the kind.
+    ``libraries`` are what serves the model: its own by the Hub, where that is made for one kind of model, or
+    by its files, where that is another than is usual for the kind.
     """
 
     kind: str
     evidence: tuple[Evidence, ...]
     made_from: str | None = None
-    library: str | None = None
-    remedy: KindRemedy | None = None
+    libraries: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     draft: Draft | None = None
 
@@ -250,25 +248,26 @@ class KindFinding:
         if self.kind == "in-folders":
             return RepositoryError("in-folders", repo=repo, folders=self.folders, first=self.folders[0])
         if self.kind in NOT_CHAT:
-            kind = NotChat(self.kind)
-            return RepositoryError("not-chat", repo=repo, what=Reason(kind), next=self._instead(kind, repo))
+            what = Reason(KindReason.IS, of=self.kind)
+            return RepositoryError("not-chat", repo=repo, what=what, next=self._instead(repo))
         return None
 
-    def _instead(self, kind: NotChat, repo: str) -> Reason:
+    def _instead(self, repo: str) -> Reason:
         """Return what serves such a model: its own library, else engines for its kind."""
-        if kind is NotChat.DRAFT and self.draft is not None:
+        if self.kind == "draft" and self.draft is not None:
             pair = json.dumps(self.draft.settings)
             return Reason(KindRemedy.DRAFTED_FOR, repo=self.draft.verifier, settings=pair)
-        if kind is NotChat.DRAFT:
-            return Reason(KindRemedy.DRAFTED)
-        if kind is NotChat.ADAPTER:
-            named = self.made_from and Reason(KindRemedy.ADAPTED, repo=self.made_from, adapter=repo)
-            return named or Reason(KindRemedy.ADAPTED_UNNAMED)
-        if kind is NotChat.MLX_TASK:
-            return Reason(KindRemedy.NO_MLX)
-        if self.library is None:
-            return Reason(self.remedy or INSTEAD[kind])
-        return Reason(KindRemedy.LIBRARY, library=self.library)
+        if self.kind == "adapter" and self.made_from:
+            return Reason(KindRemedy.ADAPTED, repo=self.made_from, adapter=repo)
+        alone = {
+            "draft": KindRemedy.DRAFTED, "adapter": KindRemedy.ADAPTED_UNNAMED, "mlx-task": KindRemedy.NO_MLX,
+        }  # fmt: skip
+        if self.kind in alone:
+            return Reason(alone[self.kind])
+        libraries = self.libraries or INSTEAD.get(self.kind)
+        return (
+            Reason(KindRemedy.SERVED_BY, libraries=libraries) if libraries else Reason(KindRemedy.OWN_LIBRARY)
+        )
 
 
 def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = UNKNOWN) -> KindFinding:
@@ -278,9 +277,7 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
     """
     adapter = by_adapter(snapshot)
     if adapter is not None:
-        return KindFinding(
-            NotChat.ADAPTER, (adapter,), of_adapter(snapshot) or _original(snapshot, ignore_name)
-        )
+        return KindFinding("adapter", (adapter,), of_adapter(snapshot) or _original(snapshot, ignore_name))
     inside = folders(snapshot)
     if inside:
         reason = Reason(KindReason.IN_FOLDERS, folders=inside[:MOST_FOLDERS])
@@ -296,16 +293,16 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
     decided = next((e for e in strong if e.value in NOT_CHAT or e.value in TASKS), None)
     if decided is None and only_gguf(snapshot):
         return _gguf(snapshot, ignore_name)
-    library = None if ignore_name else _library(snapshot)
+    libraries = () if ignore_name else _library(snapshot)
     if decided is not None and decided.value in TASKS and _is_mlx(snapshot):
-        decided = replace(decided, value=NotChat.MLX_TASK.value)
+        decided = replace(decided, value="mlx-task")
         strong = [decided]
     if strong:
         first = decided or strong[0]
         others = tuple(e for e in strong if e is not first)
         return KindFinding(
-            first.value, (first, *others), library=library, remedy=_remedy(first),
-            draft=of_speculators(snapshot) if first.value == NotChat.DRAFT else None,
+            first.value, (first, *others), libraries=libraries or _by_class(first),
+            draft=of_speculators(snapshot) if first.value == "draft" else None,
         )  # fmt: skip
     chats = tuple(_chats(snapshot, ignore_name))
     if chats and not ignore_name and (other := _returns_no_text(snapshot, weak)) is not None:
@@ -313,7 +310,7 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
     if chats:
         return KindFinding("chat", (*chats, *weak))
     if weak:
-        return KindFinding(weak[0].value, tuple(weak), library=library)
+        return KindFinding(weak[0].value, tuple(weak), libraries=libraries)
     return KindFinding(*_without_template(snapshot))
 
 
@@ -327,10 +324,10 @@ def _unserved(snapshot: Snapshot, able: Abilities, strong: list[Evidence]) -> It
         yield fact
 
 
-def _remedy(fact: Evidence) -> KindRemedy | None:
+def _by_class(fact: Evidence) -> tuple[str, ...]:
     """Return what serves the model by its class, where its kind alone does not say it."""
-    alone = fact.value in (NotChat.IMAGE, NotChat.SPEECH) and reads_alone(str(fact.quote))
-    return KindRemedy.TRANSFORMERS if alone else None
+    alone = fact.value in ("image", "speech") and reads_alone(str(fact.quote))
+    return ("transformers",) if alone else ()
 
 
 def _ranking_first(strong: list[Evidence], weak: list[Evidence]) -> list[Evidence]:
@@ -377,10 +374,10 @@ def _is_mlx(snapshot: Snapshot) -> bool:
     return quantised is not None and quantised.method == MLX
 
 
-def _library(snapshot: Snapshot) -> str | None:
+def _library(snapshot: Snapshot) -> tuple[str, ...]:
     name = snapshot.info.get("library_name")
     known = isinstance(name, str) and LIBRARY.fullmatch(name) and name not in GENERAL_LIBRARIES
-    return str(name) if known else None
+    return (str(name),) if known else ()
 
 
 def _from_architecture(snapshot: Snapshot, able: Abilities) -> Iterator[Evidence]:

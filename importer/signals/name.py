@@ -98,11 +98,6 @@ def normalise(text: str) -> Name:
     return Name(_clean(org), bare) if bare else Name("", _bare(org))
 
 
-def joined(name: Name) -> str:
-    """Return ``org/name``, or the name alone."""
-    return f"{name.org}/{name.name}" if name.org else name.name
-
-
 def _strip(text: str) -> str:
     text = text.replace("\\", "/")
     cached = _CACHE_FOLDER.search(text)

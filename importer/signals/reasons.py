@@ -83,17 +83,7 @@ class CodeReason(ReasonKind):
         "not-known",
         "whether {engine} starts without this code is not known",
     )
-    LACKING = (
-        "lacking",
-        lambda fields: (
-            f"{fields['engine']} has no {' and no '.join(fields['parts'])} of its own; "
-            "it will not start without this code"
-        ),
-    )
     NOT_NEEDED = "not-needed", "{engine} has all of it itself, so the code is not needed and not run"
-    CONFIGURATION = "configuration", "configuration for {model_type}"
-    MODEL = "model", "model for it"
-    TOKENIZER = "tokenizer", "tokenizer for it"
 
 
 class GatherReason(ReasonKind):
@@ -134,11 +124,6 @@ class LengthReason(ReasonKind):
         "the model was made for {made:,} tokens, and no rope scaling covers {tokens:,}: give YaRN, too",
         "beyond the model",
     )
-    WINDOW = (
-        "window",
-        "layers with a sliding window look back {tokens} tokens only (sliding_window)",
-        "sliding window",
-    )
     AFTER_PADDING = (
         "after-padding",
         "of {rows} positions the first {first} belong to padding, so a text has the others",
@@ -162,12 +147,7 @@ class KinReason(ReasonKind):
 
     NAMED = (
         "named",
-        "config.json says model_type: {model_type}, for which the parser {parser} is named",
-        "type {model_type}",
-    )
-    OF_CLASS = (
-        "of-class",
-        "config.json says model_type: {model_type}, and the class of the parser {parser} is named for it",
+        "config.json says model_type: {model_type}, for which the parser {parser} or its class is named",
         "type {model_type}",
     )
     LIKE = (
@@ -242,19 +222,6 @@ KINDS = {
 }
 
 
-class NotChat(ReasonKind):
-    """Kinds of models that no engine here serves."""
-
-    SPEECH = "speech", KINDS["speech"]
-    IMAGE = "image", KINDS["image"]
-    DRAFT = "draft", KINDS["draft"]
-    MLX_TASK = "mlx-task", KINDS["mlx-task"]
-    ENCODER_DECODER = "encoder-decoder", KINDS["encoder-decoder"]
-    NO_TEXT = "no-text", KINDS["no-text"]
-    UNNAMED = "unnamed", KINDS["unnamed"]
-    ADAPTER = "adapter", KINDS["adapter"]
-
-
 class KindRemedy(ReasonKind):
     """Remedies for a model that cannot be imported."""
 
@@ -263,13 +230,7 @@ class KindRemedy(ReasonKind):
         "drafted-for",
         "Import {repo}, the model that it drafts for, with engine_args.speculative_config: {settings}.",
     )
-    IMAGE_ENGINE = "image-engine", "Serve it with vLLM-Omni, or with diffusers, also behind LocalAI."
-    SPEECH_ENGINE = (
-        "speech-engine",
-        "Serve it with vLLM-Omni, mlx-audio or transformers, also behind LocalAI.",
-    )
-    LIBRARY = "library", "Serve it with {library}, the library that its page on the Hub names."
-    TRANSFORMERS = "transformers", "Serve it with transformers, also behind LocalAI."
+    SERVED_BY = "served-by", "Serve it with {libraries:or}."
     OWN_LIBRARY = (
         "own-library",
         (
@@ -309,6 +270,7 @@ class KindReason(ReasonKind):
     TEMPLATE = "template", "it has a chat template in {where}", "chat template"
     NAME_HAS_WORD = "name-has-word", "its name says {word}", "model name"
     NO_TEMPLATE = "no-template", "it has a {file} and no chat template anywhere", "no chat template"
+    IS = "is", of_kind("{of}")
     NOTHING_ELSE = "nothing-else", "nothing says that it is anything but a chat model", "default"
     IN_FOLDERS = "in-folders", "no model lies at its top, and one in each of {folders:and}"
     ONLY_GGUF = "only-gguf", "its only weights are GGUF files"
@@ -679,7 +641,6 @@ class WeightFault(ReasonKind):
         "in-folders",
         "its weights lie in folders alone ({folders}), and engines look for them beside config.json",
     )
-    LINK_DEAD = "link-dead", "{file} is a link to a file that is gone"
     MISSING = (
         "missing",
         "{index} names weights that are missing: {files} ({missing} of {count:file|files})",
@@ -697,10 +658,6 @@ class WeightFault(ReasonKind):
         "numbered parts of the weights are missing: {files} ({missing} of {count:file|files})",
     )
     PICKLES = "pickles", "its only weights are pickles ({file}), and {engine} loads safetensors alone"
-    POINTER = (
-        "pointer",
-        "{file} is a pointer of git-lfs and not the file: run 'git lfs pull', or fetch it again",
-    )
     POINTER_SIZE = (
         "pointer-size",
         "{file} has {size} bytes, as a pointer of git-lfs has: its content was never uploaded",

@@ -35,7 +35,7 @@ def test_weights_that_are_not_whole(copy: Path) -> None:
     weights.write_bytes(whole)
     (copy / "tokenizer.json").rename(copy / "kept")
     (copy / "tokenizer.json").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\n")
-    stopped(model.snapshot(case), "tokenizer.json is a pointer of git-lfs", "git lfs pull")
+    stopped(model.snapshot(case), "tokenizer.json is cut or broken: it is a pointer", "git lfs pull")
     (copy / "kept").replace(copy / "tokenizer.json")
     weights.unlink()
     stopped(model.snapshot(case), "weights and a tokenizer")

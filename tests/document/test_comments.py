@@ -32,18 +32,15 @@ UNDECIDING = {
     f"{name}.{kind}"
     for name, kinds in {
         "CardReason": "unclear",
-        "CodeReason": ("configuration elsewhere lacking model needed not-known not-needed tokenizer"),
+        "CodeReason": "elsewhere needed not-known not-needed",
         "DerivedReason": "limits",
         "DraftReason": "as-trained holds",
         "FitReason": "neutral no-length quantised-is-smaller would-hold would-hold-all",
         "ForeignReason": "tools-given would-offer",
         "FrontendReason": "elsewhere guessed",
         "GenerationReason": "new-tokens passed-over unusable",
-        "KindReason": "in-folders only-gguf tagged",
-        "KindRemedy": (
-            "adapted adapted-unnamed drafted drafted-for image-engine library no-mlx own-library "
-            "speech-engine transformers"
-        ),
+        "KindReason": "in-folders is only-gguf tagged",
+        "KindRemedy": ("adapted adapted-unnamed drafted drafted-for no-mlx own-library served-by"),
         "LoadReason": (
             "does-not-read needs-card no-code no-config no-model-type no-tokenizer no-tower not-in-config "
             "not-its-own not-known not-named refused removed tensors tensors-unread together too-old-a-card "
@@ -72,8 +69,8 @@ UNDECIDING = {
         "WeighReason": "heard-first lost stands-beside user-decides",
         "WeightDoubt": "foreign-index ghosts pickles plain sets stray unread",
         "WeightFault": (
-            "broken empty foreign-index in-folders link-dead missing other-format other-names "
-            "parts-missing pickles pointer pointer-size unquantised"
+            "broken empty foreign-index in-folders missing other-format other-names "
+            "parts-missing pickles pointer-size unquantised"
         ),
     }.items()
     for kind in kinds.split()

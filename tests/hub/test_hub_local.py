@@ -55,7 +55,7 @@ def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(pointer)
     with pytest.raises(RepositoryError) as caught:
         read(tmp_path).json("config.json")
-    assert caught.value.details["problem"].kind is JsonReason.POINTER
+    assert caught.value.details["problem"].kind is UnreadReason.POINTER
 
 
 def test_a_byte_order_mark_is_left_to_engines(tmp_path: Path) -> None:

@@ -142,8 +142,8 @@ GONE, POINTER = Reason(UnreadReason.GONE), Reason(UnreadReason.POINTER)
         (snapshot({}, files={"model.safetensors": 9, "tokenizer.json": 0}), "vllm", WeightFault.EMPTY, "tok"),
         (snapshot({}, files={"model.safetensors": 134}), "vllm", WeightFault.POINTER_SIZE, "134 bytes"),
         (snapshot({}, files={"model.safetensors": 134}, revision=None), "vllm", None, ""),  # it was read
-        (snapshot({}, broken={"model.safetensors": POINTER}), "vllm", WeightFault.POINTER, "git lfs pull"),
-        (snapshot({}, broken={"model.safetensors": GONE}), "vllm", WeightFault.LINK_DEAD, "link to a file"),
+        (snapshot({}, broken={"model.safetensors": POINTER}), "vllm", WeightFault.BROKEN, "git lfs pull"),
+        (snapshot({}, broken={"model.safetensors": GONE}), "vllm", WeightFault.BROKEN, "link to a file"),
         (snapshot({}, files={"pytorch_model.bin": GIB, "training_args.bin": 9}), "mlx", WeightFault.PICKLES,
          "loads safetensors alone"),
         (snapshot({}, files={"pytorch_model.bin": GIB}), "vllm", WeightDoubt.PICKLES, "never fetches"),

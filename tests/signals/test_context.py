@@ -101,12 +101,6 @@ def reasons(told: Snapshot) -> tuple[str, ...]:
     return whys(decide(context.evidence(told, NEW), Preferences(), Target("vllm"))["max_model_len"])
 
 
-def test_what_bears_on_it_is_said() -> None:
-    config = {"max_position_embeddings": 32768, "sliding_window": 4096}
-    assert any("4096 tokens only" in r for r in reasons(snapshot(config)))
-    assert len(reasons(snapshot({**config, "use_sliding_window": False}))) == 1
-
-
 # what vLLM does by itself with prompts
 
 

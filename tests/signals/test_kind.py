@@ -13,7 +13,7 @@ from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.evidence import is_warning
 from importer.signals.kind import find_kind, holds_nothing
-from importer.signals.reasons import NotChat
+from importer.signals.reasons import KindReason
 
 TEMPLATE = {"chat_template.jinja": "{{ messages }}"}
 SETTINGS = {"tokenizer_config.json": '{"eos_token": "</s>"}'}
@@ -174,8 +174,8 @@ def test_a_refusal_says_what_it_is(kind: str) -> None:
     error = find_kind(snapshot(names[kind])).error("x/Y")
     assert error is not None
     assert error.kind == "not-chat"
-    assert error.details["what"] == Reason(NotChat(kind))
-    assert render(Reason(NotChat(kind))) in error.message
+    assert error.details["what"] == Reason(KindReason.IS, of=kind)
+    assert render(Reason(KindReason.IS, of=kind)) in error.message
     assert hint(error)
 
 
