@@ -146,23 +146,6 @@ curl localhost:8000/v1/chat/completions -d '{"messages": [], "top_k": 20}'
 ```
 """
 
-GREEDY_EXAMPLE = """\
-# Reproducible
-```python
-model.generate(**inputs, do_sample=False, temperature=0.0)
-```
-"""
-
-DIFFERENT_EXAMPLES = """\
-# Two
-```python
-SamplingParams(temperature=0.7, top_p=0.9)
-```
-```python
-SamplingParams(temperature=0.2, top_p=0.9)
-```
-"""
-
 TRAINING = """\
 # Trained
 ## Training

@@ -198,8 +198,7 @@ def _losses(request_coverage: Mapping[str, Any], tools: Decision) -> Iterator[Re
     for data in request_coverage["findings"]:
         finding = CoverageFinding.from_json(data)
         of_tools = needs_tools(finding)
-        noted = finding.kind is CoverageKind.DEFAULT_SYSTEM
-        told = (noted or finding.severity is not CoverageSeverity.NOTICE) and finding.kind not in ON_TOOLS
+        told = finding.severity is not CoverageSeverity.NOTICE and finding.kind not in ON_TOOLS
         if told and (tools.value is not None or not of_tools):
             # Different losses have different causes; that requests fail is one sentence.
             grave = finding.severity is CoverageSeverity.ERROR

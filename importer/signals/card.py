@@ -1,9 +1,9 @@
-"""Sampling values that the model card recommends: in its YAML header, its prose, its tables and examples."""
+"""Sampling values that the model card recommends: in its YAML header, its prose and its tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
@@ -396,27 +396,24 @@ ADVISING = re.compile(
     r" (?:param\w*|settings?|config\w*|values?))\b",
     re.IGNORECASE,
 )
-# An example of generation: a call, a request or a command line with sampling values, and no training.
-CALL = re.compile(
+# An example: a call, a request, a command line or a training with values of its own, and no list of settings.
+EXAMPLE = re.compile(
     r"\b(?:SamplingParams|GenerationConfig|generate|create|pipeline|pipe|chat|llm|model)\s?\("
-    r'|"messages"\s?:|^PARAMETER\s|\s--temp\b',
+    r'|"messages"\s?:|^PARAMETER\s|\s--temp\b'
+    r"|\b(?:TrainingArguments|Trainer|lm_eval|num_fewshot|learning_rate)\b",
     re.MULTILINE,
 )
-TRAINS = re.compile(r"\b(?:TrainingArguments|Trainer|lm_eval|num_fewshot|learning_rate)\b")
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:
-    """Return facts from the header first, then from the prose, then from its examples."""
-    text = snapshot.texts.get(FILE, "")
-    prose: list[Advice] = []
-    examples: list[Advice] = []
-    for block in islice((b for b in blocks(text) if NAME.search(f"{b.columns} {b.text}")), MOST_BLOCKS):
-        (examples if block.kind == "code" and CALL.search(block.text) else prose).extend(_advice(block))
-    return [
-        *_from_header(snapshot),
-        *_facts(prose, Rule.CARD),
-        *_facts((a for a in examples if a.value != 0 and a.key != "max_tokens"), Rule.CARD_EXAMPLE),
-    ]
+    """Return facts from the header first, then from the prose."""
+    named = (b for b in blocks(snapshot.texts.get(FILE, "")) if NAME.search(f"{b.columns} {b.text}"))
+    grouped: dict[tuple[str, Mode | None], list[Advice]] = {}
+    for one in (one for block in islice(named, MOST_BLOCKS) for one in _advice(block)):
+        if usable(one.key, one.value) is not None:
+            grouped.setdefault((one.key, one.mode), []).append(one)
+    prose = (_fact(key, mode, group) for (key, mode), group in grouped.items())
+    return [*_from_header(snapshot), *prose]
 
 
 def _from_header(snapshot: Snapshot) -> Iterator[Evidence]:
@@ -457,7 +454,9 @@ def _advice(block: Block) -> list[Advice]:
     advised = any(ADVISING.search(h) for h in (block.title, *above)) or any(ADVICE.search(b) for b in around)
     mode = next((m for words in reversed((*above, *around)) if (m := mode_of(words))), None)
     if block.kind == "code":
-        return _example(block.text, mode, advised)
+        text, settings = block.text, advised and not EXAMPLE.search(block.text)
+        mode = mode_of(text) or mode
+        return [Advice(v.key, v.number, quoted(v.words), mode) for v in advised_values(text) if settings]
     if block.kind == "row":
         return _row(block, mode, advised)
     advice: list[Advice] = []
@@ -466,14 +465,6 @@ def _advice(block: Block) -> list[Advice]:
             advice += _scoped(read_advice(sentence, mode), (*above, *around))
         mode = mode_of(sentence) or mode
     return advice
-
-
-def _example(text: str, mode: Mode | None, advised: bool) -> list[Advice]:
-    """Return the values of one example: a call, or bare settings under words that recommend them."""
-    if TRAINS.search(text) or not (advised or CALL.search(text)):
-        return []
-    mode = mode_of(text) or mode
-    return [Advice(v.key, v.number, quoted(v.words), mode) for v in advised_values(text)]
 
 
 def _row(block: Block, mode: Mode | None, advised: bool) -> list[Advice]:
@@ -501,24 +492,15 @@ def _scoped(advice: Sequence[Advice], around: Sequence[str]) -> Iterator[Advice]
         yield replace(one, scope=scope) if one.scope == "plain" else one
 
 
-def _facts(advice: Iterable[Advice], rule: Rule) -> Iterator[Evidence]:
-    grouped: dict[tuple[str, Mode | None], list[Advice]] = {}
-    for one in advice:
-        if usable(one.key, one.value) is not None:
-            grouped.setdefault((one.key, one.mode), []).append(one)
-    for (key, mode), group in grouped.items():
-        yield _fact(key, mode, group, rule)
-
-
-def _fact(key: str, mode: Mode | None, group: Sequence[Advice], rule: Rule) -> Evidence:
+def _fact(key: str, mode: Mode | None, group: Sequence[Advice]) -> Evidence:
     """Return one value for one key and mode; values that differ become evidence without a value."""
     chosen = _widest_scope(group)
     values = list(dict.fromkeys(usable(key, a.value) for a in chosen))
     place = f"parameters.{key}" if mode is None else f"{MODES_KEY}.{mode}.{key}"
     quote = chosen[0].quote
-    said = {"key": key, "values": tuple(values), "mode": mode, "example": rule is Rule.CARD_EXAMPLE}
+    said = {"key": key, "values": tuple(values), "mode": mode}
     if len(values) == 1 and all(a.clear for a in chosen):
-        return Evidence(rule, place, values[0], FILE, Reason(CardReason.VALUE, **said), quote)
+        return Evidence(Rule.CARD, place, values[0], FILE, Reason(CardReason.VALUE, **said), quote)
     reason = Reason(CardReason.UNCLEAR, **said)
     return Evidence(Rule.CARD_UNCLEAR, f"parameters.{key}", values, FILE, reason, quote)
 

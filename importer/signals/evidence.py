@@ -44,7 +44,6 @@ class Rule(StrEnum):
     CONFIG = "config", "vendor"
     CARD_HEADER = "card-header", "vendor"
     CARD = "card", "vendor"
-    CARD_EXAMPLE = "card-example", "vendor"
     FILES = "files", "vendor"  # the listed files of the repository
     TEMPLATE_OVERRIDE = "given-template", "declared", True
     REPOSITORY_CLAIM = "repository-claim", "declared", True

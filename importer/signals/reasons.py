@@ -54,22 +54,17 @@ MODES = {None: "", "thinking": " with thinking", "non_thinking": " without think
 
 def _card_says(end: str = "") -> Text:
     def text(fields: Fields) -> str:
-        start = "the card's example has" if fields["example"] else "the card recommends"
         values = " and ".join(map(str, fields["values"]))
-        return f"{start} {fields['key']} {values}{MODES[fields['mode']]}{end}"
+        return f"the card recommends {fields['key']} {values}{MODES[fields['mode']]}{end}"
 
     return text
-
-
-def _short_card(fields: Fields) -> str:
-    return ("card example" if fields["example"] else "model card") + SHORT_MODES[fields["mode"]]
 
 
 class CardReason(ReasonKind):
     """Reasons from a model card."""
 
     HEADER = "header", "the card's header says {quote}", "card header"
-    VALUE = "value", _card_says(), _short_card
+    VALUE = "value", _card_says(), lambda fields: f"model card{SHORT_MODES[fields['mode']]}"
     UNCLEAR = "unclear", _card_says(", and nothing tells which is meant")
 
 

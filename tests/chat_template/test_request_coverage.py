@@ -100,14 +100,6 @@ def test_a_prompt_that_ends_an_answer_in_some_conversations_is_found(where: str,
     assert render(found[0].reason).startswith(words)
 
 
-def test_a_system_turn_of_the_templates_own_is_a_note() -> None:
-    chat = "{%- for m in messages %}{{- '<' + m.role + '>' + m.content + '</s>\n' }}{% endfor %}"
-    own = "{%- if messages[0].role != 'system' %}{{- '<system>You are Toy.</s>\n' }}{% endif %}"
-    [one] = [f for f in request_coverage(own + chat).findings if f.kind is CoverageKind.DEFAULT_SYSTEM]
-    assert (one.words, one.severity) == ("You are Toy.", CoverageSeverity.NOTICE)
-    assert not [f for f in request_coverage(chat).findings if f.kind is CoverageKind.DEFAULT_SYSTEM]
-
-
 def test_the_header_of_an_answer_is_no_end() -> None:
     """Some files name the token of a header among those that end generation."""
     ends = Vocabulary(stops=("<|im_start|>assistant", "<|im_end|>"))

@@ -67,8 +67,8 @@ def decided(
     return decide(facts, Preferences(prefer or {}), Target(backend), thinking)
 
 
-def test_user_then_file_then_card_then_example_then_table_and_all_who_lost_are_shown() -> None:
-    order = ["generation-config", "card-header", "card", "card-example", "sampling-table"]
+def test_user_then_file_then_card_then_table_and_all_who_lost_are_shown() -> None:
+    order = ["generation-config", "card-header", "card", "sampling-table"]
     facts = [fact(rule, i / 10) for i, rule in enumerate(order)]
     prefer: dict[str, Any] = {TEMPERATURE: 2}
     for count in range(len(order)):
@@ -220,7 +220,7 @@ def test_a_long_answer_has_room_where_the_server_would_cut_it() -> None:
 
 rules = st.sampled_from(
     ["generation-config", "generation-config-implied", "generation-config-unusable", "card", "card-header",
-     "card-unclear", "card-example", "sampling-table", "generation-config-length"]
+     "card-unclear", "sampling-table", "generation-config-length"]
 )  # fmt: skip
 places = st.sampled_from(
     [*KEYS, "sampling_modes.thinking.temperature", "sampling_modes.non_thinking.temperature",

@@ -18,7 +18,6 @@ from importer.chat_template.request_coverage import conversations
 from importer.chat_template.request_coverage.compare import (
     closed,
     compare,
-    default_system,
     distinct_roles,
     shows,
     unseen,
@@ -346,7 +345,6 @@ def _frame(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding]:
         asking = ("bare", "system", "twenty-turns", *(AFTER_CALLS if tools in ("shown", "sometimes") else ()))
         prompts = {name: text for name in asking if (text := tried.prompt(name)) is not None}
         yield from closed(prompts, before, tried.probe.ends)
-        yield from default_system(prompt, tried.prompt("system") or "")
 
 
 def _offered(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding]:

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.request_coverage.conversations import (
-    SYSTEM,
     Conversation,
     Mark,
 )
@@ -24,7 +23,6 @@ from importer.frozen import frozen
 
 WORD = re.compile(rf"{SHAPE.pattern}|\w+")
 SPEAKERS = ("user", "assistant")
-MOST_QUOTED = 80  # characters of a template's own text
 
 
 def distinct_roles(conversation: Conversation, prompt: str) -> Mapping[str, bool]:
@@ -181,16 +179,6 @@ def unseen(question: str, prompt: str) -> Iterator[CoverageFinding]:
     if found:
         words = ", ".join(f"U+{ord(character):04X}" for character in found)
         yield CoverageFinding(CoverageKind.UNSEEN, conversation="bare", words=words)
-
-
-def default_system(prompt: str, with_system: str) -> Iterator[CoverageFinding]:
-    """Yield the text that a template puts in the place of a system turn that was not sent."""
-    before, found, after = with_system.partition(SYSTEM.text)
-    own = prompt.removeprefix(before).removesuffix(after)
-    if found and len(own) + len(before) + len(after) == len(prompt) and any(map(str.isalpha, own)):
-        yield CoverageFinding(
-            CoverageKind.DEFAULT_SYSTEM, conversation="bare", words=own.strip()[:MOST_QUOTED]
-        )
 
 
 def closed(prompts: Mapping[str, str], history: str, ends: Collection[str]) -> Iterator[CoverageFinding]:

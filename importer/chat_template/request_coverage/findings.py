@@ -161,7 +161,6 @@ class CoverageKind(ReasonKind):
     OUT_OF_ORDER = "out-of-order", _field("stands out of order")
     UNSEEN = "unseen", "the template writes invisible characters: {words}"
     CLOSED = "closed", _closed
-    DEFAULT_SYSTEM = "default-system", "a request without a system turn gets one: {words}"
     REFUSED = "refused", _refused("is refused")
 
 
@@ -186,7 +185,7 @@ _ERRORS = frozenset(
         CoverageKind.UNSEEN,
     }
 )  # fmt: skip
-_NOTICES = frozenset({CoverageKind.NO_TOOLS, CoverageKind.REFUSED, CoverageKind.DEFAULT_SYSTEM})
+_NOTICES = frozenset({CoverageKind.NO_TOOLS, CoverageKind.REFUSED})
 # A model may be trained without reasoning in its history, and with every system turn at the head.
 _BY_DESIGN = frozenset(
     {
