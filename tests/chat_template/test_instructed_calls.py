@@ -59,13 +59,6 @@ def test_a_list_of_calls_gets_the_word_that_the_instructions_put_before_it() -> 
     assert bare.completion == f"[{JSON}]"
 
 
-def test_reasoning_before_the_calls_stays() -> None:
-    thought = "<think>city=Paris {</think>"
-    sample = Sample("one-call", "", f"{thought}[get_weather(city=Paris)]", calls=(CALL,), lead=len(thought))
-    (one,) = as_instructed(TemplateAnalysis("d", (sample,))).samples
-    assert one.completion == f"{thought}[get_weather(city='Paris')]"
-
-
 def test_other_formats_stay_as_they_are() -> None:
     for text, asked in (
         (f"<tool_call>{JSON}</tool_call>", f"within <tool_call>{JSON}</tool_call>"),

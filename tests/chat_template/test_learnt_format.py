@@ -65,11 +65,6 @@ def test_a_call_without_its_markers() -> None:
     assert unmarked(sample(JSON)) is None
 
 
-def test_no_call_no_format() -> None:
-    assert learn_format([]) is None
-    assert learn_format([sample("It is sunny.", "plain")]) is None
-
-
 @pytest.mark.parametrize("text", [texts.CHATML_JSON, texts.XML_PARAMETERS, texts.INST, texts.HEADERS])
 def test_every_template_with_calls_has_a_format(text: str) -> None:
     analysis = analyze(Template(text, "chat_template.jinja"), Vocabulary(), Local())

@@ -70,14 +70,6 @@ def test_characters_that_nobody_sees_are_found(mark: str) -> None:
     assert (finding.kind, finding.words) == (CoverageKind.UNSEEN, f"U+{ord(mark):04X}")
 
 
-@pytest.mark.parametrize(
-    "end", one_of_each(["{{- eos_token -}}", "{{- '<|im_end|>' ~ '\\n' -}}"], tier="slow")
-)
-def test_a_prompt_that_ends_an_answer_is_found(end: str) -> None:
-    first = request_coverage(SOUND + end).findings[0]
-    assert (first.kind, first.severity) == (CoverageKind.CLOSED, CoverageSeverity.ERROR)
-
-
 def test_a_prompt_that_ends_an_answer_behind_a_result_is_found() -> None:
     """Of a call with words beside it alone: a plain question and a bare call are answered."""
     header = "if add_generation_prompt"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.chat_template.markers import ENDS, SHAPE, Marks, common_prefix, last_marker, mirror
+from importer.chat_template.markers import ENDS, SHAPE, Marks, common_prefix, mirror
 
 MARKERS = [
     "<|im_start|>", "<tool_call>", "</tool_call>", "<think>", "</seed:think>", "[TOOL_CALLS]", "[/THINK]",
@@ -61,12 +61,6 @@ def test_common_prefix(left: str, right: str) -> None:
     assert length == min(len(left), len(right)) or left[length] != right[length]
 
 
-def test_markers_that_begin_alike_are_not_cut_in_two() -> None:
-    assert marks.prefix("assistant\n<think>\n", "assistant\n<tool_call>\n") == len("assistant\n")
-    assert marks.prefix("ai\n</mm:think>", "ai\n</mm:tool>") == len("ai\n")
-    assert Marks(["]<]minimax[>["]).prefix("x]<]minimax[>[<a>", "x]<]mini") == 1
-
-
 @pytest.mark.parametrize(
     ("opening", "closing"),
     [
@@ -102,8 +96,3 @@ def test_ends_of_turns(end: str) -> None:
 @pytest.mark.parametrize("closing", CLOSINGS)
 def test_closing_markers_of_calls_end_no_turn(closing: str) -> None:
     assert not ENDS.search("text" + closing)
-
-
-def test_last_marker() -> None:
-    assert last_marker("a<b>c<|channel>thought\n") == "<|channel>thought\n"
-    assert last_marker("none") == ""

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from importer.chat_template.render import RefusalReason, Rendered, Renderer, RenderJob, RenderRefused
+from importer.chat_template.render import Rendered, Renderer, RenderJob, RenderRefused
 from importer.chat_template.render_worker import CLOCK
-from importer.reasons import Reason
 from importer.sentences import render
 
 ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
@@ -74,16 +73,6 @@ def test_open_variables_are_told_with_their_values(renderer: Renderer) -> None:
     )
     variables = renderer.render(template, [ASK]).variables
     assert dict(variables) == {"amount": [4], "effort": ["low", "high"], "level": [], "mode": []}
-
-
-def test_one_refusal_costs_no_other_case(renderer: Renderer) -> None:
-    template = "{% if tools %}{{ raise_exception('no tools') }}{% endif %}ok"
-    results = renderer.render(template, [ASK, RenderJob(ASK.messages, [{}]), ASK]).results
-    assert results == (
-        Rendered("ok"),
-        RenderRefused(Reason(RefusalReason.RAISED, words="no tools"), "refused"),
-        Rendered("ok"),
-    )
 
 
 @pytest.mark.parametrize(

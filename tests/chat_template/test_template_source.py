@@ -147,22 +147,6 @@ def test_the_hubs_own_copy_is_the_last_resort() -> None:
     assert better.text == "T"
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [
-        {},
-        {"chat_template.jinja": " \n"},
-        {"tokenizer_config.json": {}},
-        {"tokenizer_config.json": {"chat_template": None}},
-        {"tokenizer_config.json": {"chat_template": [None, {"name": "x"}, {"template": "y"}]}},
-        {"chat_template.json": {"chat_template": 3}},
-        {"README.md": "text"},
-    ],
-)
-def test_none_is_no_error(texts: dict[str, Any]) -> None:
-    assert find.find(snapshot(texts)) is None
-
-
 def test_a_huge_template_is_refused() -> None:
     with pytest.raises(RepositoryError) as caught:
         find.find(snapshot({"chat_template.jinja": "x" * (find.MAX_CHARACTERS + 1)}))
@@ -201,18 +185,6 @@ def test_vocabulary_merges_its_files() -> None:
     assert read.stops == ("<|im_end|>", "<think>")
     assert read.variables["eos_token"] == "<|im_end|>"
     assert read.variables["bos_token"] == ""
-
-
-def test_vocabulary_of_nothing() -> None:
-    read = read_vocabulary(snapshot({}))
-    assert (read.tokens, read.declared, read.sources, read.stops) == ((), False, (), ())
-    assert read.variables["bos_token"] == "<s>"
-
-
-def test_special_tokens_alone_declare_no_vocabulary() -> None:
-    read = read_vocabulary(snapshot({"special_tokens_map.json": {"eos_token": "</s>"}}))
-    assert read.contents == {"</s>"}
-    assert not read.declared
 
 
 @pytest.mark.parametrize("odd", [{"added_tokens_decoder": []}, {"added_tokens_decoder": {"x": 3, "1": {}}},

@@ -16,7 +16,7 @@ from importer.chat_template.conventions import CONVENTIONS, FILE
 from importer.chat_template.conventions.wrap import Traits, compose, wrap
 from importer.chat_template.find import Template
 from importer.chat_template.override import TemplateOverride, by_name, read, template_of
-from importer.chat_template.render import Rendered, RenderJob, RenderRefused
+from importer.chat_template.render import Rendered, RenderJob
 from importer.errors import UsageError
 from tests import template_texts as texts
 from tests.analysing import RENDERER, VOCABULARY, analysed
@@ -288,8 +288,3 @@ def test_mlx_finds_its_parser_in_the_text() -> None:
         "<longcat",
     )  # fmt: skip
     assert not [mark for mark in others if mark in prelude]
-
-
-def test_a_refused_render_is_no_text() -> None:
-    [result] = RENDERER.render(dressed(texts.CHATML), [RenderJob([{"role": "user"}] * 2, [{}])]).results
-    assert isinstance(result, RenderRefused | Rendered)

@@ -96,12 +96,6 @@ def test_the_familys_own_parser_stays_where_it_loses_a_trifle_alone() -> None:
         assert value(key, proof(key, whole, own), "llama3_json", Thinking()) == chosen
 
 
-def test_the_user_may_still_have_it() -> None:
-    found = proof("reasoning_parser", QWEN, R1)
-    chosen = decided("reasoning_parser", found, reasoning_parser="deepseek_r1")
-    assert (chosen["reasoning_parser"].value, chosen["reasoning_parser"].status) == ("deepseek_r1", "user")
-
-
 def test_a_guessed_block_does_not_refute_the_declared_parser() -> None:
     """As Hunyuan A13B, whose answers have a block of their own that its template never writes."""
     key = "reasoning_parser"
@@ -158,12 +152,6 @@ def test_equals_are_named() -> None:
     named = claim(Rule.FAMILY_TABLE, "reasoning_parser", "poolside_v1")
     other = decided("reasoning_parser", proof("reasoning_parser", QWEN, SAID), named)["reasoning_parser"]
     assert not any(why.kind is ParserReason.SAME_EFFECT for why in other.why)
-
-
-def test_claims_choose_among_the_complete() -> None:
-    found = proof("reasoning_parser", QWEN, GLM)
-    named = claim(Rule.NAME_LIKE, "reasoning_parser", "glm47")  # another name of the class
-    assert decided("reasoning_parser", found, named)["reasoning_parser"].value == "glm45"
 
 
 def test_a_template_that_shows_no_tools_names_no_parser() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.decisions.decide import decide
-from importer.decisions.decision import Chosen, KnownNone, Preferences, Target, Undecided
+from importer.decisions.decision import KnownNone, Preferences, Target, Undecided
 from importer.decisions.parsers import ParserReason
 from importer.document.build import to_json
 from importer.sentences import render
@@ -45,12 +45,6 @@ def tool(*facts: Evidence, prefer: dict[str, Any] | None = None, target: Target 
     return decide(facts, Preferences(prefer or {}), target)["tool_parser"]
 
 
-def test_both_parsers_are_always_decided() -> None:
-    decisions = decide([], Preferences(), VLLM)
-    assert isinstance(decisions["tool_parser"], Undecided)
-    assert isinstance(decisions["reasoning_parser"], Undecided)
-
-
 def test_a_format_that_the_engine_forbids_is_told_with_the_parsers_that_are_free_of_it() -> None:
     found = proof(["hermes", "xml"])
     forced = {**found.value, "forbidden": {"hermes": "'\\n' after '<call>'"}}
@@ -71,11 +65,6 @@ def test_a_repository_claim_is_heard_before_the_table() -> None:
     chosen = tool(fact("family-table", "hermes"), fact("repository-claim", "xml"))
     assert (chosen.value, chosen.status) == ("xml", "declared")
     assert [o.value for o in chosen.overruled] == ["hermes"]
-
-
-def test_proof_agrees_with_the_table() -> None:
-    chosen = tool(fact("family-table", "hermes"), proof(["granite4", "hermes"]))
-    assert (chosen.value, chosen.status) == ("hermes", "proved")
 
 
 def test_proof_refutes_the_table_and_both_are_shown() -> None:
@@ -154,20 +143,6 @@ def test_kinds_that_call_nothing_get_no_parser(kind: str) -> None:
     decisions = decide([fact("files", kind, "kind"), fact("family-table", "hermes")], Preferences(), VLLM)
     assert isinstance(decisions["tool_parser"], KnownNone)
     assert isinstance(decisions["reasoning_parser"], KnownNone)
-
-
-def test_the_vendor_is_heard_before_the_table_and_zero_is_a_value() -> None:
-    key = "parameters.temperature"
-    facts = [fact("sampling-table", 1.5, key), fact("generation-config", 0, key)]
-    chosen = decide(facts, Preferences(), VLLM)[key]
-    assert isinstance(chosen, Chosen)
-    assert (chosen.value, chosen.status) == (0, "vendor")
-    assert chosen.overruled[0].value == 1.5
-
-
-def test_the_user_may_set_what_nobody_spoke_on() -> None:
-    chosen = decide([], Preferences({"max_model_len": 4096}), VLLM)["max_model_len"]
-    assert (chosen.value, chosen.status) == (4096, "user")
 
 
 names = st.sampled_from(["hermes", "qwen3_json", "granite4", "xml", "unheard-of", None])

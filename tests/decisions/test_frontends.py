@@ -53,11 +53,6 @@ def test_a_users_value_stays_with_a_warning() -> None:
     assert "reads calls and reasoning in one" in words(reasoning)
 
 
-def test_without_such_a_parser_nothing_changes() -> None:
-    tool, reasoning = settled(chosen("hermes"), chosen("qwen3"))
-    assert (tool, reasoning) == (chosen("hermes"), chosen("qwen3"))
-
-
 def test_a_parser_of_the_other_frontend_is_named() -> None:
     reason = elsewhere(RUST, "tool_parser", "granite")
     assert reason is not None

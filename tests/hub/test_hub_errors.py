@@ -61,13 +61,6 @@ def test_refusals(
     assert refused(text).kind == kind
 
 
-@pytest.mark.parametrize("text", ["a/gated", "a/private"])
-def test_the_right_token_opens(server: HubServer, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    assert resolve(parse(text), ANYWHERE).texts["chat_template.jinja"] == "x"
-    assert all(e.headers["Authorization"] == f"Bearer {TOKEN}" for e in server.log)
-
-
 @pytest.mark.parametrize("place", ["/api/models/a/open", "config.json"])
 @pytest.mark.parametrize(
     "fault",
@@ -139,15 +132,6 @@ def test_a_file_that_never_arrives_whole(server: HubServer) -> None:
     assert (error.kind, "of 5 bytes arrived" in error.message) == ("bad-answer", True)
 
 
-def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    isolate(monkeypatch, tmp_path, f"http://user:pass@127.0.0.1:{port}")
-    error = refused("a/open")
-    assert (error.kind, error.details["host"]) == ("network", f"127.0.0.1:{port}")
-
-
 def test_a_redirect_within_the_hub_is_followed(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     target = "/a/gated/resolve/main/config.json?cached"
@@ -179,12 +163,6 @@ def test_the_token_is_neither_logged_nor_kept(
     kept = [p.read_bytes() for p in Path(os.environ["IMPORTER_HOME"]).rglob("*") if p.is_file()]
     assert kept
     assert not any(TOKEN.encode() in data for data in kept)
-
-
-def test_a_server_that_repeats_the_token(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    server.faults.append(Fault("/api/", 403, {"X-Error-Message": f"{TOKEN} may not"}, TOKEN.encode()))
-    assert refused("a/open").kind == "forbidden"
 
 
 @pytest.mark.parametrize(

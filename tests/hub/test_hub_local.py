@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.errors import RepositoryError, UsageError
+from importer.errors import RepositoryError
 from importer.hub import ANYWHERE, Snapshot, parse, resolve
 from importer.hub.snapshot import POINTER_SIZES, JsonReason, UnreadReason
 
@@ -82,12 +82,6 @@ def test_everything_allowed_is_read_and_nothing_else(tmp_path: Path) -> None:
     for name in allowed | {"modeling_toy.py", "tokenizer.json", "notes.txt", "vocab.json"}:
         (tmp_path / name).write_text("{}")
     assert set(read(tmp_path).texts) == allowed
-
-
-def test_no_directory(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        read(tmp_path / "none")
-    assert caught.value.kind == "no-such-directory"
 
 
 @pytest.mark.parametrize(("name", "fatal"), [("config.json", True), ("added_tokens.json", False)])

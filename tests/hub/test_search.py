@@ -48,14 +48,6 @@ def test_an_answer_to_a_search_that_is_no_list_is_one_sentence(hub: HubServer, b
     assert raised.value.kind == "bad-answer"
 
 
-def test_half_of_a_surrogate_pair_can_be_written_again(hub: HubServer) -> None:
-    """The search of the service answered 500: no JSON can be made of it."""
-    hub.faults.append(Fault("search=", 200, body=b'[{"id": "org/m", "pipeline_tag": "text\\ud800"}]'))
-    (hit,) = search("m", 3)
-    assert hit.task is not None
-    assert hit.task.encode() == b"text?"
-
-
 def test_equal_files_are_fetched_once(hub: HubServer) -> None:
     found = [resolve(parse(f"org/m{number}"), ANYWHERE) for number in range(6)]
     paths = hub.paths()

@@ -38,18 +38,6 @@ def test_named_files_come_first_then_those_beside_them() -> None:
     }
 
 
-def test_what_is_named_and_not_there_has_no_hash() -> None:
-    facts = code.evidence(snapshot({"auto_map": AUTO}, None, "modeling_x.py"), VLLM)
-    assert facts[0].value["configuration_x.py"] is None
-
-
-def test_tokenizers_and_lists_are_read_too() -> None:
-    told = snapshot(
-        {}, {"auto_map": {"AutoTokenizer": ["tokenization_x.XTokenizer", None]}}, "tokenization_x.py"
-    )
-    assert [(n.part, n.module) for n in code.named(told)] == [("AutoTokenizer", "tokenization_x")]
-
-
 def test_code_of_another_repository_is_a_warning() -> None:
     told = snapshot({"auto_map": {"AutoConfig": "other/repo--configuration_x.XConfig"}})
     facts = code.evidence(told, VLLM)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,11 +108,6 @@ def test_do_sample_false_is_greedy_and_true_alone_is_sampling_at_one() -> None:
     assert values(do_sample=0) == {}
 
 
-def test_a_limit_of_transformers_is_told_apart_from_values() -> None:
-    [fact] = sampling.evidence(snapshot(generation_config={"max_new_tokens": 512, "num_beams": 4}))
-    assert (fact.rule, fact.key, fact.value) == ("generation-config-length", "parameters.max_tokens", 512)
-
-
 def test_a_broken_file_is_an_error_with_its_name() -> None:
     with pytest.raises(RepositoryError, match=r"generation_config\.json"):
         sampling.evidence(snapshot(generation_config="[]"))
@@ -138,12 +132,6 @@ def test_the_hubs_part_of_the_config_speaks_where_the_file_is_missing() -> None:
     assert architecture.architectures(snapshot(told)) == ("A",)
     assert architecture.model_types(snapshot(told, config={"model_type": "other"})) == ("other",)
     assert architecture.architectures(snapshot({"config": "x"})) == ()
-
-
-def test_the_type_of_the_language_model_inside_counts_too() -> None:
-    nested = snapshot(config={"model_type": "Outer_VL", "text_config": {"model_type": "inner"}})
-    assert architecture.model_types(nested) == ("outer_vl", "inner")
-    assert architecture.model_types(snapshot(config={"model_type": 3})) == ()
 
 
 @pytest.mark.parametrize(
@@ -194,12 +182,6 @@ def test_a_response_template_claims_what_it_has_fields_for() -> None:
     assert claimed("vllm", response_template=both) == {"tool_parser": "hf", "reasoning_parser": "hf"}
     assert claimed("vllm", response_template={"fields": {"content": {}}}) == {}
     assert claimed("mlx", response_template=both) == claimed("vllm", response_template=None) == {}
-
-
-def test_a_parser_made_for_the_format_is_heard_before_the_generic_one() -> None:
-    settings = {"response_template": {"tool_calls": {}}, "tool_parser_type": "json_tools"}
-    facts = declared_parsers.declared_parsers(snapshot(tokenizer_config=settings), "vllm")
-    assert decide(facts, Preferences(), VLLM)["tool_parser"].value == "hermes"
 
 
 # kin
@@ -310,13 +292,6 @@ def test_reasoning_by_what_was_rendered(
     assert says in render(fact.reason)
 
 
-def test_an_unknown_marker_is_a_note_not_a_claim() -> None:
-    thinking = Thinking(("<ponder>", "</ponder>"), opened=True, default=True, source="prompt")
-    fact = shown(TemplateAnalysis("d", thinking=thinking))["reasoning_parser"]
-    assert (fact.value, fact.rule) == (None, "template")
-    assert "<ponder> … </ponder>" in fact.quote
-
-
 def test_without_a_template_nothing_is_claimed() -> None:
     facts = template_markers.evidence(None)
     assert {e.rule for e in facts} == {"template"}
@@ -400,14 +375,6 @@ def test_a_parser_that_the_other_engine_lacks_is_left_unsaid() -> None:
     assert on_mlx.status == "unknown"
 
 
-def test_known_to_have_none_holds_on_every_engine() -> None:
-    source = replace(snapshot(), model_id="google/gemma-2-2b-it")
-    facts = all_facts(source, None)
-    for target in (VLLM, MLX):
-        decided = decide(for_engine(facts, source, target.backend, target.parsers), Preferences(), target)
-        assert decided["tool_parser"].status == "none"
-
-
 def test_the_type_says_how_a_template_that_thinks_is_read(renderer: Renderer) -> None:
     source = snapshot(config={"model_type": "nemotron_h"})
     facts = all_facts(source, learn(renderer, texts.SWITCHED))
@@ -450,9 +417,3 @@ def test_a_switch_without_a_block_leaves_reasoning_open() -> None:
     assert (fact.value, fact.rule) == (None, "template")
     assert "enable_thinking" in render(fact.reason)
     assert "gemma4" in named(switched, model_type="gemma4")["reasoning_parser"]
-
-
-def test_nothing_here_reads_a_folder() -> None:
-    """A snapshot without a directory gives the same facts as one on this disk."""
-    source = snapshot(config={"model_type": "llama"}, generation_config={"top_p": 0.9})
-    assert all_facts(source, None) == all_facts(replace(source, directory=Path("/nowhere")), None)

@@ -62,21 +62,10 @@ def test_a_draft_model_says_so_in_its_config(key: str) -> None:
     assert find_kind(snapshot(config={**arch("LlamaForCausalLM"), key: {}})).kind == "draft"
 
 
-def test_files_of_a_sentence_encoder_outweigh_its_chat_template() -> None:
-    found = find_kind(snapshot(files=("modules.json",), texts=TEMPLATE, config=arch("Qwen3ForCausalLM")))
-    assert found.kind == "embedding"
-    assert found.evidence[0].quote == "modules.json"
-
-
 def test_the_name_outweighs_a_chat_template() -> None:
     found = find_kind(snapshot("Qwen/Qwen3-8B-Base", texts=TEMPLATE))
     assert found.kind == "base"
     assert find_kind(snapshot("Qwen/Qwen3-8B-Base", texts=TEMPLATE), ignore_name=True).kind == "chat"
-
-
-def test_a_refused_kind_is_heard_before_others() -> None:
-    found = find_kind(snapshot("Qwen/Qwen3-Guard-8B", config=arch("Qwen3ForSequenceClassification")))
-    assert [e.value for e in found.evidence] == ["classifier", "guard"]
 
 
 @pytest.mark.parametrize("tag", ["feature-extraction", "automatic-speech-recognition", "text-to-image"])
@@ -91,11 +80,6 @@ def test_a_tag_is_heard_where_nothing_else_speaks() -> None:
     assert found.kind == "embedding"
     assert find_kind(snapshot(pipeline_tag="sentence-similarity"), ignore_name=True).kind == "chat"
     assert find_kind(snapshot(pipeline_tag=7, tags=[None, "image-to-video"])).kind == "image"
-
-
-@pytest.mark.parametrize("tag", [None, "text-generation", "image-text-to-text"])
-def test_a_missing_or_usual_tag_says_nothing(tag: str | None) -> None:
-    assert find_kind(snapshot(pipeline_tag=tag)).kind == "chat"
 
 
 def test_settings_without_a_template_are_a_base_models_unless_something_chats() -> None:
@@ -177,11 +161,6 @@ def test_a_refusal_says_what_it_is(kind: str) -> None:
     assert error.details["what"] == Reason(KindReason.IS, of=kind)
     assert render(Reason(KindReason.IS, of=kind)) in error.message
     assert hint(error)
-
-
-@pytest.mark.parametrize("name", ["x/Llama-Guard-9", "x/Y-OCR", "x/Y-Translate"])
-def test_some_kinds_chat_without_tools(name: str) -> None:
-    assert find_kind(snapshot(name)).error("x") is None
 
 
 def listing(*files: str, **texts: Any) -> Snapshot:
@@ -268,12 +247,6 @@ def test_models_in_folders_are_refused_by_name() -> None:
 )
 def test_a_repository_that_shows_no_model(folder: Snapshot, nothing: bool) -> None:
     assert holds_nothing(folder) is nothing
-
-
-def test_gguf_files_of_a_folder_name_the_original_of_its_card() -> None:
-    card = "---\nbase_model: acme/Base-7B\n---\n"
-    folder = Snapshot("r", None, None, (RepoFile("a.gguf"), RepoFile("README.md")), {"README.md": card})
-    assert find_kind(folder).made_from == "acme/Base-7B"
 
 
 def test_a_trainer_s_state_is_no_weights() -> None:

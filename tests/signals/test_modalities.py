@@ -10,7 +10,6 @@ import pytest
 from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.signals.evidence import is_warning
-from importer.signals.kind import find_kind
 from importer.signals.modalities import evidence, read_modalities
 
 VLLM, MLX_VLM = registries.load_capabilities("vllm", "0.32.0"), registries.load_capabilities("mlx-vlm")
@@ -66,21 +65,6 @@ def test_what_only_some_models_take_is_up_to_the_files() -> None:
     assert "audio" not in said({"vision_config": {}, "architectures": [some]})["modalities"]
     hears = {"vision_config": {}, "audio_config": {}, "architectures": [some]}
     assert "audio" in said(hears)["modalities"]
-
-
-@pytest.mark.parametrize(
-    ("architecture", "config", "refused"),
-    [
-        ("Qwen3VLForConditionalGeneration", {"vision_config": {}}, False),
-        ("Qwen2AudioForConditionalGeneration", {"audio_config": {}}, False),
-        ("Qwen3OmniMoeForConditionalGeneration", {"thinker_config": {"audio_config": {}}}, False),
-        ("WhisperForConditionalGeneration", {"audio_config": {}}, True),
-        ("Qwen3TTSForConditionalGeneration", {"audio_config": {}}, True),
-    ],
-)
-def test_who_answers_in_text_is_served(architecture: str, config: Any, refused: bool) -> None:
-    found = find_kind(snapshot({**config, "architectures": [architecture]}))
-    assert (found.error("x") is not None) is refused
 
 
 @pytest.mark.parametrize(

@@ -67,15 +67,12 @@ def test_the_method(given: dict[str, Any], found: str | None) -> None:
     [
         ({"group_size": 64, "bits": 6}, "affine-6bit", 6),
         ({"group_size": 32, "bits": 4, "mode": "mxfp4"}, "mxfp4", 4),
-        ({"quant_method": "awq", "bits": 4, "group_size": 128}, "w4a16", 4),
         ({"quant_method": "gptq", "bits": 8, "desc_act": True, "sym": True}, "w8a16-actorder", 8),
         ({"quant_method": "gptq", "bits": 4, "desc_act": False, "sym": False}, "w4a16-asym", 4),
         ({"quant_method": "auto-round", "bits": 4, "packing_format": "auto_round:auto_awq"}, "w4a16-awq", 4),
         ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8-block", 8),
         ({"quant_method": "fp8", "activation_scheme": "static"}, "fp8-static", 8),
-        ({"quant_method": "mxfp4"}, "mxfp4", 4),
         ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}, "nf4", 4),
-        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4", 4),
         ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8"}}, "fp8-static", 8),
         ({"quant_method": "modelopt_mixed", "quant_algo": "MIXED_PRECISION"}, "mixed", None),
         ({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4"}}, "nvfp4", 4),
@@ -149,19 +146,14 @@ NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
         (NVFP4, "vllm", CPU, False, "it needs an NVIDIA card of compute capability 7.5 or more"),
         ({"quant_method": "gptq", "bits": 3}, "vllm", H100, False, "refuses"),
         (MLX["quantization"], "vllm", H100, False, "does not read mlx"),
-        (BITSANDBYTES, "vllm", H100, False, "does not read bitsandbytes"),
         ({"quant_method": "quark"}, "vllm", CPU, None, "on processors is not known"),
         (MLX["quantization"], "mlx", CPU, True, "reads mlx"),
-        (AWQ, "mlx", CPU, True, "detects it by itself"),
         (AWQ, "mlx-vlm", CPU, False, "does not read awq"),
         (NVFP4, "mlx", CPU, True, "detects it by itself"),
         ({"quant_method": "modelopt", "quant_algo": "FP8"}, "mlx", CPU, False, "NVFP4 alone"),
         (tensors(FP8, FP8, "float-quantized"), "mlx", CPU, False, "in the format float-quantized"),
         ({"quant_method": "fp8"}, "mlx", CPU, None, "not known"),
         (BITSANDBYTES, "vllm-mlx", CPU, False, "vllm-mlx 0.6.0 does not read bitsandbytes"),
-        ({"quant_method": "fp8"}, "vllm-mlx", CPU, False, "does not read fp8"),
-        (tensors(FP8, FP8, "float-quantized"), "vllm-mlx", CPU, False, "in the format float-quantized"),
-        (MLX["quantization"], "vllm-mlx", CPU, True, "reads mlx"),
         ({**AWQ, "bits": 8}, "mlx", CPU, False, "reads 4 bits alone, not awq (w8a16)"),
         ({**AWQ, "quant_method": "gptq"}, "vllm-mlx", CPU, None, "no file that was read names the tensors"),
     ],
@@ -212,12 +204,6 @@ def test_modelopt_without_a_name_is_not_seen_by_vllm() -> None:
     facts = loading.evidence(given, registries.load_capabilities("vllm"), H100)
     told = "nothing in the files names modelopt where it is looked for"
     assert [render(e.reason) for e in facts] == [f"warning: vllm 0.32.0 takes the weights for whole: {told}"]
-
-
-def test_modelopt_without_a_name_is_no_reason_for_another_engine() -> None:
-    told = snapshot(LLAMA, {"quantization": {"quant_algo": "NVFP4"}})
-    facts = loading.backend_evidence(told, "linux", H100, registries.load_capabilities)
-    assert {e.value for e in facts} == {"vllm"}
 
 
 # the cache

@@ -41,18 +41,6 @@ def drafted(told: Snapshot, able: Any = VLLM, machine: Machine = CPU) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("config", "found"),
-    [
-        (GLM, 1), (QWEN, 1), ({"num_nextn_predict_layers": 0}, None),
-        ({"num_nextn_predict_layers": True}, None), ({"mtp_num_hidden_layers": 10**9}, None), ({}, None),
-    ],
-)  # fmt: skip
-def test_what_a_config_declares(config: Any, found: int | None) -> None:
-    heads = speculation.read(config)
-    assert (heads and heads.count) == found
-
-
-@pytest.mark.parametrize(
     ("tensors", "found"),
     [
         (["model.embed_tokens.weight", "mtp.fc.weight"], DRAFTS),
@@ -64,10 +52,6 @@ def test_what_a_config_declares(config: Any, found: int | None) -> None:
 )
 def test_what_the_weights_hold(tensors: list[str], found: Any) -> None:
     assert drafted(snapshot(GLM, tensors)) == found
-
-
-def test_a_file_of_the_heads_own_is_enough() -> None:
-    assert drafted(snapshot(GLM, files=("model-mtp-00001.safetensors",), base_models=["zai/x"])) == DRAFTS
 
 
 @pytest.mark.parametrize(

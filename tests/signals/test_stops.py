@@ -67,14 +67,6 @@ def test_an_end_of_turn_that_no_list_has_becomes_a_stop_word(
     assert tokens == {str(i): TOKENS[i] for i in ends}
 
 
-def test_the_tokenizers_own_end_is_heard_everywhere() -> None:
-    config = {"eos_token_id": 1}
-    words, ends = found(ENDS_AT_IM_END, tokenizer_config=tokenizer("<|im_end|>"), generation_config=config)
-    assert words is None
-    assert ends == {"1": "<|endoftext|>", "2": "<|im_end|>"}
-    assert found(ENDS_AT_IM_END, tokenizer_config={"eos_token": "<|im_end|>"}) == (None, None)
-
-
 def test_what_is_not_known_adds_nothing() -> None:
     listed = {"special_tokens_map": {"additional_special_tokens": ["<|im_end|>"]}}
     assert found(ENDS_AT_IM_END, **listed, generation_config={"eos_token_id": 7}) == (None, {"7": None})

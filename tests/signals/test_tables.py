@@ -12,8 +12,7 @@ from importer.engines.registries import load
 from importer.signals import name as pattern
 from importer.signals import tables
 from importer.signals.family import match
-from importer.signals.name import Name
-from importer.signals.tables import parse_parsers, parser_table, sampling_table
+from importer.signals.tables import parse_parsers, parser_table
 
 # Parsers that no family needs: generic ones, second names of one class, and a variant for other clients.
 NOT_A_FAMILY = {
@@ -67,28 +66,6 @@ def test_rows_are_asked_by_purpose_then_maker_then_length_whatever_the_file_says
     names = ("a/Hermes-3-Llama-3.1-8B", "nvidia/Llama-3.1-8B", "b/Llama-3.1-TTS-Base")
     found = [match(table, name) for name in names]
     assert [f.row.family for f in found if f] == ["hermes-3", "nvidia/llama-3.1", "tts"]
-
-
-def test_a_missing_field_is_not_the_same_as_null() -> None:
-    table = parse_parsers({"families": {"a-1": {"tool_parser": None, "source": "x"}}})
-    assert table.rows[0].parsers == {"tool_parser": None}
-
-
-def test_sampling_keeps_thinking_apart_and_zero_is_a_value() -> None:
-    row = sampling_table().find(Name("qwen", "qwen3-8b"))
-    assert row is not None
-    assert row.values == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0.0}
-    assert row.modes["non_thinking"]["temperature"] == 0.7
-    greedy = sampling_table().find(Name("ibm-granite", "granite-4.0-h-tiny"))
-    assert greedy is not None
-    assert greedy.values["temperature"] == 0.0
-
-
-def test_sampling_agrees_with_the_vendor_where_unsloth_does_not() -> None:
-    row = sampling_table().find(Name("meta-llama", "llama-3.1-8b-instruct"))
-    assert row is not None
-    assert row.values == {"temperature": 0.6, "top_p": 0.9}
-    assert "unsloth" in row.source
 
 
 def test_wildcards_and_words() -> None:

@@ -43,13 +43,10 @@ def classifier(architecture: str, labels: int) -> dict[str, Any]:
         (classifier("BertForSequenceClassification", 3), "classifier"),
         (classifier("BertForTokenClassification", 1), "classifier"),
         ({"architectures": ["SomethingNewForSequenceClassification"], "num_labels": 1}, "reranker"),
-        ({"architectures": ["NomicBertModel"]}, "embedding"),
-        ({"architectures": ["InternLM2ForRewardModel"]}, "reward"),
         ({"architectures": ["WhisperForConditionalGeneration"]}, "transcription"),
         ({"architectures": ["VoxtralForConditionalGeneration"]}, "chat"),
         ({"architectures": ["Wav2Vec2ForCTC"]}, "speech"),
         ({"architectures": ["JinaVLForRanking"]}, "reranker"),
-        ({"architectures": ["NewEncoderDecoderModel"], "is_encoder_decoder": True}, "encoder-decoder"),
         ({"architectures": ["BartForConditionalGeneration"], "is_encoder_decoder": True}, "encoder-decoder"),
         ({"architectures": ["NewForCausalLM"]}, "chat"),
         (
@@ -188,7 +185,6 @@ def test_a_config_that_names_nothing_is_no_refusal_beside_another_source(more: s
 @pytest.mark.parametrize(
     ("files", "info", "words"),
     [
-        ({"model_index.json": {}}, {}, "diffusers"),
         ({"model_index.json": {}}, {"library_name": "nemo"}, "nemo"),
         ({"model_index.json": {}}, {"library_name": "<script>"}, "diffusers"),
     ],

@@ -132,27 +132,11 @@ def test_a_token_that_the_template_writes_is_refused(model: Path) -> None:
     assert table.beyond[0].needed
 
 
-def test_a_word_of_the_vocabulary_without_a_row_is_needed(model: Path) -> None:
-    tokenizer = json.loads((model / "tokenizer.json").read_text())
-    tokenizer["model"]["vocab"]["later"] = ROWS
-    (model / "tokenizer.json").write_text(json.dumps(tokenizer))
-    table = tables.of_folder(model)
-    assert table is not None
-    assert table.beyond[0].needed
-
-
 def test_the_tokenizer_s_own_file_counts_where_the_small_ones_are_silent(model: Path) -> None:
     assert check_tokens(add(model, "<|extra|>", ROWS, small=False), "", offline=True) == []
     table = tables.of_folder(model)
     assert table is not None
     assert [token.content for token in table.beyond] == ["<|extra|>"]
-
-
-def test_the_demo_model_is_whole(model: Path) -> None:
-    assert check_tokens(local.resolve(str(model), model), "", offline=True) == []
-    table = tables.of_folder(model)
-    assert table is not None
-    assert (table.rows, table.exact, table.beyond) == (ROWS, True, ())
 
 
 def test_a_folder_that_cannot_be_read_has_no_verdict(model: Path) -> None:
