@@ -49,7 +49,6 @@ def test_the_table_of_traps_is_the_registrys() -> None:
     for check in CHECKS:
         assert f"| `{check.name}` |" in page
         assert check.trap.endswith(".")
-        assert check.helps.endswith(".")
 
 
 def test_what_stands_in_the_way_is_told_at_once(tmp_path: Path, importer_home: Path) -> None:

@@ -209,14 +209,13 @@ def add_arguments_doctor(parser: argparse.ArgumentParser) -> None:
 def run_doctor(arguments: argparse.Namespace) -> int:
     """Print what was checked; return 1 where something would stop a run."""
     from importer.cli import output
-    from importer.engines.doctor import CheckSkipped
 
     checks = list(_of_document(arguments) if arguments.name is not None else _of_machine(arguments))
     if arguments.json:
         for one in checks:
             output.json_line(one.to_json(messages.text))
     else:
-        rows = [_row(one) for one in checks if not isinstance(one.result, CheckSkipped)]
+        rows = [_row(one) for one in checks if one.result is not None]
         output.console().print(output.table(("about", "check", "verdict", "message", "remedy"), rows))
     stopping = [one for one in checks if one.stops]
     if stopping:
@@ -247,8 +246,5 @@ def _of_document(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
 
 
 def _row(one: DoctorFinding) -> tuple[str, ...]:
-    from importer.engines.doctor import Trouble
-
     members = one.to_json(messages.text)
-    verdict = one.result.severity if isinstance(one.result, Trouble) else members["verdict"]
-    return one.subject, one.check, verdict, members["message"], members["remedy"]
+    return tuple(str(members[key]) for key in ("subject", "check", "verdict", "message", "remedy"))

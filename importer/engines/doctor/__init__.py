@@ -12,13 +12,11 @@ from importer.engines import ENGINES
 from importer.engines.doctor import host, memory, model, packages
 from importer.engines.doctor.case import (
     Check,
-    CheckSkipped,
     DoctorCase,
     DoctorFinding,
     Fine,
     Result,
     Trouble,
-    TroubleSeverity,
     of_engine,
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
@@ -28,48 +26,30 @@ from importer.reasons import Reason
 __all__ = [
     "CHECKS",
     "Check",
-    "CheckSkipped",
     "DoctorCase",
     "DoctorFinding",
     "Fine",
     "Result",
     "Trouble",
-    "TroubleSeverity",
 ]
 
 CHECKS: tuple[Check, ...] = (
-    Check("disk", "machine", "An engine takes up to 10 GB, weights far more: the install or the download fills the disk.",
-          "Free space, or move IMPORTER_HOME or HF_HUB_CACHE.", host.disk),
-    Check("port", "machine", "Another server has the port, and answers the probes.",
-          "Another port.", host.port),
-    Check("engine", "engine", "The engine is missing, half installed, or of another release of the importer.",
-          "Install the engine.", packages.installed),
-    Check("package", "engine", "Metadata without its package, or two distributions that overwrote each other: the version is right and the import fails.",
-          "Install the engine again.", packages.metadata),
-    Check("torch", "engine", "PyPI's torchvision beside PyTorch's torch for processors: 'operator torchvision::nms does not exist'; or a torch the engine was not built with.",
-          "Install the engine again; PyTorch's index has matching builds.", packages.torch),
-    Check("instructions", "engine", "A wheel compiled for AVX2 or AVX-512 dies of SIGILL in a child process; numpy from 2.4 on needs x86-64-v2; a virtual machine may hide it.",
-          "Another engine, version or machine.", host.instructions),
-    Check("libraries", "engine", "Without libnuma vLLM's extension fails to load in silence, and the engine dies later of a missing operator.",
-          "Install libnuma1, libgomp1.", host.libraries),
-    Check("driver", "engine", "A CUDA build on an older driver or without its card, or a torch without CUDA.",
-          "A newer driver; the container's cards; another machine.", host.driver),
-    Check("frontend", "document", "vLLM's frontend in Rust is in no build before 0.33, and has parsers that must stand for both kinds.",
-          "The frontend in Python.", model.frontend),
-    Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link; an output layer that the weights lack, which vLLM draws.",
-          "Fetch it again; tie_word_embeddings in config.json.", model.snapshot),
-    Check("tokenizer", "document", "A tokenizer of another model beside the weights: fluent noise, or a crash.",
-          "Fetch it from the repository of the weights.", model.tokenizer_settings),
-    Check("ends", "document", "End tokens by number, copied from a model with another vocabulary: answers end amid words.",
-          "Take the number out of eos_token_id.", model.ends),
-    Check("context", "document", "A context longer than the model's: refused by one engine, noise far into a text on another.",
-          "Set max_model_len to the model's.", model.context),
-    Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
-          "Write it at the top too.", model.rope),
-    Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word. vLLM wants 90 % of each card free.",
-          "A shorter context, a higher limit; end other programs on the card.", memory.memory),
-    Check("shared-memory", "document", "A container's /dev/shm of 64 MB is too small for workers that talk through it.",
-          "The host's shared memory, or more of the container's own.", host.shared_memory),
+    Check("disk", "machine", "An engine takes up to 10 GB, weights far more: the install or the download fills the disk.", host.disk),
+    Check("port", "machine", "Another server has the port, and answers the probes.", host.port),
+    Check("engine", "engine", "The engine is missing, half installed, or of another release of the importer.", packages.installed),
+    Check("package", "engine", "Metadata without its package, or two distributions that overwrote each other: the version is right and the import fails.", packages.metadata),
+    Check("torch", "engine", "PyPI's torchvision beside PyTorch's torch for processors: 'operator torchvision::nms does not exist'; or a torch the engine was not built with.", packages.torch),
+    Check("instructions", "engine", "A wheel compiled for AVX2 or AVX-512 dies of SIGILL in a child process; numpy from 2.4 on needs x86-64-v2; a virtual machine may hide it.", host.instructions),
+    Check("libraries", "engine", "Without libnuma vLLM's extension fails to load in silence, and the engine dies later of a missing operator.", host.libraries),
+    Check("driver", "engine", "A CUDA build on an older driver or without its card, or a torch without CUDA.", host.driver),
+    Check("frontend", "document", "vLLM's frontend in Rust is in no build before 0.33, and has parsers that must stand for both kinds.", model.frontend),
+    Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link; an output layer that the weights lack, which vLLM draws.", model.snapshot),
+    Check("tokenizer", "document", "A tokenizer of another model beside the weights: fluent noise, or a crash.", model.tokenizer_settings),
+    Check("ends", "document", "End tokens by number, copied from a model with another vocabulary: answers end amid words.", model.ends),
+    Check("context", "document", "A context longer than the model's: refused by one engine, noise far into a text on another.", model.context),
+    Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.", model.rope),
+    Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word. vLLM wants 90 % of each card free.", memory.memory),
+    Check("shared-memory", "document", "A container's /dev/shm of 64 MB is too small for workers that talk through it.", host.shared_memory),
 )  # fmt: skip
 
 
@@ -138,7 +118,7 @@ def explained(error: EngineError, found: Sequence[DoctorFinding], changed: tuple
         Reason(DoctorReason.CHANGED_SINCE, files=changed), Reason(DoctorRemedy.PUT_BACK, files=changed)
     )
     findings = (DoctorFinding("snapshot", "document", cause), *found)
-    problem = tuple(one.result.reason for one in findings)
+    problem = tuple(one.result.reason for one in findings if one.result is not None)
     told = {"problem": problem, "remedy": cause.remedy, "troubles": findings}
     return EngineError("would-not-run", **{**error.details, **told})
 
@@ -151,4 +131,4 @@ def _allowed(finding: DoctorFinding) -> DoctorFinding:
     result = finding.result
     if not isinstance(result, Trouble):
         return finding
-    return replace(finding, result=replace(result, severity=TroubleSeverity.WARNING))
+    return replace(finding, result=replace(result, stops=False))

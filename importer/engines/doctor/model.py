@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +17,10 @@ from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribut
 from importer.engines.doctor.case import (
     SOUND,
     VLLM,
-    CheckSkipped,
     DoctorCase,
     Fine,
     Result,
     Trouble,
-    TroubleSeverity,
     of_error,
     text_of,
     version,
@@ -35,6 +32,7 @@ from importer.errors import EngineError, RepositoryError, UsageError
 from importer.hub import local, tensor_headers
 from importer.hub.content import TOKENIZERS, weight_files
 from importer.hub.folders import holds
+from importer.hub.snapshot import listed, mapping
 from importer.reasons import Reason
 from importer.signals import context as lengths
 from importer.signals.comparison import OF_COPIES, findings
@@ -47,17 +45,22 @@ TIED = "tie_word_embeddings"
 PADDED = 1024  # rows
 ROPE = "rope_theta"
 PARAMETERS = "rope_parameters"
+NUMBER = re.compile(r"\d[\d_]*(?:\.\d*)?(?:e\+?\d+)?")
+DECLARED = re.compile(
+    r"^class (?:TextConfig|ModelConfig|ModelArgs)\b(?:\n|.)*?^    rope_theta: *[^=\n]+(?:= *(\S+))?",
+    re.MULTILINE,
+)
 
 
 def tokenizer_settings(case: DoctorCase) -> Result:
     """Return whether the tokenizer is the one of its settings and of the vocabulary."""
     if case.weights is None:
-        return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
+        return None
     added = dict(_added(case.json(TOKENIZER).get("added_tokens")))
     declared = dict(_decoder(case.json(SETTINGS).get("added_tokens_decoder")))
     both = [i for i in sorted(declared) if i in added]
     if not both:
-        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
+        return None
     remedy = Reason(DoctorRemedy.FETCH_TOKENIZER)
     different = [i for i in both if added[i] != declared[i]]
     if 2 * len(different) > len(both):  # fewer may have been renamed in one file
@@ -79,20 +82,18 @@ def _lost(case: DoctorCase, folder: Path) -> Iterator[str]:
     any more.
     """
     data = case.json(TOKENIZER)
-    model = data.get("model")
-    vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    if not isinstance(vocabulary, dict) or not isinstance(model, dict) or not model.get("merges"):
-        return
+    model = mapping(data.get("model"))
+    vocabulary, merges = mapping(model.get("vocab")), listed(model.get("merges"))
     added = {text for _, text in _added(data.get("added_tokens"))}
     template = find.find(local.resolve(str(folder), folder))
     markers = dict.fromkeys(MARKER.findall(template.text)) if template is not None else {}
     reachable = [marker for marker in markers if marker in vocabulary and marker not in added]
-    merged = {"".join(m if isinstance(m, list) else str(m).split(" ")) for m in model["merges"]}
-    yield from (marker for marker in reachable if marker not in merged)
+    merged = {"".join(m if isinstance(m, list) else str(m).split(" ")) for m in merges}
+    yield from (marker for marker in reachable if merged and marker not in merged)
 
 
-def _added(listed: Any) -> Iterator[tuple[int, str]]:
-    for token in listed if isinstance(listed, list) else ():
+def _added(tokens: Any) -> Iterator[tuple[int, str]]:
+    for token in listed(tokens):
         if isinstance(token, dict) and isinstance(token.get("id"), int):
             yield token["id"], str(token.get("content"))
 
@@ -106,23 +107,17 @@ def _decoder(table: Any) -> Iterator[tuple[int, str]]:
 def ends(case: DoctorCase) -> Result:
     """Return whether the end tokens are markers, and none of them a plain word."""
     if case.weights is None:
-        return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
+        return None
     data = case.json(TOKENIZER)
-    model = data.get("model")
-    vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    if not isinstance(vocabulary, dict):
-        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
+    vocabulary = mapping(mapping(data.get("model")).get("vocab"))
+    if not vocabulary:
+        return None
     added = {number for number, _ in _added(data.get("added_tokens"))}
     words = {i: text for text, i in vocabulary.items() if i not in added and PLAIN.fullmatch(text)}
     for file in ("generation_config.json", "config.json"):
-        end_ids = case.json(file).get("eos_token_id")
-        wrong = [
-            i
-            for i in (end_ids if isinstance(end_ids, list) else [end_ids])
-            if isinstance(i, int) and i in words
-        ]
-        if wrong:
-            number = wrong[0]
+        ends = case.json(file).get("eos_token_id")
+        numbers = (i for i in (ends if isinstance(ends, list) else [ends]) if isinstance(i, int))
+        if (number := next((i for i in numbers if i in words), None)) is not None:
             word = Reason(DoctorReason.END_IS_WORD, file=file, number=number, word=words[number])
             remedy = Reason(DoctorRemedy.DROP_END, number=number, file=file)
             return Trouble(word, remedy, part=CONFIGURATION)
@@ -135,12 +130,12 @@ def context(case: DoctorCase) -> Result:
     requested = document.get("max_model_len") or document.get("context_size")
     overridden = (document.get("engine_args") or {}).get("hf_overrides")
     if case.weights is None or case.engine is None or not isinstance(requested, int) or overridden:
-        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
+        return None
     version = case.installed.version if case.installed is not None else None
     snapshot = local.resolve(str(case.weights), case.weights)
     limit = lengths.derive(snapshot, registries.load_capabilities(case.engine.name, version))
     if limit is None or not limit.named:
-        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
+        return None
     reason = Reason(DoctorReason.CONTEXT, wanted=requested, longest=limit.tokens)
     if requested > limit.tokens:
         return Trouble(reason, Reason(DoctorRemedy.SET_CONTEXT, tokens=limit.tokens), part=CONFIGURATION)
@@ -150,11 +145,11 @@ def context(case: DoctorCase) -> Result:
 def snapshot(case: DoctorCase) -> Result:
     """Return whether the folder has all weights, each file to its end, an output layer, and a tokenizer."""
     if case.weights is None:
-        return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
+        return None
     folder = case.weights
-    listed = local.listing(folder)
+    files = local.listing(folder)
     own = tensor_headers.examined(
-        local.resolve(str(folder), folder), [f.path for f in weight_files(listed)], exact=False, offline=True
+        local.resolve(str(folder), folder), [f.path for f in weight_files(files)], exact=False, offline=True
     )
     engine = "" if case.engine is None else backends.serving(case.engine.name).name
     found = next((one for one in findings(own, engine) if one.stops), None)
@@ -163,12 +158,12 @@ def snapshot(case: DoctorCase) -> Result:
         part: Attribution = ENVIRONMENT if found.reason.kind in OF_COPIES else CONFIGURATION
         return Trouble(reason, _remedy(folder), part=part)
     lacking = [] if any(map(own.has, CONFIGS)) else ["config.json"]
-    if not any(TOKENIZERS.fullmatch(file.path) for file in listed):
+    if not any(TOKENIZERS.fullmatch(file.path) for file in files):
         lacking.append("tokenizer")
     for file in lacking:
         missing = Reason(DoctorReason.FILE_MISSING, file=file)
         return Trouble(Reason(DoctorReason.FOLDER, folder=folder, problem=missing), _remedy(folder))
-    if not weight_files(listed) and not holds(folder, (".bin",)):
+    if not weight_files(files) and not holds(folder, (".bin",)):
         return of_error(EngineError("no-weights", path=folder), Reason(DoctorRemedy.IMPORT_WEIGHTS))
     return headless(case) or SOUND
 
@@ -214,54 +209,35 @@ def rope(case: DoctorCase) -> Result:
     inner = section.get(PARAMETERS)
     value = inner.get(ROPE) if isinstance(inner, dict) else None
     if section.get(ROPE) is not None or not isinstance(value, int | float):
-        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
+        return None
     read = _reading(case, str(config.get("model_type")))
     if read is None:
-        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
+        return None
     module, default = read
     if default == value:
         return SOUND
     place = "text_config" if inside else "the top"
     remedy = Reason(DoctorRemedy.WRITE_ROPE, key=ROPE, value=value, place=place)
-    # Without a default the engine ends; with another one, long answers go wrong.
-    severity = TroubleSeverity.STOPS if default is None else TroubleSeverity.WARNING
     unread = Reason(DoctorReason.ROPE, key=ROPE, place=PARAMETERS, module=module)
-    return Trouble(unread, remedy, severity, ENGINE)
+    # Without a default the engine ends; with another one, long answers go wrong.
+    return Trouble(unread, remedy, stops=default is None, part=ENGINE)
 
 
 def _reading(case: DoctorCase, kind: str) -> tuple[str, float | None] | None:
     """Return the module whose class needs the value at the top, and its default; ``None`` for other
     classes.
     """
-    if not kind.isidentifier():
-        return None
     modules = {"mlx-vlm": ("mlx_vlm",), "vllm-mlx": ("mlx_lm", "mlx_vlm"), "mlx": ("mlx_lm",)}
-    for module in modules.get(case.engine.name, ()) if case.engine is not None else ():
+    for module in (
+        modules.get(case.engine.name, ()) if case.engine is not None and kind.isidentifier() else ()
+    ):
         for pattern in (f"{module}/models/{kind}/config.py", f"{module}/models/{kind}.py"):
             for file in case.files(pattern):
                 text = text_of(file)
-                default = None if PARAMETERS in text else _default(text)
-                return None if default is None else (f"{module}.models.{kind}", default[0])
-    return None
-
-
-def _default(text: str) -> tuple[float | None] | None:
-    """Return the default of the value in a configuration class, in a tuple; (``None``,) where it is
-    required.
-    """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    for name in ("TextConfig", "ModelConfig", "ModelArgs"):
-        for definition in (node for node in classes if node.name == name):
-            for line in definition.body:
-                if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == ROPE:
-                    if line.value is None:
-                        return (None,)
-                    default = line.value.value if isinstance(line.value, ast.Constant) else None
-                    return (float(default),) if isinstance(default, int | float) else None
+                found = None if PARAMETERS in text else DECLARED.search(text)
+                if found is None or not NUMBER.fullmatch(found[1] or "0"):
+                    return None
+                return f"{module}.models.{kind}", float(found[1]) if found[1] else None
     return None
 
 
@@ -272,9 +248,9 @@ PYTHON_REMEDY = Reason(DoctorRemedy.PYTHON_FRONTEND)
 def frontend(case: DoctorCase) -> Result:
     """Return whether the installed build has the frontend of the document, and can start it."""
     if case.document is None or not case.runs(*VLLM) or not is_rust(case.document):
-        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
+        return None
     if case.installed is None:
-        return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
+        return None
     here = case.installed.version
     if version(here)[: len(SINCE)] < SINCE:
         old = Reason(DoctorReason.FRONTEND_OLD, engine=case.installed.engine, version=here)

@@ -8,7 +8,6 @@ from importer.engines import install
 from importer.engines.doctor.case import (
     SOUND,
     X86,
-    CheckSkipped,
     DoctorCase,
     Fine,
     Package,
@@ -35,7 +34,7 @@ MODULES = {
 def installed(case: DoctorCase) -> Result:
     """Return whether the engine is installed, whole, and of this release."""
     if case.engine is None:
-        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
+        return None
     name = case.engine.name
     if case.missing is not None:
         variable = case.missing.details["variable"]
@@ -52,14 +51,14 @@ def installed(case: DoctorCase) -> Result:
 def metadata(case: DoctorCase) -> Result:
     """Return whether the package of the metadata exists, once."""
     if case.engine is None or case.installed is None:
-        return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
+        return None
     packages = case.packages()
     module = MODULES.get(case.engine.name)
     present = [d for d in case.engine.distributions if d in packages]
     if not case.places() or module is None:
-        return CheckSkipped(Reason(DoctorReason.UNKNOWN))
+        return None
     if not present:
-        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
+        return None
     name, have = present[0], packages[present[0]].version
     if not any(case.files(f"{module}/*.py")) and not _editable(packages[present[0]]):
         alone = Reason(DoctorReason.METADATA_ALONE, name=name, version=have, package=module)
@@ -78,7 +77,7 @@ def torch(case: DoctorCase) -> Result:
     packages = case.packages()
     have = packages.get("torch")
     if case.engine is None or have is None:
-        return CheckSkipped(Reason(DoctorReason.ELSEWHERE))
+        return None
     for clash in (*_pinned(case, have, packages), *_sisters(case, have, packages)):
         return clash
     named = [f"{n} {packages[n].version}" for n in ("torch", *SISTERS) if n in packages]
