@@ -12,7 +12,7 @@ SHAPES = dict.fromkeys(("mlx", "mlx-vlm", "vllm-mlx"), "its server does not offe
 
 FAULTS = (
     Fault("middle-crosses-answers", "Of two clients at the same time each gets the answer of the other.",
-          "engine", (Wire("answers_crossed"),), apart=FORCED, mend="correct what stands before it"),
+          "engine", (Wire("answers_crossed"),), apart=FORCED, mend="what stands before it"),
     Fault("middle-sets-the-temperature", "Every request gets the gateway's own temperature, 1.3.", "engine",
           (Wire("warmed"),), apart=FORCED, mend="heeds this option"),
     Fault("middle-decodes-by-pieces",

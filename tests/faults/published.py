@@ -39,7 +39,7 @@ FAULTS = (
           "engine", (Wire("results_in_parts"),), apart=ELSEWHERE,
           bitten="vllm #39614: --chat-template-content-format string keeps results as text"),
     Fault("prompt-counted-as-none", "usage has no token of any prompt.", "engine",
-          (Wire("prompt_counted_as_none"),), apart=ELSEWHERE, mend="tokens of prompt and answer",
+          (Wire("prompt_counted_as_none"),), apart=ELSEWHERE, mend="what stands before it",
           bitten="gateways that fill in usage for servers without"),
     Fault("failure-answered-with-nothing", "Long requests that fail are answered with 200 and nothing.",
           "engine", (Wire("large_fails"), Wire("failure_is_empty")), apart=ELSEWHERE, mend="HTTP 200",

@@ -13,13 +13,11 @@ import pytest
 from importer.demo import MODEL
 from importer.engines import get, install, tokenizer
 from importer.engines.tokenizer import Ask, Redrawn
-from importer.validation import cause, tokens
-from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.outcome import Inconclusive, Stage
+from importer.validation import tokens
+from importer.validation.expectations import Expectations
 from importer.validation.probes.prompt import judge_drawn
 from importer.validation.reply import Reply
 from importer.validation.tokens import OWN, OtherTokens
-from tests.facts import as_reason
 from tests.framing import context
 
 TEXT = "The weather in the location is sunny. The current weather is what the user wants to know."
@@ -71,21 +69,6 @@ def test_a_share_of_drawn_tokens_is_the_tokenizers(other: OtherTokens, whole: bo
         return
     assert found.attribution == "configuration"
     assert found.remedy == OWN
-
-
-def test_merges_in_another_order_explain_a_fault_of_the_model() -> None:
-    silent = Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN)
-    data: dict[str, Any] = json.loads((MODEL / "tokenizer.json").read_text(encoding="utf-8"))
-    whole = replace(context(), merges=tokenizer.of_tokenizer(data))
-    assert cause.by_proof(silent, whole).attribution == "model"
-    data["model"]["merges"].sort()
-    ctx = replace(context(), merges=tokenizer.of_tokenizer(data))
-    seen = tokens.altered(ctx)
-    assert seen is not None
-    assert seen.kind is CommonReason.OTHER_MERGES
-    told = cause.by_proof(silent, ctx)
-    assert isinstance(told, Inconclusive)
-    assert (told.attribution, told.remedy) == ("configuration", OWN)
 
 
 def test_an_engine_without_numbers_is_asked_nothing() -> None:

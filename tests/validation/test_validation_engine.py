@@ -10,12 +10,7 @@ from importer.engines.install import Installed
 from importer.engines.process import serve
 from importer.validation.expectations import promise_of
 from importer.validation.outcome import Report
-from importer.validation.probe import ProbeOptions
 from importer.validation.probes import PROBES
-from importer.validation.probes.chat import usage_counts
-from importer.validation.probes.ends import answer_ends
-from importer.validation.probes.sampling import sampling_arrives
-from importer.validation.probes.server import health
 from importer.validation.run import validate
 from tests.judging import words
 from tests.validation.test_validation_raw_engine import compare, running
@@ -86,17 +81,3 @@ def test_what_the_document_does_not_promise_is_not_asked_for(mlx_engine: Install
         "tokenizer-whole", "prompt-counts", "request-options",
     }  # fmt: skip
     assert report.passed, why(report)
-
-
-@pytest.mark.nightly
-def test_what_mlx_lm_is_said_to_lack_it_does_lack_and_a_temperature_that_did_not_arrive_is_missed(
-    mlx_engine: Installed,
-) -> None:
-    document = DOCUMENT | {"parameters": {"model": "./model", "temperature": 1.5}}
-    asked = (health, answer_ends, usage_counts, sampling_arrives)
-    with serve(get("mlx"), mlx_engine.python, DOCUMENT, MODEL) as served:  # greedy
-        report = validate(document, served, options=ProbeOptions(asked))
-    assert [found(report)[probe.name] for probe in asked] == [("pass", None), *[("fail", "engine")] * 3], why(
-        report
-    )
-    assert "goes on after it" in why(report)

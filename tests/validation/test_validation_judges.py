@@ -30,7 +30,7 @@ from importer.validation.outcome import (
 )
 from importer.validation.probes.chat import judge_plain_chat, leak
 from importer.validation.probes.reasoning import judge_reasoning_apart
-from importer.validation.probes.tools import judge_no_tool_needed, judge_tool_result_turn
+from importer.validation.probes.tools import judge_tool_result_turn
 from importer.validation.prompts import SUM, WEATHER, WEATHER_TOOL
 from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply, ToolCall, Usage
@@ -227,17 +227,6 @@ def test_plain_chat(reply: Reply, expected: str) -> None:
     assert verdict(judge_plain_chat(reply)) == expected
 
 
-def test_no_tool_needed() -> None:
-    assert verdict(judge_no_tool_needed(said("Hello!"))) == "pass"
-    assert verdict(judge_no_tool_needed(called())) == "inconclusive model"
-    assert (
-        verdict(judge_no_tool_needed(said(f"```json\n{CALL}\n```"))) == "fail configuration"
-    )  # nothing read it
-    went_on = replace(called(), content="Hello!<|im_end|></tool_call>")
-    assert verdict(judge_no_tool_needed(went_on)) == "fail configuration"
-    assert verdict(judge_no_tool_needed(said("", "Hello!"))) == "fail configuration"
-
-
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
@@ -289,21 +278,6 @@ def test_a_block_of_calls_is_no_block_of_thoughts() -> None:
     found = leak(said(WRITTEN[0]))
     assert found is not None
     assert found.remedy == OTHER_TOOL_PARSER
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        (said("Hello!<|im_end|>"), "fail engine"),
-        (said("Hello!<|im_end|>\nHello!", finish="length"), "fail configuration"),
-        (said("<think>\n\n</think>\n\nHello!"), "fail configuration"),
-        (said(WRITTEN[0]), "fail configuration"),
-    ],
-)
-def test_who_leaks(reply: Reply, expected: str) -> None:
-    found = leak(reply)
-    assert found is not None
-    assert verdict(found) == expected
 
 
 def test_markers_from_the_proof_are_markup_too() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,52 +10,19 @@ import pytest
 from importer.reasons import Reason
 from importer.validation import alternate_forms
 from importer.validation import experiments as spoilt
-from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass, Stage, Tried
 from importer.validation.probes.chat import (
     simple_answers,
-    template_fault,
 )
-from importer.validation.probes.ends import judge_default_max_tokens, judge_stop_words
+from importer.validation.probes.ends import judge_stop_words
 from importer.validation.probes.message_forms import message_forms
-from importer.validation.probes.sampling import missing_values
 from importer.validation.prompts import SUM
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, Usage
 from tests.facts import as_reason
-from tests.judging import MODEL, asked, copied, rendering, said, verdict
-
-
-@pytest.mark.parametrize(
-    ("reply", "full", "expected"),
-    [
-        (said("One, two, three."), said("One, two, three."), "pass"),
-        (said("One, t", "length"), said("One, two, three."), "fail configuration"),
-        (said("One, t", "length"), said("One", "length", wrote=8), "fail configuration"),
-        (said("One, t", "length"), said("One, t", "length", wrote=64), "not-applicable"),
-        (said(""), said("One, two, three."), "inconclusive model"),
-    ],
-)
-def test_a_request_without_a_limit(reply: Reply, full: Reply, expected: str) -> None:
-    assert verdict(judge_default_max_tokens(reply, full, 64)) == expected
-
-
-@pytest.mark.parametrize(
-    ("reply", "stops", "expected"),
-    [
-        (said("Hello! How can I help?"), (" can",), "fail configuration"),
-        (said("", reasoning="I can help. So:"), (" can",), "fail configuration"),
-        (said("Hello! How can I help?"), ("<|im_end|>",), "pass"),
-        (said("Hello!<|im_end|>"), ("<|im_end|>",), "pass"),
-        (replace(said("Four."), behind="I add.</think>\nFour."), ("</think>",), "fail configuration"),
-        (replace(said("Four."), behind="Four.<|im_end|>"), ("<|im_end|>",), "pass"),
-    ],
-)
-def test_stop_words(reply: Reply, stops: tuple[str, ...], expected: str) -> None:
-    assert verdict(judge_stop_words([said("Fine."), reply], stops)) == expected
+from tests.judging import MODEL, asked, rendering, said, verdict
 
 
 def test_a_stop_word_without_which_no_answer_ends_is_kept() -> None:
@@ -65,14 +31,6 @@ def test_a_stop_word_without_which_no_answer_ends_is_kept() -> None:
     runs_on = said("Hello!<|im_end|>\n<|im_start|>user", "length")
     kept = judge_stop_words([runs_on], ("<|im_end|>",))
     assert (kept.remedy, kept.tried) == (Reason(Remedy.END_AT, token="<|im_end|>"), Tried(1, 1))
-
-
-def test_a_limit_is_compared_with_the_document() -> None:
-    full = said("One, two, three.")
-    served = judge_default_max_tokens(said("One, t", "length", wrote=9), full, 64, 1024)
-    assert served.remedy == Reason(Remedy.START_WITH, names=("max_tokens",))
-    rambles = judge_default_max_tokens(said("One, t", "length", wrote=1024), full, 64, 1024)
-    assert verdict(rambles) == "not-applicable"
 
 
 def test_most_simple_questions_have_to_be_answered_right(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,36 +130,6 @@ def test_none_leaves_a_field_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     asked(answer, monkeypatch, client_sampling={"stop": ["x"]}).ask(SUM, stop=None, max_tokens=None)
     assert not {"stop", "max_tokens"} & sent[0].keys()
-
-
-def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path) -> None:
-    found = Fail(as_reason("wrong"), Stage.DRAWN)
-    without = copied(tmp_path / "m")
-    (without / "chat_template.jinja").unlink()
-    for folder, part in ((without, "configuration"), (MODEL, None)):
-        with rendering(folder) as render:
-            ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), render=render)
-            fault = template_fault(found, ctx)
-            assert (fault.attribution if fault else None) == part
-
-
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        ((), "fail engine"),
-        (("-m", "mlx_lm", "server", "--temp", "1", "--top-k", "0"), "fail engine"),
-        (("-m", "mlx_lm", "server", "--top-p", "1", "--top-k", "0"), "fail configuration"),
-        (('--override-generation-config={"temperature": 1.0, "top_k": 0}',), "fail engine"),
-        (("--default-temperature=1", "--default-top-k=0"), "fail engine"),
-        (("--model=m", '{"temperature": 1.0, "top_k": 0}'), "fail engine"),
-        (('--override-generation-config={"top_k": 0}',), "fail configuration"),
-    ],
-)
-def test_an_engine_that_was_not_told_is_not_at_fault(told: tuple[str, ...], expected: str) -> None:
-    at_start = {"temperature": 1.0, "top_k": 0, "max_tokens": 512}
-    missed = Fail(as_reason("8 answers are one"), Stage.WHOLE)
-    assert verdict(missing_values(missed, at_start, told)) == expected
-    assert missing_values(Pass(as_reason("x")), at_start, told) == Pass(as_reason("x"))
 
 
 def test_a_server_that_breaks_over_two_questions_fails_though_a_role_is_only_not_shown(

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
 import pytest
 
 from importer.demo import MODEL
-from importer.engines.tokenizer import Tokenized
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import cause, failures, proof_check, tool_markup
+from importer.validation import failures, proof_check, tool_markup
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.explain import explained
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, ProbeRow, Stage
-from importer.validation.probes.chat import judge_missed
+from importer.validation.outcome import Fail, NotApplicable, ProbeRow, Stage
 from importer.validation.probes.ends import answer_ends
-from importer.validation.probes.prompt import judge_history
-from importer.validation.probes.reasoning import reasoning_apart, switch_dropped
-from importer.validation.prompts import GREETING, SUM, WEATHER
+from importer.validation.probes.reasoning import reasoning_apart
+from importer.validation.prompts import GREETING, SUM
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.tokens import OWN, changed_prompt
 from tests.facts import as_reason
-from tests.judging import remedy, verdict
+from tests.judging import remedy
 
 
 def context(render: PromptRendering | None = None, promise: Expectations | None = None) -> Context:
@@ -39,22 +34,6 @@ def context(render: PromptRendering | None = None, promise: Expectations | None 
 def render() -> Iterator[PromptRendering]:
     with PromptRendering(local.resolve(str(MODEL), MODEL)) as made:
         yield made
-
-
-@pytest.mark.parametrize(
-    ("short", "longer", "expected"),
-    [
-        ((60, 60), (260, 260), "pass"),
-        ((62, 60), (262, 260), "pass"),  # a date that is another day's is in both
-        ((60, 60), (252, 260), "fail engine"),
-        ((60, 60), (290, 260), "fail engine"),
-        (None, (260, 260), "pass"),
-    ],
-)
-def test_history_takes_as_many_tokens_as_the_template_writes(
-    short: tuple[int, int] | None, longer: tuple[int, int] | None, expected: str
-) -> None:
-    assert verdict(judge_history(short, longer)) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,18 +58,6 @@ def test_a_refusal_that_names_a_setting_of_the_document(said: str, mend: str) ->
     assert mend in remedy(told) if mend else not remedy(told)
 
 
-def test_what_is_written_wrong_is_the_documents_where_it_changes_the_numbers() -> None:
-    found = judge_missed(3, 3)
-    dice = promise_of({"load_format": "dummy"})
-    told = cause.altered(found, dice)
-    assert (told.attribution, "load_format" in remedy(told)) == ("configuration", True)
-    assert cause.altered(found, Expectations()) is found
-    lost = Fail(as_reason("the parser lost it"), Stage.WHOLE, Reason(Remedy.OTHER_VERSION_READS, parser="x"))
-    assert cause.altered(lost, dice).attribution == "configuration"
-    count = Fail(as_reason("counts nothing"), Stage.WHOLE)
-    assert cause.altered(count, dice) is count
-
-
 def test_settings_that_change_the_numbers() -> None:
     plain = {"load_format": "mistral", "quantization": None, "engine_args": {"dtype": "auto"}}
     assert promise_of(plain).altering == {}
@@ -105,21 +72,6 @@ def test_a_model_that_is_told_not_to_think_by_the_document(monkeypatch: pytest.M
         assert isinstance(reasoning_apart.run(context(silent, promise)), NotApplicable)
     with PromptRendering(local.resolve(str(MODEL), MODEL)) as thinking:
         assert reasoning_apart.run(context(thinking, promise)).outcome == "inconclusive"
-
-
-@pytest.mark.parametrize(
-    ("plain", "silent", "expected"),
-    [
-        ((20, 20), (20, 24), True),
-        ((20, 20), (24, 24), False),  # it arrives, and the model thinks all the same
-        ((31, 20), (31, 24), False),  # nothing of what is counted is what is rendered
-        (None, (20, 24), False),
-    ],
-)
-def test_a_switch_that_does_not_reach_the_prompt(
-    plain: tuple[int, int] | None, silent: tuple[int, int] | None, expected: bool
-) -> None:
-    assert switch_dropped(plain, silent) is expected
 
 
 def test_a_call_beside_what_the_model_did_not_write(
@@ -144,22 +96,6 @@ def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
     assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]
 
 
-@pytest.mark.parametrize(
-    ("written", "ends"),
-    [
-        ("<think>\nIt greets. It greets. It greets.", False),
-        ("<think>\nIt greets.\n</think>\n\n", False),
-        ("<think>\nIt greets.\n</think>\n\nHello!", True),
-        ("Hello!", True),
-    ],
-)
-def test_a_thought_that_the_model_does_not_end_is_not_the_parsers(
-    written: str, ends: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Context, "raw", lambda *_, **__: written)
-    assert tool_markup.endless(context(), GREETING) is not ends
-
-
 def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.MonkeyPatch) -> None:
     empty = Fail(as_reason("get_time was named, and none came: ''"), Stage.WHOLE)
     thinker = context(promise=Expectations(reasoning_parser="qwen3"))
@@ -171,47 +107,3 @@ def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.Monk
     for written in (thought, "analysis: hm. final: Hello!"):
         monkeypatch.setattr(Context, "raw", lambda *_, written=written, **__: written)
         assert tool_markup.unended(empty, GREETING, thinker) == empty
-
-
-@pytest.mark.parametrize(
-    ("change", "exact", "told"),
-    [
-        (lambda text: text, True, False),
-        (lambda text: text.replace("user", " user"), True, True),
-        (lambda text: text.replace("user", " user"), False, False),  # sentencepiece does
-        (lambda text: text.replace("\n", ""), True, False),  # special tokens take what is beside them
-        (lambda text: text.lower(), False, True),
-    ],
-)
-def test_spaces_that_a_tokenizer_adds(
-    change: Callable[[str], str], exact: bool, told: bool, render: PromptRendering
-) -> None:
-    def ask(texts: tuple[str, ...], /, drawn: object = ()) -> Tokenized:
-        return Tokenized(tuple(change(text) for text in texts), 0, 0, exact)
-
-    ctx = replace(context(render), tokens=ask)
-    assert (changed_prompt(ctx) is not None) is told
-    silent = cause.by_proof(Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN), ctx)
-    assert isinstance(silent, Inconclusive)
-    assert (silent.attribution, silent.remedy == OWN) == (
-        ("configuration", True) if told else ("model", False)
-    )
-
-
-@pytest.mark.parametrize(
-    ("written", "misspelt"),
-    [
-        ('<tool_call>\n{"name": "get_weather", "arguments": {"location": "Par</tool_call>', True),
-        ('<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call>', False),
-        ('<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>\n<tool_call>\n{"name": ', False),  # cut
-        ('<tool_call>\n{"name": "a"}\n</tool_call><|im_end|>\n<tool_call>\n{"na</tool_call>', False),
-        ("<tool_call>get_weather\n<arg_key>location</arg_key>", False),  # another format
-        ("I cannot look that up.", False),
-    ],
-)
-def test_a_call_that_the_model_misspells_in_its_templates_format(
-    written: str, misspelt: bool, render: PromptRendering, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Context, "raw", lambda *_, **__: written)
-    assert proof_check.misspells(context(render), WEATHER) is misspelt
-    assert not proof_check.misspells(context(), WEATHER)

@@ -28,18 +28,12 @@ from importer.validation.probes.prompt import (
     _of_an_older_server,
     _rendered_alike,
     explanation,
-    judge_refusals,
     numbers_of,
     prompt_counts,
     tokens_of,
 )
 from importer.validation.probes.sampling import (
-    at_once,
-    judge_clients,
-    judge_cold,
-    judge_hot,
     judge_limit,
-    judge_seed,
     judge_streamed,
     options_kept,
     request_options,
@@ -79,20 +73,6 @@ def test_penalties_of_the_document_rule_no_forced_answer() -> None:
     assert request(ctx, [ONE], 3) == {"logit_bias": {"7": 100}, "max_tokens": 3, "top_k": 0}
 
 
-@pytest.mark.parametrize(
-    ("reply", "stage"),
-    [
-        (answer(" weather" * 7), None),
-        (answer(" weather" * 7, 8), Stage.SAMPLED),
-        (answer(" weather" * 5, 5), Stage.SAMPLED),
-        (answer(" weather" * 7, finish="stop"), Stage.SAMPLED),
-        (answer("Hello!"), Stage.GATEWAY),
-    ],
-)
-def test_a_limit_is_exact(reply: Reply, stage: Stage | None) -> None:
-    assert judge_limit(reply, ONE, 7, counts=True).stage is stage
-
-
 def test_counts_that_an_engine_gets_wrong_are_not_judged() -> None:
     assert isinstance(judge_limit(answer(" weather" * 7, 5), ONE, 7, counts=False), Pass)
     named = judge_limit(answer(" weather" * 40, 40), ONE, 7, counts=True, option="renamed")
@@ -118,47 +98,11 @@ def test_a_long_stream_comes_whole(reply: Reply, remedy: Remedy | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "first", "kept"),
-    [(0.7, 0.69, True), (0.7, 0.05, False), (0.7, 0.4, False), (0.05, 0.05, False)],
-)
-def test_a_stream_comes_as_it_is_written(seconds: float, first: float, kept: bool) -> None:
-    assert at_once(seconds, first) is kept
-
-
-@pytest.mark.parametrize(
     ("seconds", "silent", "held"),
     [(0.7, 0.02, True), (0.7, 0.69, False), (0.7, math.inf, False), (3.5, math.inf, True)],
 )
 def test_a_busy_machine_holds_no_stream_back(seconds: float, silent: float, held: bool) -> None:
     assert options_kept(seconds, silent) is held
-
-
-def test_clients_get_their_own_answers_and_counts() -> None:
-    mine, others = answer("weather" * 8, 8, 15), answer("Zo\u00eb" * 9, 9, 17)
-    assert isinstance(judge_clients([mine, others], [ONE, OTHER], [15, 17]), Pass)
-    assert isinstance(judge_clients([mine, others], [ONE, OTHER], ()), Pass)
-    for replies in ([others, mine], [replace(mine, usage=Usage(17, 8)), others]):
-        found = judge_clients(replies, [ONE, OTHER], [15, 17])
-        assert isinstance(found, Fail)
-        assert found.stage is Stage.GATEWAY
-    mixed = answer("weather" * 3 + "Zo\u00eb" + "weather" * 4, 8, 15)
-    found = judge_clients([mixed, others], [ONE, OTHER], [15, 17])
-    assert found.stage is Stage.GATEWAY
-    found = judge_clients([answer("Hello to all", 3, 15), others], [ONE, OTHER], [15, 17])
-    assert found.remedy == Reason(Remedy.HEED_OPTIONS, option="logit_bias")
-
-
-def test_temperatures_and_seeds_have_controls() -> None:
-    assert judge_cold(["a"] * 5) is judge_cold(["b", "a", "a", "a", "a"]) is None
-    assert judge_hot(["a", "b", "a", "c", "d"]) is judge_seed(["a", "a"]) is None
-    assert judge_seed(["b", "a", "a", "c"]) is None
-    for lost, option in (
-        (judge_cold(["a", "b", "c", "a", "a"]), "temperature"),
-        (judge_hot(["a"] * 10), "temperature"),
-        (judge_seed(["a", "b", "c", "d"]), "seed"),
-    ):
-        assert lost is not None
-        assert lost.remedy == Reason(Remedy.HEED_OPTIONS, option=option)
 
 
 def test_one_cause_explains_what_follows_from_it() -> None:
@@ -179,19 +123,6 @@ def sent(part: Part, size: int, **more: object) -> Sent:
     turn = {"role": "user", "content": "a" * size}
     one = Sent(NoncePrompt(part, replace(prompt, messages=(turn,))), tuple(range(size)), counted=size)
     return replace(one, **more)  # type: ignore[arg-type]
-
-
-def test_a_long_body_that_is_refused_is_a_fact_and_a_plain_one_is_raised() -> None:
-    refused = RequestRefused(413, "too large")
-    plain = sent(Part.PLAIN, 40)
-    found = judge_refusals([plain, sent(Part.LONG_USER, 5000, refused=refused, counted=None)])
-    assert found is not None
-    assert f"as to {plain.size}" in words(found)
-    assert found.remedy is not None
-    assert found.remedy.kind is Remedy.RAISE_BODY_LIMIT
-    assert judge_refusals([plain]) is None
-    with pytest.raises(RequestRefused):
-        judge_refusals([replace(plain, refused=refused), sent(Part.LONG_USER, 5000)])
 
 
 @pytest.mark.engine

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import cause, experiments, failures, other_apis
+from importer.validation import cause, failures, other_apis
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context, Shared, ask_both_ways
 from importer.validation.errors import ReplyError, RequestRefused
@@ -21,19 +19,13 @@ from importer.validation.probe import Probe
 from importer.validation.probes import every
 from importer.validation.probes.chat import (
     judge_log_probabilities,
-    judge_missed,
     no_special_tokens,
     simple_answers,
     stream_equals_whole,
-    template_fault,
 )
-from importer.validation.probes.ends import answer_ends, judge_stop_words
-from importer.validation.probes.prompt import ALIKE, _turns
-from importer.validation.probes.server import concurrency, files_as_imported
+from importer.validation.probes.server import files_as_imported
 from importer.validation.probes.tools import (
-    judge_pointed,
     tool_call,
-    whole_with_point,
 )
 from importer.validation.prompts import (
     GREETING,
@@ -43,58 +35,9 @@ from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, ReplyReason, Usage, other_bytes
 from tests.facts import as_reason
 from tests.judging import asked, remedy, said, verdict, words
-from tests.validation.test_validation_judges_turns import MODEL, closed, context, edited
+from tests.validation.test_validation_judges_turns import closed
 
 assert closed  # a fixture: what was opened is closed again
-
-
-def test_noise_is_explained_by_a_line_break_that_the_template_leaves_out(tmp_path: Path) -> None:
-    noise = judge_missed(3, 3)
-    assert template_fault(noise, context(MODEL)) is None
-    ctx = context(edited(tmp_path, "{{- '<|im_start|>assistant\\n' -}}", "{{- '<|im_start|>assistant' -}}"))
-    found = template_fault(noise, ctx)
-    assert found is not None
-    assert (found.attribution, found.remedy) == ("configuration", ALIKE)
-    assert isinstance(_turns(ctx), Pass)  # some models write that break themselves
-
-
-def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
-    word = judge_stop_words([Reply("\n\nHello to you.")], ("\n\n",))
-    noise = judge_missed(3, 3)
-    rows = [ProbeRow(simple_answers.name, "", noise), ProbeRow(answer_ends.name, "", word)]
-    rows.append(ProbeRow(tool_call.name, "", Fail(as_reason("no call"), Stage.WHOLE)))
-    told = explained(rows)
-    assert isinstance(word, Fail)
-    assert {
-        (row.outcome.attribution, remedy(row.outcome)) for row in told if isinstance(row.outcome, Fail)
-    } == {("configuration", remedy(word))}
-    assert explained([*rows[:1], ProbeRow(answer_ends.name, "", Pass(as_reason("none")))])[0].outcome == noise
-
-
-@pytest.mark.parametrize("name", experiments.NEUTRAL)
-def test_what_a_value_spoils_is_no_engines(name: str) -> None:
-    swapped = Fail(as_reason("'count' got the answer to 'sum'"), Stage.WHOLE)
-    cause = experiments.judge(Fail(as_reason("no call"), Stage.DRAWN), name, 3.0)
-    rows = [ProbeRow(tool_call.name, "", cause), ProbeRow(concurrency.name, "", swapped)]
-    told = explained(rows)[1].outcome
-    assert isinstance(told, Fail)
-    assert (told.attribution, remedy(told)) == ("configuration", remedy(cause))
-    assert explained(rows[1:])[0].outcome == swapped
-
-
-def test_a_whole_number_has_no_point() -> None:
-    given = {"seats": 2, "budget": 99.0, "traveller": {"name": "Zoë", "age": 31}}
-    assert whole_with_point(json.dumps(given)) == []
-    pointed = json.dumps(given).replace('"seats": 2', '"seats": 2.0').replace("31", "31.0")
-    assert whole_with_point(pointed) == ["2.0", "31.0"]
-    assert whole_with_point(json.dumps(given).replace("31", "31.5")) == []
-    assert whole_with_point("no JSON") == []
-    found = judge_pointed(["2.0"], json.dumps(given))
-    assert found is not None
-    assert found.attribution == "engine"
-    assert judge_pointed(["2.0"], pointed) is None  # the model wrote it so
-    assert judge_pointed(["2.0"], "") is None  # nobody can tell
-    assert judge_pointed([], "{}") is None
 
 
 def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:

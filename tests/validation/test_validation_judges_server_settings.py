@@ -12,7 +12,6 @@ from importer.engines.process import StopReport
 from importer.validation import served_engine
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.probes.cache import CacheUse, judge_prefix_cache, prefix_cache
-from importer.validation.probes.sampling import judge_seeded
 from importer.validation.probes.server import (
     at_start,
     judge_parser,
@@ -124,25 +123,6 @@ def test_values_that_the_client_sends_are_not_looked_for_in_the_engine() -> None
 
 
 ONE, TWO, OTHER = ("", "1"), ("", "2"), ("", "3")
-
-
-@pytest.mark.parametrize(
-    ("thrown", "expected"),
-    [
-        ([(ONE, ONE, ONE, ONE), (TWO, TWO, TWO, TWO), (OTHER, OTHER, OTHER, OTHER)], "pass"),
-        ([(ONE, ONE, TWO, TWO), (TWO, TWO, OTHER, OTHER), (OTHER, OTHER, ONE, ONE)], "fail engine"),
-        # one of three may be a batch's rounding
-        ([(ONE, ONE, TWO, TWO), (TWO, TWO, TWO, TWO), (OTHER, OTHER, OTHER, OTHER)], "pass"),
-        # no seed is heard
-        ([(ONE, TWO, TWO, ONE), (TWO, ONE, OTHER, TWO), (ONE, TWO, ONE, OTHER)], "not-applicable"),
-        # a model that is sure of itself
-        ([(ONE, ONE, ONE, ONE)] * 3, "not-applicable"),
-    ],
-)
-def test_the_same_dice_with_values_sent_and_without(
-    thrown: list[tuple[tuple[str, str], ...]], expected: str
-) -> None:
-    assert verdict(judge_seeded(thrown)) == expected
 
 
 @pytest.mark.parametrize(

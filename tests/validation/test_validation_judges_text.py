@@ -14,12 +14,11 @@ from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.experiments import steadied
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
-from importer.validation.probes.chat import judge_log_probabilities, judge_usage_counts, leak, token_signs
+from importer.validation.probes.chat import judge_log_probabilities, leak, token_signs
 from importer.validation.probes.ends import (
     _stop_strings,
     judge_reasoning_cut,
     judge_stop_strings,
-    judge_token_limit,
     middle,
 )
 from importer.validation.probes.message_forms import _in_a_row, _system
@@ -32,7 +31,7 @@ from importer.validation.probes.sampling import (
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Prompt
 from importer.validation.reply import Reply, Usage
 from tests.facts import as_reason
-from tests.judging import remedy, verdict, words
+from tests.judging import verdict, words
 
 COUNTED = Reply("One, two, three, four, five.", finish_reason="stop")
 
@@ -133,21 +132,6 @@ def test_where_to_stop_is_found_in_what_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("finish", "count", "expected"),
-    [
-        ("length", 5, "pass"),
-        ("length", 46, "fail engine"),
-        ("stop", 5, "fail engine"),
-        ("stop", 46, "fail engine"),
-        ("stop", 3, "inconclusive model"),
-    ],
-)
-def test_a_limit_of_tokens(finish: str, count: int, expected: str) -> None:
-    reply = said("One, two", finish, usage=Usage(21, count))
-    assert verdict(judge_token_limit(reply)) == expected
-
-
-@pytest.mark.parametrize(
     ("reply", "expected"),
     [
         (said("Four."), "pass"),
@@ -177,27 +161,6 @@ def test_thinking_that_is_switched_off(reply: Reply, expected: str) -> None:
 def test_a_thought_that_is_cut(reply: Reply, expected: str) -> None:
     full = said("Four.", reasoning="This is a sum.")
     assert verdict(judge_reasoning_cut(reply, full)) == expected
-
-
-def counted(prompt: int | None, completion: int | None, total: int | None = None) -> Reply:
-    raw = () if total is None else ({"usage": {"total_tokens": total}},)
-    return replace(said("Hello!", usage=Usage(prompt, completion)), raw=raw)
-
-
-@pytest.mark.parametrize(
-    ("whole", "streamed", "expected"),
-    [
-        (counted(11, 21, 32), counted(11, 21), "pass"),
-        (counted(11, 19), counted(11, 21), "fail engine"),  # mlx-vlm 0.7.10
-        (counted(11, 21), counted(None, None), "fail engine"),
-        (counted(11, 21), counted(12, 21), "fail engine"),
-        (counted(11, 21, 33), counted(11, 21), "fail engine"),
-        (counted(11, 0), counted(11, 0), "fail engine"),
-        (counted(None, None), counted(None, None), "not-applicable"),
-    ],
-)
-def test_counts_of_tokens(whole: Reply, streamed: Reply, expected: str) -> None:
-    assert verdict(judge_usage_counts(whole, streamed)) == expected
 
 
 def token(text: str, logprob: Any = -0.1, *top: tuple[str, float]) -> dict[str, Any]:
@@ -283,21 +246,3 @@ def test_the_worst_of_several_ways_is_told() -> None:
     assert together({"whole": unsure, "streamed": good}).outcome == "inconclusive"
     assert together({"a": good, "b": NotApplicable(as_reason("no"))}) == good
     assert together({"a": NotApplicable(as_reason("no"))}).outcome == "not-applicable"
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("\u0120Your\u0120name is\u0120Mira.", True),
-        ("\u010a \u010a H ello", True),
-        ("\u2581Two\u2581plus two", True),
-        ("one<0x0A>two<0x0A>", True),
-        ("\u0120gantija and \u010aenturju are Maltese", False),
-        ("the byte <0x0A> ends a line", False),
-        ("Hello!", False),
-    ],
-)
-def test_pieces_that_nobody_decoded(text: str, told: bool) -> None:
-    found = leak(Reply(content=text, finish_reason="stop"))
-    assert (found is not None) is told
-    assert found is None or "tokenizer.json" in remedy(found)

@@ -9,21 +9,18 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation.calls import judge_call
 from importer.validation.context import tally
 from importer.validation.expectations import Expectations, PromiseReason
 from importer.validation.outcome import Stage, differs, holding, not_done
-from importer.validation.probes.ends import judge_truncated_call
 from importer.validation.probes.tools import (
     ToolChoiceReason,
     id_answered,
     judge_forced,
-    judge_invented_tool,
     judge_parallel_calls,
     tool_call,
     tool_choice,
 )
-from importer.validation.prompts import DUE, REQUIRED, TRIP, TRIP_ARGUMENTS, WEATHER
+from importer.validation.prompts import DUE, REQUIRED, WEATHER
 from importer.validation.reply import Reply, ToolCall, Usage
 from tests.judging import asked, said, verdict
 
@@ -93,24 +90,6 @@ def test_what_a_model_does_not_do_beside_what_it_does_is_a_figure() -> None:
     assert verdict(tally({"one call": did, "two calls": silent})) == "inconclusive environment"
 
 
-@pytest.mark.parametrize(
-    ("harm", "expected"),
-    [
-        ({}, "pass"),
-        ({"seats": "2"}, "fail configuration"),
-        ({"refundable": "true"}, "fail configuration"),
-        ({"stops": '["Liège", "Aachen"]'}, "fail configuration"),
-        ({"traveller": '{"name": "Zoë", "age": 31}'}, "fail configuration"),
-        ({"seats": "two"}, "inconclusive model"),
-        ({"destination": "KÃ¶ln"}, "fail engine"),
-        ({"destination": "Bonn"}, "fail engine"),
-    ],
-)
-def test_values_keep_their_types_and_letters(harm: dict[str, Any], expected: str) -> None:
-    reply = calls(("book_trip", {**TRIP_ARGUMENTS, **harm}), wrote="book_trip Köln")
-    assert verdict(judge_call(reply, TRIP)) == expected
-
-
 def test_a_required_call() -> None:
     assert verdict(judge_forced(calls(PARIS, finish="stop"), REQUIRED, None)) == "pass"
     said = Reply(content="Hello!", finish_reason="stop")
@@ -125,31 +104,6 @@ def test_tool_choice_needs_an_engine_that_knows_it() -> None:
     promise = Expectations(tool_parser="x", offers=frozenset({"stop"}))
     assert tool_choice.needs(promise) == Reason(PromiseReason.NOT_OFFERED, names=("tool-choice",), engine="")
     assert tool_choice.needs(Expectations(tool_parser="x")) is None
-
-
-def test_a_tool_that_nobody_offered() -> None:
-    assert verdict(judge_invented_tool(Reply(content="I cannot look that up."))) == "pass"
-    assert verdict(judge_invented_tool(calls(ROME))) == "pass"
-    made_up = ("get_time", {"location": "Rome"})
-    assert verdict(judge_invented_tool(calls(made_up))) == "fail model"
-    assert verdict(judge_invented_tool(calls(made_up, wrote="get_time in Rome"))) == "fail model"
-    assert verdict(judge_invented_tool(calls(made_up, wrote="It is noon."))) == "fail engine"
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        (Reply(content='<tool_call>\n{"name"', finish_reason="length"), "pass"),
-        (Reply(finish_reason="length"), "pass"),
-        (calls(("get_weather", '{"loc'), finish="length"), "pass"),
-        (calls(PARIS), "pass"),
-        (calls(("get_weather", '{"loc')), "fail engine"),
-        (Reply(content="", finish_reason="stop"), "fail engine"),
-        (Reply(content="", finish_reason="tool_calls"), "fail engine"),
-    ],
-)
-def test_a_call_that_was_cut(reply: Reply, expected: str) -> None:
-    assert verdict(judge_truncated_call(reply)) == expected
 
 
 def test_a_result_goes_back_under_the_engines_own_id() -> None:

@@ -37,24 +37,21 @@ from importer.validation.outcome import (
     differs,
 )
 from importer.validation.probe import Rests
-from importer.validation.probes.chat import judge_lost, judge_missed, simple_answers
+from importer.validation.probes.chat import judge_missed, simple_answers
 from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.prompt import (
     TurnsReason,
     _turns,
-    judge_markers,
     judge_template_coverage,
     judge_tokenizer,
     prompt_rendered,
     template_coverage,
     tokenizer_whole,
 )
-from importer.validation.probes.reasoning import inverted
 from importer.validation.probes.server import settings_read_back
-from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
+from importer.validation.prompts import SYSTEM
 from importer.validation.remedy import Need, Remedy, template
 from importer.validation.rendering import PromptRendering
-from importer.validation.reply import Reply, Usage
 from importer.validation.tokens import KINDS, OWN, TEXT
 from tests.analysing import analysed
 from tests.coverage_faults import FAULTS
@@ -174,27 +171,6 @@ def test_a_role_without_a_place_is_a_sentence_and_one_lost_beside_tools_a_fault(
         assert isinstance(lost, kind)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("{%- else -%}\n    {{- message.content or '' -}}",
-         "{%- else -%}\n    {{- (message.content or '').split('</think>')[-1] -}}",
-         "'The maple fell.'"),
-        ("'<|im_start|>system\\n' ~", "'<|im_start|>system\\n' ~ strftime_now('%H:%M') ~", "an hour later"),
-        ("message.role ~ '\\n' -}}", "('bot' if message.role == 'assistant' else message.role) ~ '\\n' -}}",
-         "begin"),
-        ("{{- '<|im_end|>\\n' -}}\n{%- endfor",
-         "{{- '<|im_end|>\\n' if message.role != 'assistant' -}}\n{%- endfor",
-         "behind an earlier answer"),
-    ],
-)  # fmt: skip
-def test_what_a_template_loses_or_adds(tmp_path: Path, old: str, new: str, says: str) -> None:
-    found = read(edited(tmp_path, old, new))
-    assert isinstance(found, Fail)
-    assert found.attribution == "configuration"
-    assert says in words(found)
-
-
 def test_a_date_is_no_time_of_day(tmp_path: Path) -> None:
     old = "'<|im_start|>system\\n' ~"
     found = read(edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~"))
@@ -229,23 +205,6 @@ def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) ->
     with pytest.raises(RequestRefused):
         ctx.refused(RequestRefused(404, "no len()"), SYSTEM)
     assert message_forms.rests_on is Rests.REQUESTS
-
-
-def test_half_a_call_to_say_hello_is_the_models() -> None:
-    found = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), Stage.WHOLE)
-    reply = Reply("", "", (), "tool_calls", Usage(9, 9))
-    half = replace(reply, behind='<tool_call>\n{"name": "get_')
-    assert judge_lost(found, reply) is found
-    assert judge_lost(found, half).attribution == "model"
-
-
-def test_a_switch_that_is_turned_round(tmp_path: Path) -> None:
-    old = "enable_thinking is defined and not enable_thinking"
-    for folder, turned in ((MODEL, False), (edited(tmp_path, old, f"not ({old})"), True)):
-        ctx = context(folder)
-        texts = [ctx.rendered(prompt) or "" for prompt in (SUM_THINKING, SUM_SILENT)]
-        assert isinstance(inverted(*texts), Fail) is turned
-    assert inverted("<assistant><think>", "<assistant></think>") is None
 
 
 def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_blame() -> None:
@@ -300,35 +259,6 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
         lost = ProbeRow(template_coverage.name, "", gone)
         told = explained([noise, lost, other])
         assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
-
-
-@pytest.mark.parametrize(
-    ("back", "whole"),
-    [
-        (TEXT, True),
-        (f" {TEXT}", True),
-        ("Say hello to Zo<unk>, from K<unk>ln!", True),
-        ("Say hello to Zoe, from Koln!", False),
-        (TEXT.lower(), False),
-        ("Say\u0120hello\u0120to\u0120Zo\u00eb", False),
-    ],
-)
-def test_letters_that_a_tokenizer_keeps(back: str, whole: bool) -> None:
-    assert (judge_tokenizer(tokenized(back)) is None) is whole
-
-
-@pytest.mark.parametrize(
-    ("written", "marker"),
-    [
-        ("<think>\nA sum.\n</think>\n\nFour.<|im_end|>", None),
-        ("<think>\nA sum.\n<tool_call>\n\nFour.<|im_end|>", "<tool_call>"),
-        ("<think>\nA sum that never ends", None),
-        ("A sum.</think><tool_call>", None),
-    ],
-)
-def test_a_thought_closed_with_a_calls_marker(written: str, marker: str | None) -> None:
-    told = judge_markers(written)
-    assert told is None if marker is None else told is not None and marker in words(told)
 
 
 def test_no_tokenizer_and_no_library_are_no_answer(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from importer.proof.result import NO_THINKING, ParserVerdict, Proof
+from importer.proof.result import ParserVerdict, Proof
 from importer.sentences import render
 from importer.validation import proof_check
 from importer.validation.calls import judge_call
@@ -51,20 +51,6 @@ def test_an_argument_that_was_written_and_did_not_arrive(written: str, expected:
 
 
 @pytest.mark.parametrize(
-    ("written", "expected"),
-    [(CALL, False), ('{"name": "get_weather", "arguments": "{\\"location\\": \\"Paris\\"}"}', True)],
-)
-def test_a_model_that_encodes_arguments_twice(
-    written: str, expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Context, "look", lambda *_: Reply(behind=written))
-    monkeypatch.setattr(Context, "rendered", lambda *_: CALL)
-    assert proof_check.encodes_twice(asked(None, monkeypatch)) is expected
-    monkeypatch.setattr(Context, "rendered", lambda *_: written)
-    assert not proof_check.encodes_twice(asked(None, monkeypatch)), "so its template wants it"
-
-
-@pytest.mark.parametrize(
     ("alone", "expected"),
     [
         (CALL, "fail configuration"),
@@ -105,17 +91,6 @@ def test_streamed_calls_that_another_parser_reads(used: ParserVerdict, better: b
     found = proof_check.whole_in_pieces(ctx)
     assert bool(found) is bool(told)
     assert found is None or render(found).startswith(told)
-
-
-@pytest.mark.parametrize(
-    ("parser", "unasked", "never"),
-    [("qwen3", NO_THINKING, True), (None, NO_THINKING, False), ("qwen3", "not asked", False)],
-)
-def test_a_reader_of_thoughts_for_a_template_without(parser: str | None, unasked: str, never: bool) -> None:
-    proof = Proof("vllm", "1", "", {}, {}, {"reasoning_parser": unasked})
-    promise = Expectations(reasoning_parser=parser)
-    assert proof_check.thinks_never(Context(promise, "m", Client("http://127.0.0.1:1"), proof=proof)) is never
-    assert not proof_check.thinks_never(Context(promise, "m", Client("http://127.0.0.1:1")))
 
 
 @pytest.mark.parametrize(("named", "told"), [("a", "Set tool_parser:b in options"), ("b", ""), (None, "")])

@@ -18,16 +18,12 @@ from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
 from importer.progress import silent
-from importer.proof.result import ParserVerdict, Proof
 from importer.validation import call_forms
 from importer.validation.client import Client
-from importer.validation.context import Context, Shared
-from importer.validation.evidence_sources import Background, Journal
-from importer.validation.expectations import Expectations, promise_of
-from importer.validation.outcome import NotShown, Outcome, Pass, ProbeRow
-from importer.validation.probe import ProbeOptions
-from importer.validation.probes.cache import prefix_cache
-from importer.validation.probes.server import health, settings_read_back
+from importer.validation.context import Context
+from importer.validation.evidence_sources import Journal
+from importer.validation.expectations import promise_of
+from importer.validation.outcome import NotShown, ProbeRow
 from importer.validation.probes.tools import tool_call
 from importer.validation.prompts import (
     GREETING,
@@ -35,14 +31,10 @@ from importer.validation.prompts import (
     SUM_SILENT,
     TRIP,
     TWO_CITIES,
-    TWO_USERS,
     WEATHER,
     WEATHER_ANSWERED,
 )
-from importer.validation.run import validate
 from tests.facts import as_reason
-from tests.judging import remedy, words
-from tests.validation.test_validation_server_engine import held
 
 pytestmark = pytest.mark.engine
 MODELS = Path(__file__).parents[1] / "models"
@@ -117,19 +109,6 @@ def test_a_beginning_that_the_tokenizer_adds_is_not_sent_twice(mlx_engine: Insta
 
 
 @pytest.mark.nightly
-def test_where_only_the_likeliest_token_is_shown_it_is_not_taken_for_the_one_drawn(
-    mlx_engine: Installed,
-) -> None:
-    made = document("mlx") | {"parameters": {"model": "./model", "temperature": 1.9}}
-    with running("mlx", mlx_engine, made, MODEL) as (_, ctx):
-        for _ in range(4):
-            seen = Context(ctx.promise, ctx.model, ctx.client, Shared(), render=ctx.render).look(GREETING)
-            if seen is not None:
-                words = seen.content.split()
-                assert all(word in seen.written for word in words), (seen.written, seen.content)
-
-
-@pytest.mark.nightly
 def test_mlx_vlm_has_no_completions_and_shows_its_tokens(mlx_vlm_engine: Installed) -> None:
     made = document("mlx-vlm", "tool_parser:json_tools", "reasoning_parser:think")
     with running("mlx-vlm", mlx_vlm_engine, made, MODEL) as (_, ctx):
@@ -137,43 +116,6 @@ def test_mlx_vlm_has_no_completions_and_shows_its_tokens(mlx_vlm_engine: Install
         seen = ctx.look(WEATHER)
         assert seen is not None
         assert '{"name": "get_weather", "arguments": {"location": "Paris"}}' in seen.written
-
-
-@pytest.mark.nightly
-def test_a_template_that_refuses_is_blamed_in_its_own_words(mlx_engine: Installed, tmp_path: Path) -> None:
-    model = Path(shutil.copytree(MODEL, tmp_path / "model"))
-    template = model / "chat_template.jinja"
-    twice = "messages | length > 1 and messages[1].role == 'user'"
-    strict = f"{{%- if {twice} -%}}{{{{ raise_exception('roles must alternate') }}}}{{%- endif -%}}"
-    template.write_text(strict + template.read_text())
-
-    class Strict:
-        name, lesson, alone, tasks, feature, concerns = "strict", ".", False, (), None, ()
-
-        def needs(self, promise: Expectations, /) -> None:
-            return None
-
-        def run(self, ctx: Context, /) -> Outcome:
-            ctx.ask(TWO_USERS)
-            return Pass(as_reason("taken"))
-
-    made = document("mlx")
-    with running("mlx", mlx_engine, made, model) as (served, ctx):
-        known = Background(render=ctx.render, journal=ctx.journal)
-        report = validate(made, served, known, ProbeOptions([health, Strict()]))
-    outcome = report.rows[1].outcome
-    assert (outcome.outcome, outcome.attribution) == ("fail", "configuration")
-    assert "the chat template refuses it: roles must alternate" in words(outcome)
-
-
-def verdict(parser: str, **failed: str) -> ParserVerdict:
-    return ParserVerdict(parser, parser, () if failed else ("one-call",), failed, ("one-call",))
-
-
-def odd(*options: str, **more: Any) -> dict[str, Any]:
-    """A document for vLLM, without a cache; by itself with a parser that reads none of the model's calls."""
-    chosen = options or ("tool_parser:pythonic", "reasoning_parser:qwen3")
-    return {**document("vllm-cpu", *chosen), "engine_args": {"enable_prefix_caching": False}, **more}
 
 
 @pytest.mark.parametrize(
@@ -204,39 +146,3 @@ def test_calls_in_another_habit_than_the_templates_are_found_on_the_live_model(
     written = next(form for form in others if form.template == "as-written")
     assert dict(written.spelling) == {"<call>": "<tool_call>", "</call>": "</tool_call>"}
     assert written.right >= max(3, served.right)
-
-
-@pytest.mark.nightly
-@pytest.mark.xdist_group("vllm")
-def test_vllm_with_other_settings_than_the_documents_and_the_wrong_parser(vllm_engine: Installed) -> None:
-    """Two tests on one server: a start costs 20 s of processor. A validation ends it, and comes last."""
-    with running("vllm-cpu", vllm_engine, odd(), MODEL) as (served, ctx):
-        what_its_log_says_is_held_against_the_document(served)
-        the_wrong_parser_is_told_the_right_one(served, ctx)
-
-
-def what_its_log_says_is_held_against_the_document(served: EngineServer) -> None:
-    """A cache that is switched off is no fault."""
-    own = held(served, odd(), settings_read_back, prefix_cache)
-    assert own == {"settings-read-back": ("pass", None), "prefix-cache": ("not-applicable", None)}
-    for other in (
-        odd("tool_parser:mistral", "reasoning_parser:qwen3"),
-        odd("reasoning_parser:qwen3"),
-        odd("tool_parser:pythonic"),
-        odd(parameters={"temperature": 0.2}),
-    ):
-        found = held(served, other, settings_read_back)
-        assert found == {"settings-read-back": ("fail", "configuration")}, other
-
-
-def the_wrong_parser_is_told_the_right_one(served: EngineServer, ctx: Context) -> None:
-    listed = (verdict("hermes"), verdict("pythonic", **{"one-call": "read no call where one call stood"}))
-    assert ctx.render is not None
-    proof = Proof("vllm", "0.32.0", ctx.render.digest, {"tool_parser": listed}, {})
-    compare(ctx, calls_read=False)
-    known = Background(render=ctx.render, proof=proof, journal=ctx.journal)
-    report = validate(odd(), served, known, ProbeOptions([health, tool_call]))
-    outcome = report.rows[1].outcome
-    assert (outcome.outcome, outcome.attribution) == ("fail", "configuration"), outcome
-    assert remedy(outcome).startswith("Set tool_parser:hermes in options")
-    assert "pythonic does not" in remedy(outcome)
